@@ -1,0 +1,95 @@
+# Overread: `make run` opens the dashboard, `make test` runs every check. `make help` lists the rest.
+# Needed: Python 3.11 or newer with venv, and make. Where packages come from is pip's own configuration.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: run test test-slow bench check unit browser lock clean help
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PINNED := $(PIP) install --quiet --require-hashes
+OURSELVES := $(PIP) install --quiet --no-deps --no-build-isolation --editable .
+TEST_MARK := \# For the tests only
+
+# The newest Python of these that is at least 3.11 and can make a virtual environment; `make run PYTHON=...` overrides.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	"$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo "$$python"; break; }; done)
+
+run: .venv/.for-running  ## open the dashboard; ARGS="--port 8502 --db study.db" are passed on
+	$(BIN)/overread $(ARGS)
+
+test: check unit browser  ## format, lint, types, import contracts, unit, page and browser tests
+
+check: .venv/.for-tests  ## format, lint, types and import contracts alone
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: .venv/.for-tests  ## unit and page tests alone; ARGS go to pytest
+	$(BIN)/pytest -m "not browser and not slow" $(ARGS)
+
+browser: .venv/.for-tests  ## browser tests alone; ARGS go to pytest
+	$(BIN)/python tests/chromium.py
+	$(BIN)/pytest -m "browser and not slow" $(ARGS)
+
+test-slow: .venv/.for-tests  ## the tests marked slow
+	$(BIN)/python tests/chromium.py
+	$(BIN)/pytest -m slow --timeout 3000 $(ARGS)
+
+bench: .venv/.for-tests  ## every benchmark in tests/benchmarks/
+	@shopt -s nullglob; for benchmark in tests/benchmarks/[!_]*.py; do echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done
+
+# --- The virtual environment. Stamps in it say what is installed, so that a second call installs nothing. ---
+
+.venv/.made:
+	@test -n "$(PYTHON)" || { echo >&2 \
+		"Overread needs Python 3.11 or newer with the modules venv and ensurepip, and found none (looked for python3.13," \
+		"python3.12, python3.11, python3). On Debian and Ubuntu: apt-get install python3 python3-venv." \
+		"If it is under another name: make run PYTHON=/path/to/python"; exit 1; }
+	@"$(PYTHON)" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo >&2 \
+		"$(PYTHON) is missing, older than Python 3.11, or lacks venv (Debian and Ubuntu: apt-get install python3-venv)."; exit 1; }
+	@echo "Making .venv with $$("$(PYTHON)" --version)"
+	@"$(PYTHON)" -m venv --clear .venv
+	@touch $@
+
+.venv/.for-running: .venv/.made requirements.lock pyproject.toml
+	@echo "Installing the pinned packages into .venv (once; a minute or two)"
+	@sed '/^$(TEST_MARK)/,$$d' requirements.lock > .venv/for-running.lock
+	@$(PINNED) --requirement .venv/for-running.lock
+	@$(OURSELVES)
+	@touch $@
+
+.venv/.for-tests: .venv/.for-running requirements.lock
+	@echo "Installing the pinned packages of the tests into .venv (once)"
+	@$(PINNED) --requirement requirements.lock
+	@touch $@
+
+# --- The pins ---
+
+COMPILE := CUSTOM_COMPILE_COMMAND="make lock" .venv-lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe \
+	--build-deps-for editable --no-emit-options --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+# Two parts in one file: what the program needs, then what only the tests need. Made on the oldest Python that we support.
+lock:  ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newer versions
+	@command -v python3.11 >/dev/null || { echo >&2 "make lock needs python3.11, the oldest Python that Overread supports."; exit 1; }
+	test -x .venv-lock/bin/pip-compile || { python3.11 -m venv --clear .venv-lock && .venv-lock/bin/pip install --quiet pip-tools; }
+	test ! -f requirements.lock || cp requirements.lock .venv-lock/run.txt
+	$(COMPILE) $(ARGS) --output-file .venv-lock/run.txt pyproject.toml
+	cp .venv-lock/run.txt .venv-lock/all.txt
+	test ! -f requirements.lock || sed -n '/^$(TEST_MARK)/,$$p' requirements.lock >> .venv-lock/all.txt
+	$(COMPILE) $(ARGS) --extra test --output-file .venv-lock/all.txt pyproject.toml
+	{ cat .venv-lock/run.txt; echo; echo "$(TEST_MARK)"; \
+	  awk 'FNR == NR { if (/^[a-z0-9]/) seen[$$1]; next } /^[a-z0-9]/ { keep = !($$1 in seen) } keep' \
+	  .venv-lock/run.txt .venv-lock/all.txt; } > requirements.lock
+	@! grep -nE '://|^--|^-e|@ ' requirements.lock || { echo >&2 "requirements.lock must hold no address or path."; exit 1; }
+
+clean:  ## remove .venv, builds and caches; databases stay
+	rm -rf .venv .venv-lock build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
