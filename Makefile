@@ -19,7 +19,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	&& { echo "$$python"; break; }; done)
 
 run: .venv/.for-running  ## open the dashboard; ARGS="--port 8502 --db study.db" are passed on
-	$(BIN)/overread $(ARGS)
+	$(BIN)/overread serve $(ARGS)
 
 test: check unit browser  ## format, lint, types, import contracts, unit, page and browser tests
 
