@@ -1,0 +1,43 @@
+"""The errors of Overread. Each message says where, what came and what was expected; pages and commands show it as it is."""
+
+
+class OverreadError(Exception):
+    """Anything that went wrong and that a reader can do something about."""
+
+
+class NotAllowed(OverreadError):
+    """A rule of `policies` forbids the act; the message is the sentence that the screen shows."""
+
+
+class AlreadyChanged(OverreadError):
+    """Somebody else was first: the verdict that was to be superseded has been superseded already."""
+
+
+class NotFound(OverreadError):
+    """A name or number that nothing in the study carries."""
+
+
+class ExportError(OverreadError):
+    """What was asked for cannot be written."""
+
+
+class DownloadError(OverreadError):
+    """The official file did not arrive, or did not arrive whole."""
+
+
+class ImportFailed(OverreadError):
+    """A file was refused whole.
+
+    Attributes:
+        faults: One sentence a fault, `file line N: field: what came, what was expected`; the first 20.
+        n_faults: How many there were in all, at least `len(faults)`.
+    """
+
+    def __init__(self, faults: list[str], n_faults: int | None = None) -> None:
+        self.faults = faults
+        self.n_faults = max(len(faults), n_faults or 0)
+        super().__init__("\n".join(faults))
+
+
+class RowFault(OverreadError):
+    """One row that cannot be read: `field: what came, what was expected`. The importer adds file and line."""

@@ -1,0 +1,11 @@
+"""Alembic's entry: the connection comes from `evalcore.db.migrate`."""
+
+from alembic import context
+from sqlmodel import SQLModel
+
+import evalcore.tables  # noqa: F401 - fills the metadata
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=SQLModel.metadata, render_as_batch=True)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,1 @@
+"""Every read: SQL in, rows or a DataFrame out."""

@@ -1,0 +1,136 @@
+"""Tables for the statistics: one row a verdict, with everything that a metric groups by.
+
+Wide joins of text would make SQL send every name a million times: verdicts come as numbers, and names are joined here.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Select, func, select
+from sqlmodel import Session, SQLModel, col
+
+from evalcore.schema import RaterKind
+from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, Verdict
+
+ITEM_BASE = 1 << 26
+"""item_id = response_id * ITEM_BASE + criterion_id: one number an item, exact in a browser too."""
+
+
+def frame(session: Session, statement: Select[Any], columns: list[str] | None = None) -> pd.DataFrame:
+    """The rows of a statement as a DataFrame; a text column with nothing in it stays text."""
+    result = session.connection().execute(statement)
+    names = columns or list(result.keys())
+    return pd.DataFrame.from_records([tuple(row) for row in result], columns=names)
+
+
+def data_version(session: Session) -> int:
+    """The number of audit events: the key of cached reads. Their newest id would not do, since PostgreSQL may commit them out of order."""
+    return int(session.connection().execute(select(func.count()).select_from(AuditEvent)).scalar_one())
+
+
+def not_superseded() -> Any:
+    """The condition that nothing has replaced a verdict."""
+    replaced = select(col(Verdict.supersedes)).where(col(Verdict.supersedes).is_not(None))
+    return col(Verdict.id).not_in(replaced)
+
+
+VERDICT_COLUMNS = (
+    "id", "response_id", "criterion_id", "rater_id", "stage", "label", "confidence", "cause", "severity",
+    "right_for_wrong_reason", "selection", "inclusion_probability", "blinded", "created_at",
+)  # fmt: skip
+
+
+def verdicts(
+    session: Session,
+    *,
+    kind: RaterKind | None = None,
+    texts: bool = False,
+    example_ids: Collection[int] | None = None,
+    history: bool = False,
+) -> pd.DataFrame:
+    """The newest verdict of each rater on each item and stage; those taken back are left out.
+
+    Args:
+        session: Where to read.
+        kind: Judges' or reviewers' only.
+        texts: With the column `explanation`.
+        example_ids: Of these examples only.
+        history: All verdicts that were ever given, those taken back too (label None).
+
+    Returns:
+        One row a verdict: verdict_id, item_id, response_id, criterion_id, example_id, prompt_id, data set columns
+        (dataset, evaluation), theme, category, language, position, criterion, points (NaN where unknown), axis, level, cluster,
+        model, sample_index, rater_id, rater, rater_kind, stage, label, confidence in [0, 1], cause, severity,
+        right_for_wrong_reason, selection, inclusion_probability in (0, 1], blinded, created_at, n_expected
+        (criteria that a judge is asked on the response).
+    """
+    table = SQLModel.metadata.tables["verdict"]
+    columns = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
+    statement = select(*columns).order_by(table.c.id)
+    if not history:
+        statement = statement.where(not_superseded(), table.c.label.is_not(None))
+    if kind is not None:
+        statement = statement.where(table.c.rater_id.in_(select(col(Rater.id)).where(col(Rater.kind) == kind)))
+    if example_ids is not None:
+        statement = statement.where(table.c.example_id.in_(list(example_ids)))
+    found = frame(session, statement).rename(columns={"id": "verdict_id"})
+    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
+    found = found.merge(raters(session), on="rater_id", how="left")
+    found = found.merge(responses(session, example_ids=example_ids), on="response_id", how="left")
+    return found.merge(
+        criteria(session, example_ids=example_ids).drop(columns="example_id"), on="criterion_id", how="left"
+    )
+
+
+def raters(session: Session) -> pd.DataFrame:
+    """One row a rater: rater_id, rater, rater_kind, prompt_version, person_id."""
+    statement = select(Rater.id, Rater.name, Rater.kind, Rater.prompt_version, Rater.person_id)  # type: ignore[call-overload]
+    return frame(session, statement, ["rater_id", "rater", "rater_kind", "prompt_version", "person_id"])
+
+
+def criteria(session: Session, *, example_ids: Collection[int] | None = None) -> pd.DataFrame:
+    """One row a criterion: criterion_id, example_id, position, criterion, points, axis, level, cluster."""
+    table = SQLModel.metadata.tables["criterion"]
+    statement = select(
+        *(table.c[name] for name in ("id", "example_id", "position", "text", "points", "axis", "level", "cluster"))
+    )
+    if example_ids is not None:
+        statement = statement.where(table.c.example_id.in_(list(example_ids)))
+    names = ["criterion_id", "example_id", "position", "criterion", "points", "axis", "level", "cluster"]
+    return frame(session, statement, names)
+
+
+def responses(session: Session, *, example_ids: Collection[int] | None = None, texts: bool = False) -> pd.DataFrame:
+    """One row a response with its example's tags: response_id, example_id, evaluation, sample_index, model, dataset, ..., n_expected."""
+    scored = (
+        select(col(Criterion.example_id).label("example_id"), func.count(col(Criterion.points)).label("n_scored"))
+        .group_by(col(Criterion.example_id))
+        .subquery()
+    )
+    chosen: list[Any] = [
+        col(Response.id).label("response_id"),
+        col(Response.example_id).label("example_id"),
+        col(Response.dataset).label("evaluation"),
+        col(Response.sample_index).label("sample_index"),
+        col(Response.completion_id).label("completion_id"),
+        col(Model.name).label("model"),
+        col(Example.dataset).label("dataset"),
+        col(Example.prompt_id).label("prompt_id"),
+        col(Example.theme).label("theme"),
+        col(Example.category).label("category"),
+        col(Example.language).label("language"),
+        col(Example.canary).label("canary"),
+        func.coalesce(col(Response.n_criteria), scored.c.n_scored).label("n_expected"),
+    ]
+    if texts:
+        chosen += [col(Response.text).label("response"), col(Example.messages).label("messages")]
+    statement = (
+        select(*chosen)
+        .join(Model, col(Response.model_id) == col(Model.id))
+        .join(Example, col(Response.example_id) == col(Example.id))
+        .join(scored, scored.c.example_id == col(Response.example_id))
+    )
+    if example_ids is not None:
+        statement = statement.where(col(Response.example_id).in_(list(example_ids)))
+    return frame(session, statement)

@@ -1,0 +1,233 @@
+"""The study as a whole: people, raters, counts, the audit trail."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import func, or_, select
+from sqlalchemy.exc import DBAPIError
+from sqlmodel import Session, SQLModel, col
+from sqlmodel import select as select_rows
+
+from evalcore.queries.frames import frame, not_superseded
+from evalcore.schema import RaterKind, Role, Viewer
+from evalcore.tables import (
+    AuditEvent,
+    Criterion,
+    Example,
+    ExampleSubset,
+    Model,
+    Person,
+    Rater,
+    Response,
+    Study,
+    Verdict,
+)
+
+_LIKE = "\\"
+
+
+def study_key(session: Session) -> str | None:
+    """The random name of this database; None before the first start."""
+    return session.exec(select_rows(Study.key)).first()
+
+
+def people(session: Session) -> list[Viewer]:
+    """Everybody in the study, by name."""
+    return [_viewer(person) for person in session.exec(select_rows(Person).order_by(Person.name))]
+
+
+def person(session: Session, person_id: int) -> Viewer | None:
+    """One person; None where there is none of this number."""
+    found = session.get(Person, person_id)
+    return _viewer(found) if found else None
+
+
+def _viewer(row: Person) -> Viewer:
+    return Viewer(
+        person_id=row.id or 0,
+        name=row.name,
+        roles=frozenset(Role(role) for role in json.loads(row.roles)),
+        specialties=tuple(json.loads(row.specialties)),
+        languages=tuple(json.loads(row.languages)),
+    )
+
+
+def judges(session: Session) -> list[str]:
+    """Judges by the number of their verdicts, most first."""
+    verdict = SQLModel.metadata.tables["verdict"]
+    statement = (
+        select(col(Rater.name))
+        .join(verdict, verdict.c.rater_id == col(Rater.id))
+        .where(col(Rater.kind) == RaterKind.JUDGE)
+        .group_by(col(Rater.name))
+        .order_by(func.count().desc(), col(Rater.name))
+    )
+    return list(session.connection().execute(statement).scalars())
+
+
+def models(session: Session) -> list[str]:
+    """Models by name."""
+    return list(session.exec(select_rows(Model.name).order_by(Model.name)))
+
+
+def counts(session: Session) -> dict[str, int]:
+    """Rows of the study: examples, criteria, responses, models, judges, reviewers, judge_verdicts, physician_verdicts."""
+    connection = session.connection()
+
+    def count(statement: Any) -> int:
+        return int(connection.execute(statement).scalar_one())
+
+    def of(table: type[SQLModel]) -> Any:
+        return select(func.count()).select_from(table)
+
+    by_kind = (
+        select(func.count()).select_from(Verdict).join(Rater).where(not_superseded(), col(Verdict.label).is_not(None))
+    )
+    return {
+        "examples": count(of(Example)),
+        "criteria": count(of(Criterion)),
+        "responses": count(of(Response)),
+        "models": count(of(Model)),
+        "judges": count(of(Rater).where(col(Rater.kind) == RaterKind.JUDGE)),
+        "reviewers": count(of(Rater).where(col(Rater.kind) == RaterKind.REVIEWER)),
+        "judge_verdicts": count(by_kind.where(col(Rater.kind) == RaterKind.JUDGE)),
+        "physician_verdicts": count(by_kind.where(col(Rater.kind) == RaterKind.REVIEWER)),
+    }
+
+
+def readers(session: Session) -> pd.DataFrame:
+    """One row a physician with a standing verdict, most first: reader, n_verdicts, n_responses, last_at."""
+    verdict = SQLModel.metadata.tables["verdict"]
+    n_verdicts = func.count().label("n_verdicts")
+    n_responses = func.count(verdict.c.response_id.distinct()).label("n_responses")
+    columns: list[Any] = [
+        col(Rater.name).label("reader"),
+        n_verdicts,
+        n_responses,
+        func.max(verdict.c.created_at).label("last_at"),
+    ]
+    statement = (
+        select(*columns)
+        .join(verdict, verdict.c.rater_id == col(Rater.id))
+        .where(col(Rater.kind) == RaterKind.REVIEWER, verdict.c.label.is_not(None), not_superseded())
+        .group_by(col(Rater.name))
+        .order_by(n_verdicts.desc(), col(Rater.name))
+    )
+    return frame(session, statement)
+
+
+def choices(session: Session) -> dict[str, list[str]]:
+    """What the filters offer: datasets, subsets, themes, categories, axes, languages; each sorted."""
+    connection = session.connection()
+    columns = {
+        "dataset": Example.dataset,
+        "subset": ExampleSubset.subset,
+        "theme": Example.theme,
+        "category": Example.category,
+        "axis": Criterion.axis,
+        "language": Example.language,
+    }
+    return {
+        name: sorted(value for value in connection.execute(select(column).distinct()).scalars() if value)  # type: ignore[call-overload]
+        for name, column in columns.items()
+    }
+
+
+def composition(session: Session) -> pd.DataFrame:
+    """One row an example: theme, language, n_turns, n_criteria, n_responses, n_read (responses with a physician's verdict)."""
+    read = (
+        select(
+            col(Verdict.example_id).label("example_id"), func.count(col(Verdict.response_id).distinct()).label("n_read")
+        )
+        .where(col(Verdict.stage) != "judge", not_superseded(), col(Verdict.label).is_not(None))
+        .group_by(col(Verdict.example_id))
+        .subquery()
+    )
+
+    def per_example(table: type[SQLModel], name: str) -> Any:
+        rows = SQLModel.metadata.tables[str(table.__tablename__)]
+        return select(rows.c.example_id, func.count().label(name)).group_by(rows.c.example_id).subquery()
+
+    criteria, responses = per_example(Criterion, "n_criteria"), per_example(Response, "n_responses")
+    example = SQLModel.metadata.tables["example"]
+    statement = (
+        select(
+            example.c.id.label("example_id"),
+            example.c.theme,
+            example.c.language,
+            example.c.n_turns,
+            func.coalesce(criteria.c.n_criteria, 0).label("n_criteria"),
+            func.coalesce(responses.c.n_responses, 0).label("n_responses"),
+            func.coalesce(read.c.n_read, 0).label("n_read"),
+        )
+        .outerjoin(criteria, criteria.c.example_id == example.c.id)
+        .outerjoin(responses, responses.c.example_id == example.c.id)
+        .outerjoin(read, read.c.example_id == example.c.id)
+    )
+    return frame(session, statement)
+
+
+def audit_trail(
+    session: Session,
+    *,
+    search: str = "",
+    actor: str | None = None,
+    action: str | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> tuple[pd.DataFrame, int]:
+    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash."""
+    conditions = []
+    for word in search.split():
+        pattern = "%" + word.replace(_LIKE, _LIKE * 2).replace("%", _LIKE + "%").replace("_", _LIKE + "_") + "%"
+        fields = (AuditEvent.actor, AuditEvent.action, AuditEvent.subject, AuditEvent.detail)
+        conditions.append(or_(*(col(column).ilike(pattern, escape=_LIKE) for column in fields)))
+    if actor:
+        conditions.append(col(AuditEvent.actor) == actor)
+    if action:
+        conditions.append(col(AuditEvent.action) == action)
+    event = SQLModel.metadata.tables["audit_event"]
+    fitting = select(func.count()).select_from(AuditEvent).where(*conditions)
+    n_events = int(session.connection().execute(fitting).scalar_one())
+    statement = (
+        select(*(event.c[name] for name in ("id", "at", "actor", "action", "subject", "detail", "hash")))
+        .where(*conditions)
+        .order_by(event.c.id.desc())
+        .limit(limit)
+        .offset(offset)
+    )
+    return frame(session, statement).rename(columns={"id": "event"}), n_events
+
+
+def audit_words(session: Session) -> dict[str, list[str]]:
+    """Who and what occur in the trail: actors, actions."""
+    connection = session.connection()
+    return {
+        "actor": sorted(connection.execute(select(col(AuditEvent.actor)).distinct()).scalars()),
+        "action": sorted(connection.execute(select(col(AuditEvent.action)).distinct()).scalars()),
+    }
+
+
+def events(session: Session) -> Iterator[tuple[int, AuditEvent | None]]:
+    """Every event with its number, in order; None for one that somebody has changed so that it cannot be read."""
+    numbered = select(col(AuditEvent.id)).order_by(col(AuditEvent.id))
+    numbers = [number or 0 for number in session.connection().execute(numbered).scalars()]
+    for start in range(0, len(numbers), 1000):
+        yield from _readable(session, numbers[start : start + 1000])
+
+
+def _readable(session: Session, numbers: list[int]) -> Iterator[tuple[int, AuditEvent | None]]:
+    number = col(AuditEvent.id)
+    chosen = select_rows(AuditEvent).where(number.between(numbers[0], numbers[-1])).order_by(number)
+    try:
+        found = session.exec(chosen).all()
+    except (ValueError, TypeError, DBAPIError):
+        if len(numbers) == 1:
+            yield numbers[0], None
+            return
+        for half in (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]):
+            yield from _readable(session, half)
+    else:
+        yield from zip(numbers, found, strict=True)

@@ -1,0 +1,98 @@
+"""Text as both full-text indexes hold it, and a reader's query in their languages.
+
+Neither SQLite's unicode61 nor PostgreSQL's simple parser knows where a Chinese or Japanese word ends: such characters are
+indexed one by one, and a query for several of them is a phrase. PostgreSQL's parser also sees file names, hosts and compound
+words where SQLite sees plain words, and folds only what its locale knows: it is given folded words and spaces only, made here
+as SQLite makes them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+_NO_SPACES = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_MAX_WORDS = 32
+_PART = 12_000
+_OTHERS = re.compile("[^\x00-\x7f]+")
+_SPACE = re.compile(r"\s")
+_MARKS = (0x300, 0x331)  # the accents that SQLite drops where they stand alone
+
+
+def indexable(text: str) -> str:
+    """The text as SQLite's tokenizer is given it: ASCII as it is, all else as `words_only` makes it.
+
+    >>> indexable("胸痛 and Fever")
+    ' 胸  痛  and Fever'
+    """
+    return text if text.isascii() else _OTHERS.sub(lambda found: words_only(found[0]), text)
+
+
+def index_parts(texts: Iterable[str]) -> Iterator[str]:
+    """Texts that belong together, in parts whose words PostgreSQL can number: it counts to 16,383."""
+    words = "\n".join(map(indexable, texts))
+    start = 0
+    while start < len(words):
+        space = _SPACE.search(words, start + _PART)
+        end = min(space.start() if space else len(words), start + 2 * _PART)
+        yield words[start:end]
+        start = end
+
+
+class _Folded(dict[int, str]):
+    """What each character becomes, worked out when it is first met: small, without a Latin letter's accent, or a space."""
+
+    def __missing__(self, code: int) -> str:
+        folded = self[code] = self._fold(code)
+        return folded
+
+    @staticmethod
+    def _fold(code: int) -> str:
+        char = chr(code)
+        if _MARKS[0] <= code <= _MARKS[1]:
+            return ""
+        if unicodedata.category(char)[0] not in "LMN":
+            return " "
+        base = unicodedata.normalize("NFD", char)
+        if base[0].isascii() and base[0].isalpha():
+            return base[0].lower()
+        small = char.casefold()
+        folded = small if len(small) == 1 else char.lower()[:1]
+        return f" {folded} " if _NO_SPACES.fullmatch(char) else folded
+
+
+_FOLDED = _Folded()
+
+
+def words_only(text: str) -> str:
+    """Letters, marks and numbers, folded, with a space for everything else and around a character of a script without spaces.
+
+    >>> words_only("SpO2<92% (see a.b/C), Café")
+    'spo2 92   see a b c   cafe'
+    """
+    return text.translate(_FOLDED)
+
+
+def query_phrases(query: str) -> list[str]:
+    """A reader's query as phrases, which all have to occur.
+
+    >>> query_phrases('chest-pain 胸痛 "x')
+    ['chest pain', '胸 痛', 'x']
+    """
+    phrases = [" ".join(words_only(word).split()) for word in query.split()]
+    return [phrase for phrase in phrases if phrase][:_MAX_WORDS]
+
+
+def sqlite_query(query: str) -> str:
+    """The query for FTS5; its last word also finds longer ones. Empty where there is nothing to search for."""
+    parts = [f'"{phrase}"' for phrase in query_phrases(query)]
+    return " ".join(parts) + "*" if parts else ""
+
+
+def postgresql_query(query: str) -> str:
+    """The query for to_tsquery('simple', ...), of the same meaning."""
+    parts = [" <-> ".join(f"'{word}'" for word in phrase.split()) for phrase in query_phrases(query)]
+    return (
+        " & ".join(f"({part})" for part in parts[:-1]) + (" & " if parts[1:] else "") + f"({parts[-1]}:*)"
+        if parts
+        else ""
+    )

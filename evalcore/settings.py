@@ -1,0 +1,38 @@
+"""Environment variables, typed. Every one begins with OVERREAD_."""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """What the environment may set.
+
+    Attributes:
+        db: A database URL, or the path of a SQLite file.
+        healthbench_url: Folder of the official HealthBench files.
+        max_line_bytes: A line of a JSON Lines file longer than this is a fault.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="OVERREAD_", extra="ignore")
+
+    db: str = "overread.db"
+    healthbench_url: str = "https://openaipublic.blob.core.windows.net/simple-evals/healthbench"
+    max_line_bytes: int = Field(default=16 * 1024 * 1024, gt=0)
+
+
+def database_url(location: str) -> str:
+    """A SQLAlchemy URL from a URL or from the path of a SQLite file.
+
+    >>> database_url("postgres://me@host/db")
+    'postgresql+psycopg://me@host/db'
+    >>> database_url("/srv/a study.db")
+    'sqlite:////srv/a study.db'
+    """
+    if "://" not in location:
+        return f"sqlite:///{Path(location).expanduser().resolve()}"
+    for plain in ("postgres://", "postgresql://"):
+        if location.startswith(plain):
+            return "postgresql+psycopg://" + location.removeprefix(plain)
+    return location

@@ -1,0 +1,126 @@
+"""Rows by the thousand: what an import writes. The import appends the one audit event for all of them."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from sqlalchemy import Table, bindparam, func, insert, select, text, update
+from sqlmodel import Session, SQLModel
+
+from evalcore.schema import Verdict
+from evalcore.search_words import index_parts, words_only
+from evalcore.store.verdicts import verdict_values
+from evalcore.tables import ImportedFile
+
+_TABLES = SQLModel.metadata.tables
+
+
+class Bulk:
+    """Inserts and updates within one writing transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._connection = session.connection()
+        self._is_sqlite = session.get_bind().dialect.name == "sqlite"
+
+    def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Insert rows, all with the same columns, and return their numbers, in order."""
+        if not rows:
+            return []
+        target = _TABLES[table]
+        if (
+            self._is_sqlite
+        ):  # cannot return the numbers of many rows in order; the write lock is ours, so they are ours to give
+            last = self._connection.execute(select(func.coalesce(func.max(target.c.id), 0))).scalar_one()
+            numbers = list(range(last + 1, last + 1 + len(rows)))
+            values = ((number, *row.values()) for number, row in zip(numbers, rows, strict=True))
+            self._insert_tuples(target, ["id", *rows[0]], values)
+            return numbers
+        found = self._connection.execute(insert(target).returning(target.c.id, sort_by_parameter_order=True), rows)
+        return [int(number) for number in found.scalars()]
+
+    def insert_only(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows whose numbers nobody asks for."""
+        if rows and self._is_sqlite:
+            self._insert_tuples(_TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
+        elif rows:
+            self._connection.execute(insert(_TABLES[table]), rows)
+
+    def verdicts(self, verdicts: Sequence[Verdict]) -> None:
+        """Insert verdicts."""
+        if verdicts and self._is_sqlite:
+            names = Verdict.__struct_fields__
+            self._insert_tuples(_TABLES["verdict"], names, map(msgspec.structs.astuple, verdicts))
+        else:
+            self.insert_only("verdict", [verdict_values(verdict) for verdict in verdicts])
+
+    def _insert_tuples(self, target: Table, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+        """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert."""
+        dialect = self._connection.dialect
+        found = [target.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names]
+        processors = [(index, lru_cache(1024)(process)) for index, process in enumerate(found) if process is not None]
+        marks = ", ".join("?" * len(names))
+        statement = f"INSERT INTO {target.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - names of our own tables
+        self._connection.exec_driver_sql(
+            statement, [_processed(row, processors) for row in rows] if processors else list(rows)
+        )
+
+    def update(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Change rows of a table that may change; each brings its `id` and the same columns."""
+        if rows:
+            target = _TABLES[table]
+            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in rows[0] if name != "id"}
+            statement = update(target).where(target.c.id == bindparam("new_id")).values(**values)
+            self._connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])
+
+    def move_criteria(self, positions: Mapping[int, int]) -> None:
+        """Give criteria new positions; by way of negative ones, since positions are unique at every step."""
+        for sign in (-1, 1):
+            self.update("criterion", [{"id": number, "position": sign * place} for number, place in positions.items()])
+
+    def index(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
+        """Add entries to the full-text index: the number of an example, and texts that are searched together."""
+        parts = [(example_id, part) for example_id, texts in entries for part in index_parts(texts)]
+        numbers = self.insert("search_entry", [{"example_id": example_id} for example_id, _ in parts])
+        if self._is_sqlite:
+            statement = "INSERT INTO search_text (rowid, body) VALUES (?, ?)"
+            rows = [(number, body) for number, (_, body) in zip(numbers, parts, strict=True)]
+            if rows:
+                self._connection.exec_driver_sql(statement, rows)
+        elif parts:
+            bodies = [
+                {"row": number, "body": words_only(body)} for number, (_, body) in zip(numbers, parts, strict=True)
+            ]
+            statement = "INSERT INTO search_text (rowid, body) VALUES (:row, to_tsvector('simple', :body))"
+            self._connection.execute(text(statement), bodies)
+
+    def restate_prompts(self, changes: Iterable[tuple[int, str, str]]) -> None:
+        """Examples get other conversations: responses keep what was sent to them, where it is not the example's new one.
+
+        Args:
+            changes: Number of the example, its former conversation, its new one.
+        """
+        target = _TABLES["response"]
+        for example_id, former, new in changes:
+            of_example = update(target).where(target.c.example_id == example_id)
+            self._connection.execute(of_example.where(target.c.sent_messages.is_(None)).values(sent_messages=former))
+            self._connection.execute(of_example.where(target.c.sent_messages == new).values(sent_messages=None))
+
+
+def _processed(row: tuple[Any, ...], processors: Sequence[tuple[int, Any]]) -> tuple[Any, ...]:
+    values = list(row)
+    for index, process in processors:
+        values[index] = process(values[index])
+    return tuple(values)
+
+
+def add_imported_file(session: Session, *, content_hash: str, name: str, format_name: str) -> None:
+    """Remember a file's content, so that importing it again adds nothing."""
+    session.add(ImportedFile(content_hash=content_hash, name=name, format=format_name))
+    session.flush()
+
+
+def as_json(values: Iterable[str]) -> str:
+    """A list of words as the tables hold it."""
+    return json.dumps(list(values), ensure_ascii=False)

@@ -1,0 +1,37 @@
+"""The audit trail: appended to, never changed."""
+
+import json
+from typing import Any
+
+from sqlalchemy import text
+from sqlmodel import Session, col, select
+
+from evalcore.tables import AuditEvent, now
+
+FIRST_PREVIOUS_HASH = "0" * 64
+_CHAIN_LOCK = 0x61756469  # any constant: "audi"
+
+
+def append_event(
+    session: Session, *, actor: str, action: str, subject: str, detail: dict[str, Any] | None = None
+) -> None:
+    """Append one event, linked to the last one by its hash.
+
+    Call it last in the transaction: on PostgreSQL it holds the chain's lock until the commit. On SQLite the writing
+    transaction holds the write lock already.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CHAIN_LOCK})
+    last = session.exec(select(AuditEvent.hash).order_by(col(AuditEvent.id).desc()).limit(1)).first()
+    event = AuditEvent(
+        at=now(),
+        actor=actor,
+        action=action,
+        subject=subject,
+        detail=json.dumps(detail or {}, ensure_ascii=False, default=str),
+        previous_hash=last or FIRST_PREVIOUS_HASH,
+        hash="",
+    )
+    event.hash = event.expected_hash()
+    session.add(event)
+    session.flush()

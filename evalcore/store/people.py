@@ -1,0 +1,91 @@
+"""People, raters and the study itself."""
+
+import json
+import secrets
+from collections.abc import Iterable
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, SQLModel, select
+
+from evalcore.errors import OverreadError
+from evalcore.schema import RaterKind, Role
+from evalcore.store.events import append_event
+from evalcore.store.plain_text import is_storable
+from evalcore.tables import Person, Rater, Study
+
+STUDY_KEY_BYTES = 16
+
+
+def ensure_study(session: Session) -> Study:
+    """The study's one row, made at the first call."""
+    study = session.get(Study, 1)
+    if study is None:
+        _inserted(session, Study(key=secrets.token_hex(STUDY_KEY_BYTES)))
+        study = session.get_one(Study, 1)
+    return study
+
+
+def _inserted(session: Session, row: SQLModel) -> bool:
+    """Insert a row whose name is unique; False where another process was first (on SQLite writers wait for each other)."""
+    try:
+        with session.begin_nested():
+            session.add(row)
+    except IntegrityError:
+        return False
+    return True
+
+
+def add_person(
+    session: Session,
+    name: str,
+    *,
+    roles: Iterable[str],
+    specialties: Iterable[str] = (),
+    languages: Iterable[str] = (),
+    actor: str,
+) -> Person:
+    """Add somebody who uses this study.
+
+    Raises:
+        OverreadError: The name is empty or taken, or a role is unknown.
+    """
+    name, specialties, languages = name.strip(), _cleaned(specialties), _cleaned(languages)
+    wanted = list(dict.fromkeys(roles))
+    unknown = [role for role in wanted if role not in set(Role)]
+    if not name or not all(map(is_storable, (name, *specialties, *languages))):
+        msg = f"name, specialties, languages: {name!r} came, expected how the person is to be called, in plain text"
+        raise OverreadError(msg)
+    if unknown or not wanted:
+        msg = f"roles: {', '.join(unknown) or 'nothing'} came, expected one or more of {', '.join(Role)}"
+        raise OverreadError(msg)
+    person = Person(
+        name=name,
+        roles=json.dumps(wanted),
+        specialties=json.dumps(specialties, ensure_ascii=False),
+        languages=json.dumps(languages, ensure_ascii=False),
+    )
+    if not _inserted(session, person):
+        msg = f"name: {name!r} came, which somebody in this study has already"
+        raise OverreadError(msg)
+    append_event(session, actor=actor, action="person added", subject=name, detail={"roles": wanted})
+    return person
+
+
+def _cleaned(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+
+def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version: str = "") -> Rater:
+    """The rater of this name, made at the first call; a reviewer is linked to the person of the same name."""
+    named = select(Rater).where(Rater.kind == kind, Rater.name == name, Rater.prompt_version == prompt_version)
+    person_id = None
+    if kind is RaterKind.REVIEWER:
+        person_id = session.exec(select(Person.id).where(Person.name == name)).first()
+    rater = session.exec(named).first()
+    if rater is None:
+        _inserted(session, Rater(kind=kind, name=name, prompt_version=prompt_version, person_id=person_id))
+        rater = session.exec(named).one()
+    if rater.person_id is None and person_id is not None:
+        rater.person_id = person_id
+        session.add(rater)
+    return rater

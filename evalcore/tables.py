@@ -1,0 +1,273 @@
+"""The tables. Rows are checked before they come here (importers, pages); constraints of the database are the last wall.
+
+`verdict` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE and REPLACE (see migrations).
+"""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import CheckConstraint, Column, DateTime, Index, Text, TypeDecorator, UniqueConstraint, func
+from sqlalchemy.engine import Dialect
+from sqlmodel import Field, SQLModel
+
+from evalcore.schema import MAX_POINTS, MIN_POINTS, Cause, Label, RaterKind, Selection, Severity, Stage
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Times are stored in UTC and come back with their zone; SQLite itself forgets it."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """To UTC; a time without a zone is a mistake of ours."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            msg = f"time without a zone: {value!r}"
+            raise ValueError(msg)
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """In UTC again: SQLite gives no zone back, PostgreSQL that of its session."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def now() -> datetime:
+    """The present time in UTC."""
+    return datetime.now(tz=UTC)
+
+
+def _one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
+    # not IN: SQLite makes a list of the words anew for every row, which costs more than the rest of the insert
+    either = " OR ".join(f"{column} = '{word.value}'" for word in words)
+    return CheckConstraint(either, name=f"ck_{column}")
+
+
+def _moment(*, nullable: bool = False) -> Any:
+    return Field(default_factory=now, sa_column=Column(UtcDateTime(), nullable=nullable))
+
+
+def _text(*, nullable: bool = False) -> Any:
+    return Field(default=None, sa_column=Column(Text, nullable=nullable))
+
+
+class Study(SQLModel, table=True):
+    """One row: what this database is.
+
+    Attributes:
+        key: Random and secret. Its start names the cookie with the browser's choice of person, so that two studies on one machine
+            do not share it; the whole keys the hashes that stand for names in meta-evaluation rows.
+    """
+
+    id: int = Field(default=1, primary_key=True)
+    key: str
+    created_at: datetime = _moment()
+
+
+class Person(SQLModel, table=True):
+    """Somebody who uses this study. Lists are JSON arrays."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    roles: str
+    specialties: str = "[]"
+    languages: str = "[]"
+    created_at: datetime = _moment()
+
+
+class Rater(SQLModel, table=True):
+    """A judge with its prompt version, or a physician; `person_id` where the physician reads here."""
+
+    __table_args__ = (UniqueConstraint("kind", "name", "prompt_version"), _one_of("kind", RaterKind))
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str
+    name: str
+    prompt_version: str = ""
+    person_id: int | None = Field(default=None, foreign_key="person.id")
+
+
+class Example(SQLModel, table=True):
+    """A conversation with its tags. `messages` and `tags` are JSON; `provisional`: known only from results on it."""
+
+    __table_args__ = (UniqueConstraint("dataset", "prompt_id"), Index("ix_example_theme", "theme"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    dataset: str
+    prompt_id: str
+    messages: str = _text()
+    n_turns: int
+    first_words: str
+    language: str | None = None
+    theme: str | None = None
+    category: str | None = None
+    tags: str = "[]"
+    ideal_completions: str | None = _text(nullable=True)
+    canary: str | None = None
+    provisional: bool = False
+
+
+class ExampleSubset(SQLModel, table=True):
+    """Membership of an example in a part of its data set: oss_eval, hard, consensus."""
+
+    __tablename__ = "example_subset"
+
+    example_id: int = Field(foreign_key="example.id", primary_key=True)
+    subset: str = Field(primary_key=True)
+
+
+class Criterion(SQLModel, table=True):
+    """One line of a rubric; `position` counts from 1."""
+
+    __table_args__ = (
+        UniqueConstraint("example_id", "position"),
+        CheckConstraint(f"points BETWEEN {MIN_POINTS} AND {MAX_POINTS} AND points <> 0", name="ck_points"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    example_id: int = Field(foreign_key="example.id")
+    position: int
+    text: str = _text()
+    points: int | None = None
+    axis: str | None = None
+    level: str | None = None
+    cluster: str | None = None
+    tags: str = "[]"
+
+
+class Model(SQLModel, table=True):
+    """A language model that answers."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+
+
+class Response(SQLModel, table=True):
+    """One model's answer to one example.
+
+    Attributes:
+        dataset: The evaluation it was made for, e.g. healthbench_hard.
+        sample_index: 0, 1, ... for repeats.
+        sent_messages: JSON of what was sent to the model, where it is not the example's conversation.
+        n_criteria: How many criteria a judge is asked on it; with fewer verdicts there is no score.
+    """
+
+    __table_args__ = (UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    example_id: int = Field(foreign_key="example.id")
+    model_id: int = Field(foreign_key="model.id")
+    dataset: str
+    sample_index: int = 0
+    text: str = _text()
+    completion_id: str | None = None
+    sent_messages: str | None = _text(nullable=True)
+    n_criteria: int | None = None
+
+
+class Verdict(SQLModel, table=True):
+    """One rater's label on one item, append-only.
+
+    The first verdict of a rater on an item and stage is unique, and so is the one that supersedes a given verdict:
+    two tabs that press at once leave one verdict, and the second is told.
+    """
+
+    __table_args__ = (
+        _one_of("stage", Stage),
+        _one_of("label", Label),
+        _one_of("cause", Cause),
+        _one_of("severity", Severity),
+        _one_of("selection", Selection),
+        CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
+        CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    example_id: int = Field(foreign_key="example.id")
+    response_id: int = Field(foreign_key="response.id")
+    criterion_id: int = Field(foreign_key="criterion.id")
+    rater_id: int = Field(foreign_key="rater.id")
+    stage: str
+    label: str | None = None
+    confidence: float | None = None
+    explanation: str | None = _text(nullable=True)
+    cause: str | None = None
+    severity: str | None = None
+    right_for_wrong_reason: bool = False
+    selection: str | None = None
+    inclusion_probability: float | None = None
+    blinded: bool | None = None
+    created_at: datetime = _moment()
+    supersedes: int | None = Field(default=None, foreign_key="verdict.id")
+
+
+class ImportedFile(SQLModel, table=True):
+    """A file that was imported: the same content with the same meaning adds nothing again."""
+
+    __tablename__ = "imported_file"
+
+    id: int | None = Field(default=None, primary_key=True)
+    content_hash: str = Field(unique=True)
+    name: str
+    format: str
+    created_at: datetime = _moment()
+
+
+class SearchEntry(SQLModel, table=True):
+    """What a row of the full-text index belongs to; its text lives in the index alone."""
+
+    __tablename__ = "search_entry"
+
+    id: int | None = Field(default=None, primary_key=True)
+    example_id: int = Field(foreign_key="example.id")
+
+
+class AuditEvent(SQLModel, table=True):
+    """Who did what, when, on which item; append-only, each with the hash of the one before it."""
+
+    __tablename__ = "audit_event"
+
+    id: int | None = Field(default=None, primary_key=True)
+    at: datetime = _moment()
+    actor: str
+    action: str
+    subject: str
+    detail: str = "{}"
+    previous_hash: str = Field(unique=True)
+    hash: str = Field(unique=True)
+
+    def expected_hash(self) -> str:
+        """SHA-256 over this event and the hash of the one before it."""
+        parts = [self.previous_hash, self.at.isoformat(), self.actor, self.action, self.subject, self.detail]
+        return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+_verdict = SQLModel.metadata.tables["verdict"].c
+Index(
+    "ix_verdict_item",
+    _verdict.response_id,
+    _verdict.criterion_id,
+    _verdict.rater_id,
+    _verdict.stage,
+    func.coalesce(_verdict.supersedes, 0),
+    unique=True,
+)
+Index(
+    "ix_verdict_supersedes",
+    _verdict.supersedes,
+    unique=True,
+    sqlite_where=_verdict.supersedes.is_not(None),
+    postgresql_where=_verdict.supersedes.is_not(None),
+)
+Index(
+    "ix_verdict_read",
+    _verdict.response_id,
+    sqlite_where=_verdict.stage != Stage.JUDGE.value,
+    postgresql_where=_verdict.stage != Stage.JUDGE.value,
+)
