@@ -1,0 +1,114 @@
+"""Fetch the official HealthBench files: with progress, resumed where it broke off, checked for size."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import stamina
+
+from evalcore.errors import DownloadError
+
+Progress = Callable[[int, int | None], None]
+"""Is told how many bytes are here and how many there will be (None where the server does not say)."""
+
+TRIES = 5
+
+
+@dataclass(frozen=True)
+class OfficialFile:
+    """One file of the benchmark and how many rows it has."""
+
+    name: str
+    n_rows: int
+
+
+PARTS = {
+    "eval": OfficialFile("2025-05-07-06-14-12_oss_eval.jsonl", 5_000),
+    "hard": OfficialFile("hard_2025-05-08-21-00-10.jsonl", 1_000),
+    "consensus": OfficialFile("consensus_2025-05-09-20-00-46.jsonl", 3_671),
+    "meta": OfficialFile("2025-05-07-06-14-12_oss_meta_eval.jsonl", 29_511),
+}
+"""The official files of arXiv 2505.08775."""
+
+
+def download(part: str, *, base_url: str, folder: Path, progress: Progress = lambda _here, _all: None) -> Path:
+    """Fetch one official file into a folder; one that is there whole is not fetched again.
+
+    The file grows under the name `NAME.part` and takes its own name when it is whole.
+
+    Raises:
+        DownloadError: The part is unknown, the folder cannot be written, the server refuses, or the file does not
+            arrive whole in five tries.
+    """
+    if part not in PARTS:
+        msg = f"part {part!r} came, expected one of {', '.join(PARTS)}"
+        raise DownloadError(msg)
+    target = folder / PARTS[part].name
+    url = f"{base_url.rstrip('/')}/{target.name}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for attempt in stamina.retry_context(on=_again, attempts=TRIES, wait_initial=0.2, wait_max=5.0, timeout=None):
+            with attempt:
+                _fetch(url, target, progress)
+    except httpx.HTTPStatusError as error:
+        msg = f"{url}: the server answered {error.response.status_code} {error.response.reason_phrase}"
+        raise DownloadError(msg) from error
+    except httpx.TransportError as error:
+        tried = f"tried {TRIES} times; " if _again(error) else ""
+        msg = (
+            f"{url}: {str(error) or type(error).__name__} ({tried}what arrived is kept, run the command again to go on)"
+        )
+        raise DownloadError(msg) from error
+    except (httpx.InvalidURL, httpx.HTTPError) as error:
+        msg = f"{url}: {error}"
+        raise DownloadError(msg) from error
+    except OSError as error:
+        msg = f"{target}: cannot be written: {error.strerror or error}"
+        raise DownloadError(msg) from error
+    return target
+
+
+def _again(error: Exception) -> bool:
+    if isinstance(error, httpx.HTTPStatusError):
+        return error.response.status_code >= 500 or error.response.status_code in (408, 429)
+    return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)
+
+
+def _fetch(url: str, target: Path, progress: Progress) -> None:
+    part = target.with_name(target.name + ".part")
+    with httpx.Client(timeout=30, follow_redirects=True) as client:
+        size = _size(client, url)
+        if target.exists() and size is not None and target.stat().st_size == size:
+            progress(size, size)
+            return
+        here = part.stat().st_size if part.exists() else 0
+        if size is None or here > size:  # how much is missing cannot be said: from the beginning
+            here = 0
+        if size is None or here < size:
+            _append(client, url, part, here, size, progress)
+    arrived = part.stat().st_size
+    if size is not None and arrived != size:
+        msg = f"{arrived:,} bytes came, expected {size:,}"
+        raise httpx.RemoteProtocolError(msg)
+    part.replace(target)
+
+
+def _size(client: httpx.Client, url: str) -> int | None:
+    answer = client.head(url, headers={"Accept-Encoding": "identity"})
+    answer.raise_for_status()
+    length = answer.headers.get("Content-Length")
+    return int(length) if length is not None else None
+
+
+def _append(client: httpx.Client, url: str, part: Path, here: int, size: int | None, progress: Progress) -> None:
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={here}-"} if here else {})
+    with client.stream("GET", url, headers=headers) as answer:
+        answer.raise_for_status()
+        goes_on = answer.headers.get("Content-Range", "").startswith(f"bytes {here}-")
+        with part.open("ab" if here and goes_on else "wb") as stream:
+            done = here if here and goes_on else 0
+            for block in answer.iter_raw():  # as it comes: a block size would hold back bytes that a broken connection then loses
+                stream.write(block)
+                done += len(block)
+                progress(done, size)

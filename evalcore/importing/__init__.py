@@ -1,0 +1,208 @@
+"""Read a file, check every row, store all or nothing."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore import store
+from evalcore.db import writing
+from evalcore.errors import ImportFailed, RowFault
+from evalcore.importers import judge_verdicts, simple_evals
+from evalcore.importers.options import Options
+from evalcore.importers.records import Graded
+from evalcore.importing.examples import Examples
+from evalcore.importing.faults import Faults
+from evalcore.importing.opening import Opened, recognise
+from evalcore.importing.report import ImportReport
+from evalcore.importing.responses import Responses
+from evalcore.queries import lookups
+from evalcore.schema import Example
+from evalcore.settings import Settings
+from evalcore.store import Bulk
+
+__all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
+
+BATCH = 200
+_SUBSETS = ("oss_eval", "hard", "consensus")
+_RESULT_NAME = re.compile(
+    r"^(?P<dataset>[A-Za-z0-9-]+?)(?:_(?P<subset>hard|consensus))?_(?P<model>.+?)_\d{8}_\d{6}(?:_(?P<suffix>.+))?$"
+)
+
+
+class _Undo(Exception):
+    """A way out of the transaction, not an error."""
+
+
+def told_by_name(file_name: str) -> Options:
+    """What a file's name tells of its content.
+
+    >>> told_by_name("healthbench_hard_gpt-x_20260113_121425_tta_allresults.json")
+    Options(dataset='healthbench', subset='hard', model='gpt-x_tta', judge=None)
+    >>> told_by_name("consensus_2025-05-09-20-00-46.jsonl.gz").subset
+    'consensus'
+    """
+    stem = file_name.removesuffix(".gz").rsplit(".", 1)[0].removesuffix("_allresults")
+    if found := _RESULT_NAME.match(stem):
+        model = "_".join(part for part in (found["model"], found["suffix"]) if part)
+        return Options(dataset=found["dataset"], subset=found["subset"], model=model)
+    return Options(subset=next((subset for subset in _SUBSETS if re.search(rf"(^|[_-]){subset}([_-]|$)", stem)), None))
+
+
+def named_dataset(name: str) -> tuple[str, str | None]:
+    """A data set's name with its part taken off.
+
+    >>> named_dataset("healthbench_hard"), named_dataset("clinic")
+    (('healthbench', 'hard'), ('clinic', None))
+    """
+    for subset in _SUBSETS:
+        if name.endswith("_" + subset):
+            return name.removesuffix("_" + subset), subset
+    return name, None
+
+
+def missing_options(
+    path: Path, *, name: str | None = None, format_name: str | None = None, options: Options
+) -> list[str]:
+    """Which of `model` and `judge` a file of this format needs and neither it nor the caller says."""
+    found = _recognised(path, name, format_name)
+    if found.format != simple_evals.NAME:
+        return []
+    return [
+        word for word in ("model", "judge") if not (getattr(options, word) or getattr(told_by_name(found.name), word))
+    ]
+
+
+def import_file(
+    engine: Engine,
+    path: Path,
+    *,
+    actor: str,
+    name: str | None = None,
+    format_name: str | None = None,
+    dataset: str | None = None,
+    model: str | None = None,
+    judge: str | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int], None] = lambda _done: None,
+) -> ImportReport:
+    """Import one file whole, or refuse it whole.
+
+    Args:
+        engine: The study.
+        path: Where the bytes are, plain or gzip.
+        actor: Who imports.
+        name: The file's own name, where `path` is a copy of an upload.
+        format_name: A key of `importers.FORMATS`; recognised from the content where it is None.
+        dataset: Data set of the examples, or the evaluation that responses were made for; `healthbench_hard` names its part.
+        model: Who answered, where the file does not say.
+        judge: Who judged, where the file does not say.
+        dry_run: Do everything, then undo it: the report is what an import would do.
+        progress: Is told how many (unpacked) bytes have been read.
+
+    Raises:
+        ImportFailed: With the first 20 faults; the study is as it was.
+    """
+    file = _recognised(path, name, format_name)
+    options = _options(file, dataset=dataset, model=model, judge=judge)
+    report = ImportReport(file=file.name, format=file.format, dataset=options.evaluation, dry_run=dry_run)
+    meaning = f"{file.content_hash()} {file.format} {options}"
+    content_hash = sha256(meaning.encode()).hexdigest()
+    with writing(engine) as session:
+        if lookups.imported_before(session, content_hash) is not None:
+            report.already_imported = True
+            return report
+        _import(session, file, options, report, progress)
+        if dry_run or report.adds_nothing:
+            session.rollback()
+        else:
+            _record(session, content_hash, report, actor)
+    return report
+
+
+def _recognised(path: Path, name: str | None, format_name: str | None) -> Opened:
+    shown = (name or path.name).encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
+    return recognise(path, name=shown, format_name=format_name, max_line_bytes=Settings().max_line_bytes)
+
+
+def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str | None) -> Options:
+    told = told_by_name(file.name)
+    family, subset = named_dataset(dataset) if dataset else (told.dataset, told.subset)
+    options = Options(dataset=family, subset=subset, model=model or told.model, judge=judge)
+    for value, word in ((options.dataset, "--dataset"), (options.model, "--model"), (options.judge, "--judge")):
+        if value is not None and not (
+            value.strip() and value.isprintable()
+        ):  # a half surrogate is not printable either
+            raise ImportFailed([f"{file.name}: {word} {value!r} came, expected a name"])
+    if file.format == simple_evals.NAME:
+        unsaid = [f"--{word}" for word in ("model", "judge") if not getattr(options, word)]
+        if unsaid:
+            said = (
+                "a results file does not record it"
+                if unsaid == ["--judge"]
+                else "neither the file nor its name says it"
+            )
+            raise ImportFailed([f"{file.name}: {' and '.join(unsaid)}: nothing came, expected a name ({said})"])
+    elif file.format != judge_verdicts.NAME and model is None:
+        options = replace(options, model=None)
+    return options
+
+
+def _import(
+    session: Session, file: Opened, options: Options, report: ImportReport, progress: Callable[[int], None]
+) -> None:
+    bulk = Bulk(session)
+    examples = Examples(session, bulk, report)
+    faults = Faults(file.name, row_word="entry" if file.format == simple_evals.NAME else "line")
+    responses = Responses(session, bulk, examples, options, report, faults)
+    batch: list[tuple[int, object]] = []
+
+    def write() -> None:
+        if batch:
+            _write(batch, options, examples, responses, faults)
+        batch.clear()
+
+    for number, found in file.rows(options, progress):
+        if isinstance(found, RowFault):
+            faults.add(str(found), number)
+        else:
+            report.rows += 1
+            batch.extend((number, row) for row in found)
+        if len(batch) >= BATCH:
+            write()
+    write()
+    if not report.rows and not faults.count:
+        faults.add("no row came, expected at least one")
+    if report.rows and report.without_partner == report.rows:
+        faults.add(
+            f"none of the {report.rows} rows belongs to anything in the study; {report.without_partner_named[0]}"
+        )
+    faults.raise_if_any()
+
+
+def _write(
+    batch: list[tuple[int, object]], options: Options, examples: Examples, responses: Responses, faults: Faults
+) -> None:
+    """Check a batch against the study and write it; after the first fault, only check."""
+    graded = [row for _, row in batch if isinstance(row, Graded)]
+    if graded:
+        responses.add(graded)
+    given = [(number, row) for number, row in batch if isinstance(row, Example)]
+    if given:
+        examples.load(options.dataset, {row.prompt_id for _, row in given})
+        for number, row in given:
+            with faults.caught(number):
+                examples.add_row(row, number)
+        if not faults.count:
+            examples.flush()
+
+
+def _record(session: Session, content_hash: str, report: ImportReport, actor: str) -> None:
+    if not report.without_partner:  # a file with rows left out may be imported again once their partners are here
+        store.add_imported_file(session, content_hash=content_hash, name=report.file, format_name=report.format)
+    counted = {key: value for key, value in report.as_dict().items() if value}
+    store.append_event(session, actor=actor, action="file imported", subject=report.file, detail=counted)

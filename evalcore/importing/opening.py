@@ -1,0 +1,266 @@
+"""A file's bytes as numbered rows, whatever its format: plain or .gz, JSON Lines, one JSON document, CSV."""
+
+import csv
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from evalcore.errors import ImportFailed, RowFault
+from evalcore.importers import FORMATS, healthbench_examples, simple_evals, verdict_table
+from evalcore.importers.options import Options
+from evalcore.importers.wire import MAX_SHOWN, not_utf8, shown
+
+Row = Any
+"""schema.Example or importers.records.Graded."""
+
+_BLOCK = 1 << 20
+_LONGEST_KEY = 64
+_METADATA = b'"metadata":'
+_TOP_KEYS = simple_evals.OWN_KEYS | {"metadata"}
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file that was recognised.
+
+    Attributes:
+        name: As faults name it.
+        format: A key of `importers.FORMATS`.
+        is_csv: A table, not lines of JSON.
+    """
+
+    path: Path
+    name: str
+    format: str
+    max_line_bytes: int
+    is_csv: bool = False
+
+    def rows(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
+        """Each row's number with what it holds, or with what is wrong with it; progress is told the bytes read."""
+        if self.format == simple_evals.NAME:
+            return self._document(options, progress)
+        return self._csv(options, progress) if self.is_csv else self._json_lines(options, progress)
+
+    def content_hash(self) -> str:
+        """SHA-256 of the content, unpacked."""
+        digest = hashlib.sha256()
+        with opened(self.path, self.name) as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+        return digest.hexdigest()
+
+    def _document(
+        self, options: Options, progress: Callable[[int], None]
+    ) -> Iterator[tuple[int, list[Row] | RowFault]]:
+        try:
+            entries, size = self._entries()
+        except RowFault as fault:
+            yield 0, fault
+            return
+        for number, entry in enumerate(entries, 1):
+            yield number, _read(simple_evals.read, entry, number, options)
+            progress(size * number // len(entries))
+
+    def _entries(self) -> tuple[list[msgspec.Raw], int]:
+        """The raw entries and the document's size. What stands before them, mostly pages of HTML, is passed over where that is possible."""
+        with opened(self.path, self.name) as stream:
+            part, size = _from_metadata(stream)
+        try:
+            return simple_evals.entries(part), size
+        except RowFault:
+            with opened(self.path, self.name) as stream:
+                document = stream.read()
+            return simple_evals.entries(document.removeprefix(_BOM)), len(document)
+
+    def _json_lines(
+        self, options: Options, progress: Callable[[int], None]
+    ) -> Iterator[tuple[int, list[Row] | RowFault]]:
+        read = FORMATS[self.format].read
+        for number, line in self._lines(progress):
+            if isinstance(line, RowFault):
+                yield number, line
+            elif stripped := line.strip():
+                yield number, _read(read, stripped, number, options)
+
+    def _csv(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
+        csv.field_size_limit(self.max_line_bytes)
+        reader = csv.reader(self._texts(progress), strict=True)
+        columns: list[str] = []
+        while True:
+            number = reader.line_num + 1
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                yield number, RowFault(f"not readable as CSV: {error}")
+                return
+            except _Unreadable as error:
+                yield reader.line_num + 1, error.fault
+                return
+            if cells is None:
+                return
+            if not columns:
+                columns = [cell.strip() for cell in cells] if any(map(str.strip, cells)) else []
+                if repeated := [name for index, name in enumerate(columns) if name and name in columns[:index]]:
+                    yield number, RowFault(f"{repeated[0]}: the column came twice, expected it once")
+                    return
+            elif cells and len(cells) != len(columns):
+                yield number, RowFault(f"{len(cells)} cells came, expected {len(columns)} as in the first line")
+            elif cells:
+                yield number, _read(verdict_table.read_cells, dict(zip(columns, cells, strict=True)), number, options)
+
+    def _texts(self, progress: Callable[[int], None]) -> Iterator[str]:
+        for _, line in self._lines(progress):
+            if isinstance(line, RowFault):
+                raise _Unreadable(line)
+            try:
+                yield line.decode()
+            except UnicodeDecodeError as error:
+                raise _Unreadable(RowFault(not_utf8(error))) from error
+
+    def _lines(self, progress: Callable[[int], None]) -> Iterator[tuple[int, bytes | RowFault]]:
+        """Numbered lines, the first without its byte order mark; an endless one is a fault and the last."""
+        with opened(self.path, self.name) as stream:
+            done = number = 0
+            while line := stream.readline(self.max_line_bytes + 1):
+                number += 1
+                done += len(line)
+                if len(line) > self.max_line_bytes:
+                    yield number, _too_long(self.max_line_bytes)
+                    return
+                yield number, line.removeprefix(_BOM) if number == 1 else line
+                progress(done)
+
+
+class _Unreadable(Exception):
+    """Carries a fault past the CSV reader."""
+
+    def __init__(self, fault: RowFault) -> None:
+        super().__init__(str(fault))
+        self.fault = fault
+
+
+def _too_long(max_line_bytes: int) -> RowFault:
+    return RowFault(f"a line of more than {max_line_bytes:,} bytes came, expected at most that")
+
+
+def _read(read: Callable[..., Iterator[Row]], *given: object) -> list[Row] | RowFault:
+    try:
+        return list(read(*given))
+    except RowFault as fault:
+        return fault
+
+
+def recognise(path: Path, *, name: str, format_name: str | None, max_line_bytes: int) -> Opened:
+    """Open a file and tell its format from its content.
+
+    Raises:
+        ImportFailed: It is empty, unreadable, or of no known format.
+    """
+    if format_name is not None and format_name not in FORMATS:
+        raise ImportFailed([f"{name}: format {format_name!r} came, expected one of {', '.join(FORMATS)}"])
+    first = _first_line(path, name, max_line_bytes)
+    if not first:
+        came = "only blank lines came" if path.stat().st_size else "0 bytes came"
+        raise ImportFailed([f"{name}: {came}, expected one of the formats {', '.join(FORMATS)}"])
+    found = format_name or _format_of(first, path, name, max_line_bytes)
+    return Opened(path, name, found, max_line_bytes, is_csv=found == verdict_table.NAME and not first.startswith(b"{"))
+
+
+def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> str:
+    is_json = first.startswith((b"{", b"["))
+    keys = _keys(first) if is_json else _columns(first)
+    if keys is None:  # a document over several lines, one very long line, or a faulty one
+        keys = _top_keys(path, name)
+        if keys & simple_evals.OWN_KEYS:
+            return simple_evals.NAME
+    for format_name, module in FORMATS.items():
+        if module.recognises(keys):
+            return format_name
+    if len(first) > max_line_bytes:
+        raise ImportFailed([f"{name} line 1: {_too_long(max_line_bytes)}"])
+    if is_json and not keys:
+        faulty = _read(healthbench_examples.read, first, 1, Options())
+        raise ImportFailed([f"{name} line 1: {faulty}"])
+    came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
+    raise ImportFailed(
+        [f"{name} line 1: {came} came, expected the columns or keys of one of the formats {', '.join(FORMATS)}"]
+    )
+
+
+def _columns(first: bytes) -> set[str]:
+    try:
+        return set(next(csv.reader([first.decode(errors="replace")]), []))
+    except csv.Error:
+        return set()
+
+
+def _keys(first: bytes) -> set[str] | None:
+    """Keys of an object; none of another value; None where the line is not valid by itself."""
+    try:
+        return set(msgspec.json.decode(first, type=dict[str, msgspec.Raw]))
+    except msgspec.ValidationError:
+        return set()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _top_keys(path: Path, name: str) -> set[str]:
+    """Keys of a document that does not stand on one line, up to its metadata. (A quote within a text has a backslash.)"""
+    found: set[str] = set()
+    with opened(path, name) as stream:
+        tail = b""
+        while "metadata" not in found and (block := stream.read(_BLOCK)):
+            seen = tail + block
+            found |= {key for key in _TOP_KEYS if f'"{key}"'.encode() in seen}
+            tail = block[-_LONGEST_KEY:]
+    return found
+
+
+def _from_metadata(stream: BinaryIO) -> tuple[bytearray, int]:
+    """A document of which only the key metadata and what follows is left; empty where there is none. And its whole size."""
+    part, size = bytearray(), 0
+    while block := stream.read(_BLOCK):
+        size += len(block)
+        part += block
+        if not part.startswith(b"{" + _METADATA):
+            found = part.find(_METADATA)
+            part[:] = b"{" + part[found:] if found >= 0 else part[-_LONGEST_KEY:]
+    return part if part.startswith(b"{" + _METADATA) else bytearray(), size
+
+
+def _first_line(path: Path, name: str, max_line_bytes: int) -> bytes:
+    with opened(path, name) as stream:
+        while line := stream.readline(max_line_bytes + 1):
+            if (stripped := line.removeprefix(_BOM).strip()) or len(line) > max_line_bytes:
+                return stripped or line
+    return b""
+
+
+@contextmanager
+def opened(path: Path, name: str) -> Iterator[BinaryIO]:
+    """The content as a stream of bytes, unpacked where it is gzip.
+
+    Raises:
+        ImportFailed: There is no such file, or it is damaged.
+    """
+    try:
+        with path.open("rb") as plain:
+            packed = plain.read(2) == b"\x1f\x8b"
+            plain.seek(0)
+            stream = gzip.GzipFile(fileobj=plain) if packed else plain
+            yield io.BufferedReader(stream) if packed else plain
+    except FileNotFoundError as error:
+        raise ImportFailed([f"{name}: no such file"]) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ImportFailed([f"{name}: not readable as gzip: {error}"]) from error
+    except OSError as error:
+        raise ImportFailed([f"{name}: cannot be read: {error.strerror or error}"]) from error

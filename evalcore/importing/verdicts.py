@@ -1,0 +1,161 @@
+"""Verdicts: compared with what the same raters have said before, then written."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import RowMapping
+from sqlmodel import Session
+
+from evalcore.importers.records import GivenVerdict
+from evalcore.importing.known_responses import Joined
+from evalcore.importing.report import ImportReport
+from evalcore.queries import lookups
+from evalcore.schema import RaterKind, Verdict
+from evalcore.store import Bulk, ensure_rater
+from evalcore.tables import now
+
+Key = tuple[int, int, int, str]
+"""Response, criterion, rater, stage."""
+Said = tuple[object, ...]
+"""What makes a verdict the same as an earlier one."""
+
+
+class Labels(NamedTuple):
+    """What one rater said on one response: label and explanation by criterion."""
+
+    rater: int
+    labels: dict[int, tuple[str | None, str | None]]
+
+
+class Verdicts:
+    """Writes the verdicts of joined rows."""
+
+    def __init__(self, session: Session, bulk: Bulk, report: ImportReport) -> None:
+        self._session = session
+        self._bulk = bulk
+        self._report = report
+        self._raters: dict[tuple[RaterKind, str], int] = {}
+        self._at = now()
+
+    def write(self, joined: Sequence[Joined], *, fresh: Mapping[int, list[str]]) -> list[tuple[int, list[str]]]:
+        """Write what is new.
+
+        Args:
+            joined: Rows with a response that has its number.
+            fresh: The texts of responses that are new themselves, by number.
+
+        Returns:
+            The texts to be indexed, each with its example: a new response with its explanations, any other explanation alone.
+        """
+        entries = {number: list(texts) for number, texts in fresh.items()}
+        examples: dict[int, int] = {}
+        alone: list[tuple[int, list[str]]] = []
+        earlier = self._earlier(joined, fresh)
+        new: dict[Key, Verdict] = {}
+        for found in joined:
+            example_id = found.example.number or 0
+            response_id = found.response.number or 0 if found.response is not None else 0
+            examples[response_id] = example_id
+            for given, criterion in zip(found.record.verdicts, found.criteria, strict=True):
+                if criterion is None:
+                    continue
+                key = (
+                    response_id,
+                    criterion.number or 0,
+                    self._rater(given.rater_kind, given.rater),
+                    given.stage.value,
+                )
+                before = earlier.get(key)
+                if before is not None and before[1] == _said(given):
+                    self._report.verdicts_known += 1
+                    continue
+                if (
+                    before is not None and before[0] is None
+                ):  # the file itself revises it: the first has to have its number
+                    self._bulk.verdicts(list(new.values()))
+                    new = {}
+                    before = self._earlier([found], {})[key]
+                new[key] = self._verdict(key, given, example_id, before[0] if before is not None else None)
+                earlier[key] = (None, _said(given))
+                if given.explanation and response_id in entries:
+                    entries[response_id].append(given.explanation)
+                elif given.explanation:
+                    alone.append((example_id, [given.explanation]))
+        self._bulk.verdicts(list(new.values()))
+        return [*((examples[number], texts) for number, texts in entries.items()), *alone]
+
+    def labels_on(
+        self, response_ids: Collection[int]
+    ) -> dict[tuple[int, int], dict[int, tuple[str | None, str | None]]]:
+        """The standing labels and explanations on some responses, by response and rater."""
+        labels: defaultdict[tuple[int, int], dict[int, tuple[str | None, str | None]]] = defaultdict(dict)
+        for row in lookups.newest_verdicts(self._session, response_ids):
+            labels[row["response_id"], row["rater_id"]][row["criterion_id"]] = (row["label"], row["explanation"])
+        return labels
+
+    def labels_of(self, found: Joined) -> Labels:
+        """What a row says, in the form of `labels_on`."""
+        verdicts = found.record.verdicts
+        said = {
+            criterion.number or 0: (given.label.value if given.label else None, given.explanation or None)
+            for given, criterion in zip(verdicts, found.criteria, strict=True)
+            if criterion is not None
+        }
+        return Labels(self._rater(verdicts[0].rater_kind, verdicts[0].rater), said)
+
+    def _rater(self, kind: RaterKind, name: str) -> int:
+        if (kind, name) not in self._raters:
+            self._raters[kind, name] = ensure_rater(self._session, kind, name).id or 0
+        return self._raters[kind, name]
+
+    def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int | None, Said]]:
+        """What has been said before on these responses: nothing on those that are new themselves."""
+        responses = {found.response.number or 0 for found in joined if found.response is not None}
+        rows = lookups.newest_verdicts(self._session, responses.difference(fresh))
+        return {
+            (row["response_id"], row["criterion_id"], row["rater_id"], row["stage"]): (row["id"], _said_in(row))
+            for row in rows
+        }
+
+    def _verdict(self, key: Key, given: GivenVerdict, example_id: int, supersedes: int | None) -> Verdict:
+        if supersedes is None:
+            self._report.verdicts_new += 1
+        else:
+            self._report.verdicts_superseding += 1
+        return Verdict(
+            example_id=example_id,
+            response_id=key[0],
+            criterion_id=key[1],
+            rater_id=key[2],
+            stage=given.stage,
+            label=given.label,
+            confidence=given.confidence,
+            explanation=given.explanation or None,
+            cause=given.cause,
+            severity=given.severity,
+            right_for_wrong_reason=given.right_for_wrong_reason,
+            selection=given.selection,
+            inclusion_probability=given.inclusion_probability,
+            blinded=given.blinded,
+            created_at=datetime.fromisoformat(given.read_at) if given.read_at else self._at,
+            supersedes=supersedes,
+        )
+
+
+def _said(given: GivenVerdict) -> Said:
+    return (
+        given.label,
+        given.explanation or None,
+        given.confidence,
+        given.cause,
+        given.severity,
+        given.right_for_wrong_reason,
+    )
+
+
+def _said_in(row: RowMapping) -> Said:
+    return tuple(
+        row[name] for name in ("label", "explanation", "confidence", "cause", "severity", "right_for_wrong_reason")
+    )
