@@ -1,0 +1,160 @@
+"""The same acts from the command line. `overread` alone opens the dashboard."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+from rich.table import Table
+from sqlalchemy.exc import DBAPIError
+
+from evalcore import __version__, commands
+from evalcore.console import Db, Json, actor, err, location, out, print_json, study
+from evalcore.errors import ImportFailed, OverreadError
+from evalcore.settings import Settings
+
+app = typer.Typer(
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help=(
+        "Overread: physicians check the verdicts that judge models give on health answers. Without a command it opens the dashboard."
+    ),
+)
+audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
+app.add_typer(audit_app, name="audit")
+
+app.command("import")(commands.import_)
+app.command()(commands.download)
+app.command()(commands.formats)
+app.command()(commands.scores)
+app.command()(commands.export)
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    context: typer.Context,
+    db: Db = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        out.print(__version__)
+        raise typer.Exit
+    if db is not None:
+        os.environ["OVERREAD_DB"] = db
+    if context.invoked_subcommand is None:
+        serve(db=db)
+
+
+@app.command()
+def serve(
+    db: Db = None,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
+    address: Annotated[
+        str, typer.Option(help="Only this machine's own address, until there is sign-in.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+) -> None:
+    """Open the dashboard."""
+    from evalcore import demo, serving
+    from evalcore.db import reading
+    from evalcore.queries import study as queries
+
+    serving.check_address(address)
+    serving.check_port(address, port)
+    database = location(db)
+    is_new_default = database == Settings.model_fields["db"].default and not Path(database).exists()
+    with study(db) as engine:
+        if is_new_default and demo.seed(engine):
+            out.print(f"{database} is new: it holds the demo study, which is fictional.")
+        with reading(engine) as session:
+            key = queries.study_key(session) or ""
+    out.print(f"Overread on http://{address}:{port} (stop with Ctrl-C)")
+    serving.serve(location=database, study_key=key, port=port, address=address, browser=browser)
+
+
+@app.command()
+def people(
+    add: Annotated[str | None, typer.Option("--add", help="Name of somebody to add.")] = None,
+    role: Annotated[
+        list[str] | None, typer.Option(help="reviewer, adjudicator, researcher, lead; may be repeated.")
+    ] = None,
+    specialty: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
+    language: Annotated[list[str] | None, typer.Option(help="ISO 639-1 code, e.g. en; may be repeated.")] = None,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """List who uses this study, or add somebody."""
+    from evalcore import store
+    from evalcore.db import reading, writing
+    from evalcore.queries import study as queries
+
+    with study(db) as engine:
+        if add is not None:
+            with writing(engine) as session:
+                store.add_person(
+                    session,
+                    add,
+                    roles=role or ["reviewer"],
+                    specialties=specialty or [],
+                    languages=language or [],
+                    actor=actor(),
+                )
+        with reading(engine) as session:
+            everybody = queries.people(session)
+    if as_json:
+        print_json(
+            [
+                {"name": p.name, "roles": sorted(p.roles), "specialties": p.specialties, "languages": p.languages}
+                for p in everybody
+            ]
+        )
+        return
+    table = Table("name", "roles", "specialties", "languages", box=None, padding=(0, 2))
+    for person in everybody:
+        table.add_row(
+            person.name, ", ".join(sorted(person.roles)), ", ".join(person.specialties), ", ".join(person.languages)
+        )
+    out.print(table if everybody else "Nobody yet: overread people --add NAME --role reviewer")
+
+
+@audit_app.command()
+def verify(db: Db = None) -> None:
+    """Walk the hash chain; name the first broken link and exit with 1."""
+    from evalcore.auditing import verify as walk
+    from evalcore.db import reading
+
+    with study(db) as engine, reading(engine) as session:
+        report = walk(session)
+    out.print(report.sentence)
+    if report.broken_event is not None:
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """The console command. Errors that a reader can act on are one sentence and exit status 1."""
+    try:
+        app()
+    except ImportFailed as error:
+        for fault in error.faults:
+            err.print(fault, markup=False)
+        more = error.n_faults - len(error.faults)
+        err.print(f"Nothing was imported from this file{f'; {more:,} more faults' if more else ''}.", markup=False)
+        sys.exit(1)
+    except OverreadError as error:
+        err.print(str(error), markup=False)
+        sys.exit(1)
+    except ValidationError as error:  # of the settings: what came from outside is checked elsewhere
+        for wrong in error.errors():
+            name = "OVERREAD_" + "_".join(map(str, wrong["loc"])).upper()
+            err.print(f"{name}: {wrong['input']!r} came, {wrong['msg']}", markup=False)
+        sys.exit(1)
+    except DBAPIError as error:
+        err.print(f"The database refused: {' '.join(str(error.orig).split())}", markup=False)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Data in and out by the command line: import, download, scores, export."""
+
+import math
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from sqlalchemy import Engine
+
+from evalcore.console import Db, Json, actor, out, print_json, progress, study, write_whole
+from evalcore.errors import OverreadError
+from evalcore.settings import Settings
+
+
+def import_(
+    paths: Annotated[list[Path], typer.Argument(help="Files, plain or .gz.")],
+    format_name: Annotated[
+        str | None, typer.Option("--format", help="See `overread formats`; else told from the content.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Who answered, where the file does not say.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Who judged, where the file does not say.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would happen and change nothing.")] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Import files, each whole or not at all."""
+    with study(db) as engine:
+        reports = []
+        for path in paths:
+            told = {"model": model, "judge": judge, "format_name": format_name, "dataset": dataset}
+            reports.append(_import_one(engine, path, told=told, dry_run=dry_run, quiet=as_json))
+        if as_json:
+            print_json(reports)
+
+
+def _import_one(
+    engine: Engine, path: Path, *, told: dict[str, str | None], dry_run: bool, quiet: bool
+) -> dict[str, object]:
+    from evalcore.importing import Options, import_file, missing_options
+
+    if sys.stdin.isatty() and not quiet:
+        said = Options(model=told["model"], judge=told["judge"])
+        for word in missing_options(path, format_name=told["format_name"], options=said):
+            told = told | {word: typer.prompt(f"{path.name} does not say which {word} it is from; {word}")}
+    with progress(path.name) as bar:
+        report = import_file(
+            engine, path, actor=actor(), dry_run=dry_run, progress=lambda done: bar(done, _size(path)), **told
+        )
+    if not quiet:
+        out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows" + (" (dry run)" if dry_run else ""))
+        for sentence in report.sentences():
+            out.print(f"  {sentence}", markup=False)
+        for line in report.without_partner_named:
+            out.print(f"    {line}", markup=False)
+    return report.as_dict()
+
+
+def _size(path: Path) -> int | None:
+    return None if path.suffix == ".gz" else path.stat().st_size
+
+
+def formats() -> None:
+    """List the formats that can be imported, with their fields."""
+    from evalcore.importers import FORMATS
+
+    for name, module in FORMATS.items():
+        out.print(f"[bold]{name}[/]  {module.TITLE}")
+        table = Table(box=None, show_header=False, padding=(0, 2))
+        for column, meaning in module.COLUMNS.items():
+            table.add_row(column, meaning)
+        out.print(table)
+
+
+def download(
+    benchmark: Annotated[str, typer.Argument(help="healthbench")],
+    part: Annotated[str, typer.Option(help="eval, hard, consensus or meta")] = "eval",
+    folder: Annotated[Path, typer.Option(help="Where the file is kept.")] = Path(),
+    db: Db = None,
+) -> None:
+    """Fetch an official file, with resume, and import it. Its address is set by OVERREAD_HEALTHBENCH_URL."""
+    from evalcore.downloading import download as fetch
+
+    if benchmark != "healthbench":
+        msg = f"{benchmark!r} came, expected healthbench"
+        raise OverreadError(msg)
+    with progress(f"healthbench {part}") as bar:
+        path = fetch(part, base_url=Settings().healthbench_url, folder=folder, progress=bar)
+    with study(db) as engine:
+        told = dict.fromkeys(("model", "judge", "format_name", "dataset"))
+        _import_one(engine, path, told=told, dry_run=False, quiet=False)
+
+
+def scores(
+    by: Annotated[
+        str, typer.Option(help="Some of overall, theme, axis, category, level, joined by commas.")
+    ] = "overall,theme,axis,category,level",
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Rubric scores by model, judge and data set. The raw mean stands beside the clipped score."""
+    from evalcore.db import reading
+    from evalcore.metrics import score
+    from evalcore.queries import frames
+    from evalcore.schema import RaterKind
+
+    wanted = [word.strip() for word in by.split(",") if word.strip()]
+    unknown = sorted(set(wanted) - set(score.GROUPINGS))
+    if unknown or not wanted:
+        msg = f"--by: {', '.join(unknown) or 'nothing'} came, expected some of {', '.join(score.GROUPINGS)}"
+        raise OverreadError(msg)
+    with study(db) as engine, reading(engine) as session:
+        verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
+    table = score.scores(score.response_scores(verdicts, by=wanted))
+    if as_json:
+        print_json(table.astype(object).where(table.notna(), None).to_dict(orient="records"))
+        return
+    shown = Table(*table.columns, box=None, padding=(0, 2))
+    for row in table.itertuples(index=False):
+        shown.add_row(*(_cell(value) for value in row))
+    out.print(shown if len(table) else "No scores yet: import responses with a judge's verdicts first.")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "–" if math.isnan(value) else f"{value:.4f}"
+    return str(value)
+
+
+def export(
+    path: Path,
+    what: Annotated[str, typer.Option(help="labels, verdicts or scores")] = "labels",
+    file_format: Annotated[
+        str | None, typer.Option("--format", help="csv, parquet, jsonl or meta-eval; else by the file's ending.")
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(help="Whose labels stand beside the physicians'; default: the judge with most verdicts."),
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Only items that a physician has read.")] = False,
+    db: Db = None,
+) -> None:
+    """Write labels, verdicts or scores to a file, with a codebook beside it."""
+    from evalcore import export as exporting
+
+    file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
+    if file_format not in (*exporting.WRITERS, "meta-eval"):
+        msg = f"--format: {file_format!r} came, expected {', '.join(exporting.WRITERS)} or meta-eval"
+        raise OverreadError(msg)
+    part = exporting.Part(judge=judge, read_only=read_only)
+    with study(db) as engine:
+        if file_format == "meta-eval":
+            content = exporting.meta_eval_rows(engine, part)
+            n_rows = content.count(b"\n")
+        else:
+            table = exporting.table(engine, what, part)
+            content, n_rows = exporting.WRITERS[file_format](table), len(table)
+        write_whole(path, content)
+        if file_format != "meta-eval":
+            write_whole(path.with_name(path.name + ".codebook.md"), exporting.codebook_text(what).encode())
+        exporting.record(engine, actor=actor(), what=what, file_format=file_format, n_rows=n_rows, part=part)
+    out.print(f"{path}: {n_rows:,} rows")

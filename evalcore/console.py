@@ -1,0 +1,96 @@
+"""What the commands share: the options, the study, what is printed and how."""
+
+import getpass
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from sqlalchemy import Engine
+
+from evalcore.errors import OverreadError
+from evalcore.settings import Settings
+
+PIPED_WIDTH = 200  # a table that goes to a file or another program is not folded to 80 columns
+
+
+def _console(*, stderr: bool = False) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, width=None if stream.isatty() else PIPED_WIDTH)
+
+
+out, err = _console(), _console(stderr=True)
+
+Db = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        help="Database URL, or path of a SQLite file. Default: OVERREAD_DB, else overread.db here.",
+        show_default=False,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def location(db: str | None) -> str:
+    """Where the study is: what was said, else what the environment says."""
+    return db or Settings().db
+
+
+@contextmanager
+def study(db: str | None) -> Iterator[Engine]:
+    """The study, opened and brought up to date."""
+    from evalcore import store
+    from evalcore.db import open_study, writing
+
+    engine = open_study(location(db))
+    with writing(engine) as session:
+        store.ensure_study(session)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def actor() -> str:
+    """Who acts, for the audit trail."""
+    return f"{getpass.getuser()} (command line)"
+
+
+def print_json(value: object) -> None:
+    """A value as JSON on standard output."""
+    sys.stdout.write(
+        orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str).decode() + "\n"
+    )
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A bar with rate and time left, where somebody looks; it is told bytes done and in all."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Under a name of its own first, so that a full disk leaves no half file under the right one."""
+    unfinished = path.with_name(path.name + ".unfinished")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        msg = f"{path}: cannot be written: {error.strerror or error}"
+        raise OverreadError(msg) from error

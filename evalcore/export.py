@@ -1,0 +1,236 @@
+"""Tables to take away: labels, verdicts, scores, as CSV, Parquet or JSON Lines, with a codebook; and meta-evaluation rows.
+
+Every text cell is made safe for spreadsheets: one that begins with = + - @ tab or carriage return gets a quote before it.
+"""
+
+import hashlib
+import hmac
+import io
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pandas as pd
+from sqlalchemy import Engine
+
+from evalcore import store
+from evalcore.codebook import CODEBOOK, DTYPES
+from evalcore.db import reading, writing
+from evalcore.errors import ExportError
+from evalcore.metrics.reference import current_reads, item_labels
+from evalcore.metrics.score import OVERALL, response_scores
+from evalcore.queries import frames, study
+from evalcore.schema import Label, RaterKind, Stage
+
+DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
+WHAT = ("labels", "verdicts", "scores")
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which part of the study; None is all of it.
+
+    Attributes:
+        judge: Whose labels stand in `labels`; the judge with the most verdicts where it is None.
+        read_only: Only items that a physician has read.
+    """
+
+    judge: str | None = None
+    dataset: str | None = None
+    model: str | None = None
+    theme: str | None = None
+    read_only: bool = False
+
+
+def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
+    """One of the three tables, with the columns of the codebook.
+
+    Raises:
+        ExportError: There is no such table, or the study has no such judge.
+    """
+    part = part or Part()
+    if what not in WHAT:
+        msg = f"{what!r} came, expected one of {', '.join(WHAT)}"
+        raise ExportError(msg)
+    with reading(engine) as session:
+        verdicts = frames.verdicts(session, texts=what != "scores")
+        ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)  # with those that were replaced
+        judges = study.judges(session)
+    if part.judge is not None and part.judge not in judges:
+        msg = f"judge {part.judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
+        raise ExportError(msg)
+    judge = part.judge or (judges[0] if judges else "")
+    made = {"labels": _labels, "verdicts": _verdicts, "scores": _scores}[what](verdicts, judge, part)
+    if what == "labels":
+        made["first_read_at"] = _first_read_at(made, ever_read)
+    return made[list(columns_of(what))].astype({column: DTYPES[what].get(column, "str") for column in columns_of(what)})
+
+
+def _kept(items: pd.DataFrame, part: Part) -> pd.DataFrame:
+    for column in ("dataset", "model", "theme"):
+        wanted = getattr(part, column)
+        if wanted is not None:
+            items = items.loc[items[column].eq(wanted)]
+    return items
+
+
+def _named(items: pd.DataFrame) -> pd.DataFrame:
+    return items.rename(
+        columns={"example_id": "example_number", "prompt_id": "example_id", "position": "criterion_position"}
+    )
+
+
+def _labels(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
+    items = _kept(item_labels(verdicts, judge), part)
+    if part.read_only:
+        items = items.loc[items["reference_source"].ne("judge")]
+    return _named(items)
+
+
+def _first_read_at(items: pd.DataFrame, ever_read: pd.DataFrame) -> pd.Series:
+    reads = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)]
+    return items["item_id"].map(reads.groupby("item_id")["created_at"].min()).where(items["n_reads"].gt(0))
+
+
+def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
+    kept = _kept(verdicts, part)
+    if part.judge is not None:
+        kept = kept.loc[kept["rater_kind"].eq(RaterKind.REVIEWER) | kept["rater"].eq(judge)]
+    if part.read_only:
+        kept = kept.loc[kept["item_id"].isin(kept.loc[kept["rater_kind"].eq(RaterKind.REVIEWER), "item_id"])]
+    return _named(kept).rename(columns={"created_at": "read_at"})
+
+
+def _scores(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
+    judged = verdicts.loc[verdicts["rater_kind"].eq(RaterKind.JUDGE)]
+    if part.judge is not None:
+        judged = judged.loc[judged["rater"].eq(judge)]
+    judged = _kept(judged, part)
+    scored = response_scores(judged, by=[OVERALL]).rename(columns={"dataset": "evaluation"})
+    columns = ["response_id", "dataset", "prompt_id", "sample_index", "theme", "n_expected", "canary"]
+    items = judged.drop_duplicates("response_id")[columns]
+    return _named(scored.drop(columns="example_id").merge(items, on="response_id"))
+
+
+def guarded(text: str) -> str:
+    """A text that no spreadsheet takes for a formula. One that looks guarded already gets one quote more, to lose it on import.
+
+    >>> guarded("=1+1"), guarded("met"), guarded("'=1+1"), guarded("'tis")
+    ("'=1+1", 'met', "''=1+1", "'tis")
+    """
+    return "'" + text if text.lstrip("'").startswith(DANGEROUS) else text
+
+
+def to_csv(items: pd.DataFrame) -> bytes:
+    """CSV in UTF-8 with a header, lines ended as RFC 4180 has them; missing values are empty cells; texts are guarded."""
+    safe = items.copy()
+    for column in safe.columns:
+        kind = safe[column].dtype
+        if pd.api.types.is_bool_dtype(kind):
+            safe[column] = safe[column].astype(object).map({True: "true", False: "false"})
+        elif pd.api.types.is_datetime64_any_dtype(kind):
+            safe[column] = safe[column].astype(object).map(pd.Timestamp.isoformat, na_action="ignore")
+        elif not pd.api.types.is_numeric_dtype(kind):
+            safe[column] = safe[column].map(guarded, na_action="ignore")
+    return safe.to_csv(
+        index=False, lineterminator="\r\n"
+    ).encode()  # with \n alone, csv leaves a bare \r in a text unquoted
+
+
+def to_parquet(items: pd.DataFrame) -> bytes:
+    """Parquet; texts as they are."""
+    buffer = io.BytesIO()
+    items.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def to_jsonl(items: pd.DataFrame) -> bytes:
+    """One JSON object a line; missing values are null; texts as they are."""
+    return b"".join(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in _records(items))
+
+
+def _records(items: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as Python's own values, None where there is none."""
+    return items.astype(object).where(items.notna(), None).to_dict(orient="records")  # type: ignore[return-value]
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
+"""Table to bytes, by the name of the file format."""
+
+
+def codebook_text(what: str) -> str:
+    """The codebook of a table as Markdown."""
+    rows = "\n".join(f"| {column} | {meaning} |" for column, meaning in CODEBOOK[what])
+    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n"
+
+
+def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
+    """JSON Lines that the reference tool's meta-evaluation reads: one row a (response, criterion) with its physicians' labels.
+
+    Standing reads met and not met count; "cannot assess" is left out, and so are adjudications. A criterion of no cluster has its axis
+    for a category. The criterion stands bare, without points, as in the official file.
+    """
+    part = part or Part()
+    with reading(engine) as session:
+        reads = current_reads(_kept(frames.verdicts(session, kind=RaterKind.REVIEWER), part))
+        reads = reads.loc[reads["label"].isin([Label.MET, Label.NOT_MET])].sort_values(["item_id", "rater_id"])
+        texts = frames.responses(session, example_ids=sorted(set(reads["example_id"].tolist())), texts=True)
+        key = study.study_key(session) or ""
+    text_of = {text["response_id"]: text for text in _records(texts)}
+    rows: dict[int, dict[str, Any]] = {}
+    for read in _records(reads):
+        text = text_of[read["response_id"]]
+        row = rows.setdefault(
+            read["item_id"],
+            {
+                "prompt_id": read["prompt_id"],
+                "completion_id": read["completion_id"] or f"response-{read['response_id']}",
+                "prompt": json.loads(text["messages"]),
+                "completion": text["response"],
+                "rubric": read["criterion"],
+                "category": _category(read),
+                "binary_labels": [],
+                "anonymized_physician_ids": [],
+                "canary": read["canary"],
+            },
+        )
+        row["binary_labels"].append(read["label"] == Label.MET)
+        row["anonymized_physician_ids"].append(anonymous(read["rater"], key=key))
+    return b"".join(orjson.dumps(row) + b"\n" for row in rows.values())
+
+
+def _category(item: dict[str, Any]) -> str:
+    return next((f"{kind}:{item[kind]}" for kind in ("cluster", "axis") if item[kind]), "none")
+
+
+def anonymous(name: str, *, key: str) -> str:
+    """A physician's name as 64 hexadecimal digits, the same throughout a study; one that is that already stays.
+
+    The study's key enters the hash, so that nobody can find a name by hashing a list of physicians.
+
+    >>> len(anonymous("Dr. A", key="k"))
+    64
+    """
+    return name if _DIGEST.fullmatch(name) else hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()
+
+
+def record(engine: Engine, *, actor: str, what: str, file_format: str, n_rows: int, part: Part | None = None) -> None:
+    """Leave an audit event: who took what out of the study."""
+    asked = {key: value for key, value in vars(part or Part()).items() if value}
+    with writing(engine) as session:
+        store.append_event(
+            session,
+            actor=actor,
+            action="labels exported",
+            subject=f"{what} as {file_format}",
+            detail={"rows": n_rows, **asked},
+        )
+
+
+def columns_of(what: str) -> Iterable[str]:
+    """The columns of a table, in order."""
+    return (column for column, _ in CODEBOOK[what])

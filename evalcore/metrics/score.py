@@ -1,0 +1,127 @@
+"""The rubric score of HealthBench (arXiv 2505.08775, reference implementation openai/simple-evals).
+
+An example's score is the sum of the points of the met criteria, negative points included, over the sum of the positive
+points: never above 1, and below 0 where undesirable things outweigh. Only a mean over examples is clipped to [0, 1].
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from evalcore.schema import Label
+
+OVERALL = "overall"
+GROUPINGS = ("overall", "theme", "axis", "category", "level")
+"""What `scores` can be grouped by; category means physicians' agreed categories and the clusters of their criteria."""
+
+_OF_EXAMPLES = {"theme": ("theme",), "category": ("category",)}
+_OF_CRITERIA = {"axis": ("axis",), "category": ("cluster",), "level": ("level",)}
+_PREFIX = {"category": "physician_agreed_category"}
+_KEY = ["model", "judge", "dataset", "response_id", "example_id"]
+
+
+def response_scores(verdicts: pd.DataFrame, *, by: Sequence[str] = GROUPINGS) -> pd.DataFrame:
+    """The score of every response by every rater, overall and on the criteria of one tag.
+
+    Args:
+        verdicts: One row a verdict, one verdict a rater and item (`queries.frames.verdicts`).
+        by: Some of `GROUPINGS`.
+
+    Returns:
+        One row a response, rater and group: model, judge (the rater), dataset (the evaluation), response_id, example_id,
+        group (`overall`, `theme:...`, `axis:...`, `cluster:...`, ...), n_criteria, achieved and possible points,
+        score at most 1. The score is NaN where the group has no positive points, where a verdict is missing
+        (fewer than n_expected) or where the rater could not assess a criterion.
+    """
+    judged = verdicts.loc[verdicts["points"].notna()].rename(columns={"rater": "judge"})
+    judged = judged.drop(columns="dataset").rename(columns={"evaluation": "dataset"})
+    met = judged["label"].eq(Label.MET)
+    judged = judged.assign(
+        achieved=judged["points"].where(met, 0),
+        possible=judged["points"].clip(lower=0),
+        unknown=judged["label"].eq(Label.CANNOT_ASSESS),
+    )
+    overall = _summed(judged, [])
+    complete = overall["n_criteria"].ge(overall["n_expected"])
+    overall["score"] = overall["score"].where(complete)
+    parts = []
+    for grouping in by:
+        if grouping == OVERALL:
+            parts.append(overall.assign(group=OVERALL))
+        for column in _OF_EXAMPLES.get(grouping, ()):
+            tagged = overall.loc[overall[column].notna()]
+            parts.append(tagged.assign(group=_PREFIX.get(column, column) + ":" + tagged[column].astype(str)))
+        for column in _OF_CRITERIA.get(grouping, ()):
+            summed = _summed(judged.loc[judged[column].notna()], [column])
+            whole = overall.loc[complete, ["response_id", "judge"]].assign(is_whole=1)
+            summed = summed.merge(whole, on=["response_id", "judge"], how="left")
+            summed["score"] = summed["score"].where(summed["is_whole"].notna())
+            parts.append(summed.assign(group=column + ":" + summed[column].astype(str)))
+    columns = [*_KEY, "group", "n_criteria", "achieved", "possible", "score"]
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(parts, ignore_index=True)[columns]
+
+
+def _summed(judged: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Points by response, rater and the given columns; score = achieved / possible."""
+    keys = [*_KEY, *columns]
+    summed = (
+        judged.groupby(keys, sort=False, observed=True)
+        .agg(
+            n_criteria=("points", "size"),
+            n_expected=("n_expected", "first"),
+            achieved=("achieved", "sum"),
+            possible=("possible", "sum"),
+            unknown=("unknown", "any"),
+            theme=("theme", "first"),
+            category=("category", "first"),
+        )
+        .reset_index()
+    )
+    defined = summed["possible"].gt(0) & ~summed["unknown"].astype(bool)
+    summed["score"] = summed["achieved"].div(summed["possible"].where(defined, np.nan))
+    return summed
+
+
+def scores(response_scores: pd.DataFrame) -> pd.DataFrame:
+    """Mean scores by model, judge, data set and group.
+
+    Args:
+        response_scores: As `response_scores` gives it.
+
+    Returns:
+        One row a model, judge, dataset and group: n_examples and n_responses with a score, n_undefined (responses
+        without one, left out), raw_mean (may be negative; NaN where nothing is defined) and score, which is
+        raw_mean clipped to [0, 1]. Repeats of an example each count, as in the reference.
+    """
+    keys = ["model", "judge", "dataset", "group"]
+    defined = response_scores.loc[response_scores["score"].notna()]
+    summary = defined.groupby(keys).agg(
+        n_examples=("example_id", "nunique"), n_responses=("score", "size"), raw_mean=("score", "mean")
+    )
+    n_all = response_scores.groupby(keys).size().rename("n_all")
+    table = n_all.to_frame().join(summary).reset_index()
+    table[["n_examples", "n_responses"]] = table[["n_examples", "n_responses"]].fillna(0).astype(int)
+    table["n_undefined"] = table["n_all"] - table["n_responses"]
+    table["score"] = table["raw_mean"].clip(0, 1)
+    return table[[*keys, "n_examples", "n_responses", "n_undefined", "raw_mean", "score"]]
+
+
+def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
+    """The overall score of each response and judge from points summed in SQL (`queries.browse.response_sums`).
+
+    Returns:
+        The rows of `sums` with the column score: NaN where a verdict is missing or nothing positive can be achieved.
+    """
+    achieved = sums["achieved"].fillna(0).astype(float)
+    possible = sums["possible"].fillna(0).astype(float)
+    defined = possible.gt(0) & sums["n_judged"].ge(sums["n_expected"])
+    return sums.assign(score=achieved.div(possible.where(defined)))
+
+
+def mean_scores_by_example(sums: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """One row an example, one column a model: the mean score of its responses by one judge; NaN where undefined."""
+    of_judge = scores_of_sums(sums.loc[sums["judge"].eq(judge)])
+    return of_judge.groupby(["example_id", "model"])["score"].mean().unstack("model")

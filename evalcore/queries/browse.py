@@ -1,0 +1,337 @@
+"""Find conversations: filters in SQL, and everything that one open conversation shows."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, text
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, SQLModel, col
+
+from evalcore.queries.frames import frame, not_superseded
+from evalcore.schema import Label, RaterKind, Stage
+from evalcore.search_words import postgresql_query, sqlite_query
+from evalcore.tables import Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
+
+OVERRIDDEN, READ, UNREAD, CONFLICTING = "overridden", "read", "unread", "conflicting"
+READ_STATES = (OVERRIDDEN, CONFLICTING, READ, UNREAD)
+"""What physicians have done with an item: differ from a judge, differ from each other, anything, nothing."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which conversations; None asks for nothing.
+
+    The filters on criteria and verdicts (axis, model, judge, label, reads, judges_differ, points) have to hold on one and the
+    same item: one criterion of one response.
+    """
+
+    search: str = ""
+    dataset: str | None = None
+    subset: str | None = None
+    theme: str | None = None
+    category: str | None = None
+    language: str | None = None
+    axis: str | None = None
+    model: str | None = None
+    judge: str | None = None
+    label: str | None = None
+    reads: str | None = None
+    judges_differ: bool = False
+    points_from: int | None = None
+    points_to: int | None = None
+
+    def on_items(self) -> bool:
+        """Whether any filter asks about items."""
+        asked = (self.axis, self.model, self.judge, self.label, self.reads, self.points_from, self.points_to)
+        return self.judges_differ or any(value is not None for value in asked)
+
+
+def examples(session: Session, filters: Filters) -> pd.DataFrame:
+    """The conversations that fit, oldest first.
+
+    Returns:
+        One row an example: example_id, prompt_id, dataset, theme, category, language, first_words, n_turns, n_criteria,
+        provisional.
+    """
+    n_criteria = (
+        select(func.count())
+        .select_from(Criterion)
+        .where(col(Criterion.example_id) == col(Example.id))
+        .scalar_subquery()
+    )
+    table = SQLModel.metadata.tables["example"]
+    names = ("prompt_id", "dataset", "theme", "category", "language", "first_words", "n_turns", "provisional")
+    statement = select(
+        table.c.id.label("example_id"), *(table.c[name] for name in names), n_criteria.label("n_criteria")
+    )
+    for column in ("dataset", "theme", "category", "language"):
+        if getattr(filters, column) is not None:
+            statement = statement.where(table.c[column] == getattr(filters, column))
+    if filters.subset is not None:
+        members = select(col(ExampleSubset.example_id)).where(col(ExampleSubset.subset) == filters.subset)
+        statement = statement.where(table.c.id.in_(members))
+    if filters.search.strip():
+        statement = statement.where(table.c.id.in_(_found(session, filters.search)))
+    if filters.on_items():
+        statement = statement.where(table.c.id.in_(_items(filters).with_only_columns(col(Criterion.example_id))))
+    return frame(session, statement.order_by(table.c.id))
+
+
+def matching_items(session: Session, filters: Filters, example_id: int) -> set[tuple[int, int]]:
+    """The items of one example that the item filters ask for, as pairs (response_id, criterion_id); empty where none asks."""
+    if not filters.on_items():
+        return set()
+    statement = _items(filters).where(col(Criterion.example_id) == example_id)
+    return {(row[0], row[1]) for row in session.connection().execute(statement)}
+
+
+def _found(session: Session, search: str) -> Any:
+    """Examples in whose conversation, criteria, responses, explanations or notes every word occurs in one text."""
+    if session.get_bind().dialect.name == "sqlite":
+        query = sqlite_query(search)
+        match = text("SELECT rowid FROM search_text WHERE search_text MATCH :query")
+    else:
+        query = postgresql_query(search)
+        match = text("SELECT rowid FROM search_text WHERE body @@ to_tsquery('simple', :query)")
+    entry = SQLModel.metadata.tables["search_entry"]
+    if not query:
+        return select(entry.c.example_id).where(text("1 = 0"))
+    return select(entry.c.example_id).where(entry.c.id.in_(match.bindparams(query=query)))
+
+
+def _items(filters: Filters) -> Select[Any]:
+    beside = col(Criterion.example_id) == col(Response.example_id)
+    columns: list[Any] = [col(Response.id), col(Criterion.id)]
+    statement = select(*columns).select_from(Response).join(Criterion, beside)
+    if filters.axis is not None:
+        statement = statement.where(col(Criterion.axis) == filters.axis)
+    if filters.points_from is not None:
+        statement = statement.where(col(Criterion.points) >= filters.points_from)
+    if filters.points_to is not None:
+        statement = statement.where(col(Criterion.points) <= filters.points_to)
+    if filters.model is not None:
+        statement = statement.join(Model, col(Model.id) == col(Response.model_id)).where(
+            col(Model.name) == filters.model
+        )
+    if filters.judge is not None or filters.label is not None:
+        conditions = [col(Verdict.label) == filters.label] if filters.label is not None else []
+        statement = statement.where(_given(*conditions, kind=RaterKind.JUDGE, judge=filters.judge))
+    if filters.judges_differ:
+        statement = statement.where(_differ(RaterKind.JUDGE))
+    return statement.where(*_read_state(filters)) if filters.reads is not None else statement
+
+
+def _read_state(filters: Filters) -> list[ColumnElement[bool]]:
+    if filters.reads == UNREAD:
+        return [~_given(kind=RaterKind.REVIEWER)]
+    if filters.reads == CONFLICTING:
+        return [_differ(RaterKind.REVIEWER), ~_given(col(Verdict.stage) == Stage.ADJUDICATED, kind=RaterKind.REVIEWER)]
+    if filters.reads == OVERRIDDEN:
+        judged, judge = aliased(Verdict), aliased(Rater)
+        other = exists().where(
+            _same_item(judged),
+            col(judged.rater_id) == col(judge.id),
+            col(judge.kind) == RaterKind.JUDGE,
+            *([col(judge.name) == filters.judge] if filters.judge else []),
+            col(judged.label) != col(Verdict.label),
+            col(judged.id).not_in(_replaced()),
+        )
+        return [_given(other, _last_word(Verdict), kind=RaterKind.REVIEWER)]
+    return [_given(kind=RaterKind.REVIEWER)]
+
+
+def _replaced() -> Any:
+    return select(col(Verdict.supersedes)).where(col(Verdict.supersedes).is_not(None))
+
+
+def _same_item(other: type[Verdict], one: type[Verdict] = Verdict) -> ColumnElement[bool]:
+    same_response = col(other.response_id) == col(one.response_id)
+    return and_(same_response, col(other.criterion_id) == col(one.criterion_id))
+
+
+def _last_word(one: type[Verdict]) -> ColumnElement[bool]:
+    """No later stage of the same physician stands on the item: a revised read counts instead of the first."""
+    later = aliased(Verdict)
+    newer = and_(col(later.created_at) == col(one.created_at), col(later.id) > col(one.id))
+    return or_(
+        col(one.stage) == Stage.ADJUDICATED,
+        ~exists(select(col(later.id)))
+        .where(
+            _same_item(later, one),
+            col(later.rater_id) == col(one.rater_id),
+            col(later.stage).not_in([Stage.ADJUDICATED, Stage.JUDGE]),
+            col(later.label).is_not(None),
+            or_(col(later.created_at) > col(one.created_at), newer),
+            col(later.id).not_in(_replaced()),
+        )
+        .correlate(one),
+    )
+
+
+def _given(*conditions: ColumnElement[bool], kind: RaterKind, judge: str | None = None) -> ColumnElement[bool]:
+    """There is a standing verdict on the item by a rater of this kind that meets the conditions."""
+    raters = select(col(Rater.id)).where(col(Rater.kind) == kind, *([col(Rater.name) == judge] if judge else []))
+    stages = col(Verdict.stage) == Stage.JUDGE if kind is RaterKind.JUDGE else col(Verdict.stage) != Stage.JUDGE
+    given = select(col(Verdict.id)).where(
+        col(Verdict.response_id) == col(Response.id),
+        col(Verdict.criterion_id) == col(Criterion.id),
+        stages,
+        col(Verdict.rater_id).in_(raters),
+        col(Verdict.label).is_not(None),
+        not_superseded(),
+        *conditions,
+    )
+    return exists(given.correlate(Response, Criterion))
+
+
+def _differ(kind: RaterKind) -> ColumnElement[bool]:
+    """Two raters of this kind have standing verdicts on the item with different labels; adjudications apart."""
+    other = aliased(Verdict)
+    raters = select(col(Rater.id)).where(col(Rater.kind) == kind)
+    last_words = [_last_word(Verdict), _last_word(other)] if kind is RaterKind.REVIEWER else []
+    differs = select(col(other.id)).where(
+        _same_item(other),
+        col(other.rater_id) != col(Verdict.rater_id),
+        col(other.rater_id).in_(raters),
+        col(other.stage) != Stage.ADJUDICATED,
+        col(other.label) != col(Verdict.label),
+        col(other.id).not_in(_replaced()),
+        *last_words[1:],
+    )
+    return _given(
+        exists(differs.correlate(Verdict)), col(Verdict.stage) != Stage.ADJUDICATED, *last_words[:1], kind=kind
+    )
+
+
+def response_sums(session: Session) -> pd.DataFrame:
+    """Points by response and judge, summed in SQL so that millions of verdicts become one row a response.
+
+    Returns:
+        One row a response and judge: example_id, response_id, model, judge, achieved, possible, n_judged, n_expected.
+    """
+    verdict, criterion = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["criterion"]
+    scored = (
+        select(criterion.c.example_id, func.count(criterion.c.points).label("n_scored"))
+        .group_by(criterion.c.example_id)
+        .subquery()
+    )
+    met = verdict.c.label == Label.MET
+    positive = criterion.c.points > 0
+    statement = (
+        select(
+            verdict.c.example_id,
+            verdict.c.response_id,
+            func.max(col(Model.name)).label("model"),
+            func.max(col(Rater.name)).label("judge"),
+            func.sum(criterion.c.points).filter(met).label("achieved"),
+            func.sum(criterion.c.points).filter(positive).label("possible"),
+            func.count(criterion.c.points).filter(verdict.c.label != Label.CANNOT_ASSESS).label("n_judged"),
+            func.max(func.coalesce(col(Response.n_criteria), scored.c.n_scored)).label("n_expected"),
+        )
+        .select_from(verdict)
+        .join(criterion, criterion.c.id == verdict.c.criterion_id)
+        .join(Rater, col(Rater.id) == verdict.c.rater_id)
+        .join(Response, col(Response.id) == verdict.c.response_id)
+        .join(Model, col(Model.id) == col(Response.model_id))
+        .join(scored, scored.c.example_id == verdict.c.example_id)
+        .where(col(Rater.kind) == RaterKind.JUDGE, verdict.c.id.not_in(_replaced()))
+        .group_by(verdict.c.example_id, verdict.c.response_id, verdict.c.rater_id)
+    )
+    return frame(session, statement)
+
+
+def read_marks(session: Session) -> pd.DataFrame:
+    """Physicians' standing verdicts beside the judges', one row a physician's verdict and judge.
+
+    Returns:
+        verdict_id, created_at, example_id, response_id, criterion_id, rater_id, stage, label, judge, judge_label (missing where no judge labelled the item).
+    """
+    read, judged = (
+        SQLModel.metadata.tables["verdict"].alias("read"),
+        SQLModel.metadata.tables["verdict"].alias("judged"),
+    )
+    judges = select(col(Rater.id), col(Rater.name)).where(col(Rater.kind) == RaterKind.JUDGE).subquery()
+    beside = (
+        (judged.c.response_id == read.c.response_id)
+        & (judged.c.criterion_id == read.c.criterion_id)
+        & (judged.c.stage == Stage.JUDGE)
+        & judged.c.id.not_in(_replaced())
+    )
+    statement = (
+        select(
+            read.c.id.label("verdict_id"),
+            read.c.created_at,
+            read.c.example_id,
+            read.c.response_id,
+            read.c.criterion_id,
+            read.c.rater_id,
+            read.c.stage,
+            read.c.label,
+            judges.c.name.label("judge"),
+            judged.c.label.label("judge_label"),
+        )
+        .select_from(read.outerjoin(judged, beside).outerjoin(judges, judges.c.id == judged.c.rater_id))
+        .where(read.c.stage != Stage.JUDGE, read.c.label.is_not(None), read.c.id.not_in(_replaced()))
+    )
+    return frame(session, statement)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """One conversation with everything on it.
+
+    Attributes:
+        example: Row of the example; `messages` as a list of {role, content}.
+        criteria: One row a criterion, in order.
+        responses: One row a response: response_id, model, evaluation, sample_index, text, sent_messages.
+        verdicts: All standing verdicts with their words, and those taken back (label None) of open stage.
+    """
+
+    example: dict[str, Any]
+    subsets: list[str]
+    criteria: pd.DataFrame
+    responses: pd.DataFrame
+    verdicts: pd.DataFrame
+
+
+def open_example(session: Session, example_id: int) -> Opened | None:
+    """Everything about one example; None where there is none of this number."""
+    row = session.get(Example, example_id)
+    if row is None:
+        return None
+    response, criterion, verdict = (SQLModel.metadata.tables[name] for name in ("response", "criterion", "verdict"))
+    responses = (
+        select(
+            response.c.id.label("response_id"),
+            col(Model.name).label("model"),
+            response.c.dataset.label("evaluation"),
+            response.c.sample_index,
+            response.c.text,
+            response.c.sent_messages,
+            response.c.n_criteria,
+        )
+        .join(Model, col(Model.id) == response.c.model_id)
+        .where(response.c.example_id == example_id)
+        .order_by(col(Model.name), response.c.dataset, response.c.sample_index)
+    )
+    verdicts = (
+        select(verdict, col(Rater.name).label("rater"), col(Rater.kind).label("rater_kind"))
+        .join(Rater, col(Rater.id) == verdict.c.rater_id)
+        .where(
+            verdict.c.example_id == example_id,
+            verdict.c.response_id.in_(select(response.c.id).where(response.c.example_id == example_id)),
+        )
+        .where(not_superseded(), or_(verdict.c.label.is_not(None), verdict.c.stage == Stage.OPEN))
+        .order_by(verdict.c.id)
+    )
+    subsets = select(col(ExampleSubset.subset)).where(col(ExampleSubset.example_id) == example_id)
+    rubric = select(criterion).where(criterion.c.example_id == example_id).order_by(criterion.c.position)
+    return Opened(
+        example=row.model_dump() | {"messages": json.loads(row.messages)},
+        subsets=sorted(session.connection().execute(subsets).scalars()),
+        criteria=frame(session, rubric).rename(columns={"id": "criterion_id"}),
+        responses=frame(session, responses),
+        verdicts=frame(session, verdicts).rename(columns={"id": "verdict_id"}),
+    )

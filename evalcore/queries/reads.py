@@ -1,0 +1,52 @@
+"""One item and what one rater has said about it."""
+
+from sqlalchemy import RowMapping, select
+from sqlmodel import Session, SQLModel, col
+from sqlmodel import select as select_rows
+
+from evalcore.queries.frames import not_superseded
+from evalcore.schema import RaterKind, Stage
+from evalcore.tables import Criterion, Rater, Response
+from evalcore.tables import Verdict as VerdictRow
+
+__all__ = ["VerdictRow", "item", "newest_of", "verdict_numbered"]
+
+
+def item(session: Session, response_id: int, criterion_id: int, *, judge: str) -> RowMapping | None:
+    """The item's example_id and the judge's label on it (None where that judge gave none); None where there is no such item."""
+    verdict = SQLModel.metadata.tables["verdict"]
+    of_judge = select(col(Rater.id)).where(col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge)
+    given = (
+        select(verdict.c.label)
+        .where(
+            verdict.c.response_id == response_id,
+            verdict.c.criterion_id == criterion_id,
+            verdict.c.rater_id.in_(of_judge),
+            not_superseded(),
+        )
+        .limit(1)
+        .scalar_subquery()
+    )
+    statement = (
+        select(col(Response.example_id).label("example_id"), given.label("judge_label"))
+        .join(Criterion, col(Criterion.example_id) == col(Response.example_id))
+        .where(col(Response.id) == response_id, col(Criterion.id) == criterion_id)
+    )
+    return session.connection().execute(statement).mappings().first()
+
+
+def newest_of(session: Session, response_id: int, criterion_id: int, rater_id: int, stage: Stage) -> VerdictRow | None:
+    """A rater's newest verdict on an item at a stage, one taken back (label None) too."""
+    statement = select_rows(VerdictRow).where(
+        VerdictRow.response_id == response_id,
+        VerdictRow.criterion_id == criterion_id,
+        VerdictRow.rater_id == rater_id,
+        VerdictRow.stage == stage.value,
+        not_superseded(),
+    )
+    return session.exec(statement).first()
+
+
+def verdict_numbered(session: Session, number: int) -> VerdictRow | None:
+    """The verdict of this number."""
+    return session.get(VerdictRow, number)
