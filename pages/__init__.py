@@ -1,0 +1,1 @@
+"""The screens: they read, lay out and send. One file a screen."""

@@ -1,0 +1,180 @@
+"""What every page needs: the engine, cached reads, who is reading, errors as sentences."""
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pandas as pd
+import streamlit as st
+
+from evalcore import export, store
+from evalcore.db import Engine, open_study, reading, writing
+from evalcore.errors import OverreadError
+from evalcore.metrics.composition import judges_beside_physicians
+from evalcore.metrics.reference import overridden_items
+from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
+from evalcore.policies import reason
+from evalcore.queries import browse, frames, study
+from evalcore.schema import Viewer
+from evalcore.serving import PERSON_PATH, cookie_name
+from evalcore.settings import Settings
+from pages import _text
+
+CACHED_LISTS = 200
+
+
+@st.cache_resource(show_spinner=False)
+def _engine_at(location: str) -> Engine:
+    engine = open_study(location)
+    with writing(engine) as session:
+        store.ensure_study(session)
+    gc.collect()
+    gc.freeze()  # what is imported by now stays: later collections need not walk it
+    return engine
+
+
+def engine() -> Engine:
+    """The study's database."""
+    return _engine_at(Settings().db)
+
+
+def version() -> int:
+    """How many audit events there are: the key of every cached read."""
+    with reading(engine()) as session:
+        return frames.data_version(session)
+
+
+@st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
+def _cached(location: str, data_version: int, name: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return READS[name](session, *arguments)
+
+
+def read(name: str, *arguments: Any) -> Any:
+    """A cached read of `READS`; read again as soon as anything in the study has changed."""
+    return _cached(Settings().db, version(), name, arguments)
+
+
+def _listed(session: Any, filters: browse.Filters, judge: str) -> pd.DataFrame:
+    """The list of Browse: conversations with their scores by model and the marks that physicians left."""
+    found = browse.examples(session, filters).set_index("example_id")
+    scores = mean_scores_by_example(browse.response_sums(session), judge)
+    marks = overridden_items(browse.read_marks(session), judge)
+    return (
+        found.join(scores.add_prefix("score ")).join(marks).fillna({"n_overridden": 0, "n_conflicting": 0, "n_read": 0})
+    )
+
+
+def _overrides_by_judge(session: Any) -> dict[str, Any]:
+    """How physicians' verdicts stand to each judge's, and how many items they read differently from one another."""
+    marks = browse.read_marks(session)
+    conflicting = overridden_items(marks, "")["n_conflicting"].sum()
+    return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
+
+
+def _scores(session: Any) -> pd.DataFrame:
+    return scores_of_sums(browse.response_sums(session))
+
+
+READS: dict[str, Callable[..., Any]] = {
+    "listed": _listed,
+    "scores": _scores,
+    "overrides_by_judge": _overrides_by_judge,
+    "people": study.people,
+    "judges": study.judges,
+    "models": study.models,
+    "counts": study.counts,
+    "readers": study.readers,
+    "choices": study.choices,
+    "composition": study.composition,
+    "matching": browse.matching_items,
+    "audit_words": study.audit_words,
+}
+
+
+@st.cache_data(max_entries=4, show_spinner="Making the table")
+def _export_table(location: str, data_version: int, what: str, part: export.Part) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+    return export.table(_engine_at(location), what, part)
+
+
+def export_table(what: str, part: export.Part) -> pd.DataFrame:
+    """A table of `export`, made anew as soon as anything in the study has changed."""
+    return _export_table(Settings().db, version(), what, part)
+
+
+def exported(what: str, file_format: str, part: export.Part) -> bytes:
+    """The bytes of a download. Also runs outside a page's script, when a button is pressed: it draws nothing."""
+    if what == "meta-eval":
+        return export.meta_eval_rows(engine(), part)
+    return export.WRITERS[file_format](export.table(engine(), what, part))
+
+
+def _cookie() -> str:
+    with reading(engine()) as session:
+        return cookie_name(study.study_key(session) or "")
+
+
+def viewer() -> Viewer | None:
+    """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen."""
+    chosen = st.context.cookies.get(_cookie(), "")
+    if not (chosen.isascii() and chosen.isdigit()):
+        return None
+    with reading(engine()) as session:
+        return study.person(session, int(chosen))
+
+
+def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
+    """The first statement of every page: somebody was chosen, and may be here. Else the page says why and stops.
+
+    A page's own guard is needed beside the navigation: a page file can be reached without app.py having run.
+    """
+    found = viewer()
+    if found is None:
+        st.info("Choose who is reading first: open the start page.")
+        st.stop()
+    if check is not None and (why := reason(check, found)):
+        st.html(_text.heading("This page is not for your role", why))
+        st.stop()
+    return found
+
+
+def reader_link(person_id: int) -> str:
+    """The address that chooses a person, or nobody (0), and comes back to where the viewer is."""
+    here = urlsplit(st.context.url or "/").path or "/"
+    query = "&".join(
+        f"{quote(key)}={quote(value)}" for key in st.query_params for value in st.query_params.get_all(key)
+    )
+    return f"{PERSON_PATH}{person_id}?next={quote(here + ('?' + query if query else ''), safe='')}"
+
+
+def sidebar_foot(person: Viewer) -> None:
+    """The name and role at the sidebar's foot, with the way to another profile."""
+    with st.sidebar:
+        st.html(_text.signed_in(person.name, sorted(role.value for role in person.roles), reader_link(0)))
+
+
+@contextmanager
+def shown_errors() -> Iterator[None]:
+    """What a reader can act on is shown as its sentence, and the page goes on."""
+    try:
+        yield
+    except OverreadError as error:
+        st.html(_text.notice(str(error), kind="error"))
+
+
+def disabled_reason(check: Callable[[Viewer], None], person: Viewer) -> dict[str, Any]:
+    """Arguments of a button that is off, with the rule's sentence as its help, where the viewer may not."""
+    why = reason(check, person)
+    return {"disabled": bool(why), "help": why or None}
+
+
+def local_time(moment: datetime | pd.Timestamp) -> str:
+    """A time in the viewer's own zone, to the second."""
+    zone = st.context.timezone
+    try:
+        return str(pd.Timestamp(moment).tz_convert(zone or "UTC").strftime("%Y-%m-%d %H:%M:%S"))
+    except (KeyError, ValueError):
+        return str(pd.Timestamp(moment).tz_convert("UTC").strftime("%Y-%m-%d %H:%M:%S UTC"))

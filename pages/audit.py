@@ -1,0 +1,67 @@
+"""The trail: who, what, when, on which item."""
+
+import math
+
+import streamlit as st
+
+from evalcore import auditing
+from evalcore.db import reading
+from evalcore.policies import check_can_see_audit
+from evalcore.queries import study
+from pages import _common, _text
+
+PAGE_ROWS = 50
+
+_common.require(check_can_see_audit)
+with reading(_common.engine()) as session:
+    n_all = study.audit_trail(session, limit=1)[1]
+st.html(_text.heading("Who did what, and when", f"{n_all:,} events, newest first; none can be changed or removed"))
+words = _common.read("audit_words")
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    search = st.text_input(
+        "Search", key="audit_search", placeholder="Person, act, file, response", bind="query-params", width=320
+    )
+    actor = st.selectbox(
+        "Person", words["actor"], index=None, placeholder="Anybody", key="audit_person", bind="query-params"
+    )
+    action = st.selectbox("Act", words["action"], index=None, placeholder="Any", key="audit_act", bind="query-params")
+    check = st.button("Verify the chain", icon=":material/verified:", key="verify")
+if check:
+    with reading(_common.engine()) as session:
+        report = auditing.verify(session)
+    st.html(_text.notice(report.sentence, kind="note" if report.broken_event is None else "error"))
+with reading(_common.engine()) as session:
+    n_fitting = study.audit_trail(session, search=search or "", actor=actor, action=action, limit=1)[1]
+    pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
+    number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1
+    trail = study.audit_trail(
+        session, search=search or "", actor=actor, action=action, limit=PAGE_ROWS, offset=(number - 1) * PAGE_ROWS
+    )[0]
+if trail.empty:
+    st.html(_text.notice("No event fits. Clear the search or a filter."))
+else:
+    st.dataframe(
+        {
+            "When": [_common.local_time(at) for at in trail["at"]],
+            "Person": trail["actor"],
+            "Act": trail["action"],
+            "On": trail["subject"],
+            "Details": trail["detail"],
+            "Event": trail["event"],
+            "Hash": trail["hash"].str[:12],
+        },
+        key="trail",
+        hide_index=True,
+        height=min(560, 38 + 35 * len(trail)),
+        column_config={
+            "Details": st.column_config.TextColumn(width="large"),
+            "Event": st.column_config.NumberColumn(width=70),
+        },
+        alt="Audit events",
+    )
+st.html(
+    _text.foot(
+        "Every event carries the hash of the one before it. Verify walks the whole chain and names the first event that was changed, removed or put in. "
+        "Write the last hash down elsewhere now and then: a trail cut off at its end shows only against it."
+    )
+)

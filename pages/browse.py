@@ -1,0 +1,221 @@
+"""Find a conversation; read it beside every model's answer and every verdict; override the judge."""
+
+import json
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from evalcore.db import reading
+from evalcore.languages import LANGUAGES
+from evalcore.queries import browse
+from evalcore.schema import Viewer
+from pages import _common, _filters, _rubric, _text
+
+SCORED_MODELS = 6
+MAX_SHOWN = 3
+LIST_HEIGHT = 600
+SCORE_WIDTH = 96
+
+
+def listing(listed: pd.DataFrame, judge: str) -> None:
+    """The conversations as a table; a click opens one."""
+    scores = [column for column in listed.columns if column.startswith("score ")][:SCORED_MODELS]
+    table = pd.DataFrame(
+        {
+            "Theme": listed["theme"].map(_filters.plain, na_action="ignore").fillna("–"),
+            "Conversation": listed["first_words"],
+            **{column.removeprefix("score "): listed[column] for column in scores},
+            "Physicians": [_marks(row) for row in listed.itertuples()],
+            "Criteria": listed["n_criteria"],
+            "Turns": listed["n_turns"],
+            "Language": listed["language"].map(LANGUAGES).fillna("–"),
+        }
+    )
+    bars = {
+        column.removeprefix("score "): st.column_config.ProgressColumn(
+            min_value=0.0, max_value=1.0, format="%.2f", width=SCORE_WIDTH
+        )
+        for column in scores
+    }
+    small = {name: st.column_config.NumberColumn(width=64) for name in ("Turns", "Criteria")}
+    words = {
+        name: st.column_config.TextColumn(width=width)
+        for name, width in (("Theme", 125), ("Conversation", 300), ("Physicians", 165), ("Language", 75))
+    }
+    event = st.dataframe(
+        table,
+        key="list",
+        hide_index=True,
+        height=min(LIST_HEIGHT, 38 + 35 * max(len(table), 1)),
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
+        column_config=bars | small | words,
+        alt="Conversations that fit the filters",
+    )
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    if touched:
+        open_(int(listed.index[touched[0]]))
+    made = (
+        f"Scores are by the judge {judge}: points of met criteria over the positive points; an empty cell has no score."
+        if judge
+        else ""
+    )
+    st.html(_text.foot(f"Click a row to open it. {made}"))
+
+
+def _marks(row: object) -> str:
+    marks = (
+        (getattr(row, "n_overridden", 0), "overridden"),
+        (getattr(row, "n_conflicting", 0), "in conflict"),
+    )
+    if not any(count for count, _ in marks):
+        return "read, none overridden" if getattr(row, "n_read", 0) else "–"
+    return " · ".join(f"{int(count)} {word}" for count, word in marks if count)
+
+
+def open_(example_id: int | None) -> None:
+    """Go to a conversation, or back to the list; the address says where."""
+    if example_id is None:
+        st.query_params.pop("example", None)
+    else:
+        st.query_params["example"] = str(example_id)
+    st.rerun()
+
+
+def steps(listed: pd.DataFrame, example_id: int) -> None:
+    """Back to the list, one back, one further."""
+    order = list(listed.index)
+    place = order.index(example_id) if example_id in order else None
+    before = order[place - 1] if place else None
+    after = order[place + 1] if place is not None and place + 1 < len(order) else None
+    if st.button("List", icon=":material/arrow_back:", key="back"):
+        open_(None)
+    if st.button("Previous", disabled=before is None, key="previous", shortcut="Left"):
+        open_(before)
+    if st.button("Next", disabled=after is None, key="next", shortcut="Right"):
+        open_(after)
+    words = f"{place + 1:,} of {len(order):,}" if place is not None else "outside the filters"
+    st.html(f'<span class="or-stamp">{_text.escaped(words)}</span>', width="content")
+
+
+def detail(
+    viewer: Viewer, row: DeltaGenerator, listed: pd.DataFrame, filters: browse.Filters, judge: str, example_id: int
+) -> None:
+    """The conversation, the chosen responses, and the rubric; `row` holds what steers them."""
+    with reading(_common.engine()) as session:
+        opened = browse.open_example(session, example_id)
+    if opened is None:
+        st.html(_text.notice(f"This study has no conversation {example_id}. The link may belong to another study."))
+        return
+    with row:
+        steps(listed, example_id)
+        chosen, as_markdown = choose(opened, filters)
+    example = opened.example
+    tags = [
+        example["theme"],
+        example["category"],
+        LANGUAGES.get(example["language"] or ""),
+        *opened.subsets,
+        example["prompt_id"],
+    ]
+    st.html(_text.chips(_filters.plain(tag) for tag in tags if tag))
+    if example["provisional"]:
+        st.html(
+            _text.notice(
+                "This conversation is known only from a result on it: import its examples file to see its theme and whole rubric."
+            )
+        )
+    matching = _common.read("matching", filters, example_id)
+    only = matching if matching and st.toggle("Only criteria that fit the filters", key="only") else None
+    shown = [int(number) for number in chosen["response_id"]]
+    if len(shown) > 1:
+        st.html(_text.conversation(example["messages"], as_markdown=as_markdown))
+        for (_, response), column in zip(chosen.iterrows(), st.columns(len(shown), gap="medium"), strict=True):
+            with column:
+                _response(response, judge, as_markdown=as_markdown)
+        st.html('<hr class="or-rule">')
+        with st.container(key="rubric_wide"):
+            _rubric.panel(viewer, example_id, shown, judge, only)
+        return
+    left, right = st.columns([58, 42], gap="large")
+    with left, st.container(key="reading"):
+        st.html(_text.conversation(example["messages"], as_markdown=as_markdown))
+        for _, response in chosen.iterrows():
+            _response(response, judge, as_markdown=as_markdown)
+        if not shown:
+            st.html(
+                _text.notice("No model has answered this conversation yet: import a results file on the Study page.")
+            )
+    with right, st.container(key="rubric"):
+        _rubric.panel(viewer, example_id, shown, judge, only)
+
+
+def choose(opened: browse.Opened, filters: browse.Filters) -> tuple[pd.DataFrame, bool]:
+    """Which responses are shown, one to three, and whether Markdown is drawn."""
+    responses = opened.responses.assign(name=_names(opened.responses)).set_index("name", drop=False)
+    names = list(responses.index)
+    preferred = [name for name in names if filters.model is None or responses.loc[name, "model"] == filters.model][:1]
+    kept = [name for name in st.session_state.get("shown", []) if name in names]
+    st.session_state["shown"] = kept or preferred
+    shown = st.multiselect(
+        "Responses side by side", names, key="shown", max_selections=MAX_SHOWN, bind="query-params",
+        placeholder="Choose one to three responses", label_visibility="collapsed", width=330,
+    )  # fmt: skip
+    as_markdown = st.toggle("Formatted text", key="formatted", persist_state="session")
+    return responses.loc[shown or preferred], as_markdown
+
+
+def _names(responses: pd.DataFrame) -> list[str]:
+    """The model's name, with data set and repeat where one name would stand for several responses."""
+    models = responses["model"].astype(str)
+    repeats = (responses["sample_index"] + 1).astype(str)
+    longer = models + " · " + responses["evaluation"].astype(str) + " · " + repeats
+    return list(models.mask(models.duplicated(keep=False), longer))
+
+
+def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
+    scores = _common.read("scores")
+    found = scores.loc[scores["response_id"].eq(row["response_id"]) & scores["judge"].eq(judge)]
+    words = "no score yet"
+    if len(found) and pd.notna(found["score"].iloc[0]):
+        first = found.iloc[0]
+        words = (
+            f"score by {judge}: {first['score']:.2f} ({first['achieved'] or 0:.0f} of {first['possible']:.0f} points)"
+        )
+    elif len(found):
+        words = f"no score by {judge}: a verdict is missing, or no criterion has positive points"
+    st.html(_text.response(row["name"], words, row["text"], as_markdown=as_markdown))
+    if isinstance(row["sent_messages"], str):
+        with st.expander("This model was sent another prompt than the conversation above", icon=":material/warning:"):
+            st.html(_text.conversation(json.loads(row["sent_messages"]), as_markdown=as_markdown))
+
+
+viewer = _common.require()
+judges = _common.read("judges")
+chosen_example = st.query_params.get("example", "")
+is_open = chosen_example.isascii() and chosen_example.isdigit()
+if not is_open:
+    counts = _common.read("counts")
+    line = (
+        f"{counts['examples']:,} conversations, {counts['responses']:,} responses, "
+        f"{counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts"
+    )
+    st.html(_text.heading("Read conversations beside their verdicts", line))
+top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
+with top:
+    filters = _filters.bar(folded=is_open)
+judge = filters.judge or (judges[0] if judges else "")
+listed = _common.read("listed", filters, judge)
+on = _filters.words(filters)
+if on and not is_open:
+    st.html(_text.chips([f"{len(listed):,} fit", *on]))
+if is_open:
+    detail(viewer, top, listed, filters, judge, int(chosen_example))
+elif listed.empty and not on:
+    st.html(_text.notice("Nothing is in this study yet. Begin with a file of examples or results."))
+    st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
+elif listed.empty:
+    st.html(_text.notice("No conversation fits these filters. Clear one of them."))
+else:
+    listing(listed, judge)

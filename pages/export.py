@@ -1,0 +1,133 @@
+"""Choose what to take away, look at it, download it."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from evalcore import export
+from evalcore.codebook import CODEBOOK
+from evalcore.policies import check_can_export
+from pages import _common, _filters, _text
+
+PREVIEW_ROWS = 50
+WHAT = {"labels": "Labels", "verdicts": "Verdicts", "scores": "Scores", "meta-eval": "Meta-evaluation rows"}
+MEANING = {
+    "labels": "One row an item (one criterion of one response): the judge's label, the physicians', and the label to use.",
+    "verdicts": "One row a standing verdict of a judge or a physician. The file can be imported again.",
+    "scores": "One row a response and judge: points and score.",
+    "meta-eval": "One row an item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
+}
+FORMATS = {"csv": "CSV", "parquet": "Parquet", "jsonl": "JSON Lines"}
+MIME = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "jsonl": "application/x-ndjson",
+    "md": "text/markdown",
+}
+
+
+def part() -> export.Part:
+    """Which part of the study."""
+    choices = _common.read("choices")
+    judges = _common.read("judges")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        judge = st.selectbox("Judge beside the physicians", judges, key="export_judge", placeholder="No judge yet")
+        dataset = st.selectbox("Data set", choices["dataset"], index=None, placeholder="All", key="export_dataset")
+        model = st.selectbox("Model", _common.read("models"), index=None, placeholder="All", key="export_model")
+        theme = st.selectbox(
+            "Theme", choices["theme"], index=None, placeholder="All", key="export_theme", format_func=_filters.plain
+        )
+        read_only = st.toggle("Only what a physician has read", key="export_read_only")
+    return export.Part(judge=judge, dataset=dataset, model=model, theme=theme, read_only=read_only)
+
+
+def preview(what: str, chosen: export.Part) -> int:
+    """The first rows as they will stand in the file, and how many there are."""
+    if what == "meta-eval":
+        content = _common.exported(what, "jsonl", chosen)
+        st.html(
+            _text.verbatim("\n".join(line[:400] for line in content.decode().splitlines()[:2]))
+            if content
+            else _text.notice("No physician has read anything in this part.")
+        )
+        return int(content.count(b"\n"))
+    table = _common.export_table(what, chosen)
+    if table.empty:
+        st.html(_text.notice("Nothing fits this part. Import results on the Study page, or choose a larger part."))
+        return 0
+    st.dataframe(table.head(PREVIEW_ROWS), key="preview", hide_index=True, height=390, alt=f"First rows of {what}")
+    return len(table)
+
+
+def maker(what: str, file_format: str, chosen: export.Part, n_rows: int) -> Callable[[], bytes]:
+    """Makes the file when the button is pressed, and leaves the audit event."""
+    engine, actor = _common.engine(), viewer.name
+
+    def make() -> bytes:
+        content = _common.exported(what, file_format, chosen)
+        export.record(engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=chosen)
+        return content
+
+    return make
+
+
+viewer = _common.require(check_can_export)
+st.html(
+    _text.heading(
+        "Take the labels away", "Choose a table and a part of the study; the codebook says what each column means"
+    )
+)
+what = st.segmented_control(
+    "Table",
+    list(WHAT),
+    default="labels",
+    required=True,
+    format_func=WHAT.__getitem__,
+    key="export_what",
+    label_visibility="collapsed",
+)
+what = what or "labels"
+chosen = part()
+st.html(_text.quiet(MEANING[what]))
+with _common.shown_errors():
+    n_rows = preview(what, chosen)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        formats = ["jsonl"] if what == "meta-eval" else list(FORMATS)
+        file_format = (
+            st.segmented_control(
+                "File",
+                formats,
+                default=formats[0],
+                required=True,
+                format_func=FORMATS.__getitem__,
+                key=f"export_format_{len(formats)}",
+            )
+            or formats[0]
+        )
+        st.download_button(
+            f"Download {n_rows:,} rows",
+            maker(what, file_format, chosen, n_rows),
+            file_name=f"overread-{what}.{file_format}",
+            mime=MIME[file_format],
+            type="primary",
+            icon=":material/download:",
+            disabled=not n_rows,
+            key="download",
+        )
+        if what in CODEBOOK:
+            st.download_button(
+                "Codebook",
+                export.codebook_text(what),
+                file_name=f"overread-{what}-codebook.md",
+                mime=MIME["md"],
+                key="codebook",
+            )
+if what in CODEBOOK:
+    with st.expander("What the columns mean", icon=":material/list:"):
+        st.html(_text.items(f"{column}: {meaning}" for column, meaning in CODEBOOK[what]))
+st.html(
+    _text.foot(
+        "In CSV a text that begins with = + - @, a tab or a carriage return has a quote before it, so that no spreadsheet runs it. "
+        "Every download leaves an event in the audit trail."
+    )
+)

@@ -1,0 +1,190 @@
+"""Bring data in; see and add people."""
+
+import tempfile
+import time
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from evalcore import store
+from evalcore.db import writing
+from evalcore.errors import ImportFailed
+from evalcore.importers import FORMATS
+from evalcore.importing import ImportReport, import_file, told_by_name
+from evalcore.languages import LANGUAGES
+from evalcore.policies import check_can_add_people, check_can_import, reason
+from evalcore.schema import Role, Viewer
+from pages import _common, _text
+
+BY_CONTENT = "told by the content"
+BLOCK = 1 << 20
+
+
+def importing(viewer: Viewer) -> None:
+    """Upload, say what the file does not say, check, import."""
+    why_not = reason(check_can_import, viewer)
+    if why_not:
+        st.html(_text.notice(why_not))
+        return
+    upload = st.file_uploader(
+        "A file of examples, results, or verdicts",
+        key="upload",
+        help="JSON Lines, JSON or CSV, plain or .gz. `overread formats` lists every field.",
+    )
+    if upload is None:
+        _formats()
+        return
+    told = told_by_name(upload.name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        format_name = st.selectbox("Format", [BY_CONTENT, *FORMATS], key="import_format")
+        dataset = st.text_input(
+            "Data set",
+            value=told.evaluation,
+            key=f"import_dataset_{upload.file_id}",
+            help="For example healthbench, healthbench_hard, or a name of your own.",
+        )
+        model = st.text_input(
+            "Model that answered",
+            value=told.model or "",
+            key=f"import_model_{upload.file_id}",
+            placeholder="if the file does not say",
+        )
+        judge = st.text_input("Judge", key=f"import_judge_{upload.file_id}", placeholder="if the file does not say")
+    with st.container(horizontal=True):
+        go = st.button("Import", type="primary", icon=":material/database_upload:", key="import")
+        check = st.button("Check only", key="check")
+    if go or check:
+        chosen = {
+            "format_name": None if format_name == BY_CONTENT else format_name,
+            "dataset": dataset.strip() or None,
+            "model": model.strip() or None,
+            "judge": judge.strip() or None,
+        }
+        _run(viewer, upload, chosen, dry_run=check)
+
+
+def _run(viewer: Viewer, upload: UploadedFile, chosen: dict[str, str | None], *, dry_run: bool) -> None:
+    bar = st.progress(0.0, text="Reading")
+    began = time.monotonic()
+
+    def progress(done: int) -> None:
+        seconds = time.monotonic() - began
+        rate = done / 1e6 / seconds if seconds else 0.0
+        bar.progress(min(done / max(upload.size, 1), 1.0), text=f"Read {done / 1e6:.1f} MB, {rate:.1f} MB a second")
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "upload"
+        with path.open("wb") as stream:
+            while block := upload.read(BLOCK):
+                stream.write(block)
+        upload.seek(0)
+        try:
+            report = import_file(
+                _common.engine(),
+                path,
+                actor=viewer.name,
+                name=upload.name,
+                dry_run=dry_run,
+                progress=progress,
+                **chosen,
+            )
+        except ImportFailed as refused:
+            bar.empty()
+            st.html(
+                _text.notice(
+                    f"Nothing was imported: {refused.n_faults:,} {'fault' if refused.n_faults == 1 else 'faults'} in {upload.name}.",
+                    kind="error",
+                )
+            )
+            st.html(_text.items(refused.faults))
+            return
+    bar.empty()
+    _report(report)
+
+
+def _report(report: ImportReport) -> None:
+    done = "would be imported; nothing was changed" if report.dry_run else "imported"
+    st.html(_text.notice(f"{report.file}: {report.format}, {report.rows:,} rows, {done}"))
+    st.html(_text.items([*report.sentences(), *report.without_partner_named]))
+    if not report.dry_run and not report.adds_nothing:
+        st.page_link("pages/browse.py", label="Read it", icon=":material/menu_book:")
+
+
+def _formats() -> None:
+    with st.expander("What can be imported", icon=":material/list:"):
+        for name, module in FORMATS.items():
+            st.html(f"<b>{_text.escaped(module.TITLE)}</b> <small>{_text.escaped(name)}</small>")
+            st.html(_text.items(f"{column}: {meaning}" for column, meaning in module.COLUMNS.items()))
+
+
+def people(viewer: Viewer) -> None:
+    """Who is in the study; a lead adds somebody."""
+    everybody = _common.read("people")
+    st.dataframe(
+        {
+            "Name": [person.name for person in everybody],
+            "Roles": [", ".join(sorted(person.roles)) for person in everybody],
+            "Specialties": [", ".join(person.specialties) for person in everybody],
+            "Languages": [", ".join(LANGUAGES.get(code, code) for code in person.languages) for person in everybody],
+        },
+        key="people",
+        hide_index=True,
+        alt="People of this study",
+    )
+    why_not = reason(check_can_add_people, viewer)
+    with st.form("add person", clear_on_submit=False):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.text_input("Name", key="person_name", disabled=bool(why_not))
+            roles = st.multiselect(
+                "Roles",
+                list(Role),
+                default=[Role.REVIEWER],
+                format_func=lambda role: role.value,
+                key="person_roles",
+                disabled=bool(why_not),
+            )
+            languages = st.multiselect(
+                "Languages",
+                list(LANGUAGES),
+                format_func=LANGUAGES.__getitem__,
+                key="person_languages",
+                disabled=bool(why_not),
+            )
+            specialties = st.text_input(
+                "Specialties", placeholder="separated by commas", key="person_specialties", disabled=bool(why_not)
+            )
+        if st.form_submit_button("Add person", disabled=bool(why_not), help=why_not or None):
+            with _common.shown_errors():
+                with writing(_common.engine()) as session:
+                    store.add_person(
+                        session,
+                        name,
+                        roles=roles,
+                        specialties=specialties.split(","),
+                        languages=languages,
+                        actor=viewer.name,
+                    )
+                st.rerun()
+
+
+viewer = _common.require()
+counts = _common.read("counts")
+st.html(
+    _text.heading(
+        "Bring data in, and say who reads it",
+        f"{counts['examples']:,} conversations, {counts['responses']:,} responses, {counts['judge_verdicts']:,} judges' and "
+        f"{counts['physician_verdicts']:,} physicians' verdicts so far",
+    )
+)
+import_tab, people_tab = st.tabs(["Import", "People"])
+with import_tab:
+    importing(viewer)
+    st.html(
+        _text.foot(
+            "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never changed: a new one of the same rater on the "
+            "same item stands beside the old one and counts instead of it."
+        )
+    )
+with people_tab:
+    people(viewer)
