@@ -1,0 +1,186 @@
+"""How fast and in how much memory a results file is imported: `python tests/benchmarks/import_speed.py`.
+
+The floor, measured in the same run on the same file: bare `orjson.loads` of the file plus one `executemany` of its verdict rows with
+their texts into a new SQLite file in WAL mode. The target is at most four times the floor, and under 300 MB for 57,000 verdicts.
+"""
+
+import argparse
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from evalcore.db import open_study  # noqa: E402 - found beside this file, installed or not
+from evalcore.importing import import_file  # noqa: E402
+
+REAL_RESULTS = ROOT.parent / "shared" / "data" / "results"
+REAL_MIN_BYTES = (
+    1_000_000  # a file that is read in a millisecond measures the fixed work of one import, and is reported apart
+)
+N_VERDICTS, CRITERIA_PER_RESPONSE = 57_000, (11, 11, 11, 12, 12)
+TARGET_RATIO, TARGET_MB = 4.0, 300.0
+ACTOR, JUDGE, MODEL = "benchmark", "Bench Judge", "Bench Model"
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--verdicts", type=int, default=N_VERDICTS, help="size of the invented file")
+    asked.add_argument("--repeats", type=int, default=3, help="each time is the best of so many")
+    asked.add_argument("--no-real", action="store_true", help="leave ../shared/data alone")
+    asked.add_argument("--peak", type=Path, help="import this one file and print this process's peak memory in MB")
+    given = asked.parse_args()
+    if given.peak:
+        print(f"{peak_of_import(given.peak):.1f}")
+        return
+    with TemporaryDirectory() as folder:
+        invented = Path(folder) / "bench_model_20260101_000000_allresults.json"
+        write_results(invented, given.verdicts)
+        print_ratio(f"invented, {given.verdicts:,} verdicts", [invented], given.repeats)
+        peak = float(
+            subprocess.run([sys.executable, __file__, "--peak", invented], check=True, capture_output=True).stdout
+        )
+        print(f"peak memory of importing it: {peak:.0f} MB (target: under {TARGET_MB:.0f})")
+    real = [] if given.no_real else sorted(REAL_RESULTS.glob("*_allresults.json"))
+    for path in [path for path in real if path.stat().st_size >= REAL_MIN_BYTES]:
+        print_ratio(path.name, [path], given.repeats)
+    if small := [path for path in real if path.stat().st_size < REAL_MIN_BYTES]:
+        print_ratio(f"{len(small)} small real files together", small, given.repeats)
+
+
+def print_ratio(title: str, paths: list[Path], repeats: int) -> None:
+    """One line: the seconds of the floor and of the import, each the best of several taken in turn, and their ratio."""
+    floors, imports = [], []
+    for _ in range(repeats):
+        floors.append(sum(seconds_of_floor(path) for path in paths))
+        imports.append(sum(seconds_of_import(path) for path in paths))
+    floor, ours = min(floors), min(imports)
+    print(
+        f"{title}: floor {floor:.3f} s, import {ours:.3f} s, ratio {ours / floor:.2f} (target: at most {TARGET_RATIO:.0f})"
+    )
+
+
+def seconds_of_floor(path: Path) -> float:
+    """Read, parse, one executemany, commit."""
+    with TemporaryDirectory() as folder, closing(sqlite3.connect(Path(folder) / "floor.db")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(
+            "CREATE TABLE verdict (id INTEGER PRIMARY KEY, prompt_id TEXT, position INTEGER, label TEXT, points INTEGER,"
+            " criterion TEXT, explanation TEXT)"
+        )
+        connection.commit()
+        insert = (
+            "INSERT INTO verdict (prompt_id, position, label, points, criterion, explanation) VALUES (?, ?, ?, ?, ?, ?)"
+        )
+        with timed() as seconds:
+            document = orjson.loads(path.read_bytes())
+            connection.executemany(insert, list(verdict_rows(document)))
+            connection.commit()
+        return seconds()
+
+
+def verdict_rows(document: dict) -> Iterator[tuple[object, ...]]:
+    """One row a verdict."""
+    for entry in document["metadata"]["example_level_metadata"]:
+        for position, item in enumerate(entry["rubric_items"], 1):
+            label = "met" if item["criteria_met"] else "not_met"
+            yield entry["prompt_id"], position, label, item["points"], item["criterion"], item["explanation"]
+
+
+def seconds_of_import(path: Path) -> float:
+    """Of `import_file` into a new study; making the study is not counted."""
+    with TemporaryDirectory() as folder:
+        engine = open_study(str(Path(folder) / "study.db"))
+        with timed() as seconds:
+            import_file(engine, path, actor=ACTOR, model=MODEL, judge=JUDGE)
+        engine.dispose()
+        return seconds()
+
+
+def peak_of_import(path: Path) -> float:
+    """The most memory that this process ever held, in MB; for a process of its own."""
+    seconds_of_import(path)
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+@contextmanager
+def timed() -> Iterator[Callable[[], float]]:
+    """A stopwatch over the block."""
+    start = time.perf_counter()
+    end: list[float] = []
+    yield lambda: end[0]
+    end.append(time.perf_counter() - start)
+
+
+# ---------------------------------------------------------------- an invented results file, as the reference tool writes it
+
+WORDS = (
+    "the response advises the patient to see a clinician when fever pain or swelling lasts and says which signs ask for help at once it "
+    "explains the likely cause in plain words but gives no dose and does not ask how long the cough has lasted so the criterion about "
+    "context is only partly answered while warning about interactions with daily medicines such as anticoagulants and pregnancy"
+).split()
+AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
+
+
+def write_results(path: Path, n_verdicts: int) -> None:
+    """A `NAME_allresults.json` with htmls and convos beside the entries, indented by two."""
+    drawn = random.Random(57)
+    entries: list[dict] = []
+    left = n_verdicts
+    while left > 0:
+        n_criteria = min(left, CRITERIA_PER_RESPONSE[len(entries) % len(CRITERIA_PER_RESPONSE)])
+        entries.append(entry(drawn, len(entries), n_criteria))
+        left -= n_criteria
+    htmls = ["<h3>Prompt</h3>" + "".join(f"<p>{item}</p>" for item in one["rubric_items"]) for one in entries]
+    convos = [[*one["prompt"], *one["completion"]] for one in entries]
+    metadata = {"example_level_metadata": entries}
+    document = {"score": 0.5, "metrics": {"overall_score": 0.5}, "htmls": htmls, "convos": convos, "metadata": metadata}
+    path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+
+
+def entry(drawn: random.Random, number: int, n_criteria: int) -> dict:
+    """One response with its verdicts."""
+    turns = drawn.choice((1, 1, 3, 5))
+    return {
+        "score": 0.5,
+        "usage": {"input_tokens": 100, "output_tokens": 400},
+        "rubric_items": [rubric_item(drawn) for _ in range(n_criteria)],
+        "prompt": [{"role": ("user", "assistant")[turn % 2], "content": text(drawn, 350)} for turn in range(turns)],
+        "completion": [{"role": "assistant", "content": text(drawn, 1_500)}],
+        "prompt_id": f"bench-{number:06}",
+        "completion_id": f"bench-completion-{number:06}",
+    }
+
+
+def rubric_item(drawn: random.Random) -> dict:
+    """A criterion with a verdict; its explanation has about 300 characters."""
+    return {
+        "criterion": text(drawn, drawn.randint(60, 200)),
+        "points": drawn.choice((-8, -5, 3, 5, 7, 10)),
+        "tags": ["level:example", f"axis:{drawn.choice(AXES)}"],
+        "criteria_met": drawn.random() < 0.5,
+        "explanation": text(drawn, drawn.randint(200, 400)),
+    }
+
+
+def text(drawn: random.Random, n_chars: int) -> str:
+    """Words up to a length; one text in twenty has a typographic dash, as judges write it."""
+    words = " ".join(drawn.choices(WORDS, k=n_chars // 6 + 8))[:n_chars]
+    number = f" ({drawn.randint(1, 9_999)})"  # texts differ, as real ones do
+    return words.capitalize() + (" – unclear" if drawn.random() < 0.05 else "") + number + "."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Fixtures for the browser tests: a server for each file, one Chromium for the run, a fresh context for each test."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests import chromium
+from tests.browser.server import AppServer, running_app
+from tests.browser.steps import WAIT_MS, new_context
+
+HERE = Path(__file__).parent
+
+expect.set_options(timeout=WAIT_MS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is marked `browser`."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="module")
+def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """A server with the demo study, shared by the tests of one file."""
+    with running_app(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium."""
+    found = chromium.find()
+    if found is None:
+        pytest.fail("No Chromium: run `python tests/chromium.py`")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=found, args=list(chromium.FLAGS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """An empty page in a context of its own: no cookie, no storage, downloads allowed."""
+    context = new_context(browser)
+    yield context.new_page()
+    context.close()

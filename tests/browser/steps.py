@@ -1,0 +1,148 @@
+"""What a person does, in a word: choose a profile, open a page, press a verdict. Each waits for what it should bring about."""
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, TimeoutError, expect
+
+from tests.browser.server import AppServer
+
+WAIT_MS = 15_000
+
+# With it Chromium asks where to save, which no test can answer; without it a download is a download.
+NO_FILE_PICKER = "delete window.showSaveFilePicker"
+
+ROW_PIXELS = 35  # of Streamlit's tables, the header's too: their cells are painted, so a row is a place
+
+# Every page, its address, and the beginning of its title.
+PAGES = {
+    "overview": ("/", "Where the study stands"),
+    "browse": ("/browse", "Read conversations"),
+    "study": ("/study", "Bring data in"),
+    "export": ("/export", "Take the labels away"),
+    "audit": ("/audit", "Who did what"),
+}
+
+# Streamlit's client asks below the page's own path first, then at the root: the first answer is 404 on every page but "/".
+PROBES = ("/_stcore/health", "/_stcore/host-config")
+
+
+def choose_reader(page: Page, server: AppServer, name: str, *, path: str = "/") -> None:
+    """Open an address as somebody nobody knows, and click the card of a profile."""
+    page.goto(server.url + path)
+    page.locator("a.or-profile", has=page.get_by_text(name, exact=True)).click()
+    expect(page.locator(".or-signed b")).to_have_text(name)
+
+
+def change_reader(page: Page, name: str) -> None:
+    """Somebody else takes the chair, on the page that is open."""
+    page.get_by_role("link", name="Change reader").click()
+    page.locator("a.or-profile", has_text=name).click()
+    expect(page.locator(".or-signed b")).to_contain_text(name)
+
+
+def go(page: Page, name: str) -> None:
+    """Another page by the navigation."""
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name.capitalize()).click()
+    expect(page.locator(".or-heading h1")).to_contain_text(PAGES[name][1])
+
+
+def opened(page: Page, server: AppServer, name: str, query: str = "") -> None:
+    """Another page by its address."""
+    path, title = PAGES[name]
+    page.goto(server.url + path + query)
+    expect(page.locator(".or-heading h1")).to_contain_text(title)
+
+
+def keyed(page: Page | Locator, key: str) -> Locator:
+    """The widget or container of a key."""
+    return page.locator(f".st-key-{key}")
+
+
+def open_row(page: Page, row: int) -> None:
+    """Click the conversation in this row of Browse's list, counted from 0."""
+    table = keyed(page, "list").get_by_test_id("stDataFrame")
+    expect(table).to_be_visible()
+    table.click(position={"x": 250, "y": ROW_PIXELS * (row + 1.5)})
+    expect(page.locator(".or-conversation").first).to_be_visible()
+
+
+def verdict(page: Page, item: str, words: str) -> Locator:
+    """One of the three buttons of the viewer's own verdict on an item `response_criterion`."""
+    return keyed(page, f"label_{item}").get_by_role("radio", name=re.compile(rf"^\S+ {words}"))
+
+
+def stamp(page: Page, item: str) -> Locator:
+    """When the viewer's verdict on an item was saved."""
+    return keyed(page, f"own_{item}").locator(".or-stamp")
+
+
+def items(page: Page) -> list[str]:
+    """The items on the screen, each `response_criterion`, in the rubric's order."""
+    own = page.locator("[class*='st-key-own_']")
+    expect(own.first).to_be_visible()
+    return own.evaluate_all(
+        "all => all.map(e => [...e.classList].find(c => c.startsWith('st-key-own_')).slice('st-key-own_'.length))"
+    )
+
+
+def pick(page: Page, key: str, words: str) -> None:
+    """Choose an option of a select box. Its list closes when the page scrolls under it: then it is opened again."""
+    option = page.get_by_role("option", name=words, exact=True)
+    for _ in range(3):
+        keyed(page, key).get_by_role("combobox").click()
+        try:
+            option.click(timeout=2_000)
+        except TimeoutError:
+            page.keyboard.press("Escape")
+        else:
+            break
+    expect(keyed(page, key).get_by_role("combobox")).to_have_value(words)
+
+
+def type_in(page: Page, key: str, words: str) -> None:
+    """Fill in a text field and press Enter."""
+    field_ = keyed(page, key).get_by_role("textbox")
+    field_.fill(words)
+    field_.press("Enter")
+
+
+@dataclass
+class Complaints:
+    """What the browser complained about: errors of the console, errors of scripts, dialogs that opened."""
+
+    console: list[str] = field(default_factory=list)
+    scripts: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def hear(self, context: BrowserContext) -> None:
+        """Listen to every page of a context."""
+        context.on("console", self._said)
+        context.on("weberror", lambda error: self.scripts.append(str(error.error)))
+        context.on("page", lambda page: page.on("dialog", self._asked))
+
+    def _said(self, message: ConsoleMessage) -> None:
+        path = urlsplit(message.location.get("url", "")).path
+        probed = "404" in message.text and path.endswith(PROBES) and path not in PROBES
+        if message.type == "error" and not probed:
+            self.console.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _asked(self, dialog: object) -> None:
+        self.dialogs.append(str(dialog))
+        dialog.dismiss()  # type: ignore[attr-defined]
+
+    @property
+    def all(self) -> list[str]:
+        """Everything."""
+        return [*self.console, *self.scripts, *self.dialogs]
+
+
+def new_context(browser: Browser, *, width: int = 1280, scheme: str = "light") -> BrowserContext:
+    """A browser of its own: no cookie, no storage."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, locale="en-GB", color_scheme=scheme, accept_downloads=True
+    )
+    context.set_default_timeout(WAIT_MS)
+    context.add_init_script(NO_FILE_PICKER)
+    return context

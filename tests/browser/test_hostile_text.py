@@ -1,0 +1,415 @@
+"""Text from a model, a file or a person can run nothing, load nothing and link nowhere, on every page.
+
+Two walls are tested apart: the renderer (no element carries the hostile address, and the browser had nothing to block), and the
+policy in the headers (it blocks what a renderer would let through).
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from evalcore import reviewing, store
+from evalcore.db import open_study, reading, writing
+from evalcore.importing import import_file
+from evalcore.queries import study
+from evalcore.reviewing import Reading
+from evalcore.schema import Cause, Label, Role, Severity
+from tests.browser import steps
+from tests.browser.canary import Canary, listening
+from tests.browser.server import AppServer, running_app
+
+# Elements and attributes that the browser could load from, run, or lead to; every tree, shadow roots too.
+FOUND = """
+canary => {
+  const found = [];
+  const walk = root => {
+    for (const element of root.querySelectorAll("*")) {
+      if (element.shadowRoot) walk(element.shadowRoot);
+      for (const { name, value } of element.attributes) {
+        if (/^on/i.test(name)) found.push(`${element.tagName} ${name}`);
+        const words = ["title", "aria-label", "alt", "placeholder", "value", "content"].includes(name);
+        if (value.includes(canary) && !words) found.push(`${element.tagName} ${name}=${value.slice(0, 80)}`);
+        if (/^\\s*(javascript|vbscript):/i.test(value) && !words) found.push(`${element.tagName} ${name}=${value.slice(0, 80)}`);
+      }
+      if (["IFRAME", "OBJECT", "EMBED", "MARQUEE", "BASE", "VIDEO", "AUDIO"].includes(element.tagName)) found.push(element.tagName);
+      if (element.matches("a, form, img") && element.textContent.includes("CANARY-LINK")) found.push(element.tagName);
+      if (element.matches(".katex, .hostile-class, #hostile-id, .stMarkdownColoredText")) found.push(element.className);
+      if (element.tagName === "STYLE" && !element.sheet?.cssRules?.length && element.textContent.includes(canary)) found.push("STYLE");
+    }
+  };
+  walk(document);
+  for (const sheet of document.styleSheets) {
+    for (const rule of sheet.cssRules) if (rule.cssText.includes(canary)) found.push(rule.cssText.slice(0, 80));
+  }
+  if (window.__pwned) found.push("window.__pwned = " + window.__pwned);
+  return found;
+}
+"""
+
+
+def vectors(canary: str, field: str) -> list[str]:
+    """Ways to make a page load, run or link; each names its field, so that a request tells where it came from."""
+    at = f"{canary}/{field}"
+    run = "window.__pwned=1;alert(1)"
+    return [
+        f"![inline]({at}/md.png) ![reference][{field}]",
+        f"[{field}]: {at}/reference.png",
+        f"[CANARY-LINK]({at}/link) [CANARY-LINK](javascript:{run}) <{at}/angle> {at}/bare www.{field}.example",
+        f'<img src="{at}/img.png" onerror="{run}"><img srcset="{at}/set.png 1x"><a href="{at}/a">CANARY-LINK</a>',
+        f"<script>{run}</script><script src={at}/script.js></script>",
+        f'<svg onload="{run}"><image href="{at}/svg.png"/><use href="{at}/use.svg#x"/></svg>',
+        f"<style>@import url({at}/import.css); body{{background:url({at}/background.png);display:none}}</style>",
+        f'<link rel=stylesheet href="{at}/style.css"><base href="{at}/"><meta http-equiv=refresh content="0;url={at}/refresh">',
+        f'<iframe src="{at}/frame"></iframe><object data="{at}/object"></object><embed src="{at}/embed">',
+        f'<video src="{at}/video.mp4" autoplay poster="{at}/poster.png"></video><audio src="{at}/audio.mp3" autoplay></audio>',
+        f'<form action="{at}/form"><button autofocus onfocus="{run}">CANARY-LINK</button></form>',
+        f'<details open ontoggle="{run}"><summary>CANARY-LINK</summary></details><marquee onstart="{run}">',
+        f"</div></div></section></details></style></title></textarea><img src=x onerror={run}>",
+        f"\"'`><b class=hostile-class id=hostile-id style='position:fixed;inset:0;background:url({at}/style.png)'>over all</b>",
+        ':red[red] :material/home: :heart: :blue-background[blue] :color[x]{background="url(' + at + '/color.png)"}',
+        f"costs $5, or $x^2$ and $$\\includegraphics{{{at}/tex.png}}$$ $\\href{{{at}/tex}}{{CANARY-LINK}}$",
+        "# Heading\n\n| a | b |\n|---|---|\n| 1 -> 2 | 3 >= 2 -- ok |",
+        f"<a href=data:text/html,<script>{run}</script>>CANARY-LINK</a> ![d](data:image/svg+xml;base64,PHN2Zy8+)",
+        f'```mermaid\ngraph TD; A["<img src={at}/mermaid.png>"]-->B\n```',
+        "\u202egnp.evil\u202c \u2066isolated\u2069 \u200fright-to-left",
+        "W" * 2_000,
+        "Z\u0310\u0324\u035a\u0361a\u0329\u0346\u0354l\u0332\u0301g\u0347\u030eo\u0353\u0307" * 20,
+        "{{constructor.constructor('alert(1)')()}} ${alert(1)} %{y} <%= 1 %> %s {0}",
+    ]
+
+
+def text_of(canary: str, field: str) -> str:
+    """All of it in one long text."""
+    return "\n\n".join(vectors(canary, field))
+
+
+def name_of(canary: str, field: str) -> str:
+    """The worst of it in one line, for a name."""
+    chosen = vectors(canary, field)
+    return f"{field} " + " ".join(chosen[index] for index in (0, 3, 4, 14, 13, 15)).replace("\n", " ")
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A server on a study whose every text is hostile."""
+
+    server: AppServer
+    canary: Canary
+
+    def name(self, field: str) -> str:
+        """A hostile name."""
+        return name_of(self.canary.url, field).strip()
+
+
+def write_study(folder: Path, canary: str) -> None:
+    """Two conversations, three models' answers to each, two judges' verdicts, two physicians' verdicts; then people."""
+    engine = open_study(str(folder / "overread.db"))
+
+    def name(field: str) -> str:
+        return name_of(canary, field)
+
+    def text(field: str) -> str:
+        return text_of(canary, field)
+
+    with writing(engine) as session:
+        store.ensure_study(session)
+        for number, roles in enumerate(([Role.LEAD, Role.REVIEWER], [Role.REVIEWER], [Role.RESEARCHER])):
+            store.add_person(
+                session,
+                name(f"person{number}"),
+                roles=roles,
+                specialties=[name(f"specialty{number}")],
+                languages=["en", name("language")],
+                actor=name("actor"),
+            )
+    criteria = [{"criterion": text(f"criterion{n}"), "points": points, "tags": [f"axis:{name('axis')}", f"cluster:{name('cluster')}"]} for n, points in enumerate((7, -4))]
+    prompts = [
+        [{"role": "user", "content": text(f"prompt{n}")}, {"role": "assistant", "content": text(f"turn{n}")}, {"role": "user", "content": text(f"last{n}")}]
+        for n in range(2)
+    ]
+    tags = [f"theme:{name('theme')}", f"physician_agreed_category:{name('category')}"]
+    examples = [
+        {"prompt_id": name(f"prompt_id{n}"), "prompt": prompt, "rubrics": criteria, "example_tags": tags, "canary": name("canary")}
+        for n, prompt in enumerate(prompts)
+    ]
+    path = folder / "written"
+    path.write_text("\n".join(json.dumps(example) for example in examples))
+    asked = {"actor": name("importer"), "dataset": name("dataset")}
+    import_file(engine, path, name=name("file") + ".jsonl", **asked)
+    for model in range(3):
+        entries = [
+            {
+                "prompt_id": example["prompt_id"],
+                "prompt": [{"role": "system", "content": text("system")}, *example["prompt"]],
+                "completion": [{"role": "assistant", "content": text(f"answer{model}")}],
+                "rubric_items": [{**item, "criteria_met": model != 0, "explanation": text(f"explanation{model}")} for item in criteria],
+            }
+            for example in examples
+        ]
+        path.write_text(json.dumps({"score": 0, "metrics": {}, "metadata": {"example_level_metadata": entries}}))
+        for judge in ("judge0", "judge1"):
+            import_file(engine, path, name=name("file") + ".json", model=name(f"model{model}"), judge=name(judge), **asked)
+    path.unlink()
+    with reading(engine) as session:
+        judge = study.judges(session)[0]
+        readers = [person for person in study.people(session) if Role.REVIEWER in person.roles]
+    for reader, label in zip(readers, (Label.MET, Label.CANNOT_ASSESS), strict=True):
+        said = Reading(label=label, cause=Cause.OTHER, severity=Severity.MILD, note=text("note"))
+        reviewing.give_verdict(
+            engine, reader, response_id=1, criterion_id=1, reading=said, judge=judge, seen=None
+        )
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
+    folder = tmp_path_factory.mktemp("hostile")
+    with listening() as canary:
+        write_study(folder, canary.url)
+        with running_app(folder) as server:
+            yield Hostile(server, canary)
+
+
+class Visit:
+    """A walk through the pages; `look` judges what is on the screen."""
+
+    def __init__(self, browser: Browser, hostile: Hostile, *, width: int = 1280) -> None:
+        self.hostile = hostile
+        self.context = steps.new_context(browser, width=width)
+        self.complaints = steps.Complaints()
+        self.complaints.hear(self.context)
+        self.page = self.context.new_page()
+        self.asked = len(hostile.canary.requests)
+
+    def look(self, where: str, *shown: str) -> None:
+        """Nothing ran, loaded or links; the texts are on the screen, letter for letter."""
+        for text in shown:
+            expect(self.page.locator("body"), where).to_contain_text(text, use_inner_text=True)
+        assert self.page.evaluate(FOUND, self.hostile.canary.url) == [], where
+        assert self.hostile.canary.requests[self.asked :] == [], where
+        assert self.complaints.all == [], where
+
+    def hover_tooltips(self) -> None:
+        """The mouse rests on everything that explains itself."""
+        for target in self.page.locator("[data-testid=stTooltipHoverTarget]:visible, [data-testid=stTooltipIcon]:visible").all():
+            target.hover(force=True)
+            self.page.wait_for_timeout(250)  # a tooltip comes after a moment, and may never come: nothing to wait for
+
+    def choose(self, field: str, path: str = "/") -> None:
+        """Become a person by the card."""
+        self.page.goto(self.hostile.server.url + path)
+        cards = self.page.locator("a.or-profile")
+        expect(cards).to_have_count(3)
+        self.look("welcome", self.hostile.name("person0"), self.hostile.name("specialty1"))
+        cards.filter(has_text=f"{field} ").first.click()
+        expect(self.page.locator(".or-signed b")).to_contain_text(field)
+
+
+# What must be readable as it was written, not as a formula, a heading, a symbol or a colour.
+LITERAL = ("# Heading", "costs $5, or $x^2$ and", "1 -> 2 | 3 >= 2 -- ok", ":red[red] :material/home:", "<script>window.__pwned=1;alert(1)</script>")
+
+
+def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):
+    visit = Visit(browser, hostile)
+    page, name = visit.page, hostile.name
+    visit.choose("person0")
+    steps.opened(page, hostile.server, "overview")
+    expect(page.locator(".stPlotlyChart .bars").first).to_be_visible()
+    visit.look("overview", name("person0"), name("judge0"))
+    visit.hover_tooltips()
+    page.locator(".stPlotlyChart").first.hover(position={"x": 400, "y": 60})
+    visit.look("overview, hovered")
+
+    steps.opened(page, hostile.server, "browse")
+    expect(steps.keyed(page, "list").get_by_test_id("stDataFrame")).to_be_visible()
+    page.get_by_role("button", name="More filters").click()
+    for key in ("dataset", "category", "axis", "judge", "model"):
+        steps.keyed(page, key).get_by_role("combobox").click()
+        expect(page.get_by_role("option").first).to_contain_text(key)
+        visit.look(f"browse, filter {key} opened")
+        page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    search = text_of(hostile.canary.url, "search")[:1500]
+    steps.opened(page, hostile.server, "browse", f"?q={quote(search)}&theme={quote(search)}&example={quote(search)}")
+    expect(page.get_by_text("fit", exact=False).first).to_be_visible()
+    visit.look("browse, search in the address")
+    steps.opened(page, hostile.server, "browse", f"?theme={quote(name('theme'))}&judge={quote(name('judge1'))}")
+    visit.look("browse, filtered")
+
+    for query, shown in (("", 1), ("".join(f"&shown={quote(name(f'model{n}'))}" for n in range(3)), 3)):
+        page.goto(f"{hostile.server.url}/browse?example=1{query}")
+        expect(page.locator(".or-response")).to_have_count(shown)
+        visit.look(f"detail, {shown} shown")
+        for fold in page.locator(".or-fold > summary:visible").all():
+            fold.click()
+        for expander in page.locator("[data-testid=stExpander] summary:visible").all():
+            expander.click()
+        visit.look(f"detail, {shown} shown, unfolded", *LITERAL, name("judge0"), name("model0"))
+        steps.keyed(page, "formatted").locator("label").click()
+        expect(page.locator(".or-formatted").first).to_be_visible()
+        visit.look(f"detail, {shown} shown, formatted", "costs $5, or $x^2$ and", ":red[red] :material/home:")
+        steps.keyed(page, "shown").get_by_role("combobox").click()
+        visit.look(f"detail, {shown} shown, responses opened")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Filters").click()
+        visit.look(f"detail, {shown} shown, filters opened")
+        page.keyboard.press("Escape")
+        visit.hover_tooltips()
+        visit.look(f"detail, {shown} shown, hovered")
+        steps.keyed(page, "formatted").locator("label").click()
+        expect(page.locator(".or-formatted")).to_have_count(0)
+
+    # A note typed in, and shown to the next reader.
+    page.goto(f"{hostile.server.url}/browse?example=2")
+    item = steps.items(page)[0]
+    steps.verdict(page, item, "Cannot assess").click()
+    note = "typed " + " ".join(vectors(hostile.canary.url, "typed")[:15]).replace("\n", " ")
+    steps.type_in(page, f"note_{item}", note)
+    page.wait_for_timeout(500)
+    visit.look("detail, note typed", note[:60])
+    page.reload()
+    expect(steps.keyed(page, f"note_{item}").get_by_role("textbox")).to_have_value(note)
+    visit.look("detail, note stored")
+    visit.context.close()
+
+
+def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):
+    visit = Visit(browser, hostile)
+    page, name = visit.page, hostile.name
+    visit.choose("person0")
+    steps.opened(page, hostile.server, "study")
+    page.locator("[data-testid=stExpander] summary").first.click()
+    visit.look("study, formats")
+    visit.hover_tooltips()
+
+    # Faults quote what came: the field, the value, the file's name. Then a file that is fine, whose rows have no partner.
+    bad_row = {"example_id": name("example_id"), "rater": name("rater"), "label": name("label"), "criterion_position": 1}
+    fault_rows = [bad_row, {**bad_row, "label": "met", "read_at": name("time"), "model": "m"}, "a\x00b", {**bad_row, "rater": "\x00"}]
+    stray = {**bad_row, "label": "met", "model": name("model9")}
+    file_name = f"upload ![x]({hostile.canary.url}) <img src={hostile.canary.url} onerror=alert(1)> :red[r] $x$.jsonl".replace("/", ":")
+    for rows, words in ((fault_rows, "Nothing was imported"), ([stray], "rows left out")):
+        content = "\n".join(json.dumps(row) for row in rows).encode()
+        steps.keyed(page, "upload").locator("input[type=file]").set_input_files(
+            [{"name": file_name, "mimeType": "application/json", "buffer": content}]  # type: ignore[list-item]
+        )
+        expect(steps.keyed(page, "import")).to_be_visible()
+        visit.look("study, uploaded")
+        visit.hover_tooltips()
+        steps.keyed(page, "check").get_by_role("button").click()
+        expect(page.get_by_text(words).first).to_be_visible()
+        visit.look(f"study, {words}")
+        page.reload()
+        expect(steps.keyed(page, "upload")).to_be_visible()
+    page.get_by_role("tab", name="People").click()
+    expect(steps.keyed(page, "people")).to_be_visible()
+    visit.look("study, people")
+    steps.keyed(page, "person_name").get_by_role("textbox").fill(name("person1"))
+    page.get_by_role("button", name="Add person").click()
+    expect(page.get_by_role("alert")).to_contain_text("somebody in this study has already")
+    visit.look("study, person refused")
+
+    steps.opened(page, hostile.server, "export")
+    for table in ("Labels", "Verdicts", "Scores", "Meta-evaluation rows"):
+        steps.keyed(page, "export_what").get_by_role("radio", name=table).click()
+        expect(steps.keyed(page, "export_what").get_by_role("radio", name=table)).to_be_checked()
+        expect(steps.keyed(page, "download").get_by_role("button")).to_be_enabled()
+        visit.look(f"export, {table}")
+        for expander in page.locator("[data-testid=stExpander] summary:visible").all():
+            expander.click()
+        visit.look(f"export, {table}, opened")
+    for key in ("export_judge", "export_dataset", "export_model", "export_theme"):
+        steps.keyed(page, key).get_by_role("combobox").click()
+        visit.look(f"export, {key} opened")
+        page.keyboard.press("Escape")
+    visit.hover_tooltips()
+
+    query = f"?audit_search={quote(name('search'))}&audit_person={quote(name('actor'))}"
+    steps.opened(page, hostile.server, "audit", query)
+    visit.look("audit, search in the address")
+    steps.opened(page, hostile.server, "audit")
+    table = steps.keyed(page, "trail").get_by_test_id("stDataFrame")
+    expect(table).to_be_visible()
+    visit.look("audit")
+    table.dblclick(position={"x": 600, "y": 52})  # a cell opens in full
+    page.wait_for_timeout(500)
+    visit.look("audit, a cell opened")
+    page.keyboard.press("Escape")
+    steps.keyed(page, "audit_person").get_by_role("combobox").click()
+    visit.look("audit, persons opened")
+    page.keyboard.press("Escape")
+    steps.keyed(page, "verify").get_by_role("button").click()
+    expect(page.get_by_text("The audit trail holds")).to_be_visible()
+    visit.look("audit, verified")
+    visit.context.close()
+
+
+def test_what_a_role_may_not_do_is_said_without_drawing_the_persons_name(browser: Browser, hostile: Hostile):
+    visit = Visit(browser, hostile)
+    page = visit.page
+    visit.choose("person1", path="/audit")
+    expect(page.get_by_text("This page is not for your role")).to_be_visible()
+    visit.look("audit refused", "Reading the audit trail takes the role", hostile.name("person1"))
+    steps.opened(page, hostile.server, "study")
+    expect(page.get_by_text("Importing takes the role")).to_be_visible()
+    page.get_by_role("tab", name="People").click()
+    expect(steps.keyed(page, "people")).to_be_visible()
+    visit.hover_tooltips()
+    page.get_by_role("button", name="Add person").hover(force=True)
+    expect(page.get_by_role("tooltip").or_(page.get_by_text("Adding people takes the role")).first).to_be_visible()
+    visit.look("study, button explained")
+    steps.change_reader(page, "person2 ")
+    page.goto(f"{hostile.server.url}/browse?example=1")
+    expect(page.get_by_text("Giving a verdict takes the role")).to_be_visible()
+    visit.hover_tooltips()
+    visit.look("detail, researcher", hostile.name("person2"))
+    visit.context.close()
+
+
+def test_the_policy_blocks_what_a_renderer_would_let_through(page: Page, hostile: Hostile):
+    # The wall by itself: put into the page what no renderer of ours would, and see it blocked and reported.
+    page.goto(hostile.server.url)
+    expect(page.locator("a.or-profile").first).to_be_visible()
+    before = len(hostile.canary.requests)
+    page.evaluate("window.blocked = []; document.addEventListener('securitypolicyviolation', e => blocked.push(e.effectiveDirective))")
+    page.evaluate(
+        """async canary => {
+          const put = (tag, attributes) => document.body.append(Object.assign(document.createElement(tag), attributes));
+          put("img", { src: canary + "/img" });
+          put("script", { src: canary + "/script.js" });
+          put("script", { textContent: "window.__pwned = 1" });
+          put("link", { rel: "stylesheet", href: canary + "/style.css" });
+          put("iframe", { src: canary + "/frame" });
+          put("video", { src: canary + "/video.mp4", autoplay: true });
+          put("object", { data: canary + "/object" });
+          put("style", { textContent: `body { background-image: url(${canary}/background.png) }` });
+          await fetch(canary + "/fetch").catch(() => null);
+          const form = document.createElement("form");
+          Object.assign(form, { action: canary + "/form", method: "post" });
+          document.body.append(form);
+          form.submit();
+        }""",
+        hostile.canary.url,
+    )
+    for directive in ("img-src", "script-src-elem", "style-src-elem", "frame-src", "media-src", "object-src", "connect-src", "form-action"):
+        page.wait_for_function("directive => blocked.includes(directive)", arg=directive)
+    assert hostile.canary.requests[before:] == []
+    assert page.evaluate("window.__pwned") is None
+
+
+def test_the_canary_hears_what_a_page_without_the_walls_asks_for(browser: Browser, hostile: Hostile):
+    # The tests above would pass with a deaf canary or texts that ask for nothing: drawn as HTML, these ask for a lot.
+    context = steps.new_context(browser)
+    page = context.new_page()
+    before = len(hostile.canary.requests)
+    page.route("**/unsafe", lambda route: route.fulfill(content_type="text/html", body=text_of(hostile.canary.url, "unsafe")))
+    page.on("dialog", lambda dialog: dialog.dismiss())
+    page.goto(hostile.canary.url + "/unsafe", wait_until="commit")
+    page.wait_for_timeout(1_000)
+    heard = {request.rsplit("/", 1)[-1] for request in hostile.canary.requests[before:]}
+    assert {"img.png", "script.js", "import.css", "frame"} <= heard, heard
+    context.close()

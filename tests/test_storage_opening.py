@@ -1,0 +1,215 @@
+"""Opening a study: migrations, copies, and what cannot be opened."""
+
+import multiprocessing
+import shutil
+import sqlite3
+import traceback
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import inspect, text
+from sqlmodel import SQLModel
+
+from evalcore import db, store
+from evalcore.db import connect, migrate, open_study, writing
+from evalcore.errors import OverreadError
+from tests import world
+
+SEARCH = (
+    "search_text",
+    "ix_search_text",
+)  # the full-text index: not in `tables`, since its kind depends on the database
+
+
+def not_of_search(_thing, name, _kind, _reflected, _compared):
+    return name is None or not name.startswith(SEARCH)
+
+
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index ix_verdict_item")
+@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index 'ix_verdict_item'")
+def test_the_migrations_give_the_tables_of_the_code(database_url):
+    engine = open_study(database_url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection, opts={"include_object": not_of_search, "compare_type": True, "compare_server_default": True}
+        )
+        assert compare_metadata(context, SQLModel.metadata) == []
+    engine.dispose()
+
+
+def test_the_migrations_give_the_check_constraints_of_the_code(database_url):
+    """compare_metadata does not look at these."""
+    engine = open_study(database_url)
+    for table in SQLModel.metadata.sorted_tables:
+        declared = {c.name for c in table.constraints if str(c.name).startswith("ck_")}
+        assert {c["name"] for c in inspect(engine).get_check_constraints(table.name)} == declared, table.name
+    engine.dispose()
+
+
+def test_the_words_that_the_database_takes_are_those_of_the_code(sqlite_database_url):
+    """A word that joins an enum needs a migration."""
+    engine = open_study(sqlite_database_url)
+    for table in SQLModel.metadata.sorted_tables:
+        declared = {str(c.name): str(c.sqltext) for c in table.constraints if str(c.name).startswith("ck_")}
+        found = {c["name"]: c["sqltext"] for c in inspect(engine).get_check_constraints(table.name)}
+        assert found == declared
+    engine.dispose()
+
+
+def test_a_study_that_is_up_to_date_is_opened_as_it_is_and_without_a_copy(sqlite_database_url, tmp_path):
+    open_study(sqlite_database_url).dispose()
+    before = {path.name for path in tmp_path.iterdir()}
+    engine = connect(sqlite_database_url)
+    assert migrate(engine) is None
+    engine.dispose()
+    assert {path.name for path in tmp_path.iterdir()} <= before | {"overread.db-wal", "overread.db-shm"}
+
+
+@pytest.fixture
+def with_two_revisions(tmp_path, monkeypatch):
+    """A copy of the migrations with one more, that adds a column, so that today's studies are old ones."""
+    folder = tmp_path / "code"
+    shutil.copytree(Path(db.__file__).parent / "migrations", folder / "migrations")
+    later = folder / "migrations" / "versions" / "0002_added.py"
+    later.write_text(
+        "import sqlalchemy as sa\nfrom alembic import op\n"
+        "revision, down_revision, branch_labels, depends_on = '0002', '0001', None, None\n\n"
+        "def upgrade():\n    op.add_column('person', sa.Column('added', sa.String()))\n"
+        "    if op.get_bind().execute(sa.text(\"SELECT count(*) FROM person WHERE name = 'breaks'\")).scalar_one():\n"
+        "        op.execute('SELECT no_such_column FROM person')\n"
+    )
+    monkeypatch.setattr(db, "files", lambda _package: folder)
+    return folder
+
+
+def test_a_file_of_an_older_version_is_copied_and_then_migrated(sqlite_database_url, tmp_path, request):
+    old = world.made(sqlite_database_url)
+    n_events = world.count(old.engine, "audit_event")
+    old.engine.dispose()
+    request.getfixturevalue("with_two_revisions")
+    engine = open_study(sqlite_database_url)
+    assert "added" in {column["name"] for column in inspect(engine).get_columns("person")}
+    assert world.count(engine, "audit_event") == n_events
+    engine.dispose()
+    with closing(sqlite3.connect(tmp_path / "overread.db.before-migration-0001")) as copy:
+        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+        assert copy.execute("SELECT count(*) FROM audit_event").fetchall() == [(n_events,)]
+        assert "added" not in {column[1] for column in copy.execute("PRAGMA table_info(person)")}
+
+
+def test_a_migration_that_fails_leaves_the_study_as_it_was(database_url, request):
+    old = world.made(database_url)
+    world.add_researcher(old.engine, "breaks", world.Role.LEAD)
+    old.engine.dispose()
+    request.getfixturevalue("with_two_revisions")
+    with pytest.raises(OverreadError, match=r"cannot be opened as a study: .*no_such_column"):
+        open_study(database_url)
+    engine = connect(database_url)
+    assert "added" not in {column["name"] for column in inspect(engine).get_columns("person")}
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == "0001"
+    engine.dispose()
+
+
+def test_a_study_of_a_newer_version_is_left_alone_and_named(database_url, tmp_path):
+    engine = open_study(database_url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(OverreadError, match=r"was written by a newer version of Overread .*9999.* Update Overread"):
+        open_study(database_url)
+    assert not list(tmp_path.glob("*.before-migration-*"))
+
+
+def test_a_database_of_something_else_is_left_alone(database_url):
+    engine = connect(database_url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE holiday_photos (id integer)"))
+    with pytest.raises(OverreadError, match="is a database of something else"):
+        open_study(database_url)
+    assert inspect(engine).get_table_names() == ["holiday_photos"]
+    engine.dispose()
+
+
+def test_an_empty_file_becomes_a_study(tmp_path):
+    (tmp_path / "new.db").touch()
+    engine = open_study(str(tmp_path / "new.db"))
+    assert "verdict" in inspect(engine).get_table_names()
+    engine.dispose()
+
+
+def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(tmp_path):
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Dear colleague, " * 1000)
+    before = letter.read_bytes()
+    with pytest.raises(OverreadError, match=r"letter\.txt cannot be opened as a study: file is not a database"):
+        open_study(str(letter))
+    assert letter.read_bytes() == before
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(OverreadError, match=r"nowhere/study\.db cannot be opened as a study: unable to open"):
+        open_study(str(tmp_path / "nowhere" / "study.db"))
+    with pytest.raises(OverreadError, match="cannot be opened as a study: unable to open"):
+        open_study(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("location", "said"),
+    [
+        ("mysql://me@host/db", "mysql:// came, expected postgresql:// or the path of a SQLite file"),
+        ("postgresql+psycopg2://me@host/db", "postgresql\\+psycopg2:// came, expected postgresql://"),
+        ("https://host/study", "https:// came, expected postgresql://"),
+        ("postgresql://me:secret@host:port/db", "no database URL came, expected postgresql://NAME"),
+        ("://", "no database URL came"),
+    ],
+)
+def test_a_url_of_another_kind_is_refused_without_showing_its_password(location, said):
+    with pytest.raises(OverreadError, match=said) as refusal:
+        open_study(location)
+    assert "secret" not in str(refusal.value)
+
+
+def test_a_server_that_does_not_answer_is_one_sentence_without_the_password(tmp_path):
+    with pytest.raises(OverreadError, match="cannot be opened as a study") as refusal:
+        open_study(f"postgresql://me:secret@/study?host={tmp_path}")
+    assert "secret" not in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_path_with_spaces_and_signs_is_a_path(tmp_path):
+    path = tmp_path / "a study #1 50% & co ünï.db"
+    open_study(str(path)).dispose()
+    assert path.exists()
+
+
+def open_at_once(location, start, said):
+    """In a process of its own: wait for the other one, then open."""
+    try:
+        start.wait(30)
+        engine = open_study(location)
+        with writing(engine) as session:
+            said.put(store.ensure_study(session).key)
+        engine.dispose()
+    except Exception:  # noqa: BLE001 - whatever it is, the test shows it
+        said.put(traceback.format_exc())
+
+
+@pytest.mark.parametrize("_again", range(3))
+def test_processes_that_open_a_new_database_at_once_all_get_the_same_study(database_url, _again):
+    spawn = multiprocessing.get_context("spawn")
+    start, said = spawn.Barrier(3), spawn.Queue()
+    processes = [spawn.Process(target=open_at_once, args=(database_url, start, said)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    answers = [said.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join(30)
+    engine = open_study(database_url)
+    with writing(engine) as session:
+        key = store.ensure_study(session).key
+    engine.dispose()
+    assert answers == [key] * 3

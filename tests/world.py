@@ -1,0 +1,170 @@
+"""A small study in a real database, in one line: invented examples, a model's responses, a judge's verdicts, people."""
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, text
+from sqlmodel import Session
+
+from evalcore import store
+from evalcore.db import open_study, reading, writing
+from evalcore.queries import frames, study
+from evalcore.schema import Label, RaterKind, Role, Stage, Verdict, Viewer
+from evalcore.tables import AuditEvent, Criterion, Example, Model, Response
+
+JUDGE = "Magpie"
+LABELS = {"+": Label.MET, "-": Label.NOT_MET, "?": Label.CANNOT_ASSESS}
+
+
+@dataclass
+class World:
+    """A study with two examples, one response each, all judged.
+
+    Attributes:
+        responses: Row numbers, one an example.
+        criteria: Row numbers, a list an example.
+    """
+
+    location: str
+    engine: Engine
+    responses: list[int]
+    criteria: list[list[int]]
+
+    def viewer(self, name: str = "Dr. Imani Noor") -> Viewer:
+        """Somebody in the study."""
+        with reading(self.engine) as session:
+            return next(person for person in study.people(session) if person.name == name)
+
+    def item(self, example: int = 0, criterion: int = 0) -> dict[str, int]:
+        """The numbers of one item, as `reviewing` takes them."""
+        return {"response_id": self.responses[example], "criterion_id": self.criteria[example][criterion]}
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every physician's verdict ever given, oldest first."""
+        with reading(self.engine) as session:
+            found = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True, history=True)
+        return found.astype(object).where(found.notna(), None).to_dict(orient="records")
+
+    def events(self) -> list[tuple[str, str]]:
+        """Actor and action of every audit event, oldest first."""
+        with reading(self.engine) as session:
+            return [(event.actor, event.action) for _, event in study.events(session) if event is not None]
+
+
+def made(
+    location: str, *, points: tuple[tuple[int | None, ...], ...] = ((7, -4), (5, 3)), judged: str = "+-++"
+) -> World:
+    """The world: a rubric an example with these points, the judge's labels in order."""
+    engine = open_study(location)
+    with writing(engine) as session:
+        store.ensure_study(session)
+        for name, role in (("Dr. Imani Noor", "reviewer"), ("Dr. Tove Lind", "reviewer"), ("Ana Ruiz", "lead")):
+            store.add_person(session, name, roles=[role], actor="set-up")
+        responses, criteria = [], []
+        model = _number(session, Model(name="Alder-2"))
+        for index, rubric in enumerate(points):
+            example = _number(session, _example(index))
+            criteria.append([_number(session, _criterion(example, n, p)) for n, p in enumerate(rubric, start=1)])
+            responses.append(
+                _number(
+                    session,
+                    Response(
+                        example_id=example,
+                        model_id=model,
+                        dataset="invented",
+                        text=f"Drink water, rest, and come back. Answer {index}.",
+                        completion_id=f"answer-{index}",
+                        n_criteria=len(rubric),
+                    ),
+                )
+            )
+        judge = store.ensure_rater(session, RaterKind.JUDGE, JUDGE).id or 0
+        labels = iter(judged)
+        items = [(index, criterion) for index, found in enumerate(criteria) for criterion in found]
+        given = [
+            Verdict(
+                example_id=index + 1,
+                response_id=responses[index],
+                criterion_id=criterion,
+                rater_id=judge,
+                stage=Stage.JUDGE,
+                label=LABELS[label],
+                explanation="It does.",
+            )
+            for (index, criterion), label in zip(items, labels, strict=True)
+            if label in LABELS
+        ]
+        store.add_verdicts(session, given, actor="set-up", action="verdicts made")
+    return World(location, engine, responses, criteria)
+
+
+def _number(session: Session, row: Any) -> int:
+    session.add(row)
+    session.flush()
+    return int(row.id)
+
+
+def _example(index: int) -> Example:
+    messages = [{"role": "user", "content": f"I have had a sore throat for {index + 2} days."}]
+    return Example(
+        dataset="invented",
+        prompt_id=f"prompt-{index}",
+        messages=json.dumps(messages),
+        n_turns=1,
+        first_words=messages[0]["content"],
+        language="en",
+        theme="hedging",
+        tags='["theme:hedging"]',
+        canary="invented-canary",
+    )
+
+
+def _criterion(example: int, position: int, points: int | None) -> Criterion:
+    return Criterion(
+        example_id=example,
+        position=position,
+        text=f"Names warning sign {position}.",
+        points=points,
+        axis="accuracy",
+        level="example",
+        tags='["level:example", "axis:accuracy"]',
+    )
+
+
+def add_researcher(engine: Engine, name: str, *roles: Role) -> None:
+    """Somebody with these roles."""
+    with writing(engine) as session:
+        store.add_person(session, name, roles=roles, actor="set-up")
+
+
+def tampered(engine: Engine, *statements: str, **values: Any) -> None:
+    """Change what may not be changed, as somebody with the database in hands could: by dropping the triggers first."""
+    sqlite = engine.dialect.name == "sqlite"
+    with engine.begin() as connection:
+        if sqlite:
+            for act in ("update", "delete"):
+                connection.execute(text(f"DROP TRIGGER IF EXISTS audit_event_no_{act}"))
+        else:
+            connection.execute(text("DROP TRIGGER IF EXISTS audit_event_append_only ON audit_event"))
+        for statement in statements:
+            connection.execute(text(statement), values)
+
+
+def copy_of(path: Path, target: Path) -> Path:
+    """A copy of a SQLite study that may be open."""
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
+    return target
+
+
+def count(engine: Engine, table: str) -> int:
+    """Rows of a table."""
+    with engine.connect() as connection:
+        return int(connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())
+
+
+__all__ = ["JUDGE", "AuditEvent", "World", "add_researcher", "copy_of", "count", "made", "tampered"]
