@@ -93,6 +93,9 @@ class Viewer(msgspec.Struct, frozen=True):
     languages: tuple[str, ...] = ()
 
 
+FILE_IMPORTED = "file imported"
+"""The act in the audit trail that brings judges' verdicts."""
+
 MIN_POINTS, MAX_POINTS = -10, 10
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
 

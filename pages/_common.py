@@ -24,6 +24,7 @@ from evalcore.settings import Settings
 from pages import _text
 
 CACHED_LISTS = 200
+MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
 
 @st.cache_resource(show_spinner=False)
@@ -58,10 +59,22 @@ def read(name: str, *arguments: Any) -> Any:
     return _cached(Settings().db, version(), name, arguments)
 
 
+@st.cache_data(max_entries=8, show_spinner=False)
+def _judge_scores(location: str, judged_version: int) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return scores_of_sums(browse.response_sums(session))
+
+
+def judge_scores() -> pd.DataFrame:
+    """The overall score of every response and judge; kept while physicians read, since their verdicts do not enter it."""
+    with reading(engine()) as session:
+        return _judge_scores(Settings().db, frames.judged_version(session))
+
+
 def _listed(session: Any, filters: browse.Filters, judge: str) -> pd.DataFrame:
     """The list of Browse: conversations with their scores by model and the marks that physicians left."""
     found = browse.examples(session, filters).set_index("example_id")
-    scores = mean_scores_by_example(browse.response_sums(session), judge)
+    scores = mean_scores_by_example(judge_scores(), judge)
     marks = overridden_items(browse.read_marks(session), judge)
     return (
         found.join(scores.add_prefix("score ")).join(marks).fillna({"n_overridden": 0, "n_conflicting": 0, "n_read": 0})
@@ -75,13 +88,8 @@ def _overrides_by_judge(session: Any) -> dict[str, Any]:
     return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
 
 
-def _scores(session: Any) -> pd.DataFrame:
-    return scores_of_sums(browse.response_sums(session))
-
-
 READS: dict[str, Callable[..., Any]] = {
     "listed": _listed,
-    "scores": _scores,
     "overrides_by_judge": _overrides_by_judge,
     "people": study.people,
     "judges": study.judges,
@@ -112,6 +120,11 @@ def exported(what: str, file_format: str, part: export.Part) -> bytes:
     return export.WRITERS[file_format](export.table(engine(), what, part))
 
 
+def row_number(words: str) -> int | None:
+    """The number of a row from an address or a cookie; None where it is none, or larger than any that a database gives."""
+    return int(words) if words.isascii() and words.isdigit() and len(words) <= MAX_DIGITS else None
+
+
 def _cookie() -> str:
     with reading(engine()) as session:
         return cookie_name(study.study_key(session) or "")
@@ -120,10 +133,11 @@ def _cookie() -> str:
 def viewer() -> Viewer | None:
     """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen."""
     chosen = st.context.cookies.get(_cookie(), "")
-    if not (chosen.isascii() and chosen.isdigit()):
+    number = row_number(chosen)
+    if number is None:
         return None
     with reading(engine()) as session:
-        return study.person(session, int(chosen))
+        return study.person(session, number)
 
 
 def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
@@ -163,12 +177,6 @@ def shown_errors() -> Iterator[None]:
         yield
     except OverreadError as error:
         st.html(_text.notice(str(error), kind="error"))
-
-
-def disabled_reason(check: Callable[[Viewer], None], person: Viewer) -> dict[str, Any]:
-    """Arguments of a button that is off, with the rule's sentence as its help, where the viewer may not."""
-    why = reason(check, person)
-    return {"disabled": bool(why), "help": why or None}
 
 
 def local_time(moment: datetime | pd.Timestamp) -> str:

@@ -175,7 +175,7 @@ def _names(responses: pd.DataFrame) -> list[str]:
 
 
 def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
-    scores = _common.read("scores")
+    scores = _common.judge_scores()
     found = scores.loc[scores["response_id"].eq(row["response_id"]) & scores["judge"].eq(judge)]
     words = "no score yet"
     if len(found) and pd.notna(found["score"].iloc[0]):
@@ -193,8 +193,8 @@ def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
 
 viewer = _common.require()
 judges = _common.read("judges")
-chosen_example = st.query_params.get("example", "")
-is_open = chosen_example.isascii() and chosen_example.isdigit()
+chosen_example = _common.row_number(st.query_params.get("example", ""))
+is_open = chosen_example is not None
 if not is_open:
     counts = _common.read("counts")
     line = (
@@ -210,8 +210,8 @@ listed = _common.read("listed", filters, judge)
 on = _filters.words(filters)
 if on and not is_open:
     st.html(_text.chips([f"{len(listed):,} fit", *on]))
-if is_open:
-    detail(viewer, top, listed, filters, judge, int(chosen_example))
+if chosen_example is not None:
+    detail(viewer, top, listed, filters, judge, chosen_example)
 elif listed.empty and not on:
     st.html(_text.notice("Nothing is in this study yet. Begin with a file of examples or results."))
     st.page_link("pages/study.py", label="Import a file", icon=":material/database:")

@@ -133,6 +133,8 @@ def people(viewer: Viewer) -> None:
         alt="People of this study",
     )
     why_not = reason(check_can_add_people, viewer)
+    if why_not:
+        st.html(_text.notice(why_not))  # not as the button's help: that is Markdown, and the sentence holds a name
     with st.form("add person", clear_on_submit=False):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name = st.text_input("Name", key="person_name", disabled=bool(why_not))
@@ -154,7 +156,7 @@ def people(viewer: Viewer) -> None:
             specialties = st.text_input(
                 "Specialties", placeholder="separated by commas", key="person_specialties", disabled=bool(why_not)
             )
-        if st.form_submit_button("Add person", disabled=bool(why_not), help=why_not or None):
+        if st.form_submit_button("Add person", disabled=bool(why_not)):
             with _common.shown_errors():
                 with writing(_common.engine()) as session:
                     store.add_person(

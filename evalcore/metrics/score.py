@@ -121,7 +121,12 @@ def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
     return sums.assign(score=achieved.div(possible.where(defined)))
 
 
-def mean_scores_by_example(sums: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """One row an example, one column a model: the mean score of its responses by one judge; NaN where undefined."""
-    of_judge = scores_of_sums(sums.loc[sums["judge"].eq(judge)])
+def mean_scores_by_example(scored: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """One row an example, one column a model: the mean score of its responses by one judge; NaN where undefined.
+
+    Args:
+        scored: As `scores_of_sums` gives it.
+        judge: By whose verdicts.
+    """
+    of_judge = scored.loc[scored["judge"].eq(judge)]
     return of_judge.groupby(["example_id", "model"])["score"].mean().unstack("model")

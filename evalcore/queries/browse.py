@@ -94,7 +94,7 @@ def _found(session: Session, search: str) -> Any:
         match = text("SELECT rowid FROM search_text WHERE search_text MATCH :query")
     else:
         query = postgresql_query(search)
-        match = text("SELECT rowid FROM search_text WHERE body @@ to_tsquery('simple', :query)")
+        match = text("SELECT rowid FROM search_text WHERE body @@ CAST(:query AS tsquery)")
     entry = SQLModel.metadata.tables["search_entry"]
     if not query:
         return select(entry.c.example_id).where(text("1 = 0"))

@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Select, func, select
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.schema import RaterKind
+from evalcore.schema import FILE_IMPORTED, RaterKind
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, Verdict
 
 ITEM_BASE = 1 << 26
@@ -27,6 +27,12 @@ def frame(session: Session, statement: Select[Any], columns: list[str] | None = 
 def data_version(session: Session) -> int:
     """The number of audit events: the key of cached reads. Their newest id would not do, since PostgreSQL may commit them out of order."""
     return int(session.connection().execute(select(func.count()).select_from(AuditEvent)).scalar_one())
+
+
+def judged_version(session: Session) -> int:
+    """The number of imports: the key of cached reads that only judges' verdicts change, so that a physician's click keeps them."""
+    imports = select(func.count()).select_from(AuditEvent).where(col(AuditEvent.action) == FILE_IMPORTED)
+    return int(session.connection().execute(imports).scalar_one())
 
 
 def not_superseded() -> Any:
