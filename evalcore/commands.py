@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from sqlalchemy import Engine
 
-from evalcore.console import Db, Json, actor, out, print_json, progress, study, write_whole
+from evalcore.console import Db, Json, actor, err, out, print_json, progress, study, write_whole
 from evalcore.errors import OverreadError
 from evalcore.settings import Settings
 
@@ -40,6 +40,7 @@ def _import_one(
     engine: Engine, path: Path, *, told: dict[str, str | None], dry_run: bool, quiet: bool
 ) -> dict[str, object]:
     from evalcore.importing import Options, import_file, missing_options
+    from evalcore.store import bring_search_up_to_date
 
     if sys.stdin.isatty() and not quiet:
         said = Options(model=told["model"], judge=told["judge"])
@@ -49,6 +50,9 @@ def _import_one(
         report = import_file(
             engine, path, actor=actor(), dry_run=dry_run, progress=lambda done: bar(done, _size(path)), **told
         )
+    if not dry_run:
+        with err.status("Preparing the search"):
+            bring_search_up_to_date(engine)
     if not quiet:
         out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows" + (" (dry run)" if dry_run else ""))
         for sentence in report.sentences():

@@ -71,7 +71,7 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
 
 def _again(error: Exception) -> bool:
     if isinstance(error, httpx.HTTPStatusError):
-        return error.response.status_code >= 500 or error.response.status_code in (408, 429)
+        return error.response.is_server_error or error.response.status_code in (408, 429)
     return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)
 
 
@@ -108,7 +108,9 @@ def _append(client: httpx.Client, url: str, part: Path, here: int, size: int | N
         goes_on = answer.headers.get("Content-Range", "").startswith(f"bytes {here}-")
         with part.open("ab" if here and goes_on else "wb") as stream:
             done = here if here and goes_on else 0
-            for block in answer.iter_raw():  # as it comes: a block size would hold back bytes that a broken connection then loses
+            for block in (
+                answer.iter_raw()
+            ):  # as it comes: a block size would hold back bytes that a broken connection then loses
                 stream.write(block)
                 done += len(block)
                 progress(done, size)

@@ -1,9 +1,9 @@
 """Text as both full-text indexes hold it, and a reader's query in their languages.
 
-Neither SQLite's unicode61 nor PostgreSQL's simple parser knows where a Chinese or Japanese word ends: such characters are
-indexed one by one, and a query for several of them is a phrase. PostgreSQL's parser also sees file names, hosts and compound
-words where SQLite sees plain words, and folds only what its locale knows: it is given folded words and spaces only, made here
-as SQLite makes them.
+Neither SQLite's unicode61 nor PostgreSQL's parser knows where a Chinese or Japanese word ends: such characters are indexed one by
+one, and a query for several of them is a phrase. PostgreSQL's parser also sees file names, hosts and signed numbers where SQLite
+sees plain words, and folds only what its locale knows: it is not used, words and places are given to it as they are made here, by
+SQLite's rules.
 """
 
 import re
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 _NO_SPACES = re.compile("[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _MAX_WORDS = 32
+_LONGEST_WORD = 255  # characters; PostgreSQL takes 2,046 bytes
 _PART = 12_000
 _OTHERS = re.compile("[^\x00-\x7f]+")
 _SPACE = re.compile(r"\s")
@@ -78,8 +79,18 @@ def query_phrases(query: str) -> list[str]:
     >>> query_phrases('chest-pain 胸痛 "x')
     ['chest pain', '胸 痛', 'x']
     """
-    phrases = [" ".join(words_only(word).split()) for word in query.split()]
+    phrases = [" ".join(part[:_LONGEST_WORD] for part in words_only(word).split()) for word in query.split()]
     return [phrase for phrase in phrases if phrase][:_MAX_WORDS]
+
+
+def postgresql_vector(text: str) -> str:
+    """A part of a text as a tsvector literal: words with their places.
+
+    >>> postgresql_vector("Chest pain, chest")
+    "'chest':1 'pain':2 'chest':3"
+    """
+    words = words_only(text).split()
+    return " ".join(f"'{word}':{place}" for place, word in enumerate(words, 1) if len(word) <= _LONGEST_WORD)
 
 
 def sqlite_query(query: str) -> str:
@@ -89,7 +100,7 @@ def sqlite_query(query: str) -> str:
 
 
 def postgresql_query(query: str) -> str:
-    """The query for to_tsquery('simple', ...), of the same meaning."""
+    """The query as a tsquery literal, of the same meaning."""
     parts = [" <-> ".join(f"'{word}'" for word in phrase.split()) for phrase in query_phrases(query)]
     return (
         " & ".join(f"({part})" for part in parts[:-1]) + (" & " if parts[1:] else "") + f"({parts[-1]}:*)"

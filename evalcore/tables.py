@@ -228,6 +228,16 @@ class SearchEntry(SQLModel, table=True):
     example_id: int = Field(foreign_key="example.id")
 
 
+class SearchPending(SQLModel, table=True):
+    """Text that waits to enter the full-text index; `store.bring_search_up_to_date` moves it there."""
+
+    __tablename__ = "search_pending"
+
+    id: int | None = Field(default=None, primary_key=True)
+    example_id: int = Field(foreign_key="example.id")
+    body: str = _text()
+
+
 class AuditEvent(SQLModel, table=True):
     """Who did what, when, on which item; append-only, each with the hash of the one before it."""
 

@@ -13,7 +13,7 @@ from evalcore.db import open_study
 from evalcore.importing import ImportReport, import_file
 
 TABLES = (
-    "example", "example_subset", "criterion", "model", "rater", "response", "verdict", "imported_file", "search_entry",
+    "example", "example_subset", "criterion", "model", "rater", "response", "verdict", "imported_file", "search_entry", "search_pending",
     "audit_event", "person",
 )  # fmt: skip
 
@@ -32,7 +32,9 @@ def assistant(content: str) -> dict[str, str]:
     return {"role": "assistant", "content": content}
 
 
-def criterion(words: str = SWEAT, points: object = 5, *tags: str, axis: str = "accuracy", cluster: str | None = None) -> dict[str, Any]:
+def criterion(
+    words: str = SWEAT, points: object = 5, *tags: str, axis: str = "accuracy", cluster: str | None = None
+) -> dict[str, Any]:
     """A criterion; tags are made from axis and cluster where none are given."""
     level = ["level:cluster", f"cluster:{cluster}"] if cluster else ["level:example"]
     return {"criterion": words, "points": points, "tags": list(tags) or [*level, f"axis:{axis}"]}
@@ -45,7 +47,9 @@ RUBRIC = [
 ]
 
 
-def example(prompt_id: str = "p1", *, rubric: list[dict[str, Any]] | None = None, theme: str = "hedging", **other: Any) -> dict[str, Any]:
+def example(
+    prompt_id: str = "p1", *, rubric: list[dict[str, Any]] | None = None, theme: str = "hedging", **other: Any
+) -> dict[str, Any]:
     """A row of an examples file."""
     row = {
         "prompt_id": prompt_id,
@@ -83,7 +87,12 @@ def entry(
 
 def results(*entries: dict[str, Any], **other: Any) -> dict[str, Any]:
     """A results document as the reference tool writes it."""
-    document = {"score": 0.1, "metrics": {"overall_score": 0.1}, "htmls": ["<b>\"metadata\": {</b>"], "convos": [[user()]]}
+    document = {
+        "score": 0.1,
+        "metrics": {"overall_score": 0.1},
+        "htmls": ['<b>"metadata": {</b>'],
+        "convos": [[user()]],
+    }
     return document | {"metadata": {"example_level_metadata": list(entries)}} | other
 
 
@@ -104,9 +113,17 @@ def meta(prompt_id: str = "p1", labels: Iterable[bool] = (True, False), **other:
     return row | other
 
 
-def judged(prompt_id: str = "p1", *, met: object = True, judge: str = "Judge B", position: int = 1, **other: Any) -> dict[str, Any]:
+def judged(
+    prompt_id: str = "p1", *, met: object = True, judge: str = "Judge B", position: int = 1, **other: Any
+) -> dict[str, Any]:
     """A row of a judge's verdicts."""
-    row = {"prompt_id": prompt_id, "model": "model-a", "criterion_position": position, "criteria_met": met, "judge": judge}
+    row = {
+        "prompt_id": prompt_id,
+        "model": "model-a",
+        "criterion_position": position,
+        "criteria_met": met,
+        "judge": judge,
+    }
     return row | {"explanation": "So it reads."} | other
 
 
@@ -180,7 +197,9 @@ def contents(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
                 ),
             )
         ),
-        "subsets": sorted(rows(engine, "SELECT e.prompt_id, s.subset FROM example_subset s JOIN example e ON e.id = s.example_id")),
+        "subsets": sorted(
+            rows(engine, "SELECT e.prompt_id, s.subset FROM example_subset s JOIN example e ON e.id = s.example_id")
+        ),
         "criteria": sorted(
             map(
                 repr,

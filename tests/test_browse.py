@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalcore import demo, reviewing
+from evalcore import demo, reviewing, store
 from evalcore.db import open_study, reading
 from evalcore.metrics.composition import MAX_GROUPS, by_language, by_theme, judges_beside_physicians
 from evalcore.metrics.reference import current_reads, item_labels, overridden_items
@@ -141,6 +141,29 @@ def test_filters_find_what_the_same_filters_written_out_find(engine):
                 assert len(matching) == (n_wanted if filters.on_items() else 0)
 
     check()
+
+
+def test_what_waits_for_the_index_is_found_once_it_is_brought_up_to_date(engine):
+    def found(words):
+        with reading(engine) as session:
+            return browse.examples(session, Filters(search=words))["example_id"].tolist()
+
+    assert found("amoxicillin") == found("AMOXICILLIN") != []  # the demo's own texts are indexed when it is made
+    assert found("amoxicillin quokka") == []
+    with reading(engine) as session:
+        viewer = next(person for person in study.people(session) if person.name == "Dr. Amara Okafor")
+        opened = browse.open_example(session, 7)
+    item = {
+        "response_id": int(opened.responses["response_id"].iloc[0]),
+        "criterion_id": int(opened.criteria["criterion_id"].iloc[0]),
+    }
+    said = Reading(Label.CANNOT_ASSESS, note="Reads like a quokka wrote it.")
+    reviewing.give_verdict(engine, viewer, **item, reading=said, judge="Magpie", seen=None)
+    assert found("quokka") == []
+    assert store.bring_search_up_to_date(engine) == 1
+    assert found("quokka") == [7]
+    assert store.bring_search_up_to_date(engine) == 0
+    assert found("quokka") == [7]
 
 
 def test_points_summed_in_sql_give_the_scores_of_the_long_table(engine):

@@ -98,7 +98,9 @@ def gets(server):
 
 def test_a_file_arrives_whole_with_progress(server, tmp_path):
     told = []
-    path = download("hard", base_url=server.url + "/", folder=tmp_path / "new folder", progress=lambda *seen: told.append(seen))
+    path = download(
+        "hard", base_url=server.url + "/", folder=tmp_path / "new folder", progress=lambda *seen: told.append(seen)
+    )
     assert path == tmp_path / "new folder" / NAME
     assert path.read_bytes() == CONTENT
     assert told[-1] == (len(CONTENT), len(CONTENT))
@@ -198,7 +200,7 @@ def test_an_address_that_is_none_is_named_and_not_tried_again(tmp_path, url):
 
 def test_a_folder_that_cannot_be_made_is_named(server, tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(DownloadError, match="cannot be written: (File exists|Not a directory)"):
+    with pytest.raises(DownloadError, match=r"cannot be written: (File exists|Not a directory)"):
         download("hard", base_url=server.url, folder=tmp_path / "file")
 
 

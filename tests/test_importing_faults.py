@@ -2,7 +2,7 @@
 
 import gzip
 import json
-import os
+import re
 
 import pytest
 
@@ -22,8 +22,28 @@ def doc(**change: object) -> bytes:
     return json.dumps(results(entry("p9"), entry("p10") | change), indent=2).encode()
 
 
-def row(label: bytes = b"met", *, model: bytes = b"model-a", position: bytes = b"1", confidence: bytes = b"", at: bytes = b"") -> bytes:
-    return HEADER + b"p1," + model + b"," + position + b",Dr. Vale," + label + b',"Why, not",' + confidence + b"," + at + b"\n"
+def row(
+    label: bytes = b"met",
+    *,
+    model: bytes = b"model-a",
+    position: bytes = b"1",
+    confidence: bytes = b"",
+    at: bytes = b"",
+) -> bytes:
+    return (
+        HEADER
+        + b"p1,"
+        + model
+        + b","
+        + position
+        + b",Dr. Vale,"
+        + label
+        + b',"Why, not",'
+        + confidence
+        + b","
+        + at
+        + b"\n"
+    )
 
 
 NESTED = b"[" * 5_000 + b"]" * 5_000
@@ -63,39 +83,87 @@ FAULTS = {
     "an unknown role": (made.lines(example("p9", prompt=[{"role": "nurse", "content": "x"}])), r"prompt\[0\].role: 'nurse' came, expected one of"),
     "nested very deeply": (b'{"prompt_id": "p9", "prompt": ' + NESTED + b', "rubrics": []}\n', "nested too deeply|came, expected"),
     "nested very deeply beside": (made.lines(example("p9"))[:-2] + b', "more": ' + NESTED + b"}\n", "nested too deeply"),
-    "nested very deeply in a second line": (made.lines(example("p9")) + made.lines(example("p10"))[:-2] + b', "more": ' + NESTED + b"}\n", "line 2: nested too deeply"),
-    "not UTF-8": (made.lines(example("p9")) + made.lines(example("p10")).replace(b"sweat at", b"sw\xe9at at"), "line 2: byte .*: e9 61 74 20 came, expected UTF-8"),
-    "not UTF-8 in what is kept as it is": (made.lines(example("p9", ideal_completions_data={"a": "sweet"})).replace(b"sweet", b"sw\xe9et"), "expected UTF-8"),
+    "nested very deeply in a second line": (
+        made.lines(example("p9")) + made.lines(example("p10"))[:-2] + b', "more": ' + NESTED + b"}\n",
+        "line 2: nested too deeply",
+    ),
+    "not UTF-8": (
+        made.lines(example("p9")) + made.lines(example("p10")).replace(b"sweat at", b"sw\xe9at at"),
+        "line 2: byte .*: e9 61 74 20 came, expected UTF-8",
+    ),
+    "not UTF-8 in what is kept as it is": (
+        made.lines(example("p9", ideal_completions_data={"a": "sweet"})).replace(b"sweet", b"sw\xe9et"),
+        "expected UTF-8",
+    ),
     "not UTF-8 in a document": (doc().replace(b"It says so", b"It s\xe9ys so"), "entry 1: byte .* came, expected UTF-8"),
     "NUL": (made.lines(example("p9", prompt=[made.user("a\x00b")])), "NUL"),
     "bare NUL": (made.lines(example("p9")).replace(b"sweat", b"sw\x00at"), "not valid JSON"),
     "NUL in a document": (doc(completion=[made.assistant("a\x00b")]), "entry 2: text: the character NUL"),
     "half a surrogate pair": (made.lines(example("p9")).replace(b'"I sweat at night. What could it be?"', HALF), "surrogate"),
     "half a surrogate pair in a document": (doc().replace(b'"It says so."', HALF), "surrogate"),
-    "a prompt_id twice": (made.lines(example("p9"), example("p9", prompt=[made.user("Another question?")])), r"line 2: prompt_id: 'p9' came again with other content, expected it once \(first on line 1\)"),
+    "a prompt_id twice": (
+        made.lines(example("p9"), example("p9", prompt=[made.user("Another question?")])),
+        r"line 2: prompt_id: 'p9' came again with other content, expected it once \(first on line 1\)",
+    ),
     "a prompt_id twice, other rubric": (made.lines(example("p9"), example("p9", rubric=[criterion(points=4)])), "line 2: prompt_id: 'p9' came again"),
-    "a prompt_id of the study, other prompt": (made.lines(example("p1", prompt=[made.user("Another question?")])), "line 1: prompt: another conversation came for prompt_id 'p1'"),
-    "a prompt_id of the study, other points": (made.lines(example("p1", rubric=[*made.RUBRIC[:2], made.RUBRIC[2] | {"points": -7}])), r"line 1: rubrics: the criterion .* \(-7 points\) came for prompt_id 'p1'"),
-    "a prompt_id of the study, a criterion less": (made.lines(example("p1", rubric=made.RUBRIC[:2])), "line 1: rubrics: prompt_id 'p1' came without the criterion"),
+    "a prompt_id of the study, other prompt": (
+        made.lines(example("p1", prompt=[made.user("Another question?")])),
+        "line 1: prompt: another conversation came for prompt_id 'p1'",
+    ),
+    "a prompt_id of the study, other points": (
+        made.lines(example("p1", rubric=[*made.RUBRIC[:2], made.RUBRIC[2] | {"points": -7}])),
+        r"line 1: rubrics: the criterion .* \(-7 points\) came for prompt_id 'p1'",
+    ),
+    "a prompt_id of the study, a criterion less": (
+        made.lines(example("p1", rubric=made.RUBRIC[:2])),
+        "line 1: rubrics: prompt_id 'p1' came without the criterion",
+    ),
     "a prompt_id of the study, other theme": (made.lines(example("p1", theme="communication")), "line 1: example_tags: theme:communication came"),
-    "a result on another rubric": (json.dumps(results(entry("p1", rubric=[criterion("Another")], met=[True]))).encode(), r"entry 1: rubric_items\[0\].criterion: 'Another' came"),
+    "a result on another rubric": (
+        json.dumps(results(entry("p1", rubric=[criterion("Another")], met=[True]))).encode(),
+        r"entry 1: rubric_items\[0\].criterion: 'Another' came",
+    ),
     "a result without entries": (json.dumps(results()).encode(), "no row came"),
     "a result without metadata entries": (json.dumps(results() | {"metadata": {}}).encode(), "metadata.example_level_metadata: nothing came"),
     "a result whose metadata is null": (json.dumps(results() | {"metadata": None}).encode(), "metadata: null came, expected an object"),
-    "a result whose verdict is null": (doc(rubric_items=[criterion() | {"criteria_met": None}]), r"entry 2: rubric_items\[0\].criteria_met: null came, expected true or false"),
+    "a result whose verdict is null": (
+        doc(rubric_items=[criterion() | {"criteria_met": None}]),
+        r"entry 2: rubric_items\[0\].criteria_met: null came, expected true or false",
+    ),
     "a result without an answer": (doc(completion=[]), "entry 2: completion"),
     "a result of the user's": (doc(completion=[made.user()]), r"entry 2: completion\[\].role: 'user' came, expected 'assistant'"),
     "a result nobody asked for": (doc(prompt=[made.assistant("Hm.")]), "entry 2: prompt: no turn of the user's came"),
-    "more labels than physicians": (made.lines(meta("p9", anonymized_physician_ids=["a"])), "line 1: anonymized_physician_ids: 1 names came, expected 2"),
-    "a physician twice": (made.lines(meta("p9", anonymized_physician_ids=["a", "a"])), "line 1: anonymized_physician_ids: 2 names came, expected 2 different ones"),
-    "a physician's label as a text": (made.lines(meta("p9", binary_labels=["yes", "no"])), r"line 1: binary_labels\[0\]: .yes. came, expected true or false"),
-    "another text under one completion_id": (made.lines(meta("p9"), meta("p10")) + made.lines(meta("p9", completion="Other")), "line 3: completion: another text came for completion_id 'm-p9'|completion"),
+    "more labels than physicians": (
+        made.lines(meta("p9", anonymized_physician_ids=["a"])),
+        "line 1: anonymized_physician_ids: 1 names came, expected 2",
+    ),
+    "a physician twice": (
+        made.lines(meta("p9", anonymized_physician_ids=["a", "a"])),
+        "line 1: anonymized_physician_ids: 2 names came, expected 2 different ones",
+    ),
+    "a physician's label as a text": (
+        made.lines(meta("p9", binary_labels=["yes", "no"])),
+        r"line 1: binary_labels\[0\]: .yes. came, expected true or false",
+    ),
+    "another text under one completion_id": (
+        made.lines(meta("p9"), meta("p10")) + made.lines(meta("p9", completion="Other")),
+        "line 3: completion: another text came for completion_id 'm-p9'|completion",
+    ),
     "a judge's null": (made.lines(judged(met=None)), "line 1: criteria_met: null came, expected true or false"),
     "a judge's word": (made.lines(judged(met="yes")), "line 1: criteria_met: .yes. came, expected true or false"),
     "a judge's confidence above 1": (made.lines(judged(confidence=1.5)), "line 1: confidence: 1.5 came, expected a number <= 1"),
-    "a judge without criterion": (made.lines({"prompt_id": "p1", "model": "model-a", "criteria_met": True, "judge": "B"}), "line 1: category: nothing came"),
-    "nobody named: a judge's row": (made.lines({"prompt_id": "p1", "category": "x", "criteria_met": True, "judge": "B"}), "line 1: completion_id: nothing came"),
-    "verdicts on nothing here": (made.lines(judged("p77"), judged("p78")), "none of the 2 rows belongs to anything in the study; line 1: example 'p77'"),
+    "a judge without criterion": (
+        made.lines({"prompt_id": "p1", "model": "model-a", "criteria_met": True, "judge": "B"}),
+        "line 1: category: nothing came",
+    ),
+    "nobody named: a judge's row": (
+        made.lines({"prompt_id": "p1", "category": "x", "criteria_met": True, "judge": "B"}),
+        "line 1: completion_id: nothing came",
+    ),
+    "verdicts on nothing here": (
+        made.lines(judged("p77"), judged("p78")),
+        "none of the 2 rows belongs to anything in the study; line 1: example 'p77'",
+    ),
     "only a header": (HEADER, "no row came, expected at least one"),
     "an unknown label": (row(b"maybe"), "line 2: label: 'maybe' came, expected met, not_met, cannot_assess"),
     "an empty label": (row(b""), "line 2: label: nothing came"),
@@ -131,27 +199,22 @@ def test_every_fault_is_a_sentence_and_leaves_the_study_as_it_was(filled, tmp_pa
     for name, (content, expected) in FAULTS.items():
         path = tmp_path / "given file"
         path.write_bytes(content)
-        try:
-            report = bring(filled, path, model=None if name.startswith("nobody named") else "model-a")
-        except ImportFailed as error:
-            pytest.raises(ImportFailed, raise_again, error).match(expected)
-            assert 1 <= len(error.faults) <= 20, name
-            assert error.n_faults == len(error.faults), name
-            assert all(fault.startswith("given file") and "\n" not in fault for fault in error.faults), (name, error.faults)
-            assert max(map(len, error.faults)) < 400, (name, error.faults)
-        else:
-            pytest.fail(f"{name}: imported as {report}")
+        with pytest.raises(ImportFailed) as failed:
+            bring(filled, path, model=None if name.startswith("nobody named") else "model-a")
+        error = failed.value
+        assert re.search(expected, str(error)), (name, error.faults)
+        assert 1 <= len(error.faults) == error.n_faults <= 20, name
+        assert all(fault.startswith("given file") and "\n" not in fault for fault in error.faults), (name, error.faults)
+        assert max(map(len, error.faults)) < 400, (name, error.faults)
         assert dump(filled) == before, name
-
-
-def raise_again(error: Exception) -> None:
-    raise error
 
 
 def test_twenty_faults_are_shown_and_all_are_counted(filled, tmp_path):
     before = dump(filled)
     wrong = [example(f"p{number}", rubric=[criterion(points=0)]) for number in range(100, 135)]  # 35 rows
-    clash = [example("p1", prompt=[made.user(f"Question {number}?")]) for number in range(3)]  # and 1 that contradicts the study,
+    clash = [
+        example("p1", prompt=[made.user(f"Question {number}?")]) for number in range(3)
+    ]  # and 1 that contradicts the study,
     with pytest.raises(ImportFailed) as failed:  # then 2 that contradict it and the row before: a row is counted once
         bring(filled, write(tmp_path / "many.jsonl", [*wrong, *clash]))
     assert len(failed.value.faults) == 20
@@ -174,77 +237,3 @@ def test_a_fault_in_a_later_batch_undoes_the_earlier_ones(filled, tmp_path):
     with pytest.raises(ImportFailed, match="line 601: rubrics"):
         bring(filled, write(tmp_path / "late.jsonl", [*many, example("p9", rubric=[criterion(points=11)])]))
     assert dump(filled) == before
-
-
-@pytest.mark.parametrize("start", [b"", b'{"prompt_id": "', HEADER])
-def test_a_line_that_is_too_long_is_a_fault_and_is_not_read_whole(filled, tmp_path, monkeypatch, start):
-    monkeypatch.setenv("OVERREAD_MAX_LINE_BYTES", "2000")
-    before = dump(filled)
-    path = write(tmp_path / "long.jsonl", start + b"x" * 3000)
-    with pytest.raises(ImportFailed, match="a line of more than 2,000 bytes came, expected at most that|came, expected"):
-        bring(filled, path)
-    after_a_good_one = write(tmp_path / "later.jsonl", made.lines(example("p9")) + b'{"prompt_id": "' + b"x" * 3000)
-    with pytest.raises(ImportFailed, match="line 2: a line of more than 2,000 bytes came"):
-        bring(filled, after_a_good_one)
-    assert dump(filled) == before
-
-
-def test_a_line_of_100_megabytes_is_one_clear_fault(sqlite_database_url, tmp_path):
-    path = tmp_path / "endless.jsonl"
-    with path.open("wb") as stream:
-        stream.write(made.lines(example()) + b'{"prompt_id": "')
-        stream.seek(100_000_000)  # zeros that take no space on the disk
-        stream.write(b'"}\n')
-    with study(sqlite_database_url) as engine, pytest.raises(ImportFailed, match="line 2: a line of more than 16,777,216 bytes came"):
-        bring(engine, path)
-
-
-def test_a_first_line_of_100_megabytes_is_one_clear_fault(sqlite_database_url, tmp_path):
-    path = tmp_path / "endless.jsonl"
-    path.write_bytes(b'{"prompt_id": "' + b"x" * 100_000_000 + b'"}\n')
-    with study(sqlite_database_url) as engine, pytest.raises(ImportFailed, match="line 1: a line of more than 16,777,216 bytes came"):
-        bring(engine, path)
-
-
-def test_a_results_document_on_one_line_may_be_longer_than_a_line(sqlite_database_url, tmp_path, monkeypatch):
-    monkeypatch.setenv("OVERREAD_MAX_LINE_BYTES", "500")
-    path = write(tmp_path / RESULTS_NAME, results(entry(), entry("p2")), indent=None)
-    with study(sqlite_database_url) as engine:
-        assert bring(engine, path).verdicts_new == 6
-
-
-def test_a_folder_a_missing_file_and_a_locked_file_are_faults(sqlite_database_url, tmp_path):
-    with study(sqlite_database_url) as engine:
-        with pytest.raises(ImportFailed, match="folder: cannot be read: Is a directory"):
-            (tmp_path / "folder").mkdir()
-            bring(engine, tmp_path / "folder")
-        with pytest.raises(ImportFailed, match="missing: no such file"):
-            bring(engine, tmp_path / "missing")
-        locked = write(tmp_path / "locked.jsonl", [example()])
-        locked.chmod(0)
-        if not os.access(locked, os.R_OK):  # root may read it all the same
-            with pytest.raises(ImportFailed, match="locked.jsonl: cannot be read: Permission denied"):
-                bring(engine, locked)
-
-
-def test_a_file_name_of_odd_bytes_is_no_obstacle(filled, tmp_path):
-    path = tmp_path / os.fsdecode(b"caf\xe9.jsonl")
-    report = bring(filled, write(path, [example("p9")]))
-    assert report.file == "caf?.jsonl"
-
-
-@pytest.mark.parametrize("told", [{"model": " "}, {"judge": ""}, {"dataset": "a\x00b"}, {"model": "\udc80"}, {"format_name": "excel"}])
-def test_a_name_that_is_none_is_a_fault(filled, tmp_path, told):
-    before = dump(filled)
-    with pytest.raises(ImportFailed, match=r"came, expected (a name|one of healthbench-examples)"):
-        bring(filled, write(tmp_path / RESULTS_NAME, results(entry())), **told)
-    assert dump(filled) == before
-
-
-def test_a_format_that_is_named_wrongly_gives_the_faults_of_that_format(filled, tmp_path):
-    with pytest.raises(ImportFailed, match="line 1: rubrics: nothing came|line 1: prompt"):
-        bring(filled, write(tmp_path / "b.jsonl", [judged()]), format_name="healthbench-examples")
-    with pytest.raises(ImportFailed, match="not valid JSON|metadata: nothing came"):
-        bring(filled, write(tmp_path / "b.jsonl", [judged()]), format_name="simple-evals", model="m")
-    with pytest.raises(ImportFailed, match="came, expected|nothing came"):
-        bring(filled, write(tmp_path / "c.json", results(entry())), format_name="verdict-table")

@@ -11,7 +11,7 @@ from tests import invented as made
 from tests.invented import bring, entry, example, judged, meta, results, rows, study, verdicts, write
 
 RESULTS_NAME = "healthbench_hard_model-a_20260101_101010_allresults.json"
-TABLE = "example_id,model,criterion_position,rater,label,explanation\np1,model-a,1,Dr. Vale,not_met,\"It never asks, \"\"how long\"\"\"\n"
+TABLE = 'example_id,model,criterion_position,rater,label,explanation\np1,model-a,1,Dr. Vale,not_met,"It never asks, ""how long"""\n'
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,20 @@ TABLE = "example_id,model,criterion_position,rater,label,explanation\np1,model-a
         ("anything.txt", json.dumps(results(entry(answer="A fourth"))).encode(), "simple-evals"),
         ("anything.txt", made.lines(meta()), "healthbench-meta-eval"),
         ("anything.txt", made.lines(judged()), "judge-verdicts"),
-        ("anything.txt", made.lines({"example_id": "p1", "rater": "Dr. Vale", "label": "met", "model": "m", "criterion_position": 1}), "verdict-table"),
+        (
+            "anything.txt",
+            made.lines(
+                {"example_id": "p1", "rater": "Dr. Vale", "label": "met", "model": "m", "criterion_position": 1}
+            ),
+            "verdict-table",
+        ),
         ("anything.txt", TABLE.encode(), "verdict-table"),
     ],
 )
 @pytest.mark.parametrize("packing", ["plain", "gzip", "byte order mark", "blank lines first"])
-def test_the_format_is_told_from_the_content_whatever_the_name_says(tmp_path, sqlite_database_url, name, content, format_name, packing):
+def test_the_format_is_told_from_the_content_whatever_the_name_says(
+    tmp_path, sqlite_database_url, name, content, format_name, packing
+):
     packed = {
         "plain": content,
         "gzip": gzip.compress(content),
@@ -45,7 +53,13 @@ def test_the_format_is_told_from_the_content_whatever_the_name_says(tmp_path, sq
 
 
 def test_there_is_a_case_for_every_format():
-    assert set(FORMATS) == {"healthbench-examples", "simple-evals", "healthbench-meta-eval", "judge-verdicts", "verdict-table"}
+    assert set(FORMATS) == {
+        "healthbench-examples",
+        "simple-evals",
+        "healthbench-meta-eval",
+        "judge-verdicts",
+        "verdict-table",
+    }
 
 
 def test_an_examples_file_brings_conversation_rubric_tags_and_canary(tmp_path, database_url):
@@ -82,15 +96,25 @@ def test_a_criterion_text_that_stands_twice_in_a_rubric_keeps_two_places(tmp_pat
     with study(database_url) as engine:
         bring(engine, write(tmp_path / "hard.jsonl", [example(rubric=twice)]))
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry(rubric=twice, met=(True, False, False)))))
-        assert [(position, label) for _, _, _, position, _, label in verdicts(engine)] == [(1, "met"), (2, "not_met"), (3, "not_met")]
+        assert [(position, label) for _, _, _, position, _, label in verdicts(engine)] == [
+            (1, "met"),
+            (2, "not_met"),
+            (3, "not_met"),
+        ]
 
 
 def test_physicians_labels_join_the_example_by_cluster(tmp_path, database_url):
     with study(database_url) as engine:
         bring(engine, write(tmp_path / "oss_eval.jsonl", [example()]))
-        report = bring(engine, write(tmp_path / "meta.jsonl", [meta(labels=(True, False, True), rubric="In other words")]))
+        report = bring(
+            engine, write(tmp_path / "meta.jsonl", [meta(labels=(True, False, True), rubric="In other words")])
+        )
         assert (report.verdicts_new, report.criteria_without_points) == (3, 0)
-        assert [(position, label) for _, _, _, position, _, label in verdicts(engine)] == [(1, "met"), (1, "not_met"), (1, "met")]
+        assert [(position, label) for _, _, _, position, _, label in verdicts(engine)] == [
+            (1, "met"),
+            (1, "not_met"),
+            (1, "met"),
+        ]
         assert rows(engine, "SELECT DISTINCT stage, blinded FROM verdict") in ([("first", 1)], [("first", True)])
 
 
@@ -101,7 +125,10 @@ def test_a_judges_row_finds_its_response_by_model_or_by_completion_id(tmp_path, 
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry())))
         report = bring(engine, write(tmp_path / "b.jsonl", [judged(), by_id]))
         assert (report.verdicts_new, report.without_partner) == (2, 0)
-        assert [row[3:] for row in verdicts(engine) if row[4] == "Judge B"] == [(1, "Judge B", "met"), (2, "Judge B", "not_met")]
+        assert [row[3:] for row in verdicts(engine) if row[4] == "Judge B"] == [
+            (1, "Judge B", "met"),
+            (2, "Judge B", "not_met"),
+        ]
 
 
 def test_a_table_may_have_every_documented_column(tmp_path, database_url):
@@ -123,7 +150,9 @@ def test_a_table_may_have_every_documented_column(tmp_path, database_url):
         assert found == [("revised", "cannot_assess", "=not a formula", 0.25, "language", "mild", "random", 0.5)]
 
 
-@pytest.mark.parametrize("words", ["two\nlines", 'a "quote", a comma', "  spaces  ", "'quoted", "=1+1", "ends in \\", "مرحبا", "a\r\nb"])
+@pytest.mark.parametrize(
+    "words", ["two\nlines", 'a "quote", a comma', "  spaces  ", "'quoted", "=1+1", "ends in \\", "مرحبا", "a\r\nb"]
+)
 def test_a_table_gives_text_back_as_it_was(tmp_path, sqlite_database_url, words):
     cell = '"' + words.replace('"', '""') + '"'
     table = f"example_id,model,criterion_position,rater,label,explanation\np1,model-a,1,Dr. Vale,met,{cell}\n"

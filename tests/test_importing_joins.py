@@ -3,8 +3,23 @@
 import pytest
 
 from evalcore.errors import ImportFailed
+from evalcore.store import bring_search_up_to_date
 from tests import invented as made
-from tests.invented import assistant, bring, criterion, entry, example, judged, meta, results, rows, study, user, verdicts, write
+from tests.invented import (
+    assistant,
+    bring,
+    criterion,
+    entry,
+    example,
+    judged,
+    meta,
+    results,
+    rows,
+    study,
+    user,
+    verdicts,
+    write,
+)
 
 RESULTS_NAME = "healthbench_model-a_20260101_101010_allresults.json"
 SYSTEM = {"role": "system", "content": "Answer briefly."}
@@ -15,7 +30,9 @@ SENT = {
 }
 
 
-@pytest.mark.parametrize(("sent", "counted"), [("as it is", (0, 0)), ("with a system message", (1, 0)), ("another conversation", (0, 1))])
+@pytest.mark.parametrize(
+    ("sent", "counted"), [("as it is", (0, 0)), ("with a system message", (1, 0)), ("another conversation", (0, 1))]
+)
 def test_a_prompt_that_differs_from_the_examples_is_counted_and_kept(tmp_path, database_url, sent, counted):
     with study(database_url) as engine:
         bring(engine, write(tmp_path / "oss_eval.jsonl", [example()]))
@@ -27,8 +44,13 @@ def test_a_prompt_that_differs_from_the_examples_is_counted_and_kept(tmp_path, d
 
 
 @pytest.mark.parametrize("sent", SENT)
-def test_it_does_not_matter_whether_the_example_comes_before_or_after(tmp_path, database_url, sqlite_database_url, sent):
-    before, after = [example()], results(entry(prompt=SENT[sent]), entry("p1", answer="Second", prompt=SENT["as it is"]))
+def test_it_does_not_matter_whether_the_example_comes_before_or_after(
+    tmp_path, database_url, sqlite_database_url, sent
+):
+    before, after = (
+        [example()],
+        results(entry(prompt=SENT[sent]), entry("p1", answer="Second", prompt=SENT["as it is"])),
+    )
     paths = [write(tmp_path / "oss_eval.jsonl", before), write(tmp_path / RESULTS_NAME, after)]
     with study(database_url) as one, study(f"sqlite:///{tmp_path / 'other.db'}") as other:
         for path in paths:
@@ -40,13 +62,19 @@ def test_it_does_not_matter_whether_the_example_comes_before_or_after(tmp_path, 
 
 def plain(contents):
     """SQLite says 1 where PostgreSQL says True."""
-    return {name: [str(row).replace("True", "1").replace("False", "0") for row in rows] for name, rows in contents.items()}
+    return {
+        name: [str(row).replace("True", "1").replace("False", "0") for row in rows] for name, rows in contents.items()
+    }
 
 
 def test_a_response_without_its_example_is_kept_and_joined_when_the_example_comes(tmp_path, database_url):
     with study(database_url) as engine:
         report = bring(engine, write(tmp_path / RESULTS_NAME, results(entry(prompt=SENT["with a system message"]))))
-        assert (report.responses_without_example, report.responses_joined, report.prompts_with_system_message) == (1, 0, 0)
+        assert (report.responses_without_example, report.responses_joined, report.prompts_with_system_message) == (
+            1,
+            0,
+            0,
+        )
         assert rows(engine, "SELECT theme, provisional FROM example") in ([(None, 1)], [(None, True)])
         report = bring(engine, write(tmp_path / "oss_eval.jsonl", [example()]))
         assert (report.examples_new, report.examples_completed) == (0, 1)
@@ -60,7 +88,11 @@ def test_consensus_hard_and_the_whole_are_one_example_with_three_memberships(tmp
         bring(engine, write(tmp_path / "hard.jsonl", [example()]))
         report = bring(engine, write(tmp_path / "oss_eval.jsonl", [example()]))
         assert (report.examples_new, report.examples_known, report.memberships_new) == (0, 1, 1)
-        assert rows(engine, "SELECT subset FROM example_subset ORDER BY subset") == [("consensus",), ("hard",), ("oss_eval",)]
+        assert rows(engine, "SELECT subset FROM example_subset ORDER BY subset") == [
+            ("consensus",),
+            ("hard",),
+            ("oss_eval",),
+        ]
         assert rows(engine, "SELECT position, points FROM criterion ORDER BY position") == [(1, 5), (2, 7), (3, -6)]
 
 
@@ -73,7 +105,9 @@ def test_a_consensus_row_that_differs_from_the_one_before_is_a_fault(tmp_path, d
 
 
 def test_rows_without_a_partner_are_counted_and_named_and_join_at_a_second_import(tmp_path, database_url):
-    path = write(tmp_path / "b.jsonl", [judged("p1"), judged("p2"), judged("p1", position=9), judged("p1", model="model-z")])
+    path = write(
+        tmp_path / "b.jsonl", [judged("p1"), judged("p2"), judged("p1", position=9), judged("p1", model="model-z")]
+    )
     with study(database_url) as engine:
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry("p1"))))
         report = bring(engine, path)
@@ -113,7 +147,9 @@ def test_a_model_that_answered_for_two_evaluations_is_told_apart_by_the_evaluati
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry())))
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry())), dataset="healthbench_hard")
         bring(engine, write(tmp_path / "reads.csv", table.encode()))
-        found = rows(engine, "SELECT r.dataset FROM verdict v JOIN response r ON r.id = v.response_id WHERE v.stage = 'first'")
+        found = rows(
+            engine, "SELECT r.dataset FROM verdict v JOIN response r ON r.id = v.response_id WHERE v.stage = 'first'"
+        )
         assert found == [("healthbench_hard",)]
 
 
@@ -124,7 +160,10 @@ def test_two_clusters_of_one_text_stay_two_criteria(tmp_path, database_url):
         report = bring(engine, write(tmp_path / "meta.jsonl", rows_of_two))
         assert report.criteria_without_points == 2
         bring(engine, write(tmp_path / "oss_eval.jsonl", [example(rubric=full)]))
-        found = rows(engine, "SELECT c.points, count(*) FROM verdict v JOIN criterion c ON c.id = v.criterion_id GROUP BY c.points ORDER BY 1")
+        found = rows(
+            engine,
+            "SELECT c.points, count(*) FROM verdict v JOIN criterion c ON c.id = v.criterion_id GROUP BY c.points ORDER BY 1",
+        )
         assert found == [(5, 2), (7, 2)]
 
 
@@ -144,11 +183,17 @@ def test_what_the_search_finds_does_not_depend_on_the_batch(tmp_path, sqlite_dat
         bring(engine, write(tmp_path / "oss_eval.jsonl", [example()]))
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry(), entry(answer="Another"))))
         bring(engine, write(tmp_path / "b.jsonl", [judged(sample_index=0), judged(sample_index=0, position=2)]))
+        assert rows(engine, "SELECT count(*) FROM search_pending") == [(1 + 2 + 2,)]
+        assert bring_search_up_to_date(engine) == 1 + 2 + 2
         assert rows(engine, "SELECT count(*) FROM search_entry") == [(1 + 2 + 2,)]
 
 
 def test_a_conversation_of_many_turns_in_another_language_keeps_its_words(tmp_path, database_url):
-    turns = [user("Me duele la cabeza desde hace tres días y no sé qué tomar."), assistant("¿Tiene fiebre?"), user("No, no tengo fiebre.")]
+    turns = [
+        user("Me duele la cabeza desde hace tres días y no sé qué tomar."),
+        assistant("¿Tiene fiebre?"),
+        user("No, no tengo fiebre."),
+    ]
     with study(database_url) as engine:
         bring(engine, write(tmp_path / "hard.jsonl", [example(prompt=turns)]))
         assert rows(engine, "SELECT n_turns, first_words, language FROM example") == [(3, "No, no tengo fiebre.", "es")]

@@ -17,8 +17,13 @@ SYSTEM = {"role": "system", "content": "Answer briefly."}
 def rubrics(draw):
     """A full rubric: texts may be repeated, also with the same points; clusters are each there once."""
     clusters = draw(st.lists(st.sampled_from([made.SWEAT_CLUSTER, made.CLINIC_CLUSTER]), unique=True))
-    own = [criterion(*draw(st.tuples(st.sampled_from("ABC"), st.sampled_from([5, 5, -3])))) for _ in range(draw(st.integers(1, 4)))]
-    shared = [criterion(draw(st.sampled_from("ABX")), draw(st.sampled_from([5, 7])), cluster=cluster) for cluster in clusters]
+    own = [
+        criterion(*draw(st.tuples(st.sampled_from("ABC"), st.sampled_from([5, 5, -3]))))
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+    shared = [
+        criterion(draw(st.sampled_from("ABX")), draw(st.sampled_from([5, 7])), cluster=cluster) for cluster in clusters
+    ]
     return draw(st.permutations(own + shared))
 
 
@@ -33,8 +38,12 @@ def files(draw):
         if (shared := [one for one in row["rubrics"] if "level:cluster" in one["tags"]])
     }
     content = {"oss_eval.jsonl": made.lines(*full.values())}
-    if all(map(told_by_text, by_id.values())) and draw(st.booleans()):  # a rebuilt file, whose criteria have lost their clusters
-        bare = [row | {"rubrics": [one | {"tags": ["level:example"]} for one in row["rubrics"]]} for row in full.values()]
+    if all(map(told_by_text, by_id.values())) and draw(
+        st.booleans()
+    ):  # a rebuilt file, whose criteria have lost their clusters
+        bare = [
+            row | {"rubrics": [one | {"tags": ["level:example"]} for one in row["rubrics"]]} for row in full.values()
+        ]
         content["hard.jsonl"] = made.lines(*bare)
     if consensus and draw(st.booleans()):
         content["consensus.jsonl"] = made.lines(*consensus.values())
@@ -44,7 +53,11 @@ def files(draw):
             sent = draw(st.sampled_from([[user()], [SYSTEM, user()], [user("Quite another question?")]]))
             entries = [draw_entry(draw, prompt_id, by_id[prompt_id], sent) for prompt_id in ids]
             content[f"healthbench_{model}_20260101_101010_allresults.json"] = results(*entries)
-    rated = [meta(prompt_id, rubric=one["criterion"], category=one["tags"][1]) for prompt_id, row in consensus.items() for one in row["rubrics"]]
+    rated = [
+        meta(prompt_id, rubric=one["criterion"], category=one["tags"][1])
+        for prompt_id, row in consensus.items()
+        for one in row["rubrics"]
+    ]
     if rated and draw(st.booleans()):
         content["meta_eval.jsonl"] = made.lines(*rated)
     return content
@@ -97,7 +110,10 @@ def test_every_order_of_a_study_with_all_kinds_of_files_gives_the_same(tmp_path,
 
 def plain(contents):
     """SQLite says 1 where PostgreSQL says True."""
-    return {name: sorted(str(row).replace("True", "1").replace("False", "0") for row in rows) for name, rows in contents.items()}
+    return {
+        name: sorted(str(row).replace("True", "1").replace("False", "0") for row in rows)
+        for name, rows in contents.items()
+    }
 
 
 @settings(max_examples=25, deadline=None)
@@ -106,7 +122,9 @@ def test_without_the_examples_the_order_of_two_results_files_does_not_matter(dat
     """The plainer prompt of the two stands for the conversation."""
     prompts = st.sampled_from([[user()], [SYSTEM, user()], [user("Quite another question?")]])
     content = {
-        f"healthbench_{model}_20260101_101010_allresults.json": results(draw_entry(data.draw, "p1", rubric, data.draw(prompts)))
+        f"healthbench_{model}_20260101_101010_allresults.json": results(
+            draw_entry(data.draw, "p1", rubric, data.draw(prompts))
+        )
         for model in "xy"
     }
     assert made_of(content, [*content]) == made_of(content, [*reversed(content)])

@@ -18,7 +18,11 @@ ENTRIES = [
 ]
 EXAMPLES = [example("p1"), example("p2", rubric=TWICE)]
 METAS = [meta("p1"), meta("p3"), meta("p3", completion_id="m-2", completion="Two causes are common.")]
-JUDGED = [judged("p1", sample_index=0), judged("p1", sample_index=1), judged("p2", sample_index=2, position=3, met=False)]
+JUDGED = [
+    judged("p1", sample_index=0),
+    judged("p1", sample_index=1),
+    judged("p2", sample_index=2, position=3, met=False),
+]
 TABLE = (
     "example_id,model,sample_index,criterion_position,rater,label,explanation\n"
     "p1,model-a,0,1,Dr. Vale,met,\n"
@@ -26,7 +30,9 @@ TABLE = (
 )
 
 
-def files(folder, shuffle=lambda rows: rows, names=("oss_eval.jsonl", RESULTS_NAME, "meta.jsonl", "judge.jsonl", "reads.csv")):
+def files(
+    folder, shuffle=lambda rows: rows, names=("oss_eval.jsonl", RESULTS_NAME, "meta.jsonl", "judge.jsonl", "reads.csv")
+):
     """All formats, in the order in which they can be joined."""
     head, *body = TABLE.splitlines(keepends=True)
     contents = [
@@ -116,8 +122,16 @@ def test_repeats_are_as_many_responses_even_with_equal_texts(tmp_path, database_
     with study(database_url) as engine:
         report = bring(engine, write(tmp_path / RESULTS_NAME, results(*once * 3)))
         assert (report.responses_new, report.verdicts_new) == (6, 18)
-        assert rows(engine, "SELECT sample_index, count(*) FROM response GROUP BY sample_index ORDER BY 1") == [(0, 2), (1, 2), (2, 2)]
-        more = bring(engine, write(tmp_path / "more_model-a_20260101_101011.json", results(*once * 4)), dataset="healthbench_hard")
+        assert rows(engine, "SELECT sample_index, count(*) FROM response GROUP BY sample_index ORDER BY 1") == [
+            (0, 2),
+            (1, 2),
+            (2, 2),
+        ]
+        more = bring(
+            engine,
+            write(tmp_path / "more_model-a_20260101_101011.json", results(*once * 4)),
+            dataset="healthbench_hard",
+        )
         assert (more.responses_new, more.responses_known, more.verdicts_known) == (2, 6, 18)
 
 
@@ -136,7 +150,10 @@ def test_a_judges_file_with_other_labels_supersedes_and_keeps_the_history(tmp_pa
         bring(engine, write(tmp_path / "b.jsonl", [judged(met=True), judged(met=True, position=2)]))
         report = bring(engine, write(tmp_path / "b.jsonl", [judged(met=False), judged(met=True, position=2)]))
         assert (report.verdicts_new, report.verdicts_superseding, report.verdicts_known) == (0, 1, 1)
-        assert [row[3:] for row in verdicts(engine) if row[4] == "Judge B"] == [(1, "Judge B", "not_met"), (2, "Judge B", "met")]
+        assert [row[3:] for row in verdicts(engine) if row[4] == "Judge B"] == [
+            (1, "Judge B", "not_met"),
+            (2, "Judge B", "met"),
+        ]
         history = "SELECT v.label, w.label FROM verdict v JOIN verdict w ON w.supersedes = v.id"
         assert rows(engine, history) == [("met", "not_met")]
 
@@ -152,7 +169,9 @@ def test_a_results_file_with_other_labels_supersedes_item_by_item(tmp_path, data
 def test_another_judges_file_stands_beside(tmp_path, database_url):
     with study(database_url) as engine:
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry())))
-        report = bring(engine, write(tmp_path / RESULTS_NAME, results(entry(met=(False, False, False)))), judge="Judge C")
+        report = bring(
+            engine, write(tmp_path / RESULTS_NAME, results(entry(met=(False, False, False)))), judge="Judge C"
+        )
         assert (report.responses_new, report.responses_known, report.verdicts_new) == (0, 1, 3)
         assert {row[4] for row in verdicts(engine)} == {"Judge A", "Judge C"}
 
@@ -173,12 +192,21 @@ def test_another_explanation_or_confidence_is_another_verdict(tmp_path, sqlite_d
 
 
 def test_a_file_may_revise_itself_in_the_order_of_its_rows(tmp_path, database_url):
-    revised = [judged(met=True), judged(met=True, position=2), judged(met=False), judged(met=False, position=2), judged(met=True)]
+    revised = [
+        judged(met=True),
+        judged(met=True, position=2),
+        judged(met=False),
+        judged(met=False, position=2),
+        judged(met=True),
+    ]
     with study(database_url) as engine:
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry())))
         report = bring(engine, write(tmp_path / "b.jsonl", [*revised, judged(met=True)]))
         assert (report.verdicts_new, report.verdicts_superseding, report.verdicts_known) == (2, 3, 1)
-        assert [row[3:] for row in verdicts(engine) if row[4] == "Judge B"] == [(1, "Judge B", "met"), (2, "Judge B", "not_met")]
+        assert [row[3:] for row in verdicts(engine) if row[4] == "Judge B"] == [
+            (1, "Judge B", "met"),
+            (2, "Judge B", "not_met"),
+        ]
 
 
 def test_an_import_leaves_one_audit_event_with_its_counts(tmp_path, database_url):

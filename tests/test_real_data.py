@@ -82,7 +82,9 @@ def test_there_is_a_count_for_every_file():
 
 
 def test_it_makes_no_difference_whether_the_examples_come_first(tmp_path):
-    path = next(path for path in RESULTS if path.name.startswith("healthbench_hard") and path.stat().st_size > 1_000_000)
+    path = next(
+        path for path in RESULTS if path.name.startswith("healthbench_hard") and path.stat().st_size > 1_000_000
+    )
     with study(f"sqlite:///{tmp_path}/before.db") as before, study(f"sqlite:///{tmp_path}/after.db") as after:
         bring_examples(before)
         bring_results(before, path)
@@ -95,7 +97,9 @@ def test_it_makes_no_difference_whether_the_examples_come_first(tmp_path):
 
 def test_physicians_and_judges_on_the_same_rows(database_url):
     labels = [json.loads(line) for line in (DATA / "physicians" / "meta_eval_part.jsonl").read_bytes().splitlines()]
-    judged = [json.loads(line) for line in (DATA / "physicians" / "judges_on_meta_eval_part.jsonl").read_bytes().splitlines()]
+    judged = [
+        json.loads(line) for line in (DATA / "physicians" / "judges_on_meta_eval_part.jsonl").read_bytes().splitlines()
+    ]
     with study(database_url) as engine:
         bring_examples(engine)
         physicians = bring(engine, DATA / "physicians" / "meta_eval_part.jsonl")

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -102,9 +103,9 @@ def test_an_address_that_others_reach_is_refused_and_says_why(address: str):
 def test_serving_refuses_the_address_itself_before_it_touches_anything(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OVERREAD_DB", "untouched")
     monkeypatch.setattr(serving, "build", lambda key: pytest.fail("it was built"))
-    with pytest.raises(OverreadError, match="0.0.0.0"):
+    with pytest.raises(OverreadError, match=r"0\.0\.0\.0"):
         serving.serve(location="x.db", study_key="k", port=8501, address="0.0.0.0", browser=False)
-    assert __import__("os").environ["OVERREAD_DB"] == "untouched"
+    assert os.environ["OVERREAD_DB"] == "untouched"
 
 
 def test_the_policy_names_the_one_inline_script_of_the_installed_page_and_no_other():
@@ -192,7 +193,9 @@ def test_a_click_in_the_page_and_a_typed_address_may_choose(site: str):
     assert asked("/reader/3", sec_fetch_site=site)[0] == 303
 
 
-@pytest.mark.parametrize("path", ["/reader/", "/reader/x", "/reader/-1", "/reader/1/2", "/reader/٣", "/reader", "/browse"])
+@pytest.mark.parametrize(
+    "path", ["/reader/", "/reader/x", "/reader/-1", "/reader/1/2", "/reader/٣", "/reader", "/browse"]
+)
 def test_any_other_address_is_passed_on(path: str):
     assert asked(path)[0] == 299
 
@@ -254,7 +257,7 @@ def test_every_answer_carries_the_security_headers():
 
 
 @pytest.fixture
-def _keep_discovery() -> Iterator[None]:
+def discovery_as_before() -> Iterator[None]:
     from streamlit.runtime.pages_manager import PagesManager
 
     former = PagesManager.uses_pages_directory
@@ -262,7 +265,9 @@ def _keep_discovery() -> Iterator[None]:
     PagesManager.uses_pages_directory = former
 
 
-def test_discovery_is_switched_off_when_the_application_is_made(_keep_discovery, monkeypatch: pytest.MonkeyPatch):
+def test_discovery_is_switched_off_when_the_application_is_made(
+    discovery_as_before: None, monkeypatch: pytest.MonkeyPatch
+):
     from streamlit.runtime.pages_manager import PagesManager
 
     PagesManager.uses_pages_directory = True

@@ -61,7 +61,7 @@ def read(line: bytes, number: int, options: Options) -> Iterator[Example]:  # no
     yield Example(
         prompt_id=row.prompt_id,
         messages=tuple(row.prompt),
-        rubric=tuple(criterion_of(item, f"rubrics[{index}]") for index, item in enumerate(row.rubrics)),
+        rubric=tuple(criterion_of(item, "rubrics", index) for index, item in enumerate(row.rubrics)),
         tags=tuple(row.example_tags),
         subsets=frozenset({options.subset} if options.subset else ()),
         ideal_completions=None if ideal in (b"", b"null") else ideal.decode(),
@@ -69,10 +69,10 @@ def read(line: bytes, number: int, options: Options) -> Iterator[Example]:  # no
     )
 
 
-def criterion_of(item: RubricItem, place: str) -> Criterion:
+def criterion_of(item: RubricItem, field: str, index: int) -> Criterion:
     """A criterion; points 0 are a fault because they say neither desirable nor undesirable."""
     if item.points == 0:
-        msg = f"{place}.points: 0 came, expected {MIN_POINTS}..{MAX_POINTS} without 0"
+        msg = f"{field}[{index}].points: 0 came, expected {MIN_POINTS}..{MAX_POINTS} without 0"
         raise RowFault(msg)
     return Criterion(item.criterion, item.points, tuple(item.tags))
 

@@ -4,6 +4,7 @@ The file also holds `htmls` and `convos`, which repeat the rest with unescaped e
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated
 
 import msgspec
@@ -13,7 +14,7 @@ from evalcore.importers.healthbench_examples import RubricItem, check_roles, cri
 from evalcore.importers.options import Options
 from evalcore.importers.records import CriterionRef, GivenVerdict, Graded
 from evalcore.importers.wire import decode
-from evalcore.schema import Criterion, Label, Message, RaterKind, Stage
+from evalcore.schema import Label, Message, RaterKind, Stage
 
 NAME = "simple-evals"
 TITLE = "simple-evals results (NAME_allresults.json), one JSON document"
@@ -85,13 +86,14 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options) -> Iterator[Gr
     if any(message.role != "assistant" for message in entry.completion):
         msg = f"completion[].role: {entry.completion[0].role!r} came, expected 'assistant'"
         raise RowFault(msg)
+    judge = options.judge or ""
     rubric, verdicts = [], []
     for index, item in enumerate(entry.rubric_items):
-        rubric.append(criterion_of(item, f"rubric_items[{index}]"))
+        rubric.append(criterion_of(item, "rubric_items", index))
         verdicts.append(
             GivenVerdict(
-                criterion=CriterionRef(row=index),
-                rater=options.judge or "",
+                criterion=_refer_to(index),
+                rater=judge,
                 rater_kind=RaterKind.JUDGE,
                 stage=Stage.JUDGE,
                 label=Label.MET if item.criteria_met else Label.NOT_MET,
@@ -102,10 +104,15 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options) -> Iterator[Gr
         line=number,
         prompt_id=entry.prompt_id,
         messages=tuple(entry.prompt),
-        rubric=tuple[Criterion, ...](rubric),
+        rubric=tuple(rubric),
         scored_rubric=True,
         model=options.model,
         completion_id=entry.completion_id,
         text="\n\n".join(message.content for message in entry.completion),
         verdicts=tuple(verdicts),
     )
+
+
+@cache
+def _refer_to(index: int) -> CriterionRef:
+    return CriterionRef(row=index)

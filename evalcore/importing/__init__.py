@@ -1,7 +1,7 @@
 """Read a file, check every row, store all or nothing."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +21,7 @@ from evalcore.importing.opening import Opened, recognise
 from evalcore.importing.report import ImportReport
 from evalcore.importing.responses import Responses
 from evalcore.queries import lookups
-from evalcore.schema import Example
+from evalcore.schema import FILE_IMPORTED, Example
 from evalcore.settings import Settings
 from evalcore.store import Bulk
 
@@ -77,7 +77,7 @@ def missing_options(
     ]
 
 
-def import_file(
+def import_file(  # noqa: PLR0913 - what a person may say about a file
     engine: Engine,
     path: Path,
     *,
@@ -205,4 +205,4 @@ def _record(session: Session, content_hash: str, report: ImportReport, actor: st
     if not report.without_partner:  # a file with rows left out may be imported again once their partners are here
         store.add_imported_file(session, content_hash=content_hash, name=report.file, format_name=report.format)
     counted = {key: value for key, value in report.as_dict().items() if value}
-    store.append_event(session, actor=actor, action="file imported", subject=report.file, detail=counted)
+    store.append_event(session, actor=actor, action=FILE_IMPORTED, subject=report.file, detail=counted)

@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 from sqlmodel import Session
@@ -22,8 +21,7 @@ CONSENSUS = "consensus"
 _KINDS = ("theme", "physician_agreed_category")
 
 
-@dataclass(eq=False, slots=True)
-class KnownExample:
+class KnownExample(msgspec.Struct, eq=False, gc=False):
     """An example of the study, or one about to be added (without a number yet).
 
     Attributes:
@@ -47,7 +45,7 @@ class KnownExample:
     changed: bool = False
     moved: bool = False
     reworded: bool = False
-    new_subsets: set[str] = field(default_factory=set)
+    new_subsets: set[str] = set()
 
     @property
     def partial(self) -> bool:
@@ -145,7 +143,7 @@ class Examples:
         self._write_criteria(stale)
         memberships = [(e.number, subset) for e in self.known.values() for subset in sorted(e.new_subsets)]
         self._bulk.insert_only("example_subset", [{"example_id": e, "subset": subset} for e, subset in memberships])
-        self._bulk.index((e.number or 0, _searchable(e)) for e in (*fresh, *(e for e in stale if e.reworded)))
+        self._bulk.await_index((e.number or 0, _searchable(e)) for e in (*fresh, *(e for e in stale if e.reworded)))
         for example in self.known.values():
             example.subsets |= example.new_subsets
             example.new_subsets, example.former_messages = set(), None
@@ -253,14 +251,14 @@ def _consensus_again(known: KnownExample, example: Example) -> bool:
 
 
 def _example_row(dataset: str, example: KnownExample) -> dict[str, object]:
-    messages = json.loads(example.messages)
+    messages = turns(example.messages)
     words = Example(example.prompt_id, (), (), example.tags)
-    asked = [message["content"] for message in messages if message["role"] == "user"]
+    asked = [message.content for message in messages if message.role == "user"]
     return {
         "dataset": dataset,
         "prompt_id": example.prompt_id,
         "messages": example.messages,
-        "n_turns": sum(message["role"] in ("user", "assistant") for message in messages),
+        "n_turns": sum(message.role in ("user", "assistant") for message in messages),
         "first_words": " ".join(asked[-1].split())[:FIRST_WORDS],
         "language": language_of(" ".join(asked)),
         "theme": words.tag("theme"),
@@ -273,12 +271,12 @@ def _example_row(dataset: str, example: KnownExample) -> dict[str, object]:
 
 
 def _searchable(example: KnownExample) -> list[str]:
-    return [*contents(example.messages), *(criterion.text for criterion in example.rubric)]
+    return [*(turn.content for turn in turns(example.messages)), *(criterion.text for criterion in example.rubric)]
 
 
-def contents(messages: str) -> list[str]:
-    """The texts of a stored conversation."""
-    return [message["content"] for message in json.loads(messages)]
+def turns(messages: str) -> list[Message]:
+    """A conversation as the tables hold it, read."""
+    return msgspec.json.decode(messages, type=list[Message])
 
 
 def as_stored(messages: Sequence[Message]) -> str:

@@ -1,14 +1,13 @@
 """What is known of a response while its rows are joined."""
 
-from dataclasses import dataclass
+import msgspec
 
 from evalcore.importers.records import Graded
 from evalcore.importing.examples import KnownExample
 from evalcore.importing.rubrics import KnownCriterion
 
 
-@dataclass(eq=False, slots=True)
-class KnownResponse:
+class KnownResponse(msgspec.Struct, eq=False, gc=False):
     """A response of the study, or one about to be added (without a number yet)."""
 
     model: str
@@ -34,8 +33,7 @@ class KnownResponse:
         }
 
 
-@dataclass(eq=False, slots=True)
-class Joined:
+class Joined(msgspec.Struct, eq=False, gc=False):
     """A row of the file with what it belongs to; `criteria` are those of its verdicts, None where there is no such one."""
 
     record: Graded

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,7 +25,6 @@ Row = Any
 _BLOCK = 1 << 20
 _LONGEST_KEY = 64
 _METADATA = b'"metadata":'
-_TOP_KEYS = simple_evals.OWN_KEYS | {"metadata"}
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -52,17 +52,20 @@ class Opened:
 
     def content_hash(self) -> str:
         """SHA-256 of the content, unpacked."""
+        if self.format == simple_evals.NAME:
+            return self._document_read[2]
         digest = hashlib.sha256()
         with opened(self.path, self.name) as stream:
-            while block := stream.read(1 << 20):
+            while block := stream.read(_BLOCK):
                 digest.update(block)
         return digest.hexdigest()
 
     def _document(
         self, options: Options, progress: Callable[[int], None]
     ) -> Iterator[tuple[int, list[Row] | RowFault]]:
+        size = self._document_read[1]
         try:
-            entries, size = self._entries()
+            entries = self._entries()
         except RowFault as fault:
             yield 0, fault
             return
@@ -70,16 +73,27 @@ class Opened:
             yield number, _read(simple_evals.read, entry, number, options)
             progress(size * number // len(entries))
 
-    def _entries(self) -> tuple[list[msgspec.Raw], int]:
-        """The raw entries and the document's size. What stands before them, mostly pages of HTML, is passed over where that is possible."""
-        with opened(self.path, self.name) as stream:
-            part, size = _from_metadata(stream)
+    def _entries(self) -> list[msgspec.Raw]:
+        """The raw entries. What stands before them, mostly pages of HTML, is passed over where that is possible."""
         try:
-            return simple_evals.entries(part), size
+            return simple_evals.entries(self._document_read[0])
         except RowFault:
             with opened(self.path, self.name) as stream:
-                document = stream.read()
-            return simple_evals.entries(document.removeprefix(_BOM)), len(document)
+                return simple_evals.entries(stream.read().removeprefix(_BOM))
+
+    @cached_property
+    def _document_read(self) -> tuple[bytearray, int, str]:
+        """A document of which only the key metadata and what follows is left, the whole one's size and its SHA-256."""
+        part, size, digest = bytearray(), 0, hashlib.sha256()
+        with opened(self.path, self.name) as stream:
+            while block := stream.read(_BLOCK):
+                size += len(block)
+                digest.update(block)
+                part += block
+                if not part.startswith(b"{" + _METADATA):
+                    found = part.find(_METADATA)
+                    part[:] = b"{" + part[found:] if found >= 0 else part[-_LONGEST_KEY:]
+        return part, size, digest.hexdigest()
 
     def _json_lines(
         self, options: Options, progress: Callable[[int], None]
@@ -179,9 +193,9 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> str:
     is_json = first.startswith((b"{", b"["))
     keys = _keys(first) if is_json else _columns(first)
     if keys is None:  # a document over several lines, one very long line, or a faulty one
-        keys = _top_keys(path, name)
-        if keys & simple_evals.OWN_KEYS:
+        if _result_keys(path, name):
             return simple_evals.NAME
+        keys = set()
     for format_name, module in FORMATS.items():
         if module.recognises(keys):
             return format_name
@@ -213,28 +227,16 @@ def _keys(first: bytes) -> set[str] | None:
         return None
 
 
-def _top_keys(path: Path, name: str) -> set[str]:
-    """Keys of a document that does not stand on one line, up to its metadata. (A quote within a text has a backslash.)"""
-    found: set[str] = set()
+def _result_keys(path: Path, name: str) -> set[str]:
+    """Which keys of a result file a document has that does not stand on one line; a quote within a text has a backslash."""
     with opened(path, name) as stream:
         tail = b""
-        while "metadata" not in found and (block := stream.read(_BLOCK)):
+        while block := stream.read(_BLOCK):
             seen = tail + block
-            found |= {key for key in _TOP_KEYS if f'"{key}"'.encode() in seen}
+            if found := {key for key in simple_evals.OWN_KEYS if f'"{key}"'.encode() in seen}:
+                return found
             tail = block[-_LONGEST_KEY:]
-    return found
-
-
-def _from_metadata(stream: BinaryIO) -> tuple[bytearray, int]:
-    """A document of which only the key metadata and what follows is left; empty where there is none. And its whole size."""
-    part, size = bytearray(), 0
-    while block := stream.read(_BLOCK):
-        size += len(block)
-        part += block
-        if not part.startswith(b"{" + _METADATA):
-            found = part.find(_METADATA)
-            part[:] = b"{" + part[found:] if found >= 0 else part[-_LONGEST_KEY:]
-    return part if part.startswith(b"{" + _METADATA) else bytearray(), size
+    return set()
 
 
 def _first_line(path: Path, name: str, max_line_bytes: int) -> bytes:

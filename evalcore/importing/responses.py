@@ -1,14 +1,14 @@
 """Responses: joined with their examples and criteria, and with the responses that the study holds."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlmodel import Session
 
 from evalcore.errors import RowFault
 from evalcore.importers.options import Options
 from evalcore.importers.records import CriterionRef, GivenVerdict, Graded
-from evalcore.importing.examples import Examples, KnownExample, as_stored, contents
+from evalcore.importing.examples import Examples, KnownExample, as_stored, turns
 from evalcore.importing.faults import Faults
 from evalcore.importing.known_responses import Joined, KnownResponse
 from evalcore.importing.report import ImportReport
@@ -52,13 +52,14 @@ class Responses:
                     joined.append(found)
         if self._faults.count:
             return
+        known = {found.example.number for found in joined if found.example.number is not None}
         self._examples.flush()
-        self._find_responses(joined)
+        self._find_responses(joined, known)
         if self._faults.count:
             return
         joined = [found for found in joined if found.response is not None]
         fresh = self._write_responses(joined)
-        self._bulk.index(self._verdicts.write(joined, fresh=fresh))
+        self._bulk.await_index(self._verdicts.write(joined, fresh=fresh))
 
     def _find_example(self, record: Graded) -> Joined | None:
         example = self._examples.known.get(record.prompt_id)
@@ -122,9 +123,10 @@ class Responses:
             )
         return found
 
-    def _find_responses(self, joined: Sequence[Joined]) -> None:
+    def _find_responses(self, joined: Sequence[Joined], known: Collection[int]) -> None:
+        """Give each row its response, the study's or a new one; only examples that were `known` before can have one."""
         held: defaultdict[int, list[KnownResponse]] = defaultdict(list)
-        for row in lookups.responses_to(self._session, {found.example.number or 0 for found in joined}):
+        for row in lookups.responses_to(self._session, known):
             response = KnownResponse(
                 row["model"], row["dataset"], row["sample_index"], row["text"], row["completion_id"], number=row["id"]
             )
@@ -198,7 +200,9 @@ class Responses:
         if len(found) > 1 and record.evaluation is None:
             found = [response for response in found if response.dataset == self._options.evaluation] or found
         if len(found) > 1:
-            msg = f"sample_index: {'nothing' if record.sample_index is None else record.sample_index} came where {len(found)} responses fit, expected sample_index, model or completion_id to tell which"
+            came = "nothing" if record.sample_index is None else record.sample_index
+            expected = "sample_index, model or completion_id to tell which"
+            msg = f"sample_index: {came} came where {len(found)} responses fit, expected {expected}"
             raise RowFault(msg)
         return found[0] if found else None
 
@@ -248,10 +252,7 @@ class Responses:
         self._met.update(numbers)
         for (response, _), number in zip(fresh.values(), numbers, strict=True):
             response.number = number
-        return {
-            response.number or 0: [response.text, *contents(response.sent_messages or "[]")]
-            for response, _ in fresh.values()
-        }
+        return {response.number or 0: _searchable(response) for response, _ in fresh.values()}
 
     def _name_models(self, names: set[str]) -> None:
         unknown = names - self._models.keys()
@@ -259,6 +260,11 @@ class Responses:
         missing = sorted(unknown - self._models.keys())
         numbers = self._bulk.insert("model", [{"name": name} for name in missing])
         self._models |= dict(zip(missing, numbers, strict=True))
+
+
+def _searchable(response: KnownResponse) -> list[str]:
+    sent = turns(response.sent_messages) if response.sent_messages else []
+    return [response.text, *(turn.content for turn in sent)]
 
 
 def _of_cluster(cluster: str | None, example: KnownExample) -> KnownCriterion | None:

@@ -5,8 +5,9 @@ Real rubrics repeat texts, so a criterion is told by its text, points and cluste
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from evalcore.errors import RowFault
 from evalcore.schema import Criterion
@@ -15,8 +16,7 @@ from evalcore.store.bulk import as_json
 _KINDS = ("level", "cluster", "axis")  # the order in which HealthBench writes them
 
 
-@dataclass(eq=False, slots=True)
-class KnownCriterion:
+class KnownCriterion(msgspec.Struct, eq=False, gc=False):
     """A criterion of the study, or one about to be added (without a number yet)."""
 
     text: str

@@ -61,24 +61,18 @@ class Verdicts:
             for given, criterion in zip(found.record.verdicts, found.criteria, strict=True):
                 if criterion is None:
                     continue
-                key = (
-                    response_id,
-                    criterion.number or 0,
-                    self._rater(given.rater_kind, given.rater),
-                    given.stage.value,
-                )
-                before = earlier.get(key)
-                if before is not None and before[1] == _said(given):
+                rater_id = self._rater(given.rater_kind, given.rater)
+                key = (response_id, criterion.number or 0, rater_id, given.stage)
+                pending, before = new.get(key), earlier.get(key)
+                said_before = _said(pending) if pending is not None else before[1] if before is not None else None
+                if said_before is not None and said_before == _said(given):
                     self._report.verdicts_known += 1
                     continue
-                if (
-                    before is not None and before[0] is None
-                ):  # the file itself revises it: the first has to have its number
+                if pending is not None:  # the file itself revises it: the first has to have its number
                     self._bulk.verdicts(list(new.values()))
-                    new = {}
-                    before = self._earlier([found], {})[key]
+                    new, earlier = {}, self._earlier(joined, ())
+                    before = earlier[key]
                 new[key] = self._verdict(key, given, example_id, before[0] if before is not None else None)
-                earlier[key] = (None, _said(given))
                 if given.explanation and response_id in entries:
                     entries[response_id].append(given.explanation)
                 elif given.explanation:
@@ -110,7 +104,7 @@ class Verdicts:
             self._raters[kind, name] = ensure_rater(self._session, kind, name).id or 0
         return self._raters[kind, name]
 
-    def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int | None, Said]]:
+    def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int, Said]]:
         """What has been said before on these responses: nothing on those that are new themselves."""
         responses = {found.response.number or 0 for found in joined if found.response is not None}
         rows = lookups.newest_verdicts(self._session, responses.difference(fresh))
@@ -144,7 +138,7 @@ class Verdicts:
         )
 
 
-def _said(given: GivenVerdict) -> Said:
+def _said(given: GivenVerdict | Verdict) -> Said:
     return (
         given.label,
         given.explanation or None,

@@ -1,8 +1,8 @@
 """Rows by the thousand: what an import writes. The import appends the one audit event for all of them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -10,7 +10,7 @@ from sqlalchemy import Table, bindparam, func, insert, select, text, update
 from sqlmodel import Session, SQLModel
 
 from evalcore.schema import Verdict
-from evalcore.search_words import index_parts, words_only
+from evalcore.search_words import index_parts, postgresql_vector
 from evalcore.store.verdicts import verdict_values
 from evalcore.tables import ImportedFile
 
@@ -58,13 +58,17 @@ class Bulk:
     def _insert_tuples(self, target: Table, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
         """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert."""
         dialect = self._connection.dialect
-        found = [target.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names]
-        processors = [(index, lru_cache(1024)(process)) for index, process in enumerate(found) if process is not None]
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        for index, name in enumerate(names):
+            process: Callable[[Any], Any] | None = target.c[name].type.dialect_impl(dialect).bind_processor(dialect)
+            if process is None and isinstance(columns[index][0], StrEnum):
+                process = str  # SQLite's driver asks around what to do with an enum
+            if process is not None:
+                processed = {value: value if value is None else process(value) for value in set(columns[index])}
+                columns[index] = [processed[value] for value in columns[index]]
         marks = ", ".join("?" * len(names))
         statement = f"INSERT INTO {target.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - names of our own tables
-        self._connection.exec_driver_sql(
-            statement, [_processed(row, processors) for row in rows] if processors else list(rows)
-        )
+        self._connection.exec_driver_sql(statement, list(zip(*columns, strict=True)))
 
     def update(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Change rows of a table that may change; each brings its `id` and the same columns."""
@@ -79,6 +83,11 @@ class Bulk:
         for sign in (-1, 1):
             self.update("criterion", [{"id": number, "position": sign * place} for number, place in positions.items()])
 
+    def await_index(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
+        """Leave texts for the full-text index: the number of an example, and texts that are searched together."""
+        waiting = ((example_id, "\n".join(texts)) for example_id, texts in entries)
+        self.insert_only("search_pending", [{"example_id": number, "body": body} for number, body in waiting if body])
+
     def index(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Add entries to the full-text index: the number of an example, and texts that are searched together."""
         parts = [(example_id, part) for example_id, texts in entries for part in index_parts(texts)]
@@ -90,9 +99,10 @@ class Bulk:
                 self._connection.exec_driver_sql(statement, rows)
         elif parts:
             bodies = [
-                {"row": number, "body": words_only(body)} for number, (_, body) in zip(numbers, parts, strict=True)
+                {"row": number, "body": postgresql_vector(body)}
+                for number, (_, body) in zip(numbers, parts, strict=True)
             ]
-            statement = "INSERT INTO search_text (rowid, body) VALUES (:row, to_tsvector('simple', :body))"
+            statement = "INSERT INTO search_text (rowid, body) VALUES (:row, CAST(:body AS tsvector))"
             self._connection.execute(text(statement), bodies)
 
     def restate_prompts(self, changes: Iterable[tuple[int, str, str]]) -> None:
@@ -106,13 +116,6 @@ class Bulk:
             of_example = update(target).where(target.c.example_id == example_id)
             self._connection.execute(of_example.where(target.c.sent_messages.is_(None)).values(sent_messages=former))
             self._connection.execute(of_example.where(target.c.sent_messages == new).values(sent_messages=None))
-
-
-def _processed(row: tuple[Any, ...], processors: Sequence[tuple[int, Any]]) -> tuple[Any, ...]:
-    values = list(row)
-    for index, process in processors:
-        values[index] = process(values[index])
-    return tuple(values)
 
 
 def add_imported_file(session: Session, *, content_hash: str, name: str, format_name: str) -> None:

@@ -11,8 +11,8 @@ from sqlmodel import Session
 from evalcore.errors import AlreadyChanged
 from evalcore.schema import Verdict
 from evalcore.store.events import append_event
+from evalcore.tables import SearchPending, now
 from evalcore.tables import Verdict as VerdictRow
-from evalcore.tables import now
 
 
 def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, action: str) -> list[int]:
@@ -42,6 +42,8 @@ def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, a
             for number, verdict in zip(numbers, verdicts, strict=True)
         ]
     }
+    notes = [(verdict.example_id, verdict.explanation) for verdict in verdicts if verdict.explanation]
+    session.add_all(SearchPending(example_id=example_id, body=note) for example_id, note in notes)
     responses = sorted({verdict.response_id for verdict in verdicts})
     append_event(session, actor=actor, action=action, subject=_named(responses), detail=detail)
     return numbers

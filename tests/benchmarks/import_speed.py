@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from evalcore.db import open_study  # noqa: E402 - found beside this file, installed or not
 from evalcore.importing import import_file  # noqa: E402
+from evalcore.languages import language_of  # noqa: E402
 
 REAL_RESULTS = ROOT.parent / "shared" / "data" / "results"
 REAL_MIN_BYTES = (
@@ -99,9 +100,13 @@ def verdict_rows(document: dict) -> Iterator[tuple[object, ...]]:
 
 
 def seconds_of_import(path: Path) -> float:
-    """Of `import_file` into a new study; making the study is not counted."""
+    """Of `import_file` into a new study. What a process does once is not counted: statements compiled, the language model loaded."""
     with TemporaryDirectory() as folder:
         engine = open_study(str(Path(folder) / "study.db"))
+        first = Path(folder) / "first.json"
+        write_results(first, CRITERIA_PER_RESPONSE[0])
+        import_file(engine, first, actor=ACTOR, model="First Model", judge=JUDGE)
+        language_of("C'est la première fois que cela arrive.")
         with timed() as seconds:
             import_file(engine, path, actor=ACTOR, model=MODEL, judge=JUDGE)
         engine.dispose()
@@ -126,11 +131,12 @@ def timed() -> Iterator[Callable[[], float]]:
 
 # ---------------------------------------------------------------- an invented results file, as the reference tool writes it
 
-WORDS = (
-    "the response advises the patient to see a clinician when fever pain or swelling lasts and says which signs ask for help at once it "
-    "explains the likely cause in plain words but gives no dose and does not ask how long the cough has lasted so the criterion about "
-    "context is only partly answered while warning about interactions with daily medicines such as anticoagulants and pregnancy"
-).split()
+SENTENCES = (
+    "the response advises the patient to see a clinician when fever pain or swelling lasts and says which signs ask for help at "
+    "once it explains the likely cause in plain words but gives no dose and does not ask how long the cough has lasted so the "
+    "criterion about context is only partly answered while warning about interactions with daily medicines and pregnancy"
+)
+WORDS = SENTENCES.split()
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
 
 

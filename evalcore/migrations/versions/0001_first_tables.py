@@ -20,6 +20,7 @@ def upgrade() -> None:
         op.execute(
             "CREATE VIRTUAL TABLE search_text USING fts5(body, content='', tokenize=\"unicode61 categories 'L* M* N* Co'\")"
         )
+        op.execute("INSERT INTO search_text (search_text, rank) VALUES ('hashsize', 8388608)")  # fewer pieces to merge
     else:
         refuse_changes_postgresql()
         op.execute(
@@ -207,6 +208,14 @@ def create_tables() -> None:
         ),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),
+    )
+    op.create_table(
+        "search_pending",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("example_id", sa.Integer(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["example_id"], ["example.id"]),
+        sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
         "search_entry",
