@@ -40,7 +40,7 @@ def _import_one(
     engine: Engine, path: Path, *, told: dict[str, str | None], dry_run: bool, quiet: bool
 ) -> dict[str, object]:
     from evalcore.importing import Options, import_file, missing_options
-    from evalcore.store import bring_search_up_to_date
+    from evalcore.store import index_texts
 
     if sys.stdin.isatty() and not quiet:
         said = Options(model=told["model"], judge=told["judge"])
@@ -52,7 +52,7 @@ def _import_one(
         )
     if not dry_run:
         with err.status("Preparing the search"):
-            bring_search_up_to_date(engine)
+            index_texts(engine)
     if not quiet:
         out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows" + (" (dry run)" if dry_run else ""))
         for sentence in report.sentences():

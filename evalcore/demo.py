@@ -39,5 +39,5 @@ def seed(engine: Engine) -> bool:
     results = sorted(folder().glob("*_allresults.json"))
     for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE, folder() / READS]:
         import_file(engine, path, actor=ACTOR, dataset=DATASET, judge=JUDGE if path in results else None)
-    store.bring_search_up_to_date(engine)
+    store.index_texts(engine)
     return True

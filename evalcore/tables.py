@@ -229,13 +229,18 @@ class SearchEntry(SQLModel, table=True):
 
 
 class SearchPending(SQLModel, table=True):
-    """Text that waits to enter the full-text index; `store.bring_search_up_to_date` moves it there."""
+    """Text that waits to enter the full-text index; `store.index_texts` moves it there.
+
+    Attributes:
+        is_example: It is the example's own text, so the example's language is to be told as well.
+    """
 
     __tablename__ = "search_pending"
 
     id: int | None = Field(default=None, primary_key=True)
     example_id: int = Field(foreign_key="example.id")
     body: str = _text()
+    is_example: bool = False
 
 
 class AuditEvent(SQLModel, table=True):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from evalcore import reviewing
 from evalcore.db import reading
@@ -47,7 +48,7 @@ def panel(
         return
     why_not = reason(check_can_give_verdict, viewer)
     if why_not:
-        st.html(_text.notice(why_not))
+        st.html(_text.notice(why_not, reachable=True))
     notice = st.session_state.pop("rubric_notice", None)
     if notice:
         st.html(_text.notice(notice, kind="warning"))
@@ -59,11 +60,28 @@ def panel(
         points = None if pd.isna(row["points"]) else row["points"]
         tags = [tag.replace("_", " ") for tag in (row["axis"], row["cluster"] and "consensus") if isinstance(tag, str)]
         st.html(_text.criterion(int(row["position"]), row["text"], points, tags))
-        columns = st.columns(len(response_ids), gap="medium") if len(response_ids) > 1 else [st.container()]
+        columns = (
+            st.columns(len(response_ids), gap="medium")
+            if len(response_ids) > 1
+            else [st.container() for _ in response_ids]
+        )
         for response, column in zip(response_ids, columns, strict=True):
             with column:
                 drawn.cell(response, number)
         st.html('<hr class="or-rule">')
+    if (
+        drawn.acted
+    ):  # only now: what is not drawn in a run loses its state, and with it a click that came in the same run
+        _draw_anew()
+
+
+def _draw_anew() -> None:
+    try:
+        st.rerun(scope="fragment")
+    except (
+        StreamlitAPIException
+    ):  # a run of the whole page: after a lost connection, or with a click outside the rubric
+        st.rerun()
 
 
 class _Rows:
@@ -74,6 +92,7 @@ class _Rows:
         self._judge = judge
         self._disabled = disabled
         self._wide = wide
+        self.acted = False
         self._given = dict(iter(verdicts.groupby(["response_id", "criterion_id"])))
 
     def cell(self, response: int, criterion: int) -> None:
@@ -132,6 +151,7 @@ class _Rows:
                     key,
                     keep=(),
                 )
+                return
         said = stored
         if label is not None and label != stored.label:
             said = Reading(label=label, note=stored.note)
@@ -179,9 +199,8 @@ class _Rows:
             )  # fmt: skip
         return replace(said, note=(note or "").strip())
 
-    @staticmethod
-    def _act(act: Callable[[], int], key: str, *, keep: Sequence[str]) -> None:
-        """Do it, and draw anew. The widgets to keep hold what was saved, or already what was said since: that must not be lost."""
+    def _act(self, act: Callable[[], int], key: str, *, keep: Sequence[str]) -> None:
+        """Do it, and have all drawn anew. The widgets to keep hold what was saved, or already what was said since: that must not be lost."""
         try:
             number = act()
         except OverreadError as error:
@@ -192,7 +211,7 @@ class _Rows:
                     st.session_state[f"{name}_{key}_drawn"] = number
                 else:
                     st.session_state.pop(f"{name}_{key}_drawn", None)
-        st.rerun(scope="fragment")
+        self.acted = True
 
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:

@@ -116,10 +116,11 @@ def foot(text: str) -> str:
     return f'<p class="or-foot">{escaped(text)}</p>'
 
 
-def notice(text: str, *, kind: str = "note") -> str:
-    """A sentence that must be seen; kind note, warning or error."""
+def notice(text: str, *, kind: str = "note", reachable: bool = False) -> str:
+    """A sentence that must be seen; kind note, warning or error. `reachable`: by the Tab key too, so that what scrolls around it scrolls."""
     role = "alert" if kind == "error" else "status"
-    return f'<div class="or-notice or-{escaped(kind)}" role="{role}" dir="auto">{escaped(text)}</div>'
+    reach = ' tabindex="0"' if reachable else ""
+    return f'<div class="or-notice or-{escaped(kind)}" role="{role}" dir="auto"{reach}>{escaped(text)}</div>'
 
 
 def items(sentences: Iterable[str]) -> str:
@@ -167,7 +168,9 @@ def conversation(messages: Iterable[Mapping[str, str]], *, as_markdown: bool) ->
         f"{said(m['content'], as_markdown=as_markdown)}</section>"
         for m in messages
     )
-    return f'<div class="or-conversation">{turns}</div>'
+    return (
+        f'<div class="or-conversation" tabindex="0">{turns}</div>'  # reached by Tab, so that its column scrolls by keys
+    )
 
 
 def response(model: str, detail: str, text: str, *, as_markdown: bool) -> str:

@@ -37,6 +37,7 @@ with reading(_common.engine()) as session:
     trail = study.audit_trail(
         session, search=search or "", actor=actor, action=action, limit=PAGE_ROWS, offset=(number - 1) * PAGE_ROWS
     )[0]
+st.html(_text.quiet(f"{n_fitting:,} of {n_all:,} events fit"))
 if trail.empty:
     st.html(_text.notice("No event fits. Clear the search or a filter."))
 else:

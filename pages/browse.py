@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from evalcore import store
 from evalcore.db import reading
 from evalcore.languages import LANGUAGES
 from evalcore.queries import browse
@@ -25,7 +26,7 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
         {
             "Theme": listed["theme"].map(_filters.plain, na_action="ignore").fillna("–"),
             "Conversation": listed["first_words"],
-            **{column.removeprefix("score "): listed[column] for column in scores},
+            **{column: listed[column] for column in scores},
             "Physicians": [_marks(row) for row in listed.itertuples()],
             "Criteria": listed["n_criteria"],
             "Turns": listed["n_turns"],
@@ -33,8 +34,8 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
         }
     )
     bars = {
-        column.removeprefix("score "): st.column_config.ProgressColumn(
-            min_value=0.0, max_value=1.0, format="%.2f", width=SCORE_WIDTH
+        column: st.column_config.ProgressColumn(
+            column.removeprefix("score "), min_value=0.0, max_value=1.0, format="%.2f", width=SCORE_WIDTH
         )
         for column in scores
     }
@@ -112,14 +113,8 @@ def detail(
         steps(listed, example_id)
         chosen, as_markdown = choose(opened, filters)
     example = opened.example
-    tags = [
-        example["theme"],
-        example["category"],
-        LANGUAGES.get(example["language"] or ""),
-        *opened.subsets,
-        example["prompt_id"],
-    ]
-    st.html(_text.chips(_filters.plain(tag) for tag in tags if tag))
+    tags = [example["theme"], example["category"], LANGUAGES.get(example["language"] or ""), *opened.subsets]
+    st.html(_text.chips([*(_filters.plain(tag) for tag in tags if tag), example["prompt_id"]]))
     if example["provisional"]:
         st.html(
             _text.notice(
@@ -205,6 +200,8 @@ if not is_open:
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:
     filters = _filters.bar(folded=is_open)
+if filters.search:
+    store.index_texts(_common.engine())
 judge = filters.judge or (judges[0] if judges else "")
 listed = _common.read("listed", filters, judge)
 on = _filters.words(filters)

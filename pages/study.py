@@ -99,6 +99,8 @@ def _run(viewer: Viewer, upload: UploadedFile, chosen: dict[str, str | None], *,
             )
             st.html(_text.items(refused.faults))
             return
+    bar.progress(1.0, text="Preparing the search")
+    store.index_texts(_common.engine())
     bar.empty()
     _report(report)
 

@@ -160,9 +160,9 @@ def test_what_waits_for_the_index_is_found_once_it_is_brought_up_to_date(engine)
     said = Reading(Label.CANNOT_ASSESS, note="Reads like a quokka wrote it.")
     reviewing.give_verdict(engine, viewer, **item, reading=said, judge="Magpie", seen=None)
     assert found("quokka") == []
-    assert store.bring_search_up_to_date(engine) == 1
+    assert store.index_texts(engine) == 1
     assert found("quokka") == [7]
-    assert store.bring_search_up_to_date(engine) == 0
+    assert store.index_texts(engine) == 0
     assert found("quokka") == [7]
 
 

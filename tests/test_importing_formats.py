@@ -7,6 +7,7 @@ import pytest
 
 from evalcore.errors import ImportFailed
 from evalcore.importers import FORMATS
+from evalcore.store import index_texts
 from tests import invented as made
 from tests.invented import bring, entry, example, judged, meta, results, rows, study, verdicts, write
 
@@ -66,6 +67,7 @@ def test_an_examples_file_brings_conversation_rubric_tags_and_canary(tmp_path, d
     with study(database_url) as engine:
         report = bring(engine, write(tmp_path / "hard.jsonl", [example(), example("p2", theme="communication")]))
         assert (report.rows, report.examples_new) == (2, 2)
+        index_texts(engine)
         assert rows(engine, "SELECT prompt_id, theme, canary, language FROM example ORDER BY prompt_id") == [
             ("p1", "hedging", "invented canary", "en"),
             ("p2", "communication", "invented canary", "en"),

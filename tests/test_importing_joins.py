@@ -3,7 +3,7 @@
 import pytest
 
 from evalcore.errors import ImportFailed
-from evalcore.store import bring_search_up_to_date
+from evalcore.store import index_texts
 from tests import invented as made
 from tests.invented import (
     assistant,
@@ -184,7 +184,7 @@ def test_what_the_search_finds_does_not_depend_on_the_batch(tmp_path, sqlite_dat
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry(), entry(answer="Another"))))
         bring(engine, write(tmp_path / "b.jsonl", [judged(sample_index=0), judged(sample_index=0, position=2)]))
         assert rows(engine, "SELECT count(*) FROM search_pending") == [(1 + 2 + 2,)]
-        assert bring_search_up_to_date(engine) == 1 + 2 + 2
+        assert index_texts(engine) == 1 + 2 + 2
         assert rows(engine, "SELECT count(*) FROM search_entry") == [(1 + 2 + 2,)]
 
 
@@ -196,4 +196,5 @@ def test_a_conversation_of_many_turns_in_another_language_keeps_its_words(tmp_pa
     ]
     with study(database_url) as engine:
         bring(engine, write(tmp_path / "hard.jsonl", [example(prompt=turns)]))
+        index_texts(engine)
         assert rows(engine, "SELECT n_turns, first_words, language FROM example") == [(3, "No, no tengo fiebre.", "es")]

@@ -10,7 +10,6 @@ from sqlmodel import Session
 from evalcore.errors import RowFault
 from evalcore.importing.report import ImportReport
 from evalcore.importing.rubrics import KnownCriterion, arranged, complete, contradiction, match, merged_tags
-from evalcore.languages import language_of
 from evalcore.queries import lookups
 from evalcore.schema import Example, Message
 from evalcore.store import Bulk
@@ -143,7 +142,8 @@ class Examples:
         self._write_criteria(stale)
         memberships = [(e.number, subset) for e in self.known.values() for subset in sorted(e.new_subsets)]
         self._bulk.insert_only("example_subset", [{"example_id": e, "subset": subset} for e, subset in memberships])
-        self._bulk.await_index((e.number or 0, _searchable(e)) for e in (*fresh, *(e for e in stale if e.reworded)))
+        worded = (*fresh, *(e for e in stale if e.reworded))
+        self._bulk.await_index(((e.number or 0, _searchable(e)) for e in worded), are_examples=True)
         for example in self.known.values():
             example.subsets |= example.new_subsets
             example.new_subsets, example.former_messages = set(), None
@@ -260,7 +260,6 @@ def _example_row(dataset: str, example: KnownExample) -> dict[str, object]:
         "messages": example.messages,
         "n_turns": sum(message.role in ("user", "assistant") for message in messages),
         "first_words": " ".join(asked[-1].split())[:FIRST_WORDS],
-        "language": language_of(" ".join(asked)),
         "theme": words.tag("theme"),
         "category": words.tag("physician_agreed_category"),
         "tags": as_json(example.tags),

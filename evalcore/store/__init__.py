@@ -4,7 +4,7 @@ from evalcore.store.bulk import Bulk, add_imported_file
 from evalcore.store.events import FIRST_PREVIOUS_HASH, append_event
 from evalcore.store.people import add_person, ensure_rater, ensure_study
 from evalcore.store.plain_text import is_storable
-from evalcore.store.searching import bring_search_up_to_date
+from evalcore.store.searching import index_texts
 from evalcore.store.verdicts import add_verdicts
 
 __all__ = [
@@ -14,8 +14,8 @@ __all__ = [
     "add_person",
     "add_verdicts",
     "append_event",
-    "bring_search_up_to_date",
     "ensure_rater",
     "ensure_study",
+    "index_texts",
     "is_storable",
 ]

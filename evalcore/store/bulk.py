@@ -1,7 +1,7 @@
 """Rows by the thousand: what an import writes. The import appends the one audit event for all of them."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -83,10 +83,11 @@ class Bulk:
         for sign in (-1, 1):
             self.update("criterion", [{"id": number, "position": sign * place} for number, place in positions.items()])
 
-    def await_index(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
+    def await_index(self, entries: Iterable[tuple[int, Sequence[str]]], *, are_examples: bool = False) -> None:
         """Leave texts for the full-text index: the number of an example, and texts that are searched together."""
         waiting = ((example_id, "\n".join(texts)) for example_id, texts in entries)
-        self.insert_only("search_pending", [{"example_id": number, "body": body} for number, body in waiting if body])
+        rows = [{"example_id": number, "body": body, "is_example": are_examples} for number, body in waiting if body]
+        self.insert_only("search_pending", rows)
 
     def index(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Add entries to the full-text index: the number of an example, and texts that are searched together."""
@@ -104,6 +105,12 @@ class Bulk:
             ]
             statement = "INSERT INTO search_text (rowid, body) VALUES (:row, CAST(:body AS tsvector))"
             self._connection.execute(text(statement), bodies)
+
+    def conversations(self, example_ids: Collection[int]) -> list[tuple[int, str]]:
+        """Number and messages (JSON) of some examples."""
+        target = _TABLES["example"]
+        found = self._connection.execute(select(target.c.id, target.c.messages).where(target.c.id.in_(example_ids)))
+        return [(number, messages) for number, messages in found]
 
     def restate_prompts(self, changes: Iterable[tuple[int, str, str]]) -> None:
         """Examples get other conversations: responses keep what was sent to them, where it is not the example's new one.

@@ -1,20 +1,24 @@
-"""The full-text index follows the rows.
+"""What an import leaves for afterwards: the full-text index, and in which language a conversation is.
 
-An import leaves its texts in `search_pending`, since words cost more than everything else that it writes; they are indexed when it
-has ended, or at the latest when somebody searches. Nothing is lost in between: what waits is in the database.
+Both cost more than everything else that an import writes. The texts wait in `search_pending` and are taken up when the import has
+ended, or at the latest when somebody searches. Nothing is lost in between: what waits is in the database.
 """
+
+import json
+from collections.abc import Collection
 
 from sqlalchemy import Engine, delete, select
 from sqlmodel import SQLModel
 
 from evalcore.db import reading, writing
+from evalcore.languages import language_of
 from evalcore.store.bulk import Bulk
 
 BATCH = 500
 
 
-def bring_search_up_to_date(engine: Engine) -> int:
-    """Index what waits, in short transactions, so that nobody who saves a verdict waits long. Returns how many texts it was.
+def index_texts(engine: Engine) -> int:
+    """Index the texts that wait, in short transactions, so that nobody who saves a verdict waits long. Returns how many it was.
 
     Two processes may do this at once: each text enters once.
     """
@@ -29,6 +33,16 @@ def bring_search_up_to_date(engine: Engine) -> int:
             rows = session.connection().execute(waiting.with_for_update(skip_locked=True)).all()
             if not rows:  # another process has them in hand
                 return n_indexed
-            Bulk(session).index((row.example_id, [row.body]) for row in rows)
+            bulk = Bulk(session)
+            bulk.index((row.example_id, [row.body]) for row in rows)
+            _tell_languages(bulk, {row.example_id for row in rows if row.is_example})
             session.connection().execute(delete(pending).where(pending.c.id.in_([row.id for row in rows])))
             n_indexed += len(rows)
+
+
+def _tell_languages(bulk: Bulk, example_ids: Collection[int]) -> None:
+    told = []
+    for number, messages in bulk.conversations(example_ids):
+        asked = " ".join(message["content"] for message in json.loads(messages) if message["role"] == "user")
+        told.append({"id": number, "language": language_of(asked)})
+    bulk.update("example", told)

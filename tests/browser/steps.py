@@ -1,10 +1,14 @@
 """What a person does, in a word: choose a profile, open a page, press a verdict. Each waits for what it should bring about."""
 
 import re
+import sqlite3
+import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, expect
+from playwright.sync_api import Error as PlaywrightError
 
 from tests.browser.server import AppServer
 
@@ -60,11 +64,15 @@ def keyed(page: Page | Locator, key: str) -> Locator:
     return page.locator(f".st-key-{key}")
 
 
+def table(page: Page) -> Locator:
+    """The one table on the screen: Streamlit writes the key of a table on the page only where its rows can be selected."""
+    return page.get_by_test_id("stDataFrame").filter(visible=True)
+
+
 def open_row(page: Page, row: int) -> None:
     """Click the conversation in this row of Browse's list, counted from 0."""
-    table = keyed(page, "list").get_by_test_id("stDataFrame")
-    expect(table).to_be_visible()
-    table.click(position={"x": 250, "y": ROW_PIXELS * (row + 1.5)})
+    expect(table(page)).to_be_visible()
+    table(page).click(position={"x": 250, "y": ROW_PIXELS * (row + 1.5)})
     expect(page.locator(".or-conversation").first).to_be_visible()
 
 
@@ -76,6 +84,28 @@ def verdict(page: Page, item: str, words: str) -> Locator:
 def stamp(page: Page, item: str) -> Locator:
     """When the viewer's verdict on an item was saved."""
     return keyed(page, f"own_{item}").locator(".or-stamp")
+
+
+def stored(server: AppServer, item: str) -> dict[str, object]:
+    """The newest verdict of a physician on an item, as it stands in the study."""
+    names = ("label", "cause", "severity", "explanation")
+    response, criterion = item.split("_")
+    with closing(sqlite3.connect(server.database)) as study:
+        row = study.execute(
+            f"SELECT {', '.join(names)} FROM verdict WHERE response_id = ? AND criterion_id = ? AND stage = 'open' ORDER BY id DESC",
+            (response, criterion),
+        ).fetchone()
+    return dict(zip(names, row or (None,) * len(names), strict=True))
+
+
+def wait_until_stored(server: AppServer, item: str, **expected: str | None) -> None:
+    """Wait until the newest verdict on an item holds these values. A page that is closed sooner may take the last choice with it."""
+    last_moment = time.monotonic() + WAIT_MS / 1000
+    found = stored(server, item)
+    while {name: found[name] for name in expected} != expected and time.monotonic() < last_moment:
+        time.sleep(0.05)
+        found = stored(server, item)
+    assert {name: found[name] for name in expected} == expected
 
 
 def items(page: Page) -> list[str]:
@@ -94,7 +124,7 @@ def pick(page: Page, key: str, words: str) -> None:
         keyed(page, key).get_by_role("combobox").click()
         try:
             option.click(timeout=2_000)
-        except TimeoutError:
+        except PlaywrightError:  # no option to click
             page.keyboard.press("Escape")
         else:
             break

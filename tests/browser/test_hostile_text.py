@@ -32,12 +32,12 @@ canary => {
       if (element.shadowRoot) walk(element.shadowRoot);
       for (const { name, value } of element.attributes) {
         if (/^on/i.test(name)) found.push(`${element.tagName} ${name}`);
-        const words = ["title", "aria-label", "alt", "placeholder", "value", "content"].includes(name);
+        const words = ["title", "aria-label", "alt", "placeholder", "value", "content", "data-unformatted"].includes(name);
         if (value.includes(canary) && !words) found.push(`${element.tagName} ${name}=${value.slice(0, 80)}`);
         if (/^\\s*(javascript|vbscript):/i.test(value) && !words) found.push(`${element.tagName} ${name}=${value.slice(0, 80)}`);
       }
       if (["IFRAME", "OBJECT", "EMBED", "MARQUEE", "BASE", "VIDEO", "AUDIO"].includes(element.tagName)) found.push(element.tagName);
-      if (element.matches("a, form, img") && element.textContent.includes("CANARY-LINK")) found.push(element.tagName);
+      if (element.matches("a, form, button") && element.textContent.trim() === "CANARY-LINK") found.push(element.tagName);
       if (element.matches(".katex, .hostile-class, #hostile-id, .stMarkdownColoredText")) found.push(element.className);
       if (element.tagName === "STYLE" && !element.sheet?.cssRules?.length && element.textContent.includes(canary)) found.push("STYLE");
     }
@@ -127,14 +127,31 @@ def write_study(folder: Path, canary: str) -> None:
                 languages=["en", name("language")],
                 actor=name("actor"),
             )
-    criteria = [{"criterion": text(f"criterion{n}"), "points": points, "tags": [f"axis:{name('axis')}", f"cluster:{name('cluster')}"]} for n, points in enumerate((7, -4))]
+    criteria = [
+        {
+            "criterion": text(f"criterion{n}"),
+            "points": points,
+            "tags": [f"axis:{name('axis')}", f"cluster:{name('cluster')}"],
+        }
+        for n, points in enumerate((7, -4))
+    ]
     prompts = [
-        [{"role": "user", "content": text(f"prompt{n}")}, {"role": "assistant", "content": text(f"turn{n}")}, {"role": "user", "content": text(f"last{n}")}]
+        [
+            {"role": "user", "content": text(f"prompt{n}")},
+            {"role": "assistant", "content": text(f"turn{n}")},
+            {"role": "user", "content": text(f"last{n}")},
+        ]
         for n in range(2)
     ]
     tags = [f"theme:{name('theme')}", f"physician_agreed_category:{name('category')}"]
     examples = [
-        {"prompt_id": name(f"prompt_id{n}"), "prompt": prompt, "rubrics": criteria, "example_tags": tags, "canary": name("canary")}
+        {
+            "prompt_id": name(f"prompt_id{n}"),
+            "prompt": prompt,
+            "rubrics": criteria,
+            "example_tags": tags,
+            "canary": name("canary"),
+        }
         for n, prompt in enumerate(prompts)
     ]
     path = folder / "written"
@@ -147,22 +164,25 @@ def write_study(folder: Path, canary: str) -> None:
                 "prompt_id": example["prompt_id"],
                 "prompt": [{"role": "system", "content": text("system")}, *example["prompt"]],
                 "completion": [{"role": "assistant", "content": text(f"answer{model}")}],
-                "rubric_items": [{**item, "criteria_met": model != 0, "explanation": text(f"explanation{model}")} for item in criteria],
+                "rubric_items": [
+                    {**item, "criteria_met": model != 0, "explanation": text(f"explanation{model}")}
+                    for item in criteria
+                ],
             }
             for example in examples
         ]
         path.write_text(json.dumps({"score": 0, "metrics": {}, "metadata": {"example_level_metadata": entries}}))
         for judge in ("judge0", "judge1"):
-            import_file(engine, path, name=name("file") + ".json", model=name(f"model{model}"), judge=name(judge), **asked)
+            import_file(
+                engine, path, name=name("file") + ".json", model=name(f"model{model}"), judge=name(judge), **asked
+            )
     path.unlink()
     with reading(engine) as session:
         judge = study.judges(session)[0]
         readers = [person for person in study.people(session) if Role.REVIEWER in person.roles]
     for reader, label in zip(readers, (Label.MET, Label.CANNOT_ASSESS), strict=True):
         said = Reading(label=label, cause=Cause.OTHER, severity=Severity.MILD, note=text("note"))
-        reviewing.give_verdict(
-            engine, reader, response_id=1, criterion_id=1, reading=said, judge=judge, seen=None
-        )
+        reviewing.give_verdict(engine, reader, response_id=1, criterion_id=1, reading=said, judge=judge, seen=None)
     engine.dispose()
 
 
@@ -196,7 +216,9 @@ class Visit:
 
     def hover_tooltips(self) -> None:
         """The mouse rests on everything that explains itself."""
-        for target in self.page.locator("[data-testid=stTooltipHoverTarget]:visible, [data-testid=stTooltipIcon]:visible").all():
+        for target in self.page.locator(
+            "[data-testid=stTooltipHoverTarget]:visible, [data-testid=stTooltipIcon]:visible"
+        ).all():
             target.hover(force=True)
             self.page.wait_for_timeout(250)  # a tooltip comes after a moment, and may never come: nothing to wait for
 
@@ -211,10 +233,23 @@ class Visit:
 
 
 # What must be readable as it was written, not as a formula, a heading, a symbol or a colour.
-LITERAL = ("# Heading", "costs $5, or $x^2$ and", "1 -> 2 | 3 >= 2 -- ok", ":red[red] :material/home:", "<script>window.__pwned=1;alert(1)</script>")
+LITERAL = (
+    "# Heading",
+    "costs $5, or $x^2$ and",
+    "1 -> 2 | 3 >= 2 -- ok",
+    ":red[red] :material/home:",
+    "<script>window.__pwned=1;alert(1)</script>",
+)
+
+EXPORTS = {
+    "Labels": "One row an item (one criterion",
+    "Verdicts": "One row a standing verdict",
+    "Scores": "One row a response and judge",
+    "Meta-evaluation rows": "in the format of HealthBench's meta-evaluation",
+}
 
 
-def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):
+def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):  # noqa: PLR0915 - one walk
     visit = Visit(browser, hostile)
     page, name = visit.page, hostile.name
     visit.choose("person0")
@@ -270,15 +305,15 @@ def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hos
     steps.verdict(page, item, "Cannot assess").click()
     note = "typed " + " ".join(vectors(hostile.canary.url, "typed")[:15]).replace("\n", " ")
     steps.type_in(page, f"note_{item}", note)
-    page.wait_for_timeout(500)
-    visit.look("detail, note typed", note[:60])
+    steps.wait_until_stored(hostile.server, item, explanation=note)
+    visit.look("detail, note typed")
     page.reload()
     expect(steps.keyed(page, f"note_{item}").get_by_role("textbox")).to_have_value(note)
     visit.look("detail, note stored")
     visit.context.close()
 
 
-def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):
+def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):  # noqa: PLR0915 - one walk
     visit = Visit(browser, hostile)
     page, name = visit.page, hostile.name
     visit.choose("person0")
@@ -288,11 +323,25 @@ def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Bro
     visit.hover_tooltips()
 
     # Faults quote what came: the field, the value, the file's name. Then a file that is fine, whose rows have no partner.
-    bad_row = {"example_id": name("example_id"), "rater": name("rater"), "label": name("label"), "criterion_position": 1}
-    fault_rows = [bad_row, {**bad_row, "label": "met", "read_at": name("time"), "model": "m"}, "a\x00b", {**bad_row, "rater": "\x00"}]
+    bad_row = {
+        "example_id": name("example_id"),
+        "rater": name("rater"),
+        "label": name("label"),
+        "criterion_position": 1,
+    }
+    fault_rows = [
+        bad_row,
+        {**bad_row, "label": "met", "read_at": name("time"), "model": "m"},
+        "a\x00b",
+        {**bad_row, "rater": "\x00"},
+    ]
     stray = {**bad_row, "label": "met", "model": name("model9")}
-    file_name = f"upload ![x]({hostile.canary.url}) <img src={hostile.canary.url} onerror=alert(1)> :red[r] $x$.jsonl".replace("/", ":")
-    for rows, words in ((fault_rows, "Nothing was imported"), ([stray], "rows left out")):
+    file_name = (
+        f"upload ![x]({hostile.canary.url}) <img src={hostile.canary.url} onerror=alert(1)> :red[r] $x$.jsonl".replace(
+            "/", ":"
+        )
+    )
+    for rows, words in ((fault_rows, "Nothing was imported"), ([stray], "none of the 1 rows belongs")):
         content = "\n".join(json.dumps(row) for row in rows).encode()
         steps.keyed(page, "upload").locator("input[type=file]").set_input_files(
             [{"name": file_name, "mimeType": "application/json", "buffer": content}]  # type: ignore[list-item]
@@ -306,7 +355,7 @@ def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Bro
         page.reload()
         expect(steps.keyed(page, "upload")).to_be_visible()
     page.get_by_role("tab", name="People").click()
-    expect(steps.keyed(page, "people")).to_be_visible()
+    expect(steps.table(page)).to_be_visible()
     visit.look("study, people")
     steps.keyed(page, "person_name").get_by_role("textbox").fill(name("person1"))
     page.get_by_role("button", name="Add person").click()
@@ -314,14 +363,12 @@ def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Bro
     visit.look("study, person refused")
 
     steps.opened(page, hostile.server, "export")
-    for table in ("Labels", "Verdicts", "Scores", "Meta-evaluation rows"):
+    page.get_by_text("What the columns mean").click()
+    for table, meaning in EXPORTS.items():
         steps.keyed(page, "export_what").get_by_role("radio", name=table).click()
-        expect(steps.keyed(page, "export_what").get_by_role("radio", name=table)).to_be_checked()
+        expect(page.get_by_text(meaning)).to_be_visible()
         expect(steps.keyed(page, "download").get_by_role("button")).to_be_enabled()
         visit.look(f"export, {table}")
-        for expander in page.locator("[data-testid=stExpander] summary:visible").all():
-            expander.click()
-        visit.look(f"export, {table}, opened")
     for key in ("export_judge", "export_dataset", "export_model", "export_theme"):
         steps.keyed(page, key).get_by_role("combobox").click()
         visit.look(f"export, {key} opened")
@@ -332,7 +379,7 @@ def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Bro
     steps.opened(page, hostile.server, "audit", query)
     visit.look("audit, search in the address")
     steps.opened(page, hostile.server, "audit")
-    table = steps.keyed(page, "trail").get_by_test_id("stDataFrame")
+    table = steps.table(page)
     expect(table).to_be_visible()
     visit.look("audit")
     table.dblclick(position={"x": 600, "y": 52})  # a cell opens in full
@@ -357,11 +404,11 @@ def test_what_a_role_may_not_do_is_said_without_drawing_the_persons_name(browser
     steps.opened(page, hostile.server, "study")
     expect(page.get_by_text("Importing takes the role")).to_be_visible()
     page.get_by_role("tab", name="People").click()
-    expect(steps.keyed(page, "people")).to_be_visible()
+    expect(steps.table(page)).to_be_visible()
     visit.hover_tooltips()
     page.get_by_role("button", name="Add person").hover(force=True)
-    expect(page.get_by_role("tooltip").or_(page.get_by_text("Adding people takes the role")).first).to_be_visible()
-    visit.look("study, button explained")
+    page.wait_for_timeout(500)
+    visit.look("study, people refused", "Adding people takes the role", hostile.name("person1"))
     steps.change_reader(page, "person2 ")
     page.goto(f"{hostile.server.url}/browse?example=1")
     expect(page.get_by_text("Giving a verdict takes the role")).to_be_visible()
@@ -375,7 +422,9 @@ def test_the_policy_blocks_what_a_renderer_would_let_through(page: Page, hostile
     page.goto(hostile.server.url)
     expect(page.locator("a.or-profile").first).to_be_visible()
     before = len(hostile.canary.requests)
-    page.evaluate("window.blocked = []; document.addEventListener('securitypolicyviolation', e => blocked.push(e.effectiveDirective))")
+    page.evaluate(
+        "window.blocked = []; document.addEventListener('securitypolicyviolation', e => blocked.push(e.effectiveDirective))"
+    )
     page.evaluate(
         """async canary => {
           const put = (tag, attributes) => document.body.append(Object.assign(document.createElement(tag), attributes));
@@ -395,7 +444,16 @@ def test_the_policy_blocks_what_a_renderer_would_let_through(page: Page, hostile
         }""",
         hostile.canary.url,
     )
-    for directive in ("img-src", "script-src-elem", "style-src-elem", "frame-src", "media-src", "object-src", "connect-src", "form-action"):
+    for directive in (
+        "img-src",
+        "script-src-elem",
+        "style-src-elem",
+        "frame-src",
+        "media-src",
+        "object-src",
+        "connect-src",
+        "form-action",
+    ):
         page.wait_for_function("directive => blocked.includes(directive)", arg=directive)
     assert hostile.canary.requests[before:] == []
     assert page.evaluate("window.__pwned") is None
@@ -406,7 +464,9 @@ def test_the_canary_hears_what_a_page_without_the_walls_asks_for(browser: Browse
     context = steps.new_context(browser)
     page = context.new_page()
     before = len(hostile.canary.requests)
-    page.route("**/unsafe", lambda route: route.fulfill(content_type="text/html", body=text_of(hostile.canary.url, "unsafe")))
+    page.route(
+        "**/unsafe", lambda route: route.fulfill(content_type="text/html", body=text_of(hostile.canary.url, "unsafe"))
+    )
     page.on("dialog", lambda dialog: dialog.dismiss())
     page.goto(hostile.canary.url + "/unsafe", wait_until="commit")
     page.wait_for_timeout(1_000)

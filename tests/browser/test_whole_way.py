@@ -45,7 +45,7 @@ def downloaded(page: Page, key: str = "download") -> bytes:
     return Path(download.value.path()).read_bytes()
 
 
-def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Page, app_server: AppServer):
+def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Page, app_server: AppServer):  # noqa: PLR0915 - one way
     # The first start in an empty folder made the demo study, with its five people.
     page.goto(app_server.url)
     expect(page.locator("a.or-profile")).to_have_count(5)
@@ -82,9 +82,12 @@ def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Pag
     steps.pick(page, f"severity_{second}", "Moderate")
     steps.type_in(page, f"note_{second}", "“Soon” is not the same day.")
     expect(steps.stamp(page, third)).to_have_count(0)
+    steps.wait_until_stored(app_server, second, severity="moderate", explanation="“Soon” is not the same day.")
 
     # All of it is there after a reload, and the address brought the same conversation back.
-    expect(page.get_by_text("“Soon” is not the same day.")).to_have_count(0)  # in the field alone so far: it is one's own
+    expect(page.get_by_text("“Soon” is not the same day.")).to_have_count(
+        0
+    )  # in the field alone so far: it is one's own
     page.reload()
     expect(steps.verdict(page, first, "Not met")).to_be_checked()
     expect(steps.verdict(page, second, "Cannot assess")).to_be_checked()
@@ -138,7 +141,7 @@ def test_a_file_is_imported_found_overridden_and_its_labels_downloaded(page: Pag
 def expect_events(page: Page, search: str, n_events: int) -> None:
     """The Audit page lists so many events for a search: rows of the table that stands beside the painted one for screen readers."""
     steps.type_in(page, "audit_search", search)
-    rows = page.get_by_test_id("stDataFrame").locator("tbody tr")
+    rows = steps.table(page).locator("tbody tr")
     expect(rows.filter(has_text=search)).to_have_count(n_events)
     expect(rows).to_have_count(n_events)
 
@@ -181,12 +184,16 @@ def test_a_note_typed_while_the_last_choice_is_still_being_saved_is_kept(page: P
         steps.pick(page, f"cause_{item}", "Context missing")
         steps.pick(page, f"severity_{item}", "Mild")
         steps.type_in(page, f"note_{item}", f"Note on {item}")
-    expect(steps.stamp(page, item)).to_be_visible()
+    for item in steps.items(page)[:4]:
+        steps.wait_until_stored(
+            app_server, item, cause="context_missing", severity="mild", explanation=f"Note on {item}"
+        )
 
     # To the next conversation and back: what is shown is what was said, and looking at it changes nothing.
     steps.keyed(page, "next").get_by_role("button").click()
     expect(steps.keyed(page, f"own_{item}")).to_have_count(0)
     steps.keyed(page, "previous").get_by_role("button").click()
+    expect(steps.keyed(page, f"own_{item}")).to_be_visible()
     for item in steps.items(page)[:4]:
         expect(steps.verdict(page, item, "Cannot assess")).to_be_checked()
         expect(steps.keyed(page, f"cause_{item}").get_by_role("combobox")).to_have_value("Context missing")
@@ -215,3 +222,25 @@ def test_a_click_on_a_verdict_that_another_tab_has_changed_is_not_saved_and_says
 
     expect(page.get_by_role("status").filter(has_text="changed in another tab")).to_be_visible()
     expect(steps.verdict(page, item, "Cannot assess")).to_be_checked()
+
+
+def test_two_clicks_in_one_breath_are_both_saved(page: Page, app_server: AppServer):
+    steps.choose_reader(page, app_server, "Dr. Leila Haddad", path="/browse?example=12")
+    chosen = steps.items(page)[:3]
+    buttons = [steps.verdict(page, item, "Cannot assess").element_handle() for item in chosen]
+    page.evaluate("buttons => buttons.forEach(button => button.click())", buttons)
+    for item in chosen:
+        expect(steps.stamp(page, item)).to_be_visible()
+        expect(steps.verdict(page, item, "Cannot assess")).to_be_checked()
+        steps.wait_until_stored(app_server, item, label="cannot_assess")
+    # Beside a click outside the rubric, which draws the whole page anew.
+    other = steps.items(page)[3]
+    both = [
+        steps.verdict(page, other, "Cannot assess").element_handle(),
+        steps.keyed(page, "formatted").locator("input").element_handle(),
+    ]
+    page.evaluate("both => both.forEach(one => one.click())", both)
+    steps.wait_until_stored(app_server, other, label="cannot_assess")
+    expect(page.locator(".or-formatted").first).to_be_visible()
+    expect(steps.stamp(page, other)).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)

@@ -214,6 +214,7 @@ def create_tables() -> None:
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("example_id", sa.Integer(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("is_example", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["example_id"], ["example.id"]),
         sa.PrimaryKeyConstraint("id"),
     )

@@ -1,0 +1,158 @@
+"""What a running server lets through: pages before a profile, headers, other origins, the choice of reader."""
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser import steps
+from tests.browser.server import AppServer, running_app
+
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+def get(server: AppServer, path: str, **headers: str) -> httpx.Response:
+    return httpx.get(server.url + path, headers=headers, trust_env=False, timeout=10)
+
+
+@pytest.mark.parametrize("name", ["audit", "browse"])
+def test_the_first_request_of_all_to_a_page_shows_no_page(
+    name: str, page: Page, tmp_path_factory: pytest.TempPathFactory
+):
+    # Until app.py has run once, Streamlit would run any file in pages/ by its address: here nothing has run yet.
+    with running_app(tmp_path_factory.mktemp("fresh")) as server:
+        page.goto(server.url + steps.PAGES[name][0])
+        expect(page.locator(".or-heading h1")).to_have_text("Who is reading?")
+        expect(page.locator("a.or-profile")).to_have_count(5)
+        expect(page.get_by_text(steps.PAGES[name][1])).to_have_count(0)
+        expect(page.get_by_test_id("stDataFrame")).to_have_count(0)
+        expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", steps.PAGES)
+def test_a_page_without_a_profile_asks_who_reads(name: str, page: Page, app_server: AppServer):
+    page.goto(app_server.url + steps.PAGES[name][0])
+    expect(page.locator(".or-heading h1")).to_have_text("Who is reading?")
+    expect(page.get_by_text(steps.PAGES[name][1])).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/audit",
+        "/_stcore/health",
+        "/nothing.txt",
+        "/_stcore/nothing",
+        "/static/nothing.js",
+        "/reader/1",
+        "/media/x",
+    ],
+)
+def test_every_answer_carries_the_security_headers(path: str, app_server: AppServer):
+    answer = get(app_server, path)
+    policy = (
+        answer.headers["content-security-policy"] if not path.startswith("/reader/") else "script-src 'self' 'sha256-"
+    )
+    assert "script-src 'self'" in policy
+    assert "'sha256-" in policy
+    assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+
+
+def test_a_script_of_the_page_itself_is_served_with_the_headers_too(app_server: AppServer):
+    script = get(app_server, "/").text.split('type="module" crossorigin src=".')[1].split('"')[0]
+    answer = get(app_server, script)
+    assert answer.status_code == 200
+    assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+
+
+@pytest.mark.parametrize("site", ["https://evil.example", "http://127.0.0.1.evil.example", "null"])
+def test_a_socket_from_another_origin_is_refused(site: str, app_server: AppServer):
+    assert socket_status(app_server, site) == 403
+
+
+def test_a_socket_from_the_page_itself_is_taken(app_server: AppServer):
+    assert socket_status(app_server, app_server.url) == 101
+
+
+def socket_status(server: AppServer, origin: str) -> int:
+    """The answer to the request that would open the page's socket."""
+    import socket
+
+    host, port = server.url.removeprefix("http://").split(":")
+    wanted = {
+        "Host": f"{host}:{port}", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "streamlit", "Origin": origin,
+    }  # fmt: skip
+    lines = ["GET /_stcore/stream HTTP/1.1", *(f"{name}: {value}" for name, value in wanted.items()), "", ""]
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        return int(connection.recv(64).split()[1])
+
+
+def test_another_site_cannot_choose_the_reader(app_server: AppServer):
+    refused = get(app_server, "/reader/1", **{"Sec-Fetch-Site": "cross-site"})
+    assert refused.status_code == 403
+    assert "set-cookie" not in refused.headers
+
+
+def test_the_choice_is_remembered_forgotten_and_leads_nowhere_else(page: Page, app_server: AppServer):
+    steps.choose_reader(page, app_server, "Dr. Leila Haddad", path="/export")
+    expect(page.locator(".or-heading h1")).to_contain_text(steps.PAGES["export"][1])
+    (cookie,) = [c for c in page.context.cookies() if c["name"].startswith("overread_reader_")]
+    assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/")
+    again = page.context.new_page()
+    again.goto(app_server.url + "/study")
+    expect(again.locator(".or-signed b")).to_have_text("Dr. Leila Haddad")
+
+    page.get_by_role("link", name="Change reader").click()
+    expect(page.locator("a.or-profile")).to_have_count(5)
+    assert [c for c in page.context.cookies() if c["name"].startswith("overread_reader_")] == []
+    assert page.url == app_server.url + "/export"
+
+    page.goto(app_server.url + "/reader/2?next=%2F%2F%2Fevil.example%2F")
+    expect(page.locator(".or-signed b")).to_have_text("Dr. Nils Lindqvist")
+    assert page.url == app_server.url + "/"
+
+
+@pytest.mark.parametrize("number", ["99999", "99999999999999999999999999"])
+def test_a_person_who_is_not_in_the_study_falls_back_to_the_choice(number: str, page: Page, app_server: AppServer):
+    page.goto(f"{app_server.url}/reader/{number}?next=%2Faudit")
+    expect(page.locator("a.or-profile")).to_have_count(5)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_a_pass_over_all_pages_leaves_no_error_in_the_console(browser: Browser, app_server: AppServer):
+    # The policy lets the page's own scripts, fonts, tables and figures work; nothing else is asked for.
+    context = steps.new_context(browser)
+    complaints = steps.Complaints()
+    complaints.hear(context)
+    hosts = set()
+    context.on("request", lambda request: hosts.add(request.url.split("/")[2] if "//" in request.url else ""))
+    page = context.new_page()
+    steps.choose_reader(page, app_server, "Mina Castell")
+    for name in steps.PAGES:
+        steps.opened(page, app_server, name)
+        if name == "overview":
+            expect(page.locator(".stPlotlyChart .bars").first).to_be_visible()
+        if name in ("browse", "export", "audit"):
+            expect(steps.table(page)).to_be_visible()
+    page.goto(app_server.url + "/browse?example=1")
+    steps.items(page)
+    assert complaints.all == []
+    assert hosts <= {app_server.url.removeprefix("http://"), ""}
+    context.close()
+
+
+def test_the_start_page_has_no_menu_no_deploy_button_and_no_export_of_tables(page: Page, app_server: AppServer):
+    steps.choose_reader(page, app_server, "Mina Castell", path="/audit")
+    expect(steps.table(page)).to_be_visible()
+    steps.table(page).hover()
+    expect(page.get_by_role("button", name="Search: Audit events")).to_be_visible()
+    expect(page.get_by_role("button", name="Download")).to_have_count(0)
+    expect(page.get_by_test_id("stMainMenu")).to_have_count(0)
+    expect(page.get_by_test_id("stAppDeployButton")).to_have_count(0)
