@@ -31,7 +31,6 @@ CAUSES = {
 }
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
 SEVERITIES = {Severity.NONE: "None", Severity.MILD: "Mild", Severity.MODERATE: "Moderate", Severity.SEVERE: "Severe"}
-JUDGE_COLUMNS = ["rater", "label", "explanation"]
 
 
 @st.fragment
