@@ -60,6 +60,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
         "foreign_keys = ON",
         "recursive_triggers = ON",
         "cache_size = -65536",
+        "wal_autocheckpoint = 4000",  # 16 MB: a commit of a middling import does not wait for the copy into the file
     ):
         connection.execute(f"PRAGMA {pragma}")
 

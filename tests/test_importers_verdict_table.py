@@ -3,6 +3,7 @@
 import csv
 import io
 
+import hypothesis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,6 +106,8 @@ def line_or_sentence(cells):
     return f"line {row.line}"
 
 
+@hypothesis.example("¹")  # a digit to Python, and no number
+@hypothesis.example("--1")
 @given(TEXT)
 def test_any_text_in_any_column_is_a_row_or_one_sentence(text):
     good = {"example_id": "p1", "model": "m", "criterion_position": "1", "rater": "Dr. Vale", "label": "met"}

@@ -1,5 +1,6 @@
 """Verdicts as a table, CSV or JSON Lines, with documented columns; also what `overread export --what verdicts` writes."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from math import isfinite
@@ -122,7 +123,7 @@ def _numbers(values: dict[str, str | bool]) -> dict[str, object]:
     """The cells with numbers as numbers, where they are numbers."""
     out: dict[str, object] = dict(values)
     for column in ("sample_index", "criterion_position"):
-        if (cell := str(values.get(column, ""))).lstrip("-").isdigit():
+        if re.fullmatch(r"-?[0-9]+", cell := str(values.get(column, ""))):
             out[column] = int(cell)
     for column in ("confidence", "inclusion_probability"):
         if column in values:
