@@ -32,6 +32,7 @@ def _engine_at(location: str) -> Engine:
     engine = open_study(location)
     with writing(engine) as session:
         store.ensure_study(session)
+    store.index_texts(engine)  # what an import that was broken off left waiting
     gc.collect()
     gc.freeze()  # what is imported by now stays: later collections need not walk it
     return engine
@@ -42,14 +43,17 @@ def engine() -> Engine:
     return _engine_at(Settings().db)
 
 
-def version() -> int:
-    """How many audit events there are: the key of every cached read."""
+Version = tuple[int, int]
+
+
+def version() -> Version:
+    """The key of every cached read: audit events, and texts of an import whose language is still to be told."""
     with reading(engine()) as session:
-        return frames.data_version(session)
+        return frames.data_version(session), frames.n_waiting(session)
 
 
 @st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
-def _cached(location: str, data_version: int, name: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ARG001 - the version is the key
+def _cached(location: str, data_version: Version, name: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ARG001 - the version is the key
     with reading(_engine_at(location)) as session:
         return READS[name](session, *arguments)
 
@@ -104,7 +108,7 @@ READS: dict[str, Callable[..., Any]] = {
 
 
 @st.cache_data(max_entries=4, show_spinner="Making the table")
-def _export_table(location: str, data_version: int, what: str, part: export.Part) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+def _export_table(location: str, data_version: Version, what: str, part: export.Part) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
     return export.table(_engine_at(location), what, part)
 
 

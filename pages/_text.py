@@ -211,15 +211,14 @@ def label(value: str | None) -> str:
     return f'<span class="or-label or-{escaped(value)}"><i aria-hidden="true">{mark}</i> {words}</span>'
 
 
-def judge_verdict(judge: str, value: str, explanation: str | None, *, dimmed: bool = False) -> str:
+def judge_verdict(judge: str, value: str, explanation: str | None) -> str:
     """A judge's label and why."""
     why = (
         f'<div class="or-why">{verbatim(explanation)}</div>'
         if explanation
         else '<div class="or-why or-none">no explanation given</div>'
     )
-    side = " or-dimmed" if dimmed else ""
-    return f'<div class="or-verdict or-judge{side}"><div><span class="or-who" dir="auto">{escaped(judge)}</span> {label(value)}</div>{why}</div>'
+    return f'<div class="or-verdict or-judge"><div><span class="or-who" dir="auto">{escaped(judge)}</span> {label(value)}</div>{why}</div>'
 
 
 def read_verdict(reader: str, value: str, stage: str, words: Iterable[str], note: str | None) -> str:

@@ -200,7 +200,7 @@ if not is_open:
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:
     filters = _filters.bar(folded=is_open)
-if filters.search:
+if filters.search or filters.language:
     store.index_texts(_common.engine())
 judge = filters.judge or (judges[0] if judges else "")
 listed = _common.read("listed", filters, judge)

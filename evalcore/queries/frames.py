@@ -11,7 +11,7 @@ from sqlalchemy import Select, func, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.schema import FILE_IMPORTED, RaterKind
-from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, Verdict
+from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, SearchPending, Verdict
 
 ITEM_BASE = 1 << 26
 """item_id = response_id * ITEM_BASE + criterion_id: one number an item, exact in a browser too."""
@@ -27,6 +27,11 @@ def frame(session: Session, statement: Select[Any], columns: list[str] | None = 
 def data_version(session: Session) -> int:
     """The number of audit events: the key of cached reads. Their newest id would not do, since PostgreSQL may commit them out of order."""
     return int(session.connection().execute(select(func.count()).select_from(AuditEvent)).scalar_one())
+
+
+def n_waiting(session: Session) -> int:
+    """Texts whose words and language are still to be taken up after an import (`store.index_texts`)."""
+    return int(session.connection().execute(select(func.count()).select_from(SearchPending)).scalar_one())
 
 
 def judged_version(session: Session) -> int:
