@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from evalcore.console import Db, Json, actor, err, out, print_json, progress, study, write_whole
 from evalcore.errors import OverreadError
-from evalcore.settings import Settings
+from evalcore.settings import settings
 
 
 def import_(
@@ -91,7 +91,7 @@ def download(
         msg = f"{benchmark!r} came, expected healthbench"
         raise OverreadError(msg)
     with progress(f"healthbench {part}") as bar:
-        path = fetch(part, base_url=Settings().healthbench_url, folder=folder, progress=bar)
+        path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
     with study(db) as engine:
         told = dict.fromkeys(("model", "judge", "format_name", "dataset"))
         _import_one(engine, path, told=told, dry_run=False, quiet=False)

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from sqlalchemy import Engine
 
 from evalcore.errors import OverreadError
-from evalcore.settings import Settings
+from evalcore.settings import settings
 
 PIPED_WIDTH = 200  # a table that goes to a file or another program is not folded to 80 columns
 
@@ -39,7 +39,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def location(db: str | None) -> str:
     """Where the study is: what was said, else what the environment says."""
-    return db or Settings().db
+    return db or settings().db
 
 
 @contextmanager

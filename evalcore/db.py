@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import stamina
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -54,15 +55,25 @@ def connect(location: str) -> Engine:
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say, see _begin_sqlite
     # Without recursive_triggers an INSERT OR REPLACE deletes a row past the append-only triggers.
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    _write_ahead(connection)
     for pragma in (
-        f"busy_timeout = {BUSY_TIMEOUT_MS}",
-        "journal_mode = WAL",
         "foreign_keys = ON",
         "recursive_triggers = ON",
         "cache_size = -65536",
         "wal_autocheckpoint = 4000",  # 16 MB: a commit of a middling import does not wait for the copy into the file
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _is_busy(error: Exception) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+@stamina.retry(on=_is_busy, attempts=None, timeout=BUSY_TIMEOUT_MS / 1000, wait_initial=0.01, wait_max=0.2)
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """The one statement for which SQLite does not wait: of processes that open a new file at once, one gets through."""
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -97,7 +97,7 @@ def give_verdict(
             msg = f"Response {response_id} has no criterion {criterion_id}."
             raise NotFound(msg)
         check_reading(reading, item["judge_label"])
-        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name).id or 0
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         _check_seen(session, response_id, criterion_id, rater, seen)
         verdict = Verdict(
             example_id=item["example_id"],
@@ -128,7 +128,7 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int,
     """
     check_can_give_verdict(viewer)
     with writing(engine) as session:
-        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name).id or 0
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         current = _check_seen(session, response_id, criterion_id, rater, seen)
         before = reads.verdict_numbered(session, current.supersedes) if current and current.supersedes else None
         if current is None:

@@ -20,7 +20,7 @@ from evalcore.policies import reason
 from evalcore.queries import browse, frames, study
 from evalcore.schema import Viewer
 from evalcore.serving import PERSON_PATH, cookie_name
-from evalcore.settings import Settings
+from evalcore.settings import settings
 from pages import _text
 
 CACHED_LISTS = 200
@@ -40,7 +40,7 @@ def _engine_at(location: str) -> Engine:
 
 def engine() -> Engine:
     """The study's database."""
-    return _engine_at(Settings().db)
+    return _engine_at(settings().db)
 
 
 Version = tuple[int, int]
@@ -60,7 +60,7 @@ def _cached(location: str, data_version: Version, name: str, arguments: tuple[An
 
 def read(name: str, *arguments: Any) -> Any:
     """A cached read of `READS`; read again as soon as anything in the study has changed."""
-    return _cached(Settings().db, version(), name, arguments)
+    return _cached(settings().db, version(), name, arguments)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -72,7 +72,7 @@ def _judge_scores(location: str, judged_version: int) -> pd.DataFrame:  # noqa: 
 def judge_scores() -> pd.DataFrame:
     """The overall score of every response and judge; kept while physicians read, since their verdicts do not enter it."""
     with reading(engine()) as session:
-        return _judge_scores(Settings().db, frames.judged_version(session))
+        return _judge_scores(settings().db, frames.judged_version(session))
 
 
 def _listed(session: Any, filters: browse.Filters, judge: str) -> pd.DataFrame:
@@ -114,7 +114,7 @@ def _export_table(location: str, data_version: Version, what: str, part: export.
 
 def export_table(what: str, part: export.Part) -> pd.DataFrame:
     """A table of `export`, made anew as soon as anything in the study has changed."""
-    return _export_table(Settings().db, version(), what, part)
+    return _export_table(settings().db, version(), what, part)
 
 
 def exported(what: str, file_format: str, part: export.Part) -> bytes:

@@ -1,6 +1,7 @@
 """Fixtures for every test: a real PostgreSQL server, and a fresh database of each kind."""
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,14 @@ from sqlalchemy import URL, make_url
 
 # A server for tests alone: nothing it holds has to survive a power cut.
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
+
+
+@pytest.fixture(autouse=True)
+def _own_main() -> Iterator[None]:
+    """Streamlit's AppTest leaves the page as `__main__`: a process that a later test spawns would run that page first."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
 
 
 @pytest.fixture(scope="session")

@@ -51,7 +51,7 @@ def small(database_url):
     taken = press(tove, made.item(1, 0), Label.NOT_MET)
     undo(made.engine, tove, **made.item(1, 0), seen=taken)
     with writing(made.engine) as session:
-        wren = store.ensure_rater(session, RaterKind.JUDGE, "Wren").id
+        wren = store.ensure_rater(session, RaterKind.JUDGE, "Wren")
         said = Verdict(
             **made.item(), example_id=1, rater_id=wren, stage=Stage.JUDGE, label=Label.NOT_MET, confidence=0.125
         )

@@ -165,7 +165,7 @@ def test_nobody_undoes_a_verdict_of_somebody_else(small):
 def test_undo_brings_back_how_the_earlier_verdict_came_to_be(small):
     """An imported open verdict on a drawn item is drawn again after override and undo."""
     with writing(small.engine) as session:
-        rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Imani Noor").id
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Imani Noor")
         drawn = Verdict(
             **small.item(), example_id=1, rater_id=rater, stage=Stage.OPEN, label=Label.MET, confidence=0.5,
             selection=Selection.RANDOM, inclusion_probability=0.25, blinded=True,
@@ -327,7 +327,7 @@ def test_a_note_of_the_full_length_in_any_script_is_kept(small):
 def test_each_judge_is_held_against_its_own_verdict(small):
     """Magpie says met on the item; Wren says not met: the same label differs from the one and agrees with the other."""
     with writing(small.engine) as session:
-        wren = store.ensure_rater(session, RaterKind.JUDGE, "Wren").id
+        wren = store.ensure_rater(session, RaterKind.JUDGE, "Wren")
         said = Verdict(**small.item(), example_id=1, rater_id=wren, stage=Stage.JUDGE, label=Label.NOT_MET)
         store.add_verdicts(session, [said], actor="set-up", action="x")
     with pytest.raises(OverreadError, match="agrees"):

@@ -12,7 +12,7 @@ from evalcore import store
 from evalcore.db import open_study, writing
 from evalcore.errors import AlreadyChanged, OverreadError
 from evalcore.schema import Cause, Label, Severity, Stage, Verdict
-from evalcore.tables import AuditEvent, Study
+from evalcore.tables import AuditEvent, Rater, Study
 from evalcore.tables import Verdict as VerdictRow
 from tests import world
 
@@ -346,14 +346,14 @@ def test_a_specialty_that_no_database_holds_is_refused(small):
 
 def test_a_rater_is_made_once_and_linked_to_the_person_of_the_same_name(small):
     with writing(small.engine) as session:
-        early = store.ensure_rater(session, world.RaterKind.REVIEWER, "Dr. New")
-        number, linked = early.id, early.person_id
-    assert linked is None
+        number = store.ensure_rater(session, world.RaterKind.REVIEWER, "Dr. New")
+        assert session.get_one(Rater, number).person_id is None
     with writing(small.engine) as session:
         person = store.add_person(session, "Dr. New", roles=["reviewer"], actor="set-up")
-        assert store.ensure_rater(session, world.RaterKind.REVIEWER, "Dr. New").person_id == person.id
-        assert store.ensure_rater(session, world.RaterKind.REVIEWER, "Dr. New").id == number
-        assert store.ensure_rater(session, world.RaterKind.JUDGE, "Dr. New").person_id is None
+        assert store.ensure_rater(session, world.RaterKind.REVIEWER, "Dr. New") == number
+        assert session.get_one(Rater, number).person_id == person.id
+        judge = store.ensure_rater(session, world.RaterKind.JUDGE, "Dr. New")
+        assert session.get_one(Rater, judge).person_id is None
 
 
 def test_foreign_keys_and_recursive_triggers_are_on_in_every_sqlite_connection(sqlite_database_url):

@@ -82,7 +82,7 @@ def made(
                     ),
                 )
             )
-        judge = store.ensure_rater(session, RaterKind.JUDGE, JUDGE).id or 0
+        judge = store.ensure_rater(session, RaterKind.JUDGE, JUDGE)
         labels = iter(judged)
         items = [(index, criterion) for index, found in enumerate(criteria) for criterion in found]
         given = [

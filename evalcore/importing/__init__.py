@@ -22,7 +22,7 @@ from evalcore.importing.report import ImportReport
 from evalcore.importing.responses import Responses
 from evalcore.queries import lookups
 from evalcore.schema import FILE_IMPORTED, Example
-from evalcore.settings import Settings
+from evalcore.settings import settings
 from evalcore.store import Bulk
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
@@ -126,7 +126,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
 
 def _recognised(path: Path, name: str | None, format_name: str | None) -> Opened:
     shown = (name or path.name).encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
-    return recognise(path, name=shown, format_name=format_name, max_line_bytes=Settings().max_line_bytes)
+    return recognise(path, name=shown, format_name=format_name, max_line_bytes=settings().max_line_bytes)
 
 
 def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str | None) -> Options:

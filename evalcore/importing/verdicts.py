@@ -101,7 +101,7 @@ class Verdicts:
 
     def _rater(self, kind: RaterKind, name: str) -> int:
         if (kind, name) not in self._raters:
-            self._raters[kind, name] = ensure_rater(self._session, kind, name).id or 0
+            self._raters[kind, name] = ensure_rater(self._session, kind, name)
         return self._raters[kind, name]
 
     def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int, Said]]:

@@ -3,18 +3,33 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Table, bindparam, func, insert, select, text, update
+from sqlalchemy import Select, Table, bindparam, func, insert, select, text, update
+from sqlalchemy.dialects import sqlite
 from sqlmodel import Session, SQLModel
 
 from evalcore.schema import Verdict
 from evalcore.search_words import index_parts, postgresql_vector
 from evalcore.store.verdicts import verdict_values
-from evalcore.tables import ImportedFile
+from evalcore.tables import now
 
 _TABLES = SQLModel.metadata.tables
+
+
+@cache
+def _last_number(table: str) -> Select[Any]:
+    return select(func.coalesce(func.max(_TABLES[table].c.id), 0))
+
+
+@cache
+def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
+    """How a value is written for SQLite's driver; None: as it is."""
+    dialect = sqlite.dialect()
+    process: Callable[[Any], Any] | None = _TABLES[table].c[column].type.dialect_impl(dialect).bind_processor(dialect)
+    return process
 
 
 class Bulk:
@@ -32,7 +47,7 @@ class Bulk:
         if (
             self._is_sqlite
         ):  # cannot return the numbers of many rows in order; the write lock is ours, so they are ours to give
-            last = self._connection.execute(select(func.coalesce(func.max(target.c.id), 0))).scalar_one()
+            last = self._connection.execute(_last_number(table)).scalar_one()
             numbers = list(range(last + 1, last + 1 + len(rows)))
             values = ((number, *row.values()) for number, row in zip(numbers, rows, strict=True))
             self._insert_tuples(target, ["id", *rows[0]], values)
@@ -57,10 +72,11 @@ class Bulk:
 
     def _insert_tuples(self, target: Table, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
         """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert."""
-        dialect = self._connection.dialect
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        filled = [index for index, cells in enumerate(columns) if cells.count(None) < len(cells)]
+        columns, names = [columns[index] for index in filled], [names[index] for index in filled]
         for index, name in enumerate(names):
-            process: Callable[[Any], Any] | None = target.c[name].type.dialect_impl(dialect).bind_processor(dialect)
+            process = _processor(target.name, name)
             if process is None and isinstance(columns[index][0], StrEnum):
                 process = str  # SQLite's driver asks around what to do with an enum
             if process is not None:
@@ -127,8 +143,8 @@ class Bulk:
 
 def add_imported_file(session: Session, *, content_hash: str, name: str, format_name: str) -> None:
     """Remember a file's content, so that importing it again adds nothing."""
-    session.add(ImportedFile(content_hash=content_hash, name=name, format=format_name))
-    session.flush()
+    row = {"content_hash": content_hash, "name": name, "format": format_name, "created_at": now()}
+    session.connection().execute(insert(_TABLES["imported_file"]), row)
 
 
 def as_json(values: Iterable[str]) -> str:

@@ -1,15 +1,25 @@
 """The audit trail: appended to, never changed."""
 
 import json
+from functools import cache
 from typing import Any
 
-from sqlalchemy import text
-from sqlmodel import Session, col, select
+from sqlalchemy import Select, Table, insert, select, text
+from sqlmodel import Session, SQLModel
 
 from evalcore.tables import AuditEvent, now
 
 FIRST_PREVIOUS_HASH = "0" * 64
 _CHAIN_LOCK = 0x61756469  # any constant: "audi"
+
+
+def _table() -> Table:
+    return SQLModel.metadata.tables["audit_event"]
+
+
+@cache
+def _last_hash() -> Select[Any]:
+    return select(_table().c.hash).order_by(_table().c.id.desc()).limit(1)
 
 
 def append_event(
@@ -22,7 +32,8 @@ def append_event(
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CHAIN_LOCK})
-    last = session.exec(select(AuditEvent.hash).order_by(col(AuditEvent.id).desc()).limit(1)).first()
+    connection = session.connection()
+    last = connection.execute(_last_hash()).scalar()
     event = AuditEvent(
         at=now(),
         actor=actor,
@@ -33,5 +44,5 @@ def append_event(
         hash="",
     )
     event.hash = event.expected_hash()
-    session.add(event)
-    session.flush()
+    session.flush()  # what the session still holds comes before the event that tells of it
+    connection.execute(insert(_table()), event.model_dump(exclude={"id"}))
