@@ -1,13 +1,15 @@
-"""Who may do what.
+"""Who may do what, when, and see what.
 
 A rule is a pair: `check_...` raises the sentence, `can_...` asks it, so the same words enforce the rule and explain the disabled
-button.
+button. What somebody may see goes through one door, `visible_verdicts`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-from evalcore.errors import NotAllowed
-from evalcore.schema import Role, Viewer
+import pandas as pd
+
+from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
+from evalcore.schema import ReadingState, Role, Viewer
 
 READERS = frozenset({Role.REVIEWER, Role.ADJUDICATOR})
 STUDY = frozenset({Role.RESEARCHER, Role.LEAD})
@@ -45,11 +47,87 @@ def check_can_see_audit(viewer: Viewer) -> None:
     _check(viewer, STUDY, "Reading the audit trail")
 
 
-def reason(check: Callable[[Viewer], None], viewer: Viewer) -> str:
+def check_can_read(viewer: Viewer) -> None:
+    """Physicians of the study read what is assigned."""
+    _check(viewer, READERS, "Reading assigned items")
+
+
+def check_can_assign(viewer: Viewer) -> None:
+    """The lead says what is read, by whom, and by which rules."""
+    _check(viewer, frozenset({Role.LEAD}), "Assigning")
+
+
+def check_can_adjudicate(viewer: Viewer) -> None:
+    """Adjudicators settle conflicts."""
+    _check(viewer, frozenset({Role.ADJUDICATOR}), "Adjudicating")
+
+
+def check_can_settle(viewer: Viewer, readers: Collection[str]) -> None:
+    """An adjudicator settles only what others have read.
+
+    Args:
+        viewer: Who would settle.
+        readers: Names of those who have given a verdict on the response.
+    """
+    check_can_adjudicate(viewer)
+    if viewer.name in readers:
+        msg = "You have read this response yourself: somebody else has to settle it."
+        raise NotAllowed(msg)
+
+
+def check_can_mark(viewer: Viewer, reader: int, state: ReadingState) -> None:
+    """Drafts are made by their reader alone, and until the first read is locked.
+
+    Args:
+        viewer: Who would mark.
+        reader: person_id of whose reading it is.
+        state: How far it is.
+    """
+    _check_own(viewer, reader)
+    if state is not ReadingState.READING:
+        msg = "This read was submitted already, in another tab or by a second press. Nothing was saved twice."
+        raise AlreadyChanged(msg)
+
+
+def check_can_decide(viewer: Viewer, reader: int, state: ReadingState) -> None:
+    """Keep or revise: by the reader alone, once the first read is locked."""
+    _check_own(viewer, reader)
+    if state is ReadingState.READING:
+        msg = "The judge's verdict is shown once your first read is submitted."
+        raise NotAllowed(msg)
+
+
+def _check_own(viewer: Viewer, reader: int) -> None:
+    check_can_read(viewer)
+    if viewer.person_id != reader:
+        msg = "This read belongs to somebody else."
+        raise NotAllowed(msg)
+
+
+def visible_verdicts(verdicts: pd.DataFrame, viewer: Viewer, blind: Collection[int]) -> pd.DataFrame:
+    """The one door to verdicts: of conversations that wait for the viewer's own first read, only the viewer's are seen.
+
+    Args:
+        verdicts: Rows with example_id, rater and rater_kind.
+        viewer: Who looks.
+        blind: Numbers of the conversations that wait for this viewer (`queries.tasks.blind_examples`).
+    """
+    own = verdicts["rater"].eq(viewer.name) & verdicts["rater_kind"].eq("reviewer")
+    return verdicts.loc[~verdicts["example_id"].isin(list(blind)) | own]
+
+
+def check_can_open(viewer: Viewer, example_id: int, blind: Collection[int]) -> None:
+    """A conversation with its verdicts is open to everybody but those who are to read it blind."""
+    if example_id in blind:
+        msg = f"This conversation waits for your first read, {viewer.name}: its verdicts are shown once you have submitted it."
+        raise NotAllowed(msg)
+
+
+def reason(check: Callable[..., None], viewer: Viewer, *what: object) -> str:
     """Why the viewer may not, as a sentence; empty where there is no reason."""
     try:
-        check(viewer)
-    except NotAllowed as refusal:
+        check(viewer, *what)
+    except OverreadError as refusal:
         return str(refusal)
     return ""
 
@@ -77,3 +155,38 @@ def can_add_people(viewer: Viewer) -> bool:
 def can_see_audit(viewer: Viewer) -> bool:
     """Whether `check_can_see_audit` passes."""
     return not reason(check_can_see_audit, viewer)
+
+
+def can_read(viewer: Viewer) -> bool:
+    """Whether `check_can_read` passes."""
+    return not reason(check_can_read, viewer)
+
+
+def can_assign(viewer: Viewer) -> bool:
+    """Whether `check_can_assign` passes."""
+    return not reason(check_can_assign, viewer)
+
+
+def can_adjudicate(viewer: Viewer) -> bool:
+    """Whether `check_can_adjudicate` passes."""
+    return not reason(check_can_adjudicate, viewer)
+
+
+def can_settle(viewer: Viewer, readers: Collection[str]) -> bool:
+    """Whether `check_can_settle` passes."""
+    return not reason(check_can_settle, viewer, readers)
+
+
+def can_mark(viewer: Viewer, reader: int, state: ReadingState) -> bool:
+    """Whether `check_can_mark` passes."""
+    return not reason(check_can_mark, viewer, reader, state)
+
+
+def can_decide(viewer: Viewer, reader: int, state: ReadingState) -> bool:
+    """Whether `check_can_decide` passes."""
+    return not reason(check_can_decide, viewer, reader, state)
+
+
+def can_open(viewer: Viewer, example_id: int, blind: Collection[int]) -> bool:
+    """Whether `check_can_open` passes."""
+    return not reason(check_can_open, viewer, example_id, blind)

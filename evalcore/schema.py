@@ -17,11 +17,40 @@ class RaterKind(StrEnum):
 
 
 class Label(StrEnum):
-    """The value in a verdict on a criterion. Acuity labels join with the triage pages."""
+    """The value in a verdict on a criterion; "cannot assess" may also stand in a verdict on acuity."""
 
     MET = "met"
     NOT_MET = "not_met"
     CANNOT_ASSESS = "cannot_assess"
+
+
+class Acuity(StrEnum):
+    """The value in a verdict on acuity: how soon the patient should be seen, from home to emergency."""
+
+    A = "A"
+    """Monitor at home."""
+    A_B = "A/B"
+    B = "B"
+    """See a doctor within weeks."""
+    B_C = "B/C"
+    C = "C"
+    """See a doctor within 24 to 48 hours."""
+    C_D = "C/D"
+    D = "D"
+    """Go to the emergency department now."""
+    REMOVE = "remove"
+    """The case cannot be triaged as it stands."""
+
+
+class Ask(StrEnum):
+    """What a reader is asked."""
+
+    RUBRIC = "rubric"
+    """Each criterion on a response."""
+    RESPONSE_ACUITY = "response_acuity"
+    """The level of care that a response recommends."""
+    GOLD_ACUITY = "gold_acuity"
+    """The level of care that the case itself needs; no response is shown."""
 
 
 class Stage(StrEnum):
@@ -61,6 +90,53 @@ class Cause(StrEnum):
     OTHER = "other"
 
 
+class CannotReason(StrEnum):
+    """Why a physician cannot assess an item."""
+
+    CONTEXT_MISSING = "context_missing"
+    OUTSIDE_SPECIALTY = "outside_specialty"
+    LANGUAGE = "language"
+    CRITERION_UNCLEAR = "criterion_unclear"
+    NEEDS_EXAMINATION = "needs_examination"
+
+
+class ErrorKind(StrEnum):
+    """What the response did wrong where the judge's label is wrong about it."""
+
+    OMISSION = "omission"
+    """Something that should be there is missing."""
+    COMMISSION = "commission"
+    """Something that should not be there is said."""
+
+
+class ConflictCause(StrEnum):
+    """Why readers differed, in the adjudicator's view."""
+
+    READER_SLIPPED = "reader_slipped"
+    CRITERION_AMBIGUOUS = "criterion_ambiguous"
+    CONTEXT_MISSING = "context_missing"
+    CLINICAL_DISAGREEMENT = "clinical_disagreement"
+    CRITERION_WRONG = "criterion_wrong"
+
+
+class ReadingMode(StrEnum):
+    """Whether first reads are made without the judge's verdict."""
+
+    BLIND = "blind"
+    OPEN = "open"
+
+
+class ReadingState(StrEnum):
+    """How far one reader is with one task."""
+
+    READING = "reading"
+    """Marks are drafts, and nobody else's verdict is shown (unless the study reads open)."""
+    REVEALED = "revealed"
+    """The first read is locked, the judge's verdicts are shown, and differences wait for keep or revise."""
+    DONE = "done"
+    """Every difference is decided."""
+
+
 class Severity(StrEnum):
     """How much the judge's error would matter to a patient."""
 
@@ -91,6 +167,22 @@ class Viewer(msgspec.Struct, frozen=True):
     roles: frozenset[Role]
     specialties: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What a study has chosen.
+
+    Attributes:
+        mode: Whether first reads are blind.
+        judge: Whose verdicts are revealed; None: the judge with the most verdicts.
+        check_share: Share in [0, 1] of unanimous items that an adjudicator checks all the same.
+        both_against_judge: Physicians who agree against the judge on a criterion of 7 points or more go to adjudication.
+    """
+
+    mode: ReadingMode = ReadingMode.BLIND
+    judge: str | None = None
+    check_share: float = 0.0
+    both_against_judge: bool = False
 
 
 FILE_IMPORTED = "file imported"
@@ -160,11 +252,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One rater's label on one item. Never edited; a newer one supersedes it.
 
     Attributes:
-        criterion_id, response_id, example_id: Row numbers of the item.
+        criterion_id, response_id, example_id: Row numbers of the item; no criterion: acuity, of the response or, without
+            a response, of the case.
         label: None takes an earlier verdict of the same rater and stage back.
         confidence: In [0, 1], or None where the rater stated none.
         explanation: The rater's own words: a judge's explanation, a physician's note.
-        cause, severity: Of the judge's error, where the verdict differs from the judge's.
+        reason: Why the item cannot be assessed.
+        cause, severity, error_kind: Of the judge's error, where the verdict differs from the judge's.
+        conflict_cause: Why readers differed; on an adjudication.
+        guideline_version: Of the guideline that the reader had at hand.
         right_for_wrong_reason: The judge's label is right, its explanation is not.
         inclusion_probability: With which probability the item was drawn, in (0, 1].
         blinded: Whether the rater saw the judge's verdict (False) or not (True); None for judges.
@@ -172,11 +268,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     example_id: int
-    response_id: int
-    criterion_id: int
+    response_id: int | None
+    criterion_id: int | None
     rater_id: int
     stage: Stage
-    label: Label | None
+    label: Label | Acuity | None
     confidence: float | None = None
     explanation: str | None = None
     cause: Cause | None = None
@@ -187,3 +283,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     blinded: bool | None = None
     created_at: datetime | None = None
     supersedes: int | None = None
+    reason: CannotReason | None = None
+    error_kind: ErrorKind | None = None
+    conflict_cause: ConflictCause | None = None
+    guideline_version: int | None = None

@@ -9,11 +9,25 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Column, DateTime, Index, Text, TypeDecorator, UniqueConstraint, func
+from sqlalchemy import CheckConstraint, Column, DateTime, Index, Text, TypeDecorator, UniqueConstraint, false, func
 from sqlalchemy.engine import Dialect
 from sqlmodel import Field, SQLModel
 
-from evalcore.schema import MAX_POINTS, MIN_POINTS, Cause, Label, RaterKind, Selection, Severity, Stage
+from evalcore.schema import (
+    MAX_POINTS,
+    MIN_POINTS,
+    Acuity,
+    CannotReason,
+    Cause,
+    ConflictCause,
+    ErrorKind,
+    Label,
+    RaterKind,
+    ReadingMode,
+    Selection,
+    Severity,
+    Stage,
+)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -43,17 +57,25 @@ def now() -> datetime:
     return datetime.now(tz=UTC)
 
 
-def _one_of(column: str, words: type[StrEnum]) -> CheckConstraint:
+def one_of(column: str, *words: type[StrEnum]) -> CheckConstraint:
+    """A column holds one of these words, or nothing."""
     # not IN: SQLite makes a list of the words anew for every row, which costs more than the rest of the insert
-    either = " OR ".join(f"{column} = '{word.value}'" for word in words)
+    either = " OR ".join(f"{column} = '{word.value}'" for kind in words for word in kind)
     return CheckConstraint(either, name=f"ck_{column}")
 
 
-def _moment(*, nullable: bool = False) -> Any:
+def moment(*, nullable: bool = False) -> Any:
+    """A time, the present one by default."""
     return Field(default_factory=now, sa_column=Column(UtcDateTime(), nullable=nullable))
 
 
-def _text(*, nullable: bool = False) -> Any:
+def moment_or_none() -> Any:
+    """A time, or none yet."""
+    return Field(default=None, sa_column=Column(UtcDateTime(), nullable=True))
+
+
+def text_column(*, nullable: bool = False) -> Any:
+    """Text of any length."""
     return Field(default=None, sa_column=Column(Text, nullable=nullable))
 
 
@@ -63,11 +85,21 @@ class Study(SQLModel, table=True):
     Attributes:
         key: Random and secret. Its start names the cookie with the browser's choice of person, so that two studies on one machine
             do not share it; the whole keys the hashes that stand for names in meta-evaluation rows.
+        reading_mode, judge, check_share, both_against_judge: `schema.Rules`.
     """
+
+    __table_args__ = (
+        one_of("reading_mode", ReadingMode),
+        CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),
+    )
 
     id: int = Field(default=1, primary_key=True)
     key: str
-    created_at: datetime = _moment()
+    created_at: datetime = moment()
+    reading_mode: str = Field(default=ReadingMode.BLIND, sa_column_kwargs={"server_default": ReadingMode.BLIND})
+    judge: str | None = None
+    check_share: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
+    both_against_judge: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 
 class Person(SQLModel, table=True):
@@ -78,13 +110,13 @@ class Person(SQLModel, table=True):
     roles: str
     specialties: str = "[]"
     languages: str = "[]"
-    created_at: datetime = _moment()
+    created_at: datetime = moment()
 
 
 class Rater(SQLModel, table=True):
     """A judge with its prompt version, or a physician; `person_id` where the physician reads here."""
 
-    __table_args__ = (UniqueConstraint("kind", "name", "prompt_version"), _one_of("kind", RaterKind))
+    __table_args__ = (UniqueConstraint("kind", "name", "prompt_version"), one_of("kind", RaterKind))
 
     id: int | None = Field(default=None, primary_key=True)
     kind: str
@@ -101,14 +133,14 @@ class Example(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     dataset: str
     prompt_id: str
-    messages: str = _text()
+    messages: str = text_column()
     n_turns: int
     first_words: str
     language: str | None = None
     theme: str | None = None
     category: str | None = None
     tags: str = "[]"
-    ideal_completions: str | None = _text(nullable=True)
+    ideal_completions: str | None = text_column(nullable=True)
     canary: str | None = None
     provisional: bool = False
 
@@ -133,7 +165,7 @@ class Criterion(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     example_id: int = Field(foreign_key="example.id")
     position: int
-    text: str = _text()
+    text: str = text_column()
     points: int | None = None
     axis: str | None = None
     level: str | None = None
@@ -165,9 +197,9 @@ class Response(SQLModel, table=True):
     model_id: int = Field(foreign_key="model.id")
     dataset: str
     sample_index: int = 0
-    text: str = _text()
+    text: str = text_column()
     completion_id: str | None = None
-    sent_messages: str | None = _text(nullable=True)
+    sent_messages: str | None = text_column(nullable=True)
     n_criteria: int | None = None
 
 
@@ -179,32 +211,48 @@ class Verdict(SQLModel, table=True):
     """
 
     __table_args__ = (
-        _one_of("stage", Stage),
-        _one_of("label", Label),
-        _one_of("cause", Cause),
-        _one_of("severity", Severity),
-        _one_of("selection", Selection),
+        one_of("stage", Stage),
+        one_of("label", Label, Acuity),
+        one_of("reason", CannotReason),
+        one_of("cause", Cause),
+        one_of("error_kind", ErrorKind),
+        one_of("conflict_cause", ConflictCause),
+        one_of("severity", Severity),
+        one_of("selection", Selection),
         CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
         CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
     )
 
     id: int | None = Field(default=None, primary_key=True)
     example_id: int = Field(foreign_key="example.id")
-    response_id: int = Field(foreign_key="response.id")
-    criterion_id: int = Field(foreign_key="criterion.id")
+    response_id: int | None = Field(default=None, foreign_key="response.id")
+    criterion_id: int | None = Field(default=None, foreign_key="criterion.id")
     rater_id: int = Field(foreign_key="rater.id")
     stage: str
     label: str | None = None
     confidence: float | None = None
-    explanation: str | None = _text(nullable=True)
+    explanation: str | None = text_column(nullable=True)
     cause: str | None = None
     severity: str | None = None
     right_for_wrong_reason: bool = False
     selection: str | None = None
     inclusion_probability: float | None = None
     blinded: bool | None = None
-    created_at: datetime = _moment()
+    created_at: datetime = moment()
     supersedes: int | None = Field(default=None, foreign_key="verdict.id")
+    reason: str | None = None
+    error_kind: str | None = None
+    conflict_cause: str | None = None
+    guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
+
+
+class Guideline(SQLModel, table=True):
+    """One version of what readers are told, in Markdown; append-only by its use: each verdict names its version."""
+
+    version: int | None = Field(default=None, primary_key=True)
+    text: str = text_column()
+    created_by: str
+    created_at: datetime = moment()
 
 
 class ImportedFile(SQLModel, table=True):
@@ -216,7 +264,7 @@ class ImportedFile(SQLModel, table=True):
     content_hash: str = Field(unique=True)
     name: str
     format: str
-    created_at: datetime = _moment()
+    created_at: datetime = moment()
 
 
 class SearchEntry(SQLModel, table=True):
@@ -239,7 +287,7 @@ class SearchPending(SQLModel, table=True):
 
     id: int | None = Field(default=None, primary_key=True)
     example_id: int = Field(foreign_key="example.id")
-    body: str = _text()
+    body: str = text_column()
     is_example: bool = False
 
 
@@ -249,7 +297,7 @@ class AuditEvent(SQLModel, table=True):
     __tablename__ = "audit_event"
 
     id: int | None = Field(default=None, primary_key=True)
-    at: datetime = _moment()
+    at: datetime = moment()
     actor: str
     action: str
     subject: str
@@ -272,6 +320,17 @@ Index(
     _verdict.stage,
     func.coalesce(_verdict.supersedes, 0),
     unique=True,
+)
+Index(
+    "ix_verdict_acuity",
+    _verdict.example_id,
+    func.coalesce(_verdict.response_id, 0),
+    _verdict.rater_id,
+    _verdict.stage,
+    func.coalesce(_verdict.supersedes, 0),
+    unique=True,
+    sqlite_where=_verdict.criterion_id.is_(None),
+    postgresql_where=_verdict.criterion_id.is_(None),
 )
 Index(
     "ix_verdict_supersedes",

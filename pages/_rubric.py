@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from evalcore import reviewing
+from evalcore import overriding
 from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.policies import check_can_give_verdict, reason
 from evalcore.queries import browse
-from evalcore.reviewing import Reading
+from evalcore.overriding import Reading
 from evalcore.schema import Cause, Label, Severity, Viewer
 from pages import _common, _text
 
@@ -144,7 +144,7 @@ class _Rows:
                 )
             if seen is not None and st.button("Undo", key=f"undo_{key}", type="tertiary", disabled=self._disabled):
                 self._act(
-                    lambda: reviewing.undo(
+                    lambda: overriding.undo(
                         _common.engine(), self._viewer, response_id=response, criterion_id=criterion, seen=seen
                     ),
                     key,
@@ -158,7 +158,7 @@ class _Rows:
             said = self._details(key, seen, stored, of_judge)
         if said != stored:
             self._act(
-                lambda: reviewing.give_verdict(
+                lambda: overriding.give_verdict(
                     _common.engine(),
                     self._viewer,
                     response_id=response,

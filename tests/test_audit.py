@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from evalcore import export, reviewing, store
+from evalcore import export, overriding, store
 from evalcore.auditing import verify
 from evalcore.db import open_study, reading, writing
 from evalcore.errors import AlreadyChanged, ImportFailed, NotAllowed, OverreadError
 from evalcore.importing import import_file
-from evalcore.reviewing import Reading
+from evalcore.overriding import Reading
 from evalcore.schema import Label
 from evalcore.tables import AuditEvent
 from tests import world
@@ -260,19 +260,19 @@ def in_one(act):
 
 ACTS = {
     "a verdict that overrides the judge": (
-        lambda small, _: reviewing.give_verdict(
+        lambda small, _: overriding.give_verdict(
             small.engine, small.viewer(), **small.item(), reading=Reading(Label.NOT_MET), judge=world.JUDGE, seen=None
         ),
         ("Dr. Imani Noor", "judge overridden"),
     ),
     "a verdict that agrees": (
-        lambda small, _: reviewing.give_verdict(
+        lambda small, _: overriding.give_verdict(
             small.engine, small.viewer(), **small.item(), reading=Reading(Label.MET), judge=world.JUDGE, seen=None
         ),
         ("Dr. Imani Noor", "verdict given"),
     ),
     "a verdict where this judge said nothing": (
-        lambda small, _: reviewing.give_verdict(
+        lambda small, _: overriding.give_verdict(
             small.engine, small.viewer(), **small.item(), reading=Reading(Label.MET), judge="Nobody", seen=None
         ),
         ("Dr. Imani Noor", "verdict given"),
@@ -299,11 +299,11 @@ def test_an_act_leaves_one_event_with_its_actor(small, tmp_path, act):
 
 
 def test_an_undo_leaves_one_event(small):
-    seen = reviewing.give_verdict(
+    seen = overriding.give_verdict(
         small.engine, small.viewer(), **small.item(), reading=Reading(Label.MET), judge=world.JUDGE, seen=None
     )
     before = small.events()
-    reviewing.undo(small.engine, small.viewer(), **small.item(), seen=seen)
+    overriding.undo(small.engine, small.viewer(), **small.item(), seen=seen)
     assert small.events() == [*before, ("Dr. Imani Noor", "verdict undone")]
 
 
@@ -317,19 +317,19 @@ def bad_import(small, folder):
 
 FAILED_ACTS = {
     "a verdict of somebody who may not": (
-        lambda small, _: reviewing.give_verdict(
+        lambda small, _: overriding.give_verdict(
             small.engine, small.viewer("Ana Ruiz"), **small.item(), reading=Reading(Label.MET), judge="x", seen=None
         ),
         NotAllowed,
     ),
     "a verdict on what has changed": (
-        lambda small, _: reviewing.give_verdict(
+        lambda small, _: overriding.give_verdict(
             small.engine, small.viewer(), **small.item(), reading=Reading(Label.MET), judge="x", seen=1
         ),
         AlreadyChanged,
     ),
     "an undo of nothing": (
-        lambda small, _: reviewing.undo(small.engine, small.viewer(), **small.item(), seen=1),
+        lambda small, _: overriding.undo(small.engine, small.viewer(), **small.item(), seen=1),
         AlreadyChanged,
     ),
     "a person without a role": (

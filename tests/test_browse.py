@@ -7,14 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalcore import demo, reviewing, store
+from evalcore import demo, overriding, store
 from evalcore.db import open_study, reading
 from evalcore.metrics.composition import MAX_GROUPS, by_language, by_theme, judges_beside_physicians
 from evalcore.metrics.reference import current_reads, item_labels, overridden_items
 from evalcore.metrics.score import mean_scores_by_example, response_scores, scores_of_sums
 from evalcore.queries import browse, frames, study
 from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
-from evalcore.reviewing import Reading
+from evalcore.overriding import Reading
 from evalcore.schema import Label, RaterKind, Stage
 
 
@@ -115,7 +115,7 @@ def test_filters_find_what_the_same_filters_written_out_find(engine):
     with reading(engine) as session:
         rows = frames.verdicts(session, example_ids=[changed.example_id])
     mine = rows.loc[rows["rater"].eq(viewer.name) & rows["label"].eq("met") & rows["model"].eq(changed.model)].iloc[0]
-    reviewing.give_verdict(
+    overriding.give_verdict(
         engine, viewer, response_id=int(mine["response_id"]), criterion_id=int(mine["criterion_id"]),
         reading=Reading(Label.NOT_MET), judge="Magpie", seen=None,
     )  # fmt: skip
@@ -158,7 +158,7 @@ def test_what_waits_for_the_index_is_found_once_it_is_brought_up_to_date(engine)
         "criterion_id": int(opened.criteria["criterion_id"].iloc[0]),
     }
     said = Reading(Label.CANNOT_ASSESS, note="Reads like a quokka wrote it.")
-    reviewing.give_verdict(engine, viewer, **item, reading=said, judge="Magpie", seen=None)
+    overriding.give_verdict(engine, viewer, **item, reading=said, judge="Magpie", seen=None)
     assert found("quokka") == []
     assert store.index_texts(engine) == 1
     assert found("quokka") == [7]

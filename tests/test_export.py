@@ -21,7 +21,7 @@ from evalcore.importers.options import Options
 from evalcore.importers.verdict_table import unguarded
 from evalcore.importing import import_file
 from evalcore.queries import frames
-from evalcore.reviewing import Reading, give_verdict, undo
+from evalcore.overriding import Reading, give_verdict, undo
 from evalcore.schema import Cause, Label, RaterKind, Severity, Stage, Verdict
 from tests import world
 

@@ -8,9 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
+from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
 from evalcore import db, store
@@ -24,12 +27,15 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
+HEAD = "0002"
+
+
 def not_of_search(_thing, name, _kind, _reflected, _compared):
     return name is None or not name.startswith(SEARCH)
 
 
-@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index ix_verdict_item")
-@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index 'ix_verdict_item'")
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index ix_verdict_")
+@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index 'ix_verdict_")
 def test_the_migrations_give_the_tables_of_the_code(database_url):
     engine = open_study(database_url)
     with engine.connect() as connection:
@@ -73,10 +79,10 @@ def with_two_revisions(tmp_path, monkeypatch):
     """A copy of the migrations with one more, that adds a column, so that today's studies are old ones."""
     folder = tmp_path / "code"
     shutil.copytree(Path(db.__file__).parent / "migrations", folder / "migrations")
-    later = folder / "migrations" / "versions" / "0002_added.py"
+    later = folder / "migrations" / "versions" / "9000_added.py"
     later.write_text(
         "import sqlalchemy as sa\nfrom alembic import op\n"
-        "revision, down_revision, branch_labels, depends_on = '0002', '0001', None, None\n\n"
+        f"revision, down_revision, branch_labels, depends_on = '9000', '{HEAD}', None, None\n\n"
         "def upgrade():\n    op.add_column('person', sa.Column('added', sa.String()))\n"
         "    if op.get_bind().execute(sa.text(\"SELECT count(*) FROM person WHERE name = 'breaks'\")).scalar_one():\n"
         "        op.execute('SELECT no_such_column FROM person')\n"
@@ -94,8 +100,8 @@ def test_a_file_of_an_older_version_is_copied_and_then_migrated(sqlite_database_
     assert "added" in {column["name"] for column in inspect(engine).get_columns("person")}
     assert world.count(engine, "audit_event") == n_events
     engine.dispose()
-    with closing(sqlite3.connect(tmp_path / "overread.db.before-migration-0001")) as copy:
-        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+    with closing(sqlite3.connect(tmp_path / f"overread.db.before-migration-{HEAD}")) as copy:
+        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
         assert copy.execute("SELECT count(*) FROM audit_event").fetchall() == [(n_events,)]
         assert "added" not in {column[1] for column in copy.execute("PRAGMA table_info(person)")}
 
@@ -110,7 +116,56 @@ def test_a_migration_that_fails_leaves_the_study_as_it_was(database_url, request
     engine = connect(database_url)
     assert "added" not in {column["name"] for column in inspect(engine).get_columns("person")}
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == "0001"
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == HEAD
+    engine.dispose()
+
+
+@pytest.fixture
+def first_revision(database_url, monkeypatch):
+    """A study as the first version wrote it, with a verdict and the one that supersedes it."""
+    upgrade = command.upgrade
+    with monkeypatch.context() as only_first:
+        only_first.setattr(ScriptDirectory, "get_current_head", lambda _scripts: "0001")
+        only_first.setattr(db.command, "upgrade", lambda config, _head: upgrade(config, "0001"))
+        engine = open_study(database_url)
+    at = "'2026-03-01 10:00:00'"
+    with engine.begin() as connection:
+        for insert in (
+            f"study (id, key, created_at) VALUES (1, 'k', {at})",
+            "example (id, dataset, prompt_id, messages, n_turns, first_words, tags, provisional) VALUES (1, 'd', 'p', '[]', 1, '', '[]', false)",
+            "criterion (id, example_id, position, text, points, tags) VALUES (1, 1, 1, 't', 5, '[]')",
+            "model (id, name) VALUES (1, 'm')",
+            "response (id, example_id, model_id, dataset, sample_index, text) VALUES (1, 1, 1, 'd', 0, 'r')",
+            "rater (id, kind, name, prompt_version) VALUES (1, 'reviewer', 'Dr. A', '')",
+            *(
+                "verdict (id, example_id, response_id, criterion_id, rater_id, stage, label, right_for_wrong_reason, created_at, supersedes)"
+                f" VALUES ({number}, 1, 1, 1, 1, 'open', '{label}', false, {at}, {earlier})"
+                for number, label, earlier in ((1, "met", "NULL"), (2, "not_met", 1), (3, "met", 2))
+            ),
+        ):
+            connection.execute(text(f"INSERT INTO {insert}"))
+        before = connection.execute(text("SELECT * FROM verdict ORDER BY id")).mappings().all()
+    engine.dispose()
+    return [dict(row) for row in before]
+
+
+def test_verdicts_of_the_first_version_are_kept_and_stay_append_only(database_url, first_revision):
+    engine = open_study(database_url)
+    with engine.connect() as connection:
+        rows = [dict(row) for row in connection.execute(text("SELECT * FROM verdict ORDER BY id")).mappings()]
+    added = {"reason", "error_kind", "conflict_cause", "guideline_version"}
+    assert [{name: value for name, value in row.items() if name not in added} for row in rows] == first_revision
+    assert all(row[name] is None for row in rows for name in added)
+    for change in ("UPDATE verdict SET label = 'met'", "DELETE FROM verdict WHERE id = 3"):
+        with pytest.raises(DBAPIError, match="append-only"), engine.begin() as connection:
+            connection.execute(text(change))
+    with pytest.raises(DBAPIError), engine.begin() as connection:  # superseded twice
+        connection.execute(
+            text(
+                "INSERT INTO verdict (example_id, response_id, criterion_id, rater_id, stage, right_for_wrong_reason, created_at, supersedes)"
+                " VALUES (1, 1, 1, 1, 'open', false, '2026-03-02 10:00:00', 2)"
+            )
+        )
     engine.dispose()
 
 

@@ -40,7 +40,7 @@ class World:
             return next(person for person in study.people(session) if person.name == name)
 
     def item(self, example: int = 0, criterion: int = 0) -> dict[str, int]:
-        """The numbers of one item, as `reviewing` takes them."""
+        """The numbers of one item, as `overriding` takes them."""
         return {"response_id": self.responses[example], "criterion_id": self.criteria[example][criterion]}
 
     def history(self) -> list[dict[str, Any]]:

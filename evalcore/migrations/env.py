@@ -3,7 +3,7 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-import evalcore.tables  # noqa: F401 - fills the metadata
+import evalcore.review_tables  # noqa: F401 - fills the metadata, with the tables it imports
 
 connection = context.config.attributes["connection"]
 context.configure(connection=connection, target_metadata=SQLModel.metadata, render_as_batch=True)

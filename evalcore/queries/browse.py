@@ -75,7 +75,7 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
     if filters.search.strip():
         statement = statement.where(table.c.id.in_(_found(session, filters.search)))
     if filters.on_items():
-        statement = statement.where(table.c.id.in_(_items(filters).with_only_columns(col(Criterion.example_id))))
+        statement = statement.where(table.c.id.in_(item_pairs(filters).with_only_columns(col(Criterion.example_id))))
     return frame(session, statement.order_by(table.c.id))
 
 
@@ -83,7 +83,7 @@ def matching_items(session: Session, filters: Filters, example_id: int) -> set[t
     """The items of one example that the item filters ask for, as pairs (response_id, criterion_id); empty where none asks."""
     if not filters.on_items():
         return set()
-    statement = _items(filters).where(col(Criterion.example_id) == example_id)
+    statement = item_pairs(filters).where(col(Criterion.example_id) == example_id)
     return {(row[0], row[1]) for row in session.connection().execute(statement)}
 
 
@@ -101,7 +101,8 @@ def _found(session: Session, search: str) -> Any:
     return select(entry.c.example_id).where(entry.c.id.in_(match.bindparams(query=query)))
 
 
-def _items(filters: Filters) -> Select[Any]:
+def item_pairs(filters: Filters) -> Select[Any]:
+    """Items on which the item filters hold, as a statement of pairs (response_id, criterion_id)."""
     beside = col(Criterion.example_id) == col(Response.example_id)
     columns: list[Any] = [col(Response.id), col(Criterion.id)]
     statement = select(*columns).select_from(Response).join(Criterion, beside)

@@ -48,7 +48,8 @@ def not_superseded() -> Any:
 
 VERDICT_COLUMNS = (
     "id", "response_id", "criterion_id", "rater_id", "stage", "label", "confidence", "cause", "severity",
-    "right_for_wrong_reason", "selection", "inclusion_probability", "blinded", "created_at",
+    "right_for_wrong_reason", "selection", "inclusion_probability", "blinded", "created_at", "reason", "error_kind", "conflict_cause",
+    "guideline_version",
 )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def verdicts(
     example_ids: Collection[int] | None = None,
     history: bool = False,
 ) -> pd.DataFrame:
-    """The newest verdict of each rater on each item and stage; those taken back are left out.
+    """The newest verdict of each rater on each criterion of each response and stage; those taken back are left out.
 
     Args:
         session: Where to read.
@@ -73,12 +74,12 @@ def verdicts(
         One row a verdict: verdict_id, item_id, response_id, criterion_id, example_id, prompt_id, data set columns
         (dataset, evaluation), theme, category, language, position, criterion, points (NaN where unknown), axis, level, cluster,
         model, sample_index, rater_id, rater, rater_kind, stage, label, confidence in [0, 1], cause, severity,
-        right_for_wrong_reason, selection, inclusion_probability in (0, 1], blinded, created_at, n_expected
-        (criteria that a judge is asked on the response).
+        right_for_wrong_reason, selection, inclusion_probability in (0, 1], blinded, created_at, reason, error_kind,
+        conflict_cause, guideline_version, n_expected (criteria that a judge is asked on the response).
     """
     table = SQLModel.metadata.tables["verdict"]
     columns = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
-    statement = select(*columns).order_by(table.c.id)
+    statement = select(*columns).where(table.c.criterion_id.is_not(None)).order_by(table.c.id)
     if not history:
         statement = statement.where(not_superseded(), table.c.label.is_not(None))
     if kind is not None:

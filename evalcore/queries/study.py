@@ -11,12 +11,13 @@ from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.frames import frame, not_superseded
-from evalcore.schema import RaterKind, Role, Viewer
+from evalcore.schema import RaterKind, ReadingMode, Role, Rules, Viewer
 from evalcore.tables import (
     AuditEvent,
     Criterion,
     Example,
     ExampleSubset,
+    Guideline,
     Model,
     Person,
     Rater,
@@ -31,6 +32,22 @@ _LIKE = "\\"
 def study_key(session: Session) -> str | None:
     """The random name of this database; None before the first start."""
     return session.exec(select_rows(Study.key)).first()
+
+
+def rules(session: Session) -> Rules:
+    """What the study has chosen; the defaults before the first start."""
+    row = session.get(Study, 1)
+    if row is None:
+        return Rules()
+    return Rules(ReadingMode(row.reading_mode), row.judge, row.check_share, row.both_against_judge)
+
+
+def guideline(session: Session, version: int | None = None) -> Guideline | None:
+    """A version of what readers are told, the newest by default; None where there is none."""
+    statement = select_rows(Guideline).order_by(col(Guideline.version).desc())
+    if version is not None:
+        statement = statement.where(Guideline.version == version)
+    return session.exec(statement.limit(1)).first()
 
 
 def people(session: Session) -> list[Viewer]:

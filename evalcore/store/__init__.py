@@ -4,18 +4,40 @@ from evalcore.store.bulk import Bulk, add_imported_file
 from evalcore.store.events import FIRST_PREVIOUS_HASH, append_event
 from evalcore.store.people import add_person, ensure_rater, ensure_study
 from evalcore.store.plain_text import is_storable
+from evalcore.store.readings import (
+    add_assignment,
+    add_mark,
+    drop_mark,
+    drop_reading,
+    open_reading,
+    set_guideline,
+    set_rules,
+    set_state,
+    touch,
+    wait_for_others,
+)
 from evalcore.store.searching import index_texts
 from evalcore.store.verdicts import add_verdicts
 
 __all__ = [
     "FIRST_PREVIOUS_HASH",
     "Bulk",
+    "add_assignment",
     "add_imported_file",
+    "add_mark",
     "add_person",
     "add_verdicts",
     "append_event",
+    "drop_mark",
+    "drop_reading",
     "ensure_rater",
     "ensure_study",
     "index_texts",
     "is_storable",
+    "open_reading",
+    "set_guideline",
+    "set_rules",
+    "set_state",
+    "touch",
+    "wait_for_others",
 ]

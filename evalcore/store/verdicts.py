@@ -44,8 +44,7 @@ def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, a
     }
     notes = [(verdict.example_id, verdict.explanation) for verdict in verdicts if verdict.explanation]
     session.add_all(SearchPending(example_id=example_id, body=note) for example_id, note in notes)
-    responses = sorted({verdict.response_id for verdict in verdicts})
-    append_event(session, actor=actor, action=action, subject=_named(responses), detail=detail)
+    append_event(session, actor=actor, action=action, subject=_subject(verdicts), detail=detail)
     return numbers
 
 
@@ -59,8 +58,12 @@ def _is_duplicate(error: IntegrityError) -> bool:
     return bool(duplicate.intersection(said))
 
 
-def _named(responses: Sequence[int]) -> str:
-    return f"response {responses[0]}" if len(responses) == 1 else f"{len(responses)} responses"
+def _subject(verdicts: Sequence[Verdict]) -> str:
+    read = {(verdict.example_id, verdict.response_id) for verdict in verdicts}
+    if len(read) > 1:
+        return f"{len(read)} responses"
+    ((example_id, response_id),) = read
+    return f"example {example_id}" if response_id is None else f"response {response_id}"
 
 
 def verdict_values(verdict: Verdict) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from evalcore import reviewing, store
+from evalcore import overriding, store
 from evalcore.db import open_study, reading, writing
 from evalcore.importing import import_file
 from evalcore.queries import study
-from evalcore.reviewing import Reading
+from evalcore.overriding import Reading
 from evalcore.schema import Cause, Label, Role, Severity
 from tests.browser import steps
 from tests.browser.canary import Canary, listening
@@ -182,7 +182,7 @@ def write_study(folder: Path, canary: str) -> None:
         readers = [person for person in study.people(session) if Role.REVIEWER in person.roles]
     for reader, label in zip(readers, (Label.MET, Label.CANNOT_ASSESS), strict=True):
         said = Reading(label=label, cause=Cause.OTHER, severity=Severity.MILD, note=text("note"))
-        reviewing.give_verdict(engine, reader, response_id=1, criterion_id=1, reading=said, judge=judge, seen=None)
+        overriding.give_verdict(engine, reader, response_id=1, criterion_id=1, reading=said, judge=judge, seen=None)
     engine.dispose()
 
 

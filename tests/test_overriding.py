@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalcore import reviewing, store
+from evalcore import overriding, store
 from evalcore.db import open_study, reading, writing
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.queries import frames
-from evalcore.reviewing import MAX_NOTE, Reading, check_reading
+from evalcore.overriding import MAX_NOTE, Reading, check_reading
 from evalcore.schema import Cause, Label, RaterKind, Role, Selection, Severity, Stage, Verdict
 from tests import world
 
@@ -27,13 +27,13 @@ def small(database_url):
 
 
 def press(small, said, *, seen=None, item=None, name="Dr. Imani Noor", judge=world.JUDGE):
-    return reviewing.give_verdict(
+    return overriding.give_verdict(
         small.engine, small.viewer(name), **(item or small.item()), reading=said, judge=judge, seen=seen
     )
 
 
 def take_back(small, seen, *, item=None, name="Dr. Imani Noor"):
-    return reviewing.undo(small.engine, small.viewer(name), **(item or small.item()), seen=seen)
+    return overriding.undo(small.engine, small.viewer(name), **(item or small.item()), seen=seen)
 
 
 def standing(small):
@@ -238,7 +238,7 @@ def press_at_once(location, item, label, seen, start, said):
         viewer = small.viewer()
         start.wait(60)
         try:
-            reviewing.give_verdict(
+            overriding.give_verdict(
                 small.engine, viewer, **item, reading=Reading(Label(label)), judge=world.JUDGE, seen=seen
             )
             said.put("kept")

@@ -1,0 +1,229 @@
+"""Say what is read, by whom and in which order: items by filter or by plan, drawn with a stored seed and a known probability."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Engine
+
+from evalcore import store
+from evalcore.db import writing
+from evalcore.errors import OverreadError
+from evalcore.queries import browse, candidates, study
+from evalcore.queries.browse import Filters
+from evalcore.queries.candidates import Planned
+from evalcore.schema import Ask, Role, Selection, Viewer
+
+READERS_EACH, RESERVE_MINUTES = 2, 45
+MAX_SEED = 2**31 - 1
+
+Item = tuple[int, int | None]
+"""example_id, and response_id or None for the case itself."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to be read.
+
+    Attributes:
+        ask: What readers are asked.
+        filters: Which items; a plan goes before.
+        plan: Items with their probabilities, from `read_plan`; empty: by filters.
+        n_items: How many are drawn of those that fit; None: all.
+        readers: Names of those who may read; empty: everybody who can.
+        specialty: Only readers with this specialty.
+        n_readers: How many readers an item gets.
+        seed: Of the drawing and the order; None: drawn.
+        reserve_minutes: For how long an opened item is kept.
+    """
+
+    ask: Ask = Ask.RUBRIC
+    filters: Filters = field(default_factory=Filters)
+    plan: tuple[Planned, ...] = ()
+    n_items: int | None = None
+    readers: tuple[str, ...] = ()
+    specialty: str | None = None
+    n_readers: int = READERS_EACH
+    seed: int | None = None
+    reserve_minutes: int = RESERVE_MINUTES
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What was assigned, and what was not.
+
+    Attributes:
+        assignment_id: None for a dry run.
+        n_items: Items assigned, of n_population that fit.
+        n_waiting: Items left out since they are assigned already.
+        n_too_few: Items of those assigned that fewer readers than wanted can read (by language).
+        languages_missing: Languages of items that nobody among the readers reads.
+    """
+
+    assignment_id: int | None
+    n_items: int
+    n_population: int
+    n_waiting: int
+    n_too_few: int
+    languages_missing: tuple[str, ...]
+    readers: tuple[str, ...]
+    seed: int
+
+    def sentences(self) -> list[str]:
+        """The report in words."""
+        said = [
+            f"{self.n_items:,} of {self.n_population:,} items that fit, in random order (seed {self.seed})",
+            f"readers: {', '.join(self.readers)}",
+        ]
+        if self.n_waiting:
+            said.append(f"{self.n_waiting:,} more are assigned already and were left out")
+        if self.n_too_few:
+            said.append(f"{self.n_too_few:,} items have fewer readers of their language than are wanted")
+        if self.languages_missing:
+            said.append(f"nobody of these readers reads: {', '.join(self.languages_missing)}")
+        return said
+
+
+def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False) -> Assigned:
+    """Choose items and readers, draw, order, and write it down.
+
+    Raises:
+        OverreadError: Nothing fits, no reader can read, or a number is out of its range.
+    """
+    _check(choice)
+    seed = choice.seed if choice.seed is not None else int(np.random.default_rng().integers(MAX_SEED))
+    with writing(engine) as session:
+        readers = _readers(study.people(session), choice)
+        if choice.plan:
+            population = candidates.planned(session, choice.plan, of_cases=choice.ask is Ask.GOLD_ACUITY)
+            fitting: list[Item] = [item for item, _ in population]
+            shares = dict(population)
+        else:
+            fitting = _fitting(session, choice)
+            shares = {}
+        waiting = candidates.assigned(session, choice.ask)
+        free = [item for item in fitting if item not in waiting]
+        if not free:
+            msg = "Nothing is left to assign: no item fits" + (
+                ", or all that fit are assigned already." if fitting else "."
+            )
+            raise OverreadError(msg)
+        drawn = draw(free, choice.n_items, seed=seed)
+        share = len(drawn) / len(free)
+        languages = candidates.languages(session, {example for example, _ in drawn})
+        able = {code: [r for r in readers if code is None or code in reads(r)] for code in set(languages.values())}
+        report = Assigned(
+            assignment_id=None,
+            n_items=len(drawn),
+            n_population=len(free),
+            n_waiting=len(fitting) - len(free),
+            n_too_few=sum(0 < len(able[languages[example]]) < choice.n_readers for example, _ in drawn),
+            languages_missing=tuple(sorted(code for code, who in able.items() if code and not who)),
+            readers=tuple(sorted(reader.name for reader in readers)),
+            seed=seed,
+        )
+        if dry_run:
+            return report
+        number = store.add_assignment(
+            session,
+            [(*item, shares.get(item, share)) for item in drawn],
+            ask=choice.ask,
+            readers=[reader.person_id for reader in readers],
+            n_readers=choice.n_readers,
+            seed=seed,
+            reserve_minutes=choice.reserve_minutes,
+            selection=Selection.IMPORTANCE if choice.plan else Selection.RANDOM,
+            chosen_by={"plan": len(choice.plan)} if choice.plan else _said(choice.filters),
+            n_population=len(free),
+            actor=actor,
+        )
+        return Assigned(**{**asdict(report), "assignment_id": number})
+
+
+def draw(items: Sequence[Item], n_items: int | None, *, seed: int) -> list[Item]:
+    """So many of them at random, in random order; the same seed gives the same.
+
+    >>> draw([(1, 1), (2, 2), (3, 3)], 2, seed=7) == draw([(1, 1), (2, 2), (3, 3)], 2, seed=7)
+    True
+    """
+    order = np.random.default_rng(seed).permutation(len(items))
+    return [items[place] for place in order[: len(items) if n_items is None else n_items]]
+
+
+def reads(viewer: Viewer) -> tuple[str, ...]:
+    """The languages that somebody reads: English where the profile names none."""
+    return viewer.languages or ("en",)
+
+
+def _check(choice: Choice) -> None:
+    wanted = {"items": choice.n_items, "readers": choice.n_readers, "minutes": choice.reserve_minutes}
+    for name, number in wanted.items():
+        if number is not None and number < 1:
+            msg = f"{name}: {number} came, expected at least 1"
+            raise OverreadError(msg)
+    if choice.plan and choice.n_items is not None:
+        msg = "items: a plan says itself which items are read; leave the number out"
+        raise OverreadError(msg)
+    if choice.seed is not None and not 0 <= choice.seed <= MAX_SEED:
+        msg = f"seed: {choice.seed} came, expected 0 to {MAX_SEED}"
+        raise OverreadError(msg)
+
+
+def _readers(people: Sequence[Viewer], choice: Choice) -> list[Viewer]:
+    able = [person for person in people if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
+    if unknown := sorted(set(choice.readers) - {person.name for person in able}):
+        msg = f"readers: {', '.join(unknown)} came, expected reviewers or adjudicators of this study: {', '.join(p.name for p in able)}"
+        raise OverreadError(msg)
+    able = [p for p in able if (p.name in choice.readers if choice.readers else Role.REVIEWER in p.roles)]
+    if choice.specialty is not None:
+        able = [person for person in able if choice.specialty.casefold() in map(str.casefold, person.specialties)]
+    if len(able) < choice.n_readers:
+        with_specialty = f" with the specialty {choice.specialty}" if choice.specialty else ""
+        msg = (
+            f"readers: {len(able)}{with_specialty} came, expected at least {choice.n_readers}, as many as read an item"
+        )
+        raise OverreadError(msg)
+    return able
+
+
+def _fitting(session: Any, choice: Choice) -> list[Item]:
+    if choice.ask is Ask.GOLD_ACUITY:
+        return [(int(example), None) for example in browse.examples(session, choice.filters)["example_id"]]
+    return [*candidates.responses(session, choice.filters, with_rubric=choice.ask is Ask.RUBRIC)]
+
+
+def _said(filters: Filters) -> dict[str, Any]:
+    return {name: value for name, value in asdict(filters).items() if value not in (None, "", False)}
+
+
+def read_plan(content: bytes) -> tuple[Planned, ...]:
+    """A plan from CSV: prompt_id, inclusion_probability, and model, sample_index, dataset where they are needed to tell.
+
+    Raises:
+        OverreadError: A line is not readable as that.
+    """
+    try:
+        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+    except (UnicodeDecodeError, csv.Error) as error:
+        msg = f"plan: {error}, expected CSV in UTF-8"
+        raise OverreadError(msg) from error
+    if not rows or not {"prompt_id", "inclusion_probability"} <= set(rows[0]):
+        came = ", ".join(map(str, rows[0])) if rows else "no line"
+        msg = f"plan line 1: {came} came, expected the columns prompt_id and inclusion_probability"
+        raise OverreadError(msg)
+    return tuple(_planned(row, number) for number, row in enumerate(rows, start=2))
+
+
+def _planned(row: dict[str, str], number: int) -> Planned:
+    try:
+        probability, sample = float(row["inclusion_probability"]), int(row.get("sample_index") or 0)
+    except (TypeError, ValueError) as error:
+        msg = f"plan line {number}: inclusion_probability, sample_index: {error}, expected a number above 0 and at most 1, and a whole number"
+        raise OverreadError(msg) from error
+    if not 0 < probability <= 1 or not row["prompt_id"]:
+        msg = f"plan line {number}: inclusion_probability: {probability} came, expected a number above 0 and at most 1"
+        raise OverreadError(msg)
+    return Planned(row["prompt_id"], row.get("model") or None, sample, probability, row.get("dataset") or None)

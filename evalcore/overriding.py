@@ -1,0 +1,157 @@
+"""A physician's verdicts given with the judge's in view: override, say why, undo. Each is a new verdict."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore import store
+from evalcore.db import writing
+from evalcore.errors import AlreadyChanged, NotFound, OverreadError
+from evalcore.policies import check_can_give_verdict
+from evalcore.queries import reads
+from evalcore.schema import Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
+
+MAX_NOTE = 5_000
+
+_SAID = (
+    "label", "confidence", "explanation", "cause", "severity", "right_for_wrong_reason", "selection", "inclusion_probability", "blinded",
+)  # fmt: skip
+_TAKEN_BACK: dict[str, Any] = {"label": None, "selection": Selection.VOLUNTEERED, "blinded": False}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a physician says about one item.
+
+    Attributes:
+        cause, severity: Of the judge's error; only where the label differs from the judge's.
+        right_for_wrong_reason: Only where the label is the judge's.
+    """
+
+    label: Label
+    cause: Cause | None = None
+    severity: Severity | None = None
+    right_for_wrong_reason: bool = False
+    note: str = ""
+
+
+def check_reading(reading: Reading, judge_label: str | None) -> None:
+    """A cause belongs to a difference from the judge, "right for the wrong reason" to an agreement.
+
+    Args:
+        reading: What is said.
+        judge_label: The judge's label on the item; None where this judge gave none: there is nothing to differ from then.
+
+    Raises:
+        OverreadError: It is the other way round, or the note is too long or no plain text.
+    """
+    agrees = reading.label == judge_label
+    is_held_against = "there is none here" if judge_label is None else f"this one {'agrees' if agrees else 'differs'}"
+    if (reading.cause or reading.severity) and (agrees or judge_label is None):
+        msg = f"A cause and a severity belong to a verdict that differs from the judge's; {is_held_against}."
+        raise OverreadError(msg)
+    if reading.right_for_wrong_reason and not agrees:
+        msg = f"'Right verdict for the wrong reason' belongs to a verdict that agrees with the judge's; {is_held_against}."
+        raise OverreadError(msg)
+    if len(reading.note) > MAX_NOTE:
+        msg = f"note: {len(reading.note):,} characters came, expected at most {MAX_NOTE:,}"
+        raise OverreadError(msg)
+    if not store.is_storable(reading.note):
+        msg = "note: a character came that no database holds (NUL, or half of a surrogate pair), expected plain text"
+        raise OverreadError(msg)
+
+
+def give_verdict(
+    engine: Engine,
+    viewer: Viewer,
+    *,
+    response_id: int,
+    criterion_id: int,
+    reading: Reading,
+    judge: str,
+    seen: int | None,
+) -> int:
+    """Store an open verdict, volunteered, with the judge's in view. Returns its number.
+
+    Args:
+        engine: The study.
+        viewer: Who reads.
+        response_id: The response.
+        criterion_id: The criterion.
+        reading: What is said.
+        judge: Whose verdict was in view.
+        seen: The viewer's own newest open verdict on the item that the screen showed, or None.
+
+    Raises:
+        NotAllowed: The viewer does not give verdicts.
+        AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
+        NotFound: There is no such item.
+        OverreadError: The parts of the reading contradict each other.
+    """
+    check_can_give_verdict(viewer)
+    with writing(engine) as session:
+        item = reads.item(session, response_id, criterion_id, judge=judge)
+        if item is None:
+            msg = f"Response {response_id} has no criterion {criterion_id}."
+            raise NotFound(msg)
+        check_reading(reading, item["judge_label"])
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
+        _check_seen(session, response_id, criterion_id, rater, seen)
+        verdict = Verdict(
+            example_id=item["example_id"],
+            response_id=response_id,
+            criterion_id=criterion_id,
+            rater_id=rater,
+            stage=Stage.OPEN,
+            label=reading.label,
+            explanation=reading.note.strip() or None,
+            cause=reading.cause,
+            severity=reading.severity,
+            right_for_wrong_reason=reading.right_for_wrong_reason,
+            selection=Selection.VOLUNTEERED,
+            blinded=False,
+            supersedes=seen,
+        )
+        overridden = item["judge_label"] is not None and reading.label != item["judge_label"]
+        action = "judge overridden" if overridden else "verdict given"
+        return store.add_verdicts(session, [verdict], actor=viewer.name, action=action)[0]
+
+
+def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int, seen: int) -> int:
+    """Go back to what the viewer's verdict was before: a new verdict that says the same, or one that takes it back.
+
+    Raises:
+        NotAllowed: The viewer does not give verdicts.
+        AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
+    """
+    check_can_give_verdict(viewer)
+    with writing(engine) as session:
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
+        current = _check_seen(session, response_id, criterion_id, rater, seen)
+        before = reads.verdict_numbered(session, current.supersedes) if current and current.supersedes else None
+        if current is None:
+            msg = "There is nothing to undo here."
+            raise AlreadyChanged(msg)
+        said = {name: getattr(before, name) for name in _SAID} if before else _TAKEN_BACK
+        verdict = Verdict(
+            example_id=current.example_id,
+            response_id=response_id,
+            criterion_id=criterion_id,
+            rater_id=rater,
+            stage=Stage.OPEN,
+            supersedes=seen,
+            **said,
+        )
+        return store.add_verdicts(session, [verdict], actor=viewer.name, action="verdict undone")[0]
+
+
+def _check_seen(
+    session: Session, response_id: int, criterion_id: int, rater: int, seen: int | None
+) -> "reads.VerdictRow | None":
+    current = reads.newest_of(session, response_id, criterion_id, rater, Stage.OPEN)
+    if (current.id if current else None) != seen:
+        msg = "Your verdict here was changed in another tab. The newer one is shown now; the last click was not saved."
+        raise AlreadyChanged(msg)
+    return current

@@ -1,0 +1,136 @@
+"""What a reader has before them, and what has been said on it."""
+
+import json
+from collections.abc import Collection, Sequence
+
+import msgspec
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlmodel import Session, SQLModel, col
+from sqlmodel import select as select_rows
+
+from evalcore.queries.tasks import Asked
+from evalcore.schema import Ask, RaterKind, Stage
+from evalcore.tables import Criterion, Example, Response
+
+
+class Item(msgspec.Struct, frozen=True):
+    """A criterion as a reader meets it."""
+
+    criterion_id: int
+    position: int
+    text: str
+    points: int | None
+    axis: str | None
+    cluster: str | None
+
+
+class Sheet(msgspec.Struct, frozen=True):
+    """What a reader has before them: the conversation, the response without its model, the criteria.
+
+    Attributes:
+        messages: What was sent to the model, as {role, content}.
+        response: None where the case itself is read.
+    """
+
+    prompt_id: str
+    language: str | None
+    messages: list[dict[str, str]]
+    response: str | None
+    items: tuple[Item, ...]
+
+
+def sheet(session: Session, asked: Asked) -> Sheet:
+    """The texts of a task."""
+    example = session.get_one(Example, asked.example_id)
+    response = session.get_one(Response, asked.response_id) if asked.response_id is not None else None
+    sent = response.sent_messages if response is not None and response.sent_messages else example.messages
+    items: Sequence[Criterion] = ()
+    if asked.ask is Ask.RUBRIC:
+        rubric = select_rows(Criterion).where(Criterion.example_id == asked.example_id)
+        items = session.exec(rubric.order_by(col(Criterion.position))).all()
+    return Sheet(
+        prompt_id=example.prompt_id,
+        language=example.language,
+        messages=json.loads(sent),
+        response=response.text if response is not None else None,
+        items=tuple(Item(c.id or 0, c.position, c.text, c.points, c.axis, c.cluster) for c in items),
+    )
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A standing verdict on one item of a response."""
+
+    verdict_id: int
+    label: str | None
+    explanation: str | None
+    cause: str | None
+    severity: str | None
+    error_kind: str | None
+    right_for_wrong_reason: bool
+    reason: str | None
+
+
+def _on_item(asked: Asked) -> list[ColumnElement[bool]]:
+    verdict = SQLModel.metadata.tables["verdict"].c
+    whole = verdict.criterion_id.is_not(None) if asked.ask is Ask.RUBRIC else verdict.criterion_id.is_(None)
+    response = verdict.response_id.is_(None) if asked.response_id is None else verdict.response_id == asked.response_id
+    return [verdict.example_id == asked.example_id, response, whole]
+
+
+def _given(session: Session, *conditions: ColumnElement[bool]) -> dict[int | None, Given]:
+    verdict = SQLModel.metadata.tables["verdict"].c
+    names = ("label", "explanation", "cause", "severity", "error_kind", "right_for_wrong_reason", "reason")
+    columns = (verdict.criterion_id, verdict.id, *(verdict[name] for name in names))
+    rows = session.connection().execute(select(*columns).where(*conditions, _stands()).order_by(verdict.id))
+    return {row[0]: Given(*row[1:]) for row in rows}
+
+
+def _stands() -> ColumnElement[bool]:
+    """Nothing has replaced the verdict; for statements on few verdicts, since each is looked up."""
+    verdict, newer = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["verdict"].alias("newer")
+    return ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id)).correlate(verdict)
+
+
+def judge_on(session: Session, asked: Asked, judge: str | None) -> tuple[str | None, dict[int | None, Given]]:
+    """The name of the judge to be shown and its verdicts on a task, by criterion_id.
+
+    Args:
+        session: Where to read.
+        asked: The task.
+        judge: The study's choice; None, or one without a verdict here: the judge with the most verdicts on this task, by name.
+    """
+    verdict, rater = SQLModel.metadata.tables["verdict"].c, SQLModel.metadata.tables["rater"].c
+    n_verdicts = func.count()
+    found = (
+        select(rater.id, rater.name)
+        .join(SQLModel.metadata.tables["verdict"], verdict.rater_id == rater.id)
+        .where(rater.kind == RaterKind.JUDGE, *_on_item(asked))
+        .group_by(rater.id, rater.name)
+        .order_by((rater.name == (judge or "")).desc(), n_verdicts.desc(), rater.name)
+        .limit(1)
+    )
+    row = session.connection().execute(found).first()
+    if row is None:
+        return None, {}
+    return row.name, _given(session, *_on_item(asked), verdict.rater_id == row.id)
+
+
+def has_item(session: Session, asked: Asked, criterion_id: int | None) -> bool:
+    """Whether a task asks about this criterion, or, without one, about the whole."""
+    if asked.ask is not Ask.RUBRIC:
+        return criterion_id is None
+    criterion = SQLModel.metadata.tables["criterion"].c
+    found = select(criterion.id).where(criterion.id == criterion_id, criterion.example_id == asked.example_id)
+    return session.connection().execute(found).scalar() is not None
+
+
+def first_said(session: Session, asked: Asked, rater_id: int, stage: Stage) -> dict[int | None, Given]:
+    """What one rater said first at a stage, by criterion_id."""
+    verdict = SQLModel.metadata.tables["verdict"].c
+    return _given(session, *_on_item(asked), verdict.rater_id == rater_id, verdict.stage == stage)
+
+
+def said_by(session: Session, asked: Asked, rater_id: int, stages: Collection[Stage]) -> dict[int | None, Given]:
+    """One rater's standing verdicts on a task at some stages, by criterion_id; of several stages the newest."""
+    verdict = SQLModel.metadata.tables["verdict"].c
+    return _given(session, *_on_item(asked), verdict.rater_id == rater_id, verdict.stage.in_(list(stages)))

@@ -1,0 +1,113 @@
+"""The tables of assigned reading: what is to be read, by whom, how far each reader is, and their drafts."""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, Index, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Selection
+from evalcore.tables import moment, moment_or_none, one_of, text_column
+
+
+class Assignment(SQLModel, table=True):
+    """Items that were chosen to be read together.
+
+    Attributes:
+        n_readers: How many readers an item gets.
+        seed: Of the drawing and of the order.
+        reserve_minutes: For how long an item that somebody has opened is kept for them.
+        chosen_by: JSON of the filters or the plan.
+        n_population: How many items the drawing was made from.
+    """
+
+    __table_args__ = (
+        one_of("ask", Ask),
+        one_of("selection", Selection),
+        CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    ask: str
+    n_readers: int
+    seed: int
+    reserve_minutes: int
+    selection: str
+    chosen_by: str
+    n_population: int
+    created_by: str
+    created_at: datetime = moment()
+
+
+class AssignmentReader(SQLModel, table=True):
+    """Who may take the items of an assignment."""
+
+    __tablename__ = "assignment_reader"
+
+    assignment_id: int = Field(foreign_key="assignment.id", primary_key=True)
+    person_id: int = Field(foreign_key="person.id", primary_key=True)
+
+
+class Task(SQLModel, table=True):
+    """One response, or one case, that is to be read; `place` is its place in the random order, from 1."""
+
+    __table_args__ = (
+        UniqueConstraint("assignment_id", "place"),
+        CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
+        Index("ix_task_item", "example_id", "response_id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    assignment_id: int = Field(foreign_key="assignment.id")
+    example_id: int = Field(foreign_key="example.id")
+    response_id: int | None = Field(default=None, foreign_key="response.id")
+    place: int
+    inclusion_probability: float
+
+
+class Reading(SQLModel, table=True):
+    """One reader at one task.
+
+    Attributes:
+        blinded: The judge's verdicts are hidden until the first read is locked.
+        reserved_until: Until then nobody else gets this reader's place; every mark moves it on.
+        last_at: When the reader last did anything here.
+        seconds: Time spent, of each pause two minutes at most.
+        guideline_version: The newest when it was opened.
+    """
+
+    __table_args__ = (
+        UniqueConstraint("task_id", "person_id"),
+        one_of("state", ReadingState),
+        Index("ix_reading_person", "person_id", "state"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    task_id: int = Field(foreign_key="task.id")
+    person_id: int = Field(foreign_key="person.id")
+    state: str = ReadingState.READING
+    blinded: bool = True
+    opened_at: datetime = moment()
+    last_at: datetime = moment()
+    reserved_until: datetime = moment()
+    locked_at: datetime | None = moment_or_none()
+    done_at: datetime | None = moment_or_none()
+    seconds: float = 0.0
+    guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
+
+
+class Mark(SQLModel, table=True):
+    """A draft: what a reader said about an item before submitting. The newest of an item counts; undoing takes the newest away."""
+
+    __table_args__ = (
+        one_of("label", Label, Acuity),
+        one_of("reason", CannotReason),
+        Index("ix_mark_reading", "reading_id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    reading_id: int = Field(foreign_key="reading.id")
+    criterion_id: int | None = Field(default=None, foreign_key="criterion.id")
+    label: str | None = None
+    reason: str | None = None
+    note: str | None = text_column(nullable=True)
+    created_at: datetime = moment()
