@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from rich.table import Table
 from sqlalchemy.exc import DBAPIError
 
-from evalcore import __version__, commands
+from evalcore import __version__, commands, judging_commands, reading_commands
 from evalcore.console import Db, Json, actor, err, location, out, print_json, study
 from evalcore.errors import ImportFailed, OverreadError
 from evalcore.settings import Settings
@@ -31,6 +31,9 @@ app.command()(commands.download)
 app.command()(commands.formats)
 app.command()(commands.scores)
 app.command()(commands.export)
+app.command()(judging_commands.anchoring)
+app.command()(reading_commands.assign)
+app.command()(reading_commands.guideline)
 
 
 @app.callback(invoke_without_command=True)

@@ -18,7 +18,10 @@ from evalcore.queries.candidates import Planned
 from evalcore.schema import Ask, Role, Selection, Viewer
 
 READERS_EACH, RESERVE_MINUTES = 2, 45
-MAX_SEED = 2**31 - 1
+MAX_SEED = MAX_SAMPLE = 2**31 - 1
+MAX_DIGITS = len(str(MAX_SAMPLE))  # Python itself refuses to read a number of thousands of digits
+MAX_MINUTES = 60 * 24 * 30
+PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
 
 Item = tuple[int, int | None]
 """example_id, and response_id or None for the case itself."""
@@ -96,9 +99,11 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
     _check(choice)
     seed = choice.seed if choice.seed is not None else int(np.random.default_rng().integers(MAX_SEED))
     with writing(engine) as session:
+        store.wait_for_others(session)  # two leads at once: what the first assigned is no longer free for the second
         readers = _readers(study.people(session), choice)
         if choice.plan:
-            population = candidates.planned(session, choice.plan, of_cases=choice.ask is Ask.GOLD_ACUITY)
+            of_cases, with_rubric = choice.ask is Ask.GOLD_ACUITY, choice.ask is Ask.RUBRIC
+            population = candidates.planned(session, choice.plan, of_cases=of_cases, with_rubric=with_rubric)
             fitting: list[Item] = [item for item, _ in population]
             shares = dict(population)
         else:
@@ -164,6 +169,9 @@ def _check(choice: Choice) -> None:
         if number is not None and number < 1:
             msg = f"{name}: {number} came, expected at least 1"
             raise OverreadError(msg)
+    if choice.reserve_minutes > MAX_MINUTES:
+        msg = f"minutes: {choice.reserve_minutes:,} came, expected at most {MAX_MINUTES:,}, which is thirty days"
+        raise OverreadError(msg)
     if choice.plan and choice.n_items is not None:
         msg = "items: a plan says itself which items are read; leave the number out"
         raise OverreadError(msg)
@@ -196,7 +204,8 @@ def _fitting(session: Any, choice: Choice) -> list[Item]:
 
 
 def _said(filters: Filters) -> dict[str, Any]:
-    return {name: value for name, value in asdict(filters).items() if value not in (None, "", False)}
+    chosen = asdict(filters).items()
+    return {name: value for name, value in chosen if value is not None and value is not False and value != ""}
 
 
 def read_plan(content: bytes) -> tuple[Planned, ...]:
@@ -206,24 +215,39 @@ def read_plan(content: bytes) -> tuple[Planned, ...]:
         OverreadError: A line is not readable as that.
     """
     try:
-        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+        lines = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+        rows = [(lines.line_num, row) for row in lines]
     except (UnicodeDecodeError, csv.Error) as error:
         msg = f"plan: {error}, expected CSV in UTF-8"
         raise OverreadError(msg) from error
-    if not rows or not {"prompt_id", "inclusion_probability"} <= set(rows[0]):
-        came = ", ".join(map(str, rows[0])) if rows else "no line"
-        msg = f"plan line 1: {came} came, expected the columns prompt_id and inclusion_probability"
+    if not set(PLAN_COLUMNS) <= set(lines.fieldnames or ()):
+        came = ", ".join(lines.fieldnames or ()) or "nothing"
+        msg = f"plan line 1: {came} came, expected the columns {' and '.join(PLAN_COLUMNS)}"
         raise OverreadError(msg)
-    return tuple(_planned(row, number) for number, row in enumerate(rows, start=2))
+    if not rows:
+        msg = "plan line 2: nothing came, expected an item below the names of the columns"
+        raise OverreadError(msg)
+    return tuple(_planned(row, number) for number, row in rows)
 
 
-def _planned(row: dict[str, str], number: int) -> Planned:
+def _planned(row: dict[str, str | None], number: int) -> Planned:
+    prompt_id, model, dataset = (row.get(name) or "" for name in ("prompt_id", "model", "dataset"))
+    if not prompt_id or not all(map(store.is_storable, (prompt_id, model, dataset))):
+        msg = f"plan line {number}: prompt_id: {prompt_id!r} came, expected how the study names the conversation"
+        raise OverreadError(msg)
+    share, sample = row["inclusion_probability"] or "", row.get("sample_index") or "0"
+    probability = _number(share)
+    if probability is None or not 0 < probability <= 1:
+        msg = f"plan line {number}: inclusion_probability: {share!r} came, expected a number above 0 and at most 1"
+        raise OverreadError(msg)
+    if not (sample.isascii() and sample.isdigit() and len(sample) <= MAX_DIGITS and int(sample) <= MAX_SAMPLE):
+        msg = f"plan line {number}: sample_index: {sample!r} came, expected a whole number, 0 or more"
+        raise OverreadError(msg)
+    return Planned(prompt_id, model or None, int(sample), probability, dataset or None, line=number)
+
+
+def _number(words: str) -> float | None:
     try:
-        probability, sample = float(row["inclusion_probability"]), int(row.get("sample_index") or 0)
-    except (TypeError, ValueError) as error:
-        msg = f"plan line {number}: inclusion_probability, sample_index: {error}, expected a number above 0 and at most 1, and a whole number"
-        raise OverreadError(msg) from error
-    if not 0 < probability <= 1 or not row["prompt_id"]:
-        msg = f"plan line {number}: inclusion_probability: {probability} came, expected a number above 0 and at most 1"
-        raise OverreadError(msg)
-    return Planned(row["prompt_id"], row.get("model") or None, sample, probability, row.get("dataset") or None)
+        return float(words)
+    except ValueError:
+        return None

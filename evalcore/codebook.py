@@ -80,12 +80,31 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("score", "achieved / possible, at most 1; empty where it is undefined"),
         _CANARY,
     ],
+    "criteria": [
+        *_ITEM[:2],
+        ("criterion_position", "place of the criterion in the rubric, from 1"),
+        ("criterion", "its text"),
+        ("points", "-10..10 without 0"),
+        ("theme", "theme of the example"),
+        ("axis", "axis of the criterion"),
+        ("cluster", "consensus cluster of the criterion"),
+        ("n_faults", "how often it was called at fault: the sum of the five counts, each person once a response"),
+        ("n_settled_wrong", "adjudications that say: the criterion is wrong"),
+        ("n_settled_ambiguous", "adjudications that say: the criterion is ambiguous"),
+        ("n_readers_wrong", "reads that say so: the criterion is wrong"),
+        ("n_readers_ambiguous", "reads that say so: the criterion is ambiguous"),
+        ("n_readers_unclear", "reads that could not assess because the criterion is unclear"),
+        ("rationales", "adjudicators' words, a line a remark; nobody is named"),
+        ("notes", "readers' words, a line a remark; nobody is named"),
+        _CANARY,
+    ],
 }
 """Table name to pairs of column and meaning."""
 
 _NUMBERS = (
     "response_id", "sample_index", "criterion_position", "points", "n_reads", "n_met", "n_not_met", "n_cannot_assess",
-    "n_criteria", "n_expected", "achieved", "possible",
+    "n_criteria", "n_expected", "achieved", "possible", "n_faults", "n_settled_wrong", "n_settled_ambiguous", "n_readers_wrong",
+    "n_readers_ambiguous", "n_readers_unclear",
 )  # fmt: skip
 _KINDS = {
     **dict.fromkeys(_NUMBERS, "Int64"),
@@ -93,5 +112,5 @@ _KINDS = {
     **dict.fromkeys(("overridden", "right_for_wrong_reason"), "boolean"),
     **dict.fromkeys(("first_read_at", "read_at"), "datetime64[us, UTC]"),
 }
-DTYPES = {"labels": _KINDS, "verdicts": _KINDS | {"blinded": "boolean"}, "scores": _KINDS}
+DTYPES = {"labels": _KINDS, "verdicts": _KINDS | {"blinded": "boolean"}, "scores": _KINDS, "criteria": _KINDS}
 """Table name to the kinds of its columns, also where nothing is in them; a column that is not named here is text."""

@@ -7,19 +7,24 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from evalcore import store
+from evalcore.assigning import Choice, assign
 from evalcore.db import reading, writing
 from evalcore.importing import import_file
 from evalcore.queries import lookups, study
+from evalcore.queries.browse import UNREAD, Filters
 
 ACTOR = "Overread"
 DATASET = "overread-demo"
 JUDGE = "Magpie"
-EXAMPLES, SECOND_JUDGE, READS, PEOPLE = (
+EXAMPLES, SECOND_JUDGE, READS, PEOPLE, GUIDELINE = (
     "demo_examples.jsonl",
     "wren_verdicts.jsonl",
     "physician_reads.csv",
     "people.json",
+    "guideline.md",
 )
+N_ASSIGNED, ASSIGNED_SEED = 8, 348
+"""What waits in Review: responses that nobody has read yet. Their conversations are out of the readers' sight in Browse."""
 
 
 def folder() -> Path:
@@ -40,4 +45,7 @@ def seed(engine: Engine) -> bool:
     for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE, folder() / READS]:
         import_file(engine, path, actor=ACTOR, dataset=DATASET, judge=JUDGE if path in results else None)
     store.index_texts(engine)
+    with writing(engine) as session:
+        store.set_guideline(session, (folder() / GUIDELINE).read_text(encoding="utf-8"), actor=ACTOR)
+    assign(engine, Choice(filters=Filters(reads=UNREAD), n_items=N_ASSIGNED, seed=ASSIGNED_SEED), actor=ACTOR)
     return True

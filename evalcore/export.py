@@ -1,4 +1,4 @@
-"""Tables to take away: labels, verdicts, scores, as CSV, Parquet or JSON Lines, with a codebook; and meta-evaluation rows.
+"""Tables to take away: labels, verdicts, scores, criteria at fault, as CSV, Parquet or JSON Lines, with a codebook; and meta-evaluation rows.
 
 Every text cell is made safe for spreadsheets: one that begins with = + - @ tab or carriage return gets a quote before it.
 """
@@ -20,13 +20,15 @@ from evalcore import store
 from evalcore.codebook import CODEBOOK, DTYPES
 from evalcore.db import reading, writing
 from evalcore.errors import ExportError
+from evalcore.metrics.conflicts import faulted_criteria
 from evalcore.metrics.reference import current_reads, item_labels
 from evalcore.metrics.score import OVERALL, response_scores
+from evalcore.policies import visible_verdicts
 from evalcore.queries import frames, study
 from evalcore.schema import Label, RaterKind, Stage
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-WHAT = ("labels", "verdicts", "scores")
+WHAT = ("labels", "verdicts", "scores", "criteria")
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -37,6 +39,7 @@ class Part:
     Attributes:
         judge: Whose labels stand in `labels`; the judge with the most verdicts where it is None.
         read_only: Only items that a physician has read.
+        blind: Numbers of conversations that wait for the viewer's own first read: nothing on them is given out.
     """
 
     judge: str | None = None
@@ -44,10 +47,11 @@ class Part:
     model: str | None = None
     theme: str | None = None
     read_only: bool = False
+    blind: frozenset[int] = frozenset()
 
 
 def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
-    """One of the three tables, with the columns of the codebook.
+    """One of the tables, with the columns of the codebook.
 
     Raises:
         ExportError: There is no such table, or the study has no such judge.
@@ -57,14 +61,16 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         msg = f"{what!r} came, expected one of {', '.join(WHAT)}"
         raise ExportError(msg)
     with reading(engine) as session:
-        verdicts = frames.verdicts(session, texts=what != "scores")
+        verdicts = visible_verdicts(frames.verdicts(session, texts=what != "scores"), None, part.blind)
         ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)  # with those that were replaced
         judges = study.judges(session)
     if part.judge is not None and part.judge not in judges:
         msg = f"judge {part.judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
         raise ExportError(msg)
     judge = part.judge or (judges[0] if judges else "")
-    made = {"labels": _labels, "verdicts": _verdicts, "scores": _scores}[what](verdicts, judge, part)
+    made = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}[what](
+        verdicts, judge, part
+    )
     if what == "labels":
         made["first_read_at"] = _first_read_at(made, ever_read)
     return made[list(columns_of(what))].astype({column: DTYPES[what].get(column, "str") for column in columns_of(what)})
@@ -114,6 +120,10 @@ def _scores(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
     columns = ["response_id", "dataset", "prompt_id", "sample_index", "theme", "n_expected", "canary"]
     items = judged.drop_duplicates("response_id")[columns]
     return _named(scored.drop(columns="example_id").merge(items, on="response_id"))
+
+
+def _criteria(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:  # noqa: ARG001 - called as the others are
+    return _named(faulted_criteria(_kept(verdicts.loc[verdicts["rater_kind"].eq(RaterKind.REVIEWER)], part)))
 
 
 def guarded(text: str) -> str:
@@ -176,7 +186,8 @@ def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
     """
     part = part or Part()
     with reading(engine) as session:
-        reads = current_reads(_kept(frames.verdicts(session, kind=RaterKind.REVIEWER), part))
+        visible = visible_verdicts(frames.verdicts(session, kind=RaterKind.REVIEWER), None, part.blind)
+        reads = current_reads(_kept(visible, part))
         reads = reads.loc[reads["label"].isin([Label.MET, Label.NOT_MET])].sort_values(["item_id", "rater_id"])
         texts = frames.responses(session, example_ids=sorted(set(reads["example_id"].tolist())), texts=True)
         key = study.study_key(session) or ""
@@ -220,7 +231,7 @@ def anonymous(name: str, *, key: str) -> str:
 
 def record(engine: Engine, *, actor: str, what: str, file_format: str, n_rows: int, part: Part | None = None) -> None:
     """Leave an audit event: who took what out of the study."""
-    asked = {key: value for key, value in vars(part or Part()).items() if value}
+    asked = {key: value for key, value in vars(part or Part()).items() if value and key != "blind"}
     with writing(engine) as session:
         store.append_event(
             session,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 import pandas as pd
 
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
-from evalcore.schema import ReadingState, Role, Viewer
+from evalcore.schema import RaterKind, ReadingState, Role, Viewer
 
 READERS = frozenset({Role.REVIEWER, Role.ADJUDICATOR})
 STUDY = frozenset({Role.RESEARCHER, Role.LEAD})
@@ -104,16 +104,18 @@ def _check_own(viewer: Viewer, reader: int) -> None:
         raise NotAllowed(msg)
 
 
-def visible_verdicts(verdicts: pd.DataFrame, viewer: Viewer, blind: Collection[int]) -> pd.DataFrame:
+def visible_verdicts(verdicts: pd.DataFrame, viewer: Viewer | None, blind: Collection[int]) -> pd.DataFrame:
     """The one door to verdicts: of conversations that wait for the viewer's own first read, only the viewer's are seen.
 
     Args:
         verdicts: Rows with example_id, rater and rater_kind.
-        viewer: Who looks.
+        viewer: Who looks; None: the viewer's own verdicts are left out as well.
         blind: Numbers of the conversations that wait for this viewer (`queries.tasks.blind_examples`).
     """
-    own = verdicts["rater"].eq(viewer.name) & verdicts["rater_kind"].eq("reviewer")
-    return verdicts.loc[~verdicts["example_id"].isin(list(blind)) | own]
+    open_ = ~verdicts["example_id"].isin(list(blind))
+    if viewer is None:
+        return verdicts.loc[open_]
+    return verdicts.loc[open_ | (verdicts["rater"].eq(viewer.name) & verdicts["rater_kind"].eq(RaterKind.REVIEWER))]
 
 
 def check_can_open(viewer: Viewer, example_id: int, blind: Collection[int]) -> None:

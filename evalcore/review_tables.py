@@ -72,6 +72,7 @@ class Reading(SQLModel, table=True):
         reserved_until: Until then nobody else gets this reader's place; every mark moves it on.
         last_at: When the reader last did anything here.
         seconds: Time spent, of each pause two minutes at most.
+        place: The item in hand, from 0: where a reader goes on after a lost connection.
         guideline_version: The newest when it was opened.
     """
 
@@ -79,6 +80,9 @@ class Reading(SQLModel, table=True):
         UniqueConstraint("task_id", "person_id"),
         one_of("state", ReadingState),
         Index("ix_reading_person", "person_id", "state"),
+        {
+            "sqlite_autoincrement": True
+        },  # a number is never used again: a tab may still show an item that was given back
     )
 
     id: int | None = Field(default=None, primary_key=True)
@@ -92,6 +96,7 @@ class Reading(SQLModel, table=True):
     locked_at: datetime | None = moment_or_none()
     done_at: datetime | None = moment_or_none()
     seconds: float = 0.0
+    place: int = 0
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
 
 

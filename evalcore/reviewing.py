@@ -99,6 +99,7 @@ class Decision:
         label: The first label again (kept), or another (revised).
         cause, severity, error_kind: Of the judge's error; only where the label differs from the judge's.
         right_for_wrong_reason: Only where the label is the judge's.
+        reason: Why it cannot be assessed; None: as the first read said, where that could not be assessed either.
     """
 
     label: Label | Acuity
@@ -107,13 +108,14 @@ class Decision:
     error_kind: ErrorKind | None = None
     right_for_wrong_reason: bool = False
     note: str = ""
+    reason: CannotReason | None = None
 
 
 def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk | None:
     """The reader's unfinished item, else the next one that waits, which is then reserved; None where nothing waits.
 
     An item whose reservation ran out is given back where nothing was marked and others have filled its places; with marks it stays:
-    a physician's work is never lost.
+    a physician's work is never lost. Where its place is still free, coming back reserves it anew.
 
     Raises:
         NotAllowed: The viewer does not read.
@@ -122,16 +124,21 @@ def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk 
     at = at or now()
     with reads(engine) as session:
         found = _in_hand(session, viewer, at)
-        if found is not None:
+        if found is not None and not _ran_out(found[0], at):
             return _desk(session, *found)
     with writing(engine) as session:
         store.wait_for_others(session)
-        for reading in tasks.unfinished(session, viewer.person_id):
-            asked = tasks.task(session, reading.task_id)
-            if asked is not None and not _is_kept(session, reading, asked, viewer, at):
+        for unfinished in tasks.unfinished(session, viewer.person_id):
+            reading = tasks.reading(
+                session, unfinished.id or 0, lock=True
+            )  # a mark from another tab comes before or after
+            asked = tasks.task(session, unfinished.task_id)
+            if reading is not None and asked is not None and not _is_kept(session, reading, asked, viewer, at):
                 store.drop_reading(session, reading.id or 0)
         found = _in_hand(session, viewer, at)
-        if found is None:
+        if found is not None:
+            _reserve_again(session, *found, viewer, at)
+        else:
             asked = tasks.next_task(session, viewer, at)
             if asked is None:
                 return None
@@ -149,6 +156,18 @@ def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk 
         return _desk(session, *found)
 
 
+def _ran_out(reading: Reading, at: datetime) -> bool:
+    return reading.state == ReadingState.READING and reading.reserved_until <= at
+
+
+def _reserve_again(session: Session, reading: Reading, asked: Asked, viewer: Viewer, at: datetime) -> None:
+    """Keep the place of somebody who comes back; the time away counts no more than it does at the next mark."""
+    if _ran_out(reading, at) and tasks.has_place(session, asked, viewer, at):
+        same = {"seconds": reading.seconds, "last_at": reading.last_at}
+        store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at, **same)
+        session.refresh(reading)
+
+
 def _in_hand(session: Session, viewer: Viewer, at: datetime) -> tuple[Reading, Asked] | None:
     for reading in tasks.unfinished(session, viewer.person_id):
         asked = tasks.task(session, reading.task_id)
@@ -158,7 +177,7 @@ def _in_hand(session: Session, viewer: Viewer, at: datetime) -> tuple[Reading, A
 
 
 def _is_kept(session: Session, reading: Reading, asked: Asked, viewer: Viewer, at: datetime) -> bool:
-    if reading.state != ReadingState.READING or reading.reserved_until > at:
+    if not _ran_out(reading, at):
         return True
     return tasks.has_place(session, asked, viewer, at) or bool(tasks.drafts(session, reading.id or 0))
 
@@ -167,8 +186,7 @@ def desk(engine: Engine, viewer: Viewer, reading_id: int) -> Desk:
     """One of the reader's own items, whatever its state.
 
     Raises:
-        NotFound: There is none of this number.
-        NotAllowed: It is somebody else's.
+        NotFound: There is none of this number, or it is somebody else's.
     """
     with reads(engine) as session:
         reading, asked = _own(session, viewer, reading_id)
@@ -210,7 +228,7 @@ def _said(session: Session, reading: Reading, asked: Asked) -> tuple[dict[int | 
     return first, decided
 
 
-def mark(
+def mark(  # noqa: PLR0913 - what a mark says
     engine: Engine,
     viewer: Viewer,
     reading_id: int,
@@ -219,6 +237,7 @@ def mark(
     *,
     reason: CannotReason | None = None,
     note: str | None = None,
+    then: int | None = None,
     at: datetime | None = None,
 ) -> None:
     """Store a draft; the newest of an item counts.
@@ -231,6 +250,7 @@ def mark(
         label: The answer; None: only a note so far.
         reason: Why it cannot be assessed; the submission asks for it.
         note: What the reader adds.
+        then: Place, from 0, of the item that is in hand afterwards; None: the same.
         at: When; now by default.
 
     Raises:
@@ -243,9 +263,8 @@ def mark(
     with writing(engine) as session:
         reading, asked = _own(session, viewer, reading_id, lock=True)
         check_can_mark(viewer, reading.person_id, ReadingState(reading.state))
-        if label is not None and label not in ANSWERS[asked.ask]:
-            msg = f"label: {label!r} came, expected one of {', '.join(ANSWERS[asked.ask])}"
-            raise OverreadError(msg)
+        if label is not None:
+            _check_answer(label, asked.ask)
         if not sheets.has_item(session, asked, criterion_id):
             msg = f"This item has no criterion {criterion_id}."
             raise NotFound(msg)
@@ -253,18 +272,37 @@ def mark(
             "reading_id": reading_id,
             "criterion_id": criterion_id,
             "label": label,
-            "reason": reason if label is Label.CANNOT_ASSESS else None,
+            "reason": reason if label == Label.CANNOT_ASSESS else None,
             "note": (note or "").strip() or None,
             "created_at": at,
         }
         store.add_mark(session, values)
-        store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at)
+        place = reading.place if then is None else then
+        store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at, place=place)
+
+
+def _check_answer(label: Label | Acuity, ask: Ask) -> None:
+    if label not in ANSWERS[ask]:
+        msg = f"label: {label} came, expected one of {', '.join(ANSWERS[ask])}"
+        raise OverreadError(msg)
 
 
 def _check_note(note: str) -> None:
     if len(note) > MAX_NOTE or not store.is_storable(note):
         msg = f"note: {len(note):,} characters came, expected at most {MAX_NOTE:,} of plain text"
         raise OverreadError(msg)
+
+
+def move(engine: Engine, viewer: Viewer, reading_id: int, place: int, *, at: datetime | None = None) -> None:
+    """Take another item of the sheet in hand; its place counts from 0.
+
+    Raises:
+        AlreadyChanged: The read is locked.
+    """
+    with writing(engine) as session:
+        reading, asked = _own(session, viewer, reading_id, lock=True)
+        check_can_mark(viewer, reading.person_id, ReadingState(reading.state))
+        store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now(), place=place)
 
 
 def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
@@ -319,8 +357,9 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
             msg = f"{len(unanswered)} of {len(keys)} still need an answer, or the reason why they cannot be assessed."
             raise OverreadError(msg)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
-        stage = Stage.FIRST if reading.blinded else Stage.OPEN
-        verdicts = [_first_verdict(asked, reading, rater, key, drafts[key], stage) for key in keys]
+        # in an open study somebody may have said something here of their own accord since the item was opened: this takes its place
+        before = {} if reading.blinded else sheets.said_by(session, asked, rater, [Stage.OPEN])
+        verdicts = [_first_verdict(asked, reading, rater, key, drafts[key], before.get(key)) for key in keys]
         store.add_verdicts(session, verdicts, actor=viewer.name, action="first read submitted")
         _, judged = sheets.judge_on(session, asked, study.rules(session).judge)
         differs = any(key in judged and judged[key].label != drafts[key].label for key in keys)
@@ -329,13 +368,15 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
         return state
 
 
-def _first_verdict(asked: Asked, reading: Reading, rater: int, key: int | None, draft: Draft, stage: Stage) -> Verdict:
+def _first_verdict(
+    asked: Asked, reading: Reading, rater: int, key: int | None, draft: Draft, before: Given | None
+) -> Verdict:
     return Verdict(
         example_id=asked.example_id,
         response_id=asked.response_id,
         criterion_id=key,
         rater_id=rater,
-        stage=stage,
+        stage=Stage.FIRST if reading.blinded else Stage.OPEN,
         label=as_label(draft.label),
         reason=draft.reason,
         explanation=draft.note,
@@ -343,6 +384,7 @@ def _first_verdict(asked: Asked, reading: Reading, rater: int, key: int | None, 
         inclusion_probability=asked.inclusion_probability,
         blinded=reading.blinded,
         guideline_version=reading.guideline_version,
+        supersedes=before.verdict_id if before else None,
     )
 
 
@@ -377,9 +419,10 @@ def decide(
         at: When; now by default.
 
     Raises:
-        NotAllowed: The first read is not locked yet, or is somebody else's.
+        NotAllowed: The first read is not locked yet.
+        NotFound: The item is not in the reader's hands, or has no such criterion.
         AlreadyChanged: Another tab decided since.
-        OverreadError: The parts contradict each other.
+        OverreadError: The answer is none to this question, or the parts contradict each other.
     """
     at = at or now()
     _check_note(decision.note)
@@ -387,9 +430,10 @@ def decide(
         reading, asked = _own(session, viewer, reading_id, lock=True)
         check_can_decide(viewer, reading.person_id, ReadingState(reading.state))
         first, decided = _said(session, reading, asked)
-        if criterion_id not in first or decision.label not in ANSWERS[asked.ask]:
-            msg = f"This item has no criterion {criterion_id}, or {decision.label!r} is no answer to it."
+        if criterion_id not in first:
+            msg = f"This item has no criterion {criterion_id}."
             raise NotFound(msg)
+        _check_answer(decision.label, asked.ask)
         before = decided.get(criterion_id)
         if (before.verdict_id if before else None) != seen:
             msg = "This was decided in another tab. The newer decision is shown now; the last press was not saved."
@@ -409,6 +453,7 @@ def decide(
             severity=decision.severity,
             error_kind=decision.error_kind,
             right_for_wrong_reason=decision.right_for_wrong_reason,
+            reason=_reason_of(decision, first[criterion_id]),
             selection=asked.selection,
             inclusion_probability=asked.inclusion_probability,
             blinded=False,
@@ -424,20 +469,29 @@ def decide(
         return number
 
 
+def _reason_of(decision: Decision, first: Given) -> CannotReason | None:
+    if decision.label != Label.CANNOT_ASSESS:
+        return None
+    return decision.reason or (CannotReason(first.reason) if first.reason else None)
+
+
 def check_decision(decision: Decision, judge_label: str | None) -> None:
     """A cause belongs to a difference from the judge, "reason wrong" to an agreement.
+
+    Args:
+        decision: What is said.
+        judge_label: The judge's label on the item; None where the judge gave none: there is nothing to differ from then.
 
     Raises:
         OverreadError: It is the other way round.
     """
     agrees = decision.label == judge_label
-    if agrees and (decision.cause or decision.severity or decision.error_kind):
-        msg = (
-            "A cause, a severity and a kind of error belong to a label that differs from the judge's; this one agrees."
-        )
+    is_held_against = "there is none here" if judge_label is None else f"this one {'agrees' if agrees else 'differs'}"
+    if (decision.cause or decision.severity or decision.error_kind) and (agrees or judge_label is None):
+        msg = f"A cause, a severity and a kind of error belong to a label that differs from the judge's; {is_held_against}."
         raise OverreadError(msg)
     if decision.right_for_wrong_reason and not agrees:
-        msg = "'Judge's label right, reason wrong' belongs to a label that agrees with the judge's; this one differs."
+        msg = f"'Judge's label right, reason wrong' belongs to a label that agrees with the judge's; {is_held_against}."
         raise OverreadError(msg)
 
 
@@ -461,6 +515,6 @@ def finish(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
 
 
 __all__ = [
-    "ANSWERS", "Decision", "Desk", "Rules", "check_decision", "decide", "desk", "differing", "finish", "mark", "missing", "submit", "take",
+    "ANSWERS", "Decision", "Desk", "Rules", "check_decision", "decide", "desk", "differing", "finish", "mark", "missing", "move", "submit", "take",
     "undo_mark",
 ]  # fmt: skip

@@ -4,20 +4,25 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
-from evalcore import store
+from evalcore import assigning, reviewing, store
+from evalcore.assigning import Choice
 from evalcore.db import open_study, reading, writing
 from evalcore.queries import frames, study
-from evalcore.schema import Label, RaterKind, Role, Stage, Verdict, Viewer
+from evalcore.reviewing import Desk
+from evalcore.schema import CannotReason, Label, RaterKind, ReadingState, Role, Stage, Verdict, Viewer
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Response
 
 JUDGE = "Magpie"
 LABELS = {"+": Label.MET, "-": Label.NOT_MET, "?": Label.CANNOT_ASSESS}
+START = datetime(2026, 11, 20, 9, tzinfo=UTC)
+"""When the clock of a test of reading starts."""
 
 
 @dataclass
@@ -25,7 +30,7 @@ class World:
     """A study with two examples, one response each, all judged.
 
     Attributes:
-        responses: Row numbers, one an example.
+        responses: Row numbers, one an example and model: all models on the first example, then on the second.
         criteria: Row numbers, a list an example.
     """
 
@@ -56,49 +61,61 @@ class World:
 
 
 def made(
-    location: str, *, points: tuple[tuple[int | None, ...], ...] = ((7, -4), (5, 3)), judged: str = "+-++"
+    location: str,
+    *,
+    points: tuple[tuple[int | None, ...], ...] = ((7, -4), (5, 3)),
+    judged: str = "+-++",
+    models: tuple[str, ...] = ("Alder-2",),
+    languages: dict[int, str | None] | None = None,
 ) -> World:
-    """The world: a rubric an example with these points, the judge's labels in order."""
+    """The world: a rubric an example with these points, the judge's labels in order, the same for each model.
+
+    Args:
+        location: Where to make it.
+        points: Of each criterion of each example.
+        judged: The judge's label on each criterion; a space: none.
+        models: Each has one response to each example.
+        languages: Of the examples that are not in English, by their place from 0.
+    """
     engine = open_study(location)
     with writing(engine) as session:
         store.ensure_study(session)
         for name, role in (("Dr. Imani Noor", "reviewer"), ("Dr. Tove Lind", "reviewer"), ("Ana Ruiz", "lead")):
             store.add_person(session, name, roles=[role], actor="set-up")
         responses, criteria = [], []
-        model = _number(session, Model(name="Alder-2"))
+        numbers = [_number(session, Model(name=model)) for model in models]
         for index, rubric in enumerate(points):
-            example = _number(session, _example(index))
+            example = _number(session, _example(index, (languages or {}).get(index, "en")))
             criteria.append([_number(session, _criterion(example, n, p)) for n, p in enumerate(rubric, start=1)])
-            responses.append(
-                _number(
-                    session,
-                    Response(
-                        example_id=example,
-                        model_id=model,
-                        dataset="invented",
-                        text=f"Drink water, rest, and come back. Answer {index}.",
-                        completion_id=f"answer-{index}",
-                        n_criteria=len(rubric),
-                    ),
+            for model, number in zip(models, numbers, strict=True):
+                apart = "" if model == models[0] else f"-{model}"
+                answer = Response(
+                    example_id=example,
+                    model_id=number,
+                    dataset="invented",
+                    text=f"Drink water, rest, and come back. Answer {index}{apart}.",
+                    completion_id=f"answer-{index}{apart}",
+                    n_criteria=len(rubric),
                 )
-            )
+                responses.append(_number(session, answer))
         judge = store.ensure_rater(session, RaterKind.JUDGE, JUDGE)
-        labels = iter(judged)
         items = [(index, criterion) for index, found in enumerate(criteria) for criterion in found]
         given = [
             Verdict(
                 example_id=index + 1,
-                response_id=responses[index],
+                response_id=responses[index * len(models) + place],
                 criterion_id=criterion,
                 rater_id=judge,
                 stage=Stage.JUDGE,
                 label=LABELS[label],
                 explanation="It does.",
             )
-            for (index, criterion), label in zip(items, labels, strict=True)
+            for (index, criterion), label in zip(items, judged, strict=True)
+            for place in range(len(models))
             if label in LABELS
         ]
-        store.add_verdicts(session, given, actor="set-up", action="verdicts made")
+        if given:
+            store.add_verdicts(session, given, actor="set-up", action="verdicts made")
     return World(location, engine, responses, criteria)
 
 
@@ -108,7 +125,7 @@ def _number(session: Session, row: Any) -> int:
     return int(row.id)
 
 
-def _example(index: int) -> Example:
+def _example(index: int, language: str | None) -> Example:
     messages = [{"role": "user", "content": f"I have had a sore throat for {index + 2} days."}]
     return Example(
         dataset="invented",
@@ -116,7 +133,7 @@ def _example(index: int) -> Example:
         messages=json.dumps(messages),
         n_turns=1,
         first_words=messages[0]["content"],
-        language="en",
+        language=language,
         theme="hedging",
         tags='["theme:hedging"]',
         canary="invented-canary",
@@ -135,10 +152,46 @@ def _criterion(example: int, position: int, points: int | None) -> Criterion:
     )
 
 
-def add_researcher(engine: Engine, name: str, *roles: Role) -> None:
+def add_researcher(
+    engine: Engine, name: str, *roles: Role, languages: tuple[str, ...] = (), specialties: tuple[str, ...] = ()
+) -> None:
     """Somebody with these roles."""
     with writing(engine) as session:
-        store.add_person(session, name, roles=roles, actor="set-up")
+        store.add_person(session, name, roles=roles, languages=languages, specialties=specialties, actor="set-up")
+
+
+def after(minutes: float = 0, *, seconds: float = 0) -> datetime:
+    """A time on the clock of a test."""
+    return START + timedelta(minutes=minutes, seconds=seconds)
+
+
+def assigned(small: World, **choice: Any) -> int:
+    """Have items read, all of them in a known order unless told otherwise. Returns the assignment's number."""
+    return assigning.assign(small.engine, Choice(**({"seed": 1} | choice)), actor="Ana Ruiz").assignment_id or 0
+
+
+def answer(small: World, viewer: Viewer, desk: Desk, labels: str, *, at: datetime = START) -> int:
+    """Mark every item in hand: + - ?, the last with a reason. Returns the reading's number."""
+    number = desk.reading.id or 0
+    for key, label in zip(desk.keys, labels, strict=True):
+        reason = CannotReason.CONTEXT_MISSING if label == "?" else None
+        reviewing.mark(small.engine, viewer, number, key, LABELS[label], reason=reason, at=at)
+    return number
+
+
+def submitted(small: World, name: str, labels: str, *, at: datetime = START) -> tuple[int, ReadingState]:
+    """The next item of a reader, read and locked: its reading's number and state."""
+    viewer = small.viewer(name)
+    desk = reviewing.take(small.engine, viewer, at=at)
+    assert desk is not None
+    number = answer(small, viewer, desk, labels, at=at)
+    return number, reviewing.submit(small.engine, viewer, number, at=at)
+
+
+def rows(engine: Engine, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+    """Rows of a query."""
+    with engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(text(statement), values)]
 
 
 def tampered(engine: Engine, *statements: str, **values: Any) -> None:
@@ -167,4 +220,4 @@ def count(engine: Engine, table: str) -> int:
         return int(connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())
 
 
-__all__ = ["JUDGE", "AuditEvent", "World", "add_researcher", "copy_of", "count", "made", "tampered"]
+__all__ = ["JUDGE", "AuditEvent", "World", "add_researcher", "copy_of", "count", "made", "rows", "tampered"]

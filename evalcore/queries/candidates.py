@@ -1,13 +1,13 @@
 """What could be assigned: responses and cases that fit, and those that are assigned already."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import exists, select
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.errors import NotFound
+from evalcore.errors import NotFound, OverreadError
 from evalcore.queries.browse import Filters, examples, item_pairs
 from evalcore.review_tables import Assignment, Task
 from evalcore.schema import Ask
@@ -18,13 +18,23 @@ Item = tuple[int, int | None]
 
 @dataclass(frozen=True)
 class Planned:
-    """One line of a plan: an item with the probability, in (0, 1], that it had of being drawn."""
+    """One line of a plan: an item with the probability, in (0, 1], that it had of being drawn.
+
+    Attributes:
+        line: Where it stands in the file; 0: in none.
+    """
 
     prompt_id: str
     model: str | None
     sample_index: int
     probability: float
     dataset: str | None = None
+    line: int = field(default=0, compare=False)
+
+    @property
+    def place(self) -> str:
+        """Where a fault is, in words."""
+        return f"plan line {self.line}" if self.line else "plan"
 
 
 def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[Item]:
@@ -49,13 +59,23 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
     return [(row[0], row[1]) for row in rows]
 
 
-def planned(session: Session, plan: Iterable[Planned], *, of_cases: bool) -> list[tuple[Item, float]]:
+def planned(
+    session: Session, plan: Iterable[Planned], *, of_cases: bool, with_rubric: bool = False
+) -> list[tuple[Item, float]]:
     """The items that a plan names, with their probabilities.
 
+    Args:
+        session: Where to read.
+        plan: Its lines.
+        of_cases: They name cases, not responses.
+        with_rubric: Each has to have criteria.
+
     Raises:
-        NotFound: The study has no such item, or several.
+        NotFound: The study has no such item, or several, or it has no criteria.
+        OverreadError: Two lines name one item.
     """
     found: list[tuple[Item, float]] = []
+    lines: dict[Item, Planned] = {}
     for line in plan:
         columns: list[Any] = [col(Example.id), col(Response.id)]
         statement = select(*columns).join(Response, col(Response.example_id) == col(Example.id), isouter=of_cases)
@@ -69,12 +89,30 @@ def planned(session: Session, plan: Iterable[Planned], *, of_cases: bool) -> lis
                     col(Model.name) == line.model
                 )
         rows: set[Item] = {(row[0], None if of_cases else row[1]) for row in session.connection().execute(statement)}
+        which = f"{line.place}: prompt_id {line.prompt_id!r}" + (
+            "" if line.model is None else f" by model {line.model!r}"
+        )
         if len(rows) != 1:
-            which = f"prompt_id {line.prompt_id!r}" + ("" if line.model is None else f" by model {line.model!r}")
-            msg = f"plan: {which}: {len(rows)} items in the study fit, expected one (model, sample_index and dataset tell which)"
+            msg = f"{which}: {len(rows)} items in the study fit, expected one (model, sample_index and dataset tell which)"
             raise NotFound(msg)
-        found.append((rows.pop(), line.probability))
+        item = rows.pop()
+        if item in lines:
+            msg = f"{which} came, which {lines[item].place} names already, expected each item once"
+            raise OverreadError(msg)
+        if with_rubric and not _has_rubric(session, item[0]):
+            msg = f"{which} came, which has no criteria, expected a response with a rubric to read"
+            raise NotFound(msg)
+        lines[item] = line
+        found.append((item, line.probability))
     return found
+
+
+def _has_rubric(session: Session, example_id: int) -> bool:
+    criterion = SQLModel.metadata.tables["criterion"].c
+    return (
+        session.connection().execute(select(criterion.id).where(criterion.example_id == example_id).limit(1)).first()
+        is not None
+    )
 
 
 def assigned(session: Session, ask: Ask) -> set[Item]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, exists, func, select
@@ -9,7 +10,7 @@ from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.tasks import Asked
-from evalcore.schema import Ask, RaterKind, Stage
+from evalcore.schema import Ask, RaterKind, Selection, Stage
 from evalcore.tables import Criterion, Example, Response
 
 
@@ -79,10 +80,15 @@ def _on_item(asked: Asked) -> list[ColumnElement[bool]]:
 
 def _given(session: Session, *conditions: ColumnElement[bool]) -> dict[int | None, Given]:
     verdict = SQLModel.metadata.tables["verdict"].c
+    statement = select(*_given_columns()).where(*conditions, _stands()).order_by(verdict.id)
+    return {row[0]: Given(*row[1:]) for row in session.connection().execute(statement)}
+
+
+def _given_columns() -> list[Any]:
+    """The criterion, then what a `Given` is made of, in its order."""
+    verdict = SQLModel.metadata.tables["verdict"].c
     names = ("label", "explanation", "cause", "severity", "error_kind", "right_for_wrong_reason", "reason")
-    columns = (verdict.criterion_id, verdict.id, *(verdict[name] for name in names))
-    rows = session.connection().execute(select(*columns).where(*conditions, _stands()).order_by(verdict.id))
-    return {row[0]: Given(*row[1:]) for row in rows}
+    return [verdict.criterion_id, verdict.id, *(verdict[name] for name in names)]
 
 
 def _stands() -> ColumnElement[bool]:
@@ -125,9 +131,18 @@ def has_item(session: Session, asked: Asked, criterion_id: int | None) -> bool:
 
 
 def first_said(session: Session, asked: Asked, rater_id: int, stage: Stage) -> dict[int | None, Given]:
-    """What one rater said first at a stage, by criterion_id."""
+    """The read that one rater submitted, by criterion_id: at its stage the oldest verdicts that were not volunteered.
+
+    An open read may have been changed since where conversations are browsed; what was submitted stays what was submitted.
+    """
     verdict = SQLModel.metadata.tables["verdict"].c
-    return _given(session, *_on_item(asked), verdict.rater_id == rater_id, verdict.stage == stage)
+    assigned = func.coalesce(verdict.selection, "") != Selection.VOLUNTEERED
+    mine = (*_on_item(asked), verdict.rater_id == rater_id, verdict.stage == stage, assigned)
+    rows = session.connection().execute(select(*_given_columns()).where(*mine).order_by(verdict.id))
+    first: dict[int | None, Given] = {}
+    for row in rows:
+        first.setdefault(row[0], Given(*row[1:]))
+    return first
 
 
 def said_by(session: Session, asked: Asked, rater_id: int, stages: Collection[Stage]) -> dict[int | None, Given]:

@@ -84,9 +84,13 @@ def judges(session: Session) -> list[str]:
     return list(session.connection().execute(statement).scalars())
 
 
-def models(session: Session) -> list[str]:
-    """Models by name."""
-    return list(session.exec(select_rows(Model.name).order_by(Model.name)))
+def models(session: Session, hidden: frozenset[int] = frozenset()) -> list[str]:
+    """Models by name; without those that are known only from conversations that may not be seen."""
+    statement = select_rows(Model.name).order_by(Model.name)
+    if hidden:
+        seen = select(col(Response.model_id)).where(col(Response.example_id).not_in(list(hidden)))
+        statement = statement.where(col(Model.id).in_(seen))
+    return list(session.exec(statement))
 
 
 def counts(session: Session) -> dict[str, int]:

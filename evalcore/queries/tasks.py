@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from sqlalchemy import ColumnElement, Select, exists, func, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
@@ -145,17 +145,25 @@ def _open_to(viewer: Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
 
 
 def _spoken_on(viewer: Viewer) -> ColumnElement[bool]:
-    """The reader has given a verdict on the item already, whichever way: who has seen others' verdicts reads no longer blind."""
+    """The reader has answered the same question on the item already, or has seen others' verdicts on it: such a read is not blind.
+
+    Who read the rubric blind is still asked for the acuity: of that no verdict was shown. Who overrode a judge of their own accord, or
+    settled a conflict, had everything on the response before them.
+    """
     raters = select(col(Rater.id)).where(
         col(Rater.kind) == RaterKind.REVIEWER,
         or_(col(Rater.person_id) == viewer.person_id, col(Rater.name) == viewer.name),
     )
     given = (col(Verdict.stage) != Stage.JUDGE) & col(Verdict.rater_id).in_(raters)
-    on_response = exists().where(given, col(Verdict.response_id) == col(Task.response_id)).correlate(Task)
+    drawn = func.coalesce(col(Verdict.selection), "").in_([Selection.RANDOM, Selection.IMPORTANCE])
+    saw_all = (col(Verdict.stage) == Stage.ADJUDICATED) | ((col(Verdict.stage) == Stage.OPEN) & ~drawn)
+    of_criterion, asks_criteria = col(Verdict.criterion_id).is_not(None), col(Assignment.ask) == Ask.RUBRIC
+    same_ask = and_(of_criterion, asks_criteria) | and_(~of_criterion, ~asks_criteria)
+    on_response = exists().where(given, saw_all | same_ask, col(Verdict.response_id) == col(Task.response_id))
     on_case = exists().where(
         given, col(Task.response_id).is_(None), col(Verdict.response_id).is_(None), col(Verdict.example_id) == col(Task.example_id)
     )  # fmt: skip
-    return on_response | on_case.correlate(Task)
+    return on_response.correlate(Task, Assignment) | on_case.correlate(Task)
 
 
 def rater_of(session: Session, person_id: int) -> int:
@@ -171,9 +179,14 @@ def unfinished(session: Session, person_id: int) -> list[Reading]:
 
 
 def reading(session: Session, reading_id: int, *, lock: bool = False) -> Reading | None:
-    """One reading; locked until the transaction ends, on PostgreSQL, where a second press must wait for the first."""
+    """One reading; locked until the transaction ends, on PostgreSQL, where a second press must wait for the first.
+
+    Locked, it is as the other press left it, also where this session had read it before.
+    """
     statement = select_rows(Reading).where(Reading.id == reading_id)
-    return session.exec(statement.with_for_update() if lock else statement).first()
+    if lock:
+        statement = statement.with_for_update().execution_options(populate_existing=True)
+    return session.exec(statement).first()
 
 
 def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:

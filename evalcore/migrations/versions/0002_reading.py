@@ -243,6 +243,7 @@ def create_reading_tables() -> None:
         moment("locked_at", nullable=True),
         moment("done_at", nullable=True),
         sa.Column("seconds", sa.Float(), nullable=False),
+        sa.Column("place", sa.Integer(), nullable=False),
         sa.Column("guideline_version", sa.Integer(), nullable=True),
         one_of("state"),
         sa.ForeignKeyConstraint(["task_id"], ["task.id"]),
@@ -250,6 +251,7 @@ def create_reading_tables() -> None:
         sa.ForeignKeyConstraint(["guideline_version"], ["guideline.version"]),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("task_id", "person_id"),
+        sqlite_autoincrement=True,  # a number is never used again: a tab may still show an item that was given back
     )
     op.create_index("ix_reading_person", "reading", ["person_id", "state"])
     op.create_table(

@@ -1,0 +1,312 @@
+"""Adjudication: what waits for an adjudicator, one response at a time, its readers without names; settle, and correct what was settled."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore import store
+from evalcore.db import reading as reads
+from evalcore.db import writing
+from evalcore.errors import AlreadyChanged, NotFound, OverreadError
+from evalcore.metrics.conflicts import Reason, faulted_criteria, needing
+from evalcore.metrics.conflicts import cases as by_case
+from evalcore.policies import can_settle, check_can_adjudicate, check_can_open, check_can_settle, visible_verdicts
+from evalcore.queries import conflicts, frames, study, tasks
+from evalcore.queries.cases import Key, Question, Reader, questions, settlement, standing, subject
+from evalcore.queries.conflicts import JUDGE_SHOWN, SaidBy
+from evalcore.queries.sheets import Sheet
+from evalcore.reviewing import ANSWERS, MAX_NOTE
+from evalcore.schema import Acuity, ConflictCause, Label, RaterKind, Rules, Selection, Stage, Verdict, Viewer
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A response, or a case, with items that need an adjudicator.
+
+    Attributes:
+        reasons: Of all its items, the worst first.
+        points: The most that an item with the worst reason is worth, without its sign; None where none has points.
+    """
+
+    key: Key
+    first_words: str
+    language: str | None
+    n_items: int
+    reasons: tuple[Reason, ...]
+    points: float | None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What waits for one adjudicator, the worst first.
+
+    Attributes:
+        n_own: Further ones that the viewer has read and somebody else has to settle.
+        n_blind: Further ones on conversations that wait for the viewer's own first read.
+    """
+
+    waiting: tuple[Waiting, ...]
+    n_own: int
+    n_blind: int
+
+    @property
+    def n_items(self) -> int:
+        """Items in all that wait."""
+        return sum(waiting.n_items for waiting in self.waiting)
+
+    def place(self, key: Key) -> int | None:
+        """Where one stands, from 0; None where it does not wait."""
+        return next((place for place, waiting in enumerate(self.waiting) if waiting.key == key), None)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One response, or one case, with what is in question on it; the response's model is not told."""
+
+    key: Key
+    sheet: Sheet
+    questions: tuple[Question, ...]
+
+    @property
+    def n_open(self) -> int:
+        """Items that are still to be settled."""
+        return sum(question.settled is None for question in self.questions)
+
+
+@dataclass(frozen=True)
+class Settling:
+    """How one item is settled.
+
+    Attributes:
+        criterion_id: None for acuity.
+        cause: Why readers differed; None only where they did not.
+        seen: Numbers of the verdicts that the screen showed (`Question.seen`).
+    """
+
+    criterion_id: int | None
+    label: Label | Acuity
+    cause: ConflictCause | None
+    rationale: str
+    seen: Collection[int]
+
+
+def cases(engine: Engine, viewer: Viewer) -> Queue:
+    """What waits for this adjudicator, the worst first.
+
+    Left out, and counted: what they have read themselves, and conversations that wait for their own first read.
+
+    Raises:
+        NotAllowed: The viewer does not adjudicate.
+    """
+    check_can_adjudicate(viewer)
+    with reads(engine) as session:
+        rules = study.rules(session)
+        found = by_case(_needing(session, rules))
+        read_by = conflicts.readers(session)
+        blind = tasks.blind_examples(session, viewer)
+        words = conflicts.beginnings(session, [int(number) for number in found["example_id"]])
+    waiting: list[Waiting] = []
+    n_own = n_blind = 0
+    for row in found.to_dict(orient="records"):
+        key = _key(row)
+        if not can_settle(viewer, read_by.get(key, ())):
+            n_own += 1
+        elif key[0] in blind:
+            n_blind += 1
+        else:
+            points = None if pd.isna(row["points"]) else float(row["points"])
+            waiting.append(Waiting(key, *words[key[0]], int(row["n_items"]), tuple(row["reasons"]), points))
+    return Queue(tuple(waiting), n_own, n_blind)
+
+
+def _key(row: dict[Any, Any]) -> Key:
+    return int(row["example_id"]), None if pd.isna(row["response_id"]) else int(row["response_id"])
+
+
+def _needing(session: Session, rules: Rules, key: Key | None = None, *, settled_too: bool = False) -> pd.DataFrame:
+    """Items that need an adjudicator; the study's key draws the checks, so that no reader can tell which are drawn."""
+    found = conflicts.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, case=key)
+    if settled_too:
+        found = found.loc[found["stage"].ne(Stage.ADJUDICATED)]
+    return needing(found, rules, seed=study.study_key(session) or "")
+
+
+def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
+    """What the viewer has settled, newest first: example_id, response_id (missing for a case), n_items, settled_at, first_words."""
+    check_can_adjudicate(viewer)
+    with reads(engine) as session:
+        found = conflicts.settled_by(session, conflicts.raters_of(session, viewer.person_id, viewer.name))
+        words = conflicts.beginnings(session, [int(number) for number in found["example_id"]])
+    return found.assign(first_words=[words[int(number)][0] for number in found["example_id"]])
+
+
+def at_fault(engine: Engine, viewer: Viewer) -> pd.DataFrame:
+    """Criteria for the rubric's authors (`metrics.conflicts.faulted_criteria`), without conversations that the viewer is to read blind."""
+    check_can_adjudicate(viewer)
+    with reads(engine) as session:
+        verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True)
+        return faulted_criteria(visible_verdicts(verdicts, viewer, tasks.blind_examples(session, viewer)))
+
+
+def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
+    """Everything that the adjudicator sees of one response or case.
+
+    Items that somebody else has settled are not in question any more; those that the viewer has settled stay, to be corrected.
+
+    Raises:
+        NotFound: There is no such response or case.
+        NotAllowed: The viewer has read it, is to read it, or does not adjudicate.
+    """
+    with reads(engine) as session:
+        sheet = conflicts.sheet(session, key)
+        if sheet is None:
+            msg = f"This study has no {subject(key)}. The link may belong to another study."
+            raise NotFound(msg)
+        _check(session, viewer, key)
+        return Case(key, sheet, _asked(session, viewer, key, sheet))
+
+
+def _check(session: Session, viewer: Viewer, key: Key) -> None:
+    check_can_settle(viewer, conflicts.readers(session, key).get(key, ()))
+    check_can_open(viewer, key[0], tasks.blind_examples(session, viewer))
+
+
+def _asked(session: Session, viewer: Viewer, key: Key, sheet: Sheet) -> tuple[Question, ...]:
+    rules = study.rules(session)
+    why = _needing(session, rules, key, settled_too=True)
+    return tuple(questions(session, viewer, key, sheet, why, rules.judge))
+
+
+def look(engine: Engine, viewer: Viewer, key: Key, criterion_id: int | None) -> None:
+    """Show the judge's verdict on one item. It stays in the trail, and a settlement given afterwards counts as not blinded.
+
+    Raises:
+        NotFound: The item is not in question.
+        NotAllowed: As for `open_case`.
+    """
+    with writing(engine) as session:
+        sheet = conflicts.sheet(session, key)
+        if sheet is None:
+            msg = f"This study has no {subject(key)}."
+            raise NotFound(msg)
+        _check(session, viewer, key)
+        asked = {question.criterion_id: question for question in _asked(session, viewer, key, sheet)}
+        if criterion_id not in asked:
+            raise NotFound(_NOT_ASKED)
+        if not asked[criterion_id].has_looked:
+            detail = {"criterion": criterion_id}
+            store.append_event(session, actor=viewer.name, action=JUDGE_SHOWN, subject=subject(key), detail=detail)
+
+
+_NOT_ASKED = "This item is not in question any more: a read was taken back, or the study's rules have changed. Nothing was saved."
+_SETTLED = "Somebody else has settled this item meanwhile. Their settlement stands; yours was not saved."
+_OWN_TAB = "You have settled this item in another tab. That settlement is shown now; the last press was not saved."
+_AMENDED = "A reader has changed a verdict here since the screen was drawn. It is shown now: look again, then settle. Nothing was saved."
+
+
+def settle(
+    engine: Engine, viewer: Viewer, key: Key, items: Sequence[Settling], *, at: datetime | None = None
+) -> list[int]:
+    """Settle items of one response or case, all or none: verdicts of stage `adjudicated`. Returns their numbers.
+
+    An item that the viewer has settled before is corrected: the new verdict supersedes the old one. It counts as blinded unless the
+    viewer looked at the judge's verdict on it (`look`). A read that is amended later leaves the item settled.
+
+    Raises:
+        NotAllowed: As for `open_case`.
+        NotFound: An item is not in question.
+        AlreadyChanged: Somebody else settled an item, or a reader changed a verdict, since the screen was drawn.
+        OverreadError: A rationale or a cause is missing, or a label is no answer.
+    """
+    check_can_adjudicate(viewer)
+    with writing(engine) as session:
+        store.wait_for_others(session)
+        conflicts.hold_readings(session, key)
+        sheet = conflicts.sheet(session, key)
+        if sheet is None or not items:
+            msg = f"{subject(key)}: nothing to settle came, expected items of a response or case of this study"
+            raise NotFound(msg)
+        _check(session, viewer, key)
+        said = conflicts.said(session, key)
+        mine = conflicts.raters_of(session, viewer.person_id, viewer.name)
+        for item in items:
+            _check_unchanged([verdict for verdict in said if verdict.criterion_id == item.criterion_id], item, mine)
+        asked = {question.criterion_id: question for question in _asked(session, viewer, key, sheet)}
+        guideline = study.guideline(session)
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
+        verdicts = []
+        for item in items:
+            if item.criterion_id not in asked:
+                raise NotFound(_NOT_ASKED)
+            question = asked[item.criterion_id]
+            check_settling(item, question)
+            before = [
+                v
+                for v in said
+                if (v.criterion_id, v.rater_id, v.stage) == (item.criterion_id, rater, Stage.ADJUDICATED)
+            ]
+            verdicts.append(
+                Verdict(
+                    example_id=key[0],
+                    response_id=key[1],
+                    criterion_id=item.criterion_id,
+                    rater_id=rater,
+                    stage=Stage.ADJUDICATED,
+                    label=item.label,
+                    explanation=item.rationale.strip(),
+                    conflict_cause=item.cause,
+                    selection=Selection.ADJUDICATION,
+                    blinded=not question.has_looked,
+                    created_at=at,
+                    supersedes=before[-1].verdict_id if before else None,
+                    guideline_version=guideline.version if guideline else None,
+                )
+            )
+        is_new = all(asked[item.criterion_id].settled is None for item in items)
+        action = "conflict settled" if is_new else "settlement corrected"
+        return store.add_verdicts(session, verdicts, actor=viewer.name, action=action)
+
+
+def _check_unchanged(on_item: Sequence[SaidBy], item: Settling, mine: Collection[int]) -> None:
+    """Nobody has said anything on the item that the screen did not show.
+
+    Raises:
+        AlreadyChanged: Somebody has.
+    """
+    settled = settlement(on_item)
+    if settled is not None and settled.rater_id not in mine:
+        raise AlreadyChanged(_SETTLED)
+    if standing(on_item) != frozenset(item.seen):
+        is_own = settled is not None and settled.verdict_id not in item.seen
+        raise AlreadyChanged(_OWN_TAB if is_own else _AMENDED)
+
+
+def check_settling(item: Settling, question: Question) -> None:
+    """A settlement is an answer to the question, says why, and why readers differed where they did.
+
+    Raises:
+        OverreadError: One of these is missing, or the rationale is too long or no plain text.
+    """
+    if item.label not in ANSWERS[question.ask]:
+        msg = f"label: {item.label!r} came, expected one of {', '.join(ANSWERS[question.ask])}"
+        raise OverreadError(msg)
+    if question.differ and item.cause is None:
+        msg = "Say why the readers differed: their first reads conflict."
+        raise OverreadError(msg)
+    if not item.rationale.strip():
+        msg = "Write the rationale: a settlement is kept with its reason."
+        raise OverreadError(msg)
+    if len(item.rationale) > MAX_NOTE or not store.is_storable(item.rationale):
+        msg = f"rationale: {len(item.rationale):,} characters came, expected at most {MAX_NOTE:,} of plain text"
+        raise OverreadError(msg)
+
+
+__all__ = [
+    "Case", "Key", "Question", "Queue", "Reader", "Settling", "Waiting", "at_fault", "cases", "check_settling", "look", "open_case", "settle",
+    "settled", "subject",
+]  # fmt: skip

@@ -1,0 +1,191 @@
+"""Physicians' blind first reads beside the judges' labels, and what became of them after the reveal."""
+
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, literal_column, or_, select
+from sqlmodel import Session, SQLModel
+
+from evalcore.queries import study
+from evalcore.queries.frames import ITEM_BASE, frame
+from evalcore.review_tables import Assignment, Reading, Task
+from evalcore.schema import Ask, RaterKind, ReadingState, Stage
+from evalcore.tables import Criterion, Example, Rater, Verdict
+
+WORDS = ("rater", "label", "judge", "judge_label", "axis", "level", "cluster", "theme", "revised_label")
+
+
+def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | None = None) -> pd.DataFrame:
+    """Standing blind first reads of criteria, each beside one judge's standing label on the same item.
+
+    Args:
+        session: Where to read.
+        judge: Beside this judge only; None: every read once beside each judge of the study.
+        leave_out: Number of a response whose reads are left out.
+
+    Returns:
+        One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge,
+        judge_label (missing where this judge has none on the item), points (NaN where unknown), axis, level, cluster, theme,
+        revised_label (the reader's standing `revised` verdict on the item; missing where there is none), revealed (this judge's verdicts on
+        the response were shown to the reader after the lock), decided (of those: nothing waits for keep or revise any more).
+        A read made in Review is revealed once it is locked, an imported one where its reader has any `revised` verdict on the response.
+        Which judge was shown is not kept with a read: it is the one that the study's rules show today (`sheets.judge_on`).
+    """
+    firsts = _firsts(leave_out)
+    found = frame(session, _beside(firsts, judge)).sort_values(
+        ["verdict_id", "judge", "judged_id"], na_position="first"
+    )
+    found = found.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_id")  # the newest prompt
+    shown = frame(session, _shown(firsts, study.rules(session).judge))
+    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
+    is_shown = found["response_id"].map(shown.set_index("response_id")["shown"]).eq(found["judge"])
+    for name in ("revealed", "decided"):
+        found[name] = found[name].astype(bool) & is_shown
+    return found.astype({"points": float, **dict.fromkeys(WORDS, "str")}).reset_index(drop=True)
+
+
+def _table(rows: type[SQLModel]) -> Any:
+    return SQLModel.metadata.tables[str(rows.__tablename__)]
+
+
+def _firsts(leave_out: int | None) -> Subquery:
+    """The first reads: few beside the judges' verdicts, so everything else is looked up from them."""
+    verdict, rater = _table(Verdict), _table(Rater)
+    conditions: list[ColumnElement[bool]] = [
+        *_at_stage(verdict, Stage.FIRST),
+        verdict.c.criterion_id.is_not(None),
+        verdict.c.label.is_not(None),
+        or_(verdict.c.blinded.is_(None), verdict.c.blinded),
+        _stands(verdict),
+        rater.c.kind == RaterKind.REVIEWER,
+    ]
+    if leave_out is not None:
+        conditions.append(verdict.c.response_id != leave_out)
+    names = ("example_id", "response_id", "criterion_id", "rater_id", "label")
+    columns = (
+        verdict.c.id.label("verdict_id"),
+        *(verdict.c[name] for name in names),
+        rater.c.name.label("rater"),
+        rater.c.person_id,
+    )
+    return select(*columns).join(rater, rater.c.id == verdict.c.rater_id).where(*conditions).subquery("firsts")
+
+
+def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
+    """A stage of physicians; SQLite uses the index of their reads only where its condition stands in the same words."""
+    return [verdict.c.stage != literal_column(f"'{Stage.JUDGE.value}'"), verdict.c.stage == stage]
+
+
+def _stands(verdict: Any) -> Any:
+    """The condition that nothing has replaced a verdict of this table or alias."""
+    replaced = _table(Verdict).alias("newer")
+    return verdict.c.id.not_in(select(replaced.c.supersedes).where(replaced.c.supersedes.is_not(None)))
+
+
+def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
+    judged, revised, rater = (
+        _table(Verdict).alias("judged"),
+        _table(Verdict).alias("revised"),
+        _table(Rater).alias("judge"),
+    )
+    criterion, example = _table(Criterion), _table(Example)
+    readings, revisers = _readings(), _revisers()
+    on_item = (
+        (judged.c.response_id == firsts.c.response_id)
+        & (judged.c.criterion_id == firsts.c.criterion_id)
+        & (judged.c.rater_id == rater.c.id)
+        & (judged.c.stage == Stage.JUDGE)
+        & judged.c.label.is_not(None)
+        & _stands(judged)
+    )
+    by_reader = (
+        (revised.c.response_id == firsts.c.response_id)
+        & (revised.c.criterion_id == firsts.c.criterion_id)
+        & (revised.c.rater_id == firsts.c.rater_id)
+        & (revised.c.stage == Stage.REVISED)
+        & revised.c.label.is_not(None)
+        & _stands(revised)
+    )
+    is_locked, has_revised = readings.c.state.is_not(None), revisers.c.rater_id.is_not(None)
+    joined = (
+        firsts.join(
+            rater, and_(rater.c.kind == RaterKind.JUDGE, *([rater.c.name == judge] if judge is not None else []))
+        )
+        .join(criterion, criterion.c.id == firsts.c.criterion_id)
+        .join(example, example.c.id == firsts.c.example_id)
+        .outerjoin(judged, on_item)
+        .outerjoin(revised, by_reader)
+        .outerjoin(
+            readings, (readings.c.response_id == firsts.c.response_id) & (readings.c.person_id == firsts.c.person_id)
+        )
+        .outerjoin(
+            revisers, (revisers.c.response_id == firsts.c.response_id) & (revisers.c.rater_id == firsts.c.rater_id)
+        )
+    )
+    names = ("verdict_id", "example_id", "response_id", "criterion_id", "rater_id", "rater", "label")
+    return select(
+        *(firsts.c[name] for name in names),
+        rater.c.name.label("judge"),
+        judged.c.label.label("judge_label"),
+        judged.c.id.label("judged_id"),
+        *(criterion.c[name] for name in ("points", "axis", "level", "cluster")),
+        example.c.theme,
+        revised.c.label.label("revised_label"),
+        case((or_(is_locked, has_revised), 1), else_=0).label("revealed"),
+        case((is_locked, case((readings.c.state == ReadingState.DONE, 1), else_=0)), (has_revised, 1), else_=0).label(
+            "decided"
+        ),
+    ).select_from(joined)
+
+
+def _readings() -> Subquery:
+    """Locked blind readings of rubrics: response_id, person_id, state."""
+    task, reading, assignment = (_table(rows) for rows in (Task, Reading, Assignment))
+    return (
+        select(task.c.response_id, reading.c.person_id, func.min(reading.c.state).label("state"))
+        .join(reading, reading.c.task_id == task.c.id)
+        .join(assignment, assignment.c.id == task.c.assignment_id)
+        .where(assignment.c.ask == Ask.RUBRIC, reading.c.blinded, reading.c.state != ReadingState.READING)
+        .group_by(task.c.response_id, reading.c.person_id)
+        .subquery("readings")
+    )
+
+
+def _revisers() -> Subquery:
+    """Who has revised or kept anything on which response."""
+    verdict = _table(Verdict).alias("said")
+    return (
+        select(verdict.c.response_id, verdict.c.rater_id)
+        .where(
+            *_at_stage(verdict, Stage.REVISED),
+            verdict.c.criterion_id.is_not(None),
+            verdict.c.label.is_not(None),
+            _stands(verdict),
+        )
+        .distinct()
+        .subquery("revisers")
+    )
+
+
+def _shown(firsts: Subquery, chosen: str | None) -> Select[Any]:
+    """The judge that Review shows on each response with first reads: the study's choice, else the one with the most verdicts there."""
+    verdict, rater = _table(Verdict).alias("given"), _table(Rater).alias("giver")
+    first = (rater.c.name == (chosen or "")).desc()
+    ranked = (
+        select(
+            verdict.c.response_id,
+            rater.c.name,
+            func.row_number()
+            .over(partition_by=verdict.c.response_id, order_by=(first, func.count().desc(), rater.c.name))
+            .label("place"),
+        )
+        .join(rater, rater.c.id == verdict.c.rater_id)
+        .where(
+            rater.c.kind == RaterKind.JUDGE,
+            verdict.c.criterion_id.is_not(None),
+            verdict.c.response_id.in_(select(firsts.c.response_id)),
+        )
+        .group_by(verdict.c.response_id, rater.c.id, rater.c.name)
+        .subquery("ranked")
+    )
+    return select(ranked.c.response_id, ranked.c.name.label("shown")).where(ranked.c.place == 1)

@@ -1,0 +1,140 @@
+"""One response or case as its adjudicator meets it: the items in question, and what each reader says on them, without names."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from sqlmodel import Session
+
+from evalcore.queries import conflicts, study
+from evalcore.queries.conflicts import Said, SaidBy
+from evalcore.queries.sheets import Given, Item, Sheet
+from evalcore.schema import Ask, Stage, Viewer
+
+Key = tuple[int, int | None]
+"""example_id, and response_id or None for the case itself."""
+_ORDER = {Stage.FIRST: 0, Stage.OPEN: 1, Stage.REVISED: 2}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What one reader says on one item, by stage in the order of reading; who it is, is a number alone."""
+
+    number: int
+    said: tuple[Said, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """One item that needs an adjudicator, or that the viewer has settled.
+
+    Attributes:
+        criterion: None for acuity.
+        reasons: Words of `metrics.conflicts.Reason`, the worst first; none where only the viewer's settlement stands.
+        differ: The first reads conflict, so a settlement says why.
+        settled: The viewer's own settlement that stands.
+        seen: Numbers of all verdicts that are shown here: what `settle` is given back.
+        judge, judged: Shown only once the viewer has looked; judged is None also where the judge labelled nothing here.
+    """
+
+    ask: Ask
+    criterion: Item | None
+    reasons: tuple[str, ...]
+    differ: bool
+    readers: tuple[Reader, ...]
+    settled: Said | None
+    seen: frozenset[int]
+    has_looked: bool
+    judge: str | None
+    judged: Given | None
+
+    @property
+    def criterion_id(self) -> int | None:
+        """The criterion's number; None for acuity."""
+        return self.criterion.criterion_id if self.criterion else None
+
+
+def subject(key: Key) -> str:
+    """A response or case as the audit trail names it."""
+    return f"example {key[0]}" if key[1] is None else f"response {key[1]}"
+
+
+def questions(
+    session: Session, viewer: Viewer, key: Key, sheet: Sheet, needing: pd.DataFrame, judge: str | None
+) -> Iterator[Question]:
+    """The items in question, in the rubric's order, acuity last.
+
+    Args:
+        session: Where to read.
+        viewer: The adjudicator.
+        key: The response or case.
+        sheet: Its texts.
+        needing: Its items that need an adjudicator, settled or not (`metrics.conflicts.needing`).
+        judge: The judge that the study shows, or None.
+    """
+    why = {
+        None if pd.isna(row["criterion_id"]) else int(row["criterion_id"]): row
+        for row in needing.to_dict(orient="records")
+    }
+    said = conflicts.said(session, key)
+    mine = conflicts.raters_of(session, viewer.person_id, viewer.name)
+    numbers = _numbers(session, viewer, key, said)
+    looked = conflicts.judge_shown(session, viewer.name, subject(key))
+    criteria: list[Item | None] = [*sheet.items, None]
+    for criterion in criteria:
+        number = criterion.criterion_id if criterion else None
+        on_item = [verdict for verdict in said if verdict.criterion_id == number]
+        settled = settlement(on_item)
+        is_asked = number in why if settled is None else settled.rater_id in mine
+        if not is_asked:
+            continue
+        ask = Ask.RUBRIC if criterion else Ask.GOLD_ACUITY if key[1] is None else Ask.RESPONSE_ACUITY
+        shown, judged = conflicts.judge_on(session, key, ask, judge) if number in looked else (None, {})
+        yield Question(
+            ask=ask,
+            criterion=criterion,
+            reasons=why[number]["reasons"] if number in why else (),
+            differ=bool(number in why and why[number]["differ"]),
+            readers=_readers(on_item, numbers),
+            settled=settled.nameless() if settled else None,
+            seen=standing(on_item),
+            has_looked=number in looked,
+            judge=shown,
+            judged=judged.get(number),
+        )
+
+
+def settlement(on_item: Sequence[SaidBy]) -> SaidBy | None:
+    """The newest adjudication that stands on an item."""
+    given = [verdict for verdict in on_item if verdict.stage is Stage.ADJUDICATED and verdict.label is not None]
+    return max(given, key=lambda verdict: (verdict.created_at, verdict.verdict_id), default=None)
+
+
+def standing(on_item: Sequence[SaidBy]) -> frozenset[int]:
+    """Numbers of the verdicts that stand on an item, settlements too."""
+    return frozenset(verdict.verdict_id for verdict in on_item if verdict.label is not None)
+
+
+def _numbers(session: Session, viewer: Viewer, key: Key, said: Sequence[SaidBy]) -> dict[int, int]:
+    """Reader 1, 2, ... by rater: in an order that is random, and the same whenever this adjudicator opens this response."""
+    secret = (study.study_key(session) or "").encode()[:64]
+
+    def place(rater: int) -> bytes:
+        words = f"{key}:{viewer.person_id}:{rater}".encode()
+        return hashlib.blake2b(words, key=secret, digest_size=8).digest()
+
+    raters = {verdict.rater_id for verdict in said if verdict.stage is not Stage.ADJUDICATED}
+    return {rater: number for number, rater in enumerate(sorted(raters, key=place), start=1)}
+
+
+def _readers(on_item: Sequence[SaidBy], numbers: dict[int, int]) -> tuple[Reader, ...]:
+    given: dict[int, list[SaidBy]] = {}
+    for verdict in on_item:
+        if verdict.stage is not Stage.ADJUDICATED:
+            given.setdefault(numbers[verdict.rater_id], []).append(verdict)
+    return tuple(Reader(number, tuple(v.nameless() for v in _in_order(given[number]))) for number in sorted(given))
+
+
+def _in_order(given: Iterable[SaidBy]) -> list[SaidBy]:
+    return sorted(given, key=lambda verdict: _ORDER[verdict.stage])

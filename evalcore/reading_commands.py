@@ -1,0 +1,112 @@
+"""Assigned reading by the command line: assign items, write the guideline."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evalcore.console import Db, Json, actor, out, print_json, study
+from evalcore.errors import OverreadError
+
+
+def assign(  # noqa: PLR0913, PLR0917 - one option each
+    n_items: Annotated[int | None, typer.Option("--items", help="How many are drawn; default: all that fit.")] = None,
+    n_readers: Annotated[int, typer.Option("--readers", help="How many readers an item gets.")] = 2,
+    reader: Annotated[
+        list[str] | None, typer.Option(help="Who may read; may be repeated. Default: every reviewer.")
+    ] = None,
+    specialty: Annotated[str | None, typer.Option(help="Only readers with this specialty.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the drawing and the order; default: drawn, and stored.")] = None,
+    minutes: Annotated[int, typer.Option(help="For how long an opened item is kept for its reader.")] = 45,
+    ask: Annotated[str, typer.Option(help="rubric, response_acuity or gold_acuity")] = "rubric",
+    plan: Annotated[
+        Path | None, typer.Option(help="CSV with prompt_id, inclusion_probability, and model, sample_index, dataset.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Only this data set.")] = None,
+    subset: Annotated[str | None, typer.Option(help="Only this part: oss_eval, hard, consensus.")] = None,
+    theme: Annotated[str | None, typer.Option()] = None,
+    category: Annotated[str | None, typer.Option()] = None,
+    language: Annotated[str | None, typer.Option(help="ISO 639-1 code, e.g. en")] = None,
+    axis: Annotated[str | None, typer.Option()] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model's responses.")] = None,
+    search: Annotated[str, typer.Option(help="Words that occur in the conversation or its verdicts.")] = "",
+    reads: Annotated[str | None, typer.Option(help="unread, read, conflicting or overridden")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what would be assigned and change nothing.")
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Assign responses (or cases) to readers, drawn at random with a stored seed and a known probability."""
+    from dataclasses import asdict
+
+    from evalcore import assigning
+    from evalcore.queries.browse import READ_STATES, Filters
+    from evalcore.schema import Ask
+
+    for word, value, allowed in (("ask", ask, list(Ask)), ("reads", reads, list(READ_STATES))):
+        if value is not None and value not in allowed:
+            msg = f"--{word}: {value!r} came, expected one of {', '.join(allowed)}"
+            raise OverreadError(msg)
+    choice = assigning.Choice(
+        ask=Ask(ask),
+        filters=Filters(
+            search=search,
+            dataset=dataset,
+            subset=subset,
+            theme=theme,
+            category=category,
+            language=language,
+            axis=axis,
+            model=model,
+            reads=reads,
+        ),
+        plan=assigning.read_plan(_content(plan)) if plan is not None else (),
+        n_items=n_items,
+        readers=tuple(reader or ()),
+        specialty=specialty,
+        n_readers=n_readers,
+        seed=seed,
+        reserve_minutes=minutes,
+    )
+    with study(db) as engine:
+        report = assigning.assign(engine, choice, actor=actor(), dry_run=dry_run)
+    if as_json:
+        print_json(asdict(report))
+        return
+    for sentence in report.sentences():
+        out.print(sentence, markup=False)
+    out.print("Nothing was changed." if dry_run else f"Assignment {report.assignment_id}.")
+
+
+def guideline(
+    path: Annotated[Path | None, typer.Argument(help="Markdown; leave it out to print the newest version.")] = None,
+    db: Db = None,
+) -> None:
+    """Write a new version of what readers are told, or print the newest."""
+    from evalcore import store
+    from evalcore.db import reading, writing
+    from evalcore.queries import study as queries
+
+    with study(db) as engine:
+        if path is None:
+            with reading(engine) as session:
+                found = queries.guideline(session)
+            out.print(found.text if found else "No guideline yet: overread guideline FILE.md", markup=False)
+            return
+        try:
+            text = _content(path).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            msg = f"{path}: byte {error.start + 1}: expected UTF-8"
+            raise OverreadError(msg) from error
+        with writing(engine) as session:
+            version = store.set_guideline(session, text, actor=actor())
+    out.print(f"Guideline version {version}.")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror or error}"
+        raise OverreadError(msg) from error

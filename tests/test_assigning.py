@@ -1,0 +1,384 @@
+"""Say what is read: drawn with a stored seed and a known probability, nothing twice, nothing half written."""
+
+import json
+import re
+from math import sqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalcore import assigning, store
+from evalcore.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, draw, read_plan
+from evalcore.errors import NotFound, OverreadError
+from evalcore.queries.browse import Filters
+from evalcore.queries.candidates import Planned
+from evalcore.schema import Ask, Role, Viewer
+from tests import world
+
+LEAD = "Ana Ruiz"
+TABLES = ("assignment", "assignment_reader", "task", "audit_event")
+# five conversations, the last without a rubric, two models' answers to each: 8 responses with criteria, 10 in all, 5 cases
+N_RUBRIC, N_RESPONSES, N_CASES = 8, 10, 5
+
+
+@pytest.fixture
+def small(database_url):
+    made = world.made(
+        database_url,
+        points=((7, -4), (5,), (3,), (2,), ()),
+        judged="+-+++",
+        models=("Alder-2", "Birch-1"),
+        languages={1: "ar", 2: None},
+    )
+    yield made
+    made.engine.dispose()
+
+
+def tasks(small, assignment_id=1):
+    """(example, response, place, probability), in the order of reading."""
+    return world.rows(
+        small.engine,
+        "SELECT example_id, response_id, place, inclusion_probability FROM task WHERE assignment_id = :number ORDER BY place",
+        number=assignment_id,
+    )
+
+
+def readers(small, assignment_id=1):
+    found = world.rows(
+        small.engine,
+        "SELECT p.name FROM assignment_reader r JOIN person p ON p.id = r.person_id WHERE r.assignment_id = :number",
+        number=assignment_id,
+    )
+    return {name for (name,) in found}
+
+
+def sizes(small):
+    return [world.count(small.engine, table) for table in TABLES]
+
+
+def refused(small, choice, sentence, *, error=OverreadError):
+    """It says so, and nothing is left behind."""
+    before = sizes(small)
+    with pytest.raises(error, match=re.escape(sentence)):
+        assign(small.engine, choice, actor=LEAD)
+    assert sizes(small) == before
+
+
+# ---------------------------------------------------------------- by filter
+
+
+def test_some_of_those_that_fit_are_drawn_each_with_the_same_known_probability(small):
+    done = assign(small.engine, Choice(filters=Filters(model="Birch-1"), n_items=3, seed=11), actor=LEAD)
+    # Birch-1 answered five conversations, four of them with a rubric
+    assert (done.n_items, done.n_population, done.n_waiting, done.seed) == (3, 4, 0, 11)
+    found = tasks(small, done.assignment_id)
+    assert [place for _, _, place, _ in found] == [1, 2, 3]
+    assert {share for *_, share in found} == {3 / 4}
+    birch = {(example, small.responses[2 * (example - 1) + 1]) for example in range(1, 5)}
+    drawn = {(example, response) for example, response, _, _ in found}
+    assert len(drawn) == 3
+    assert drawn < birch
+    ((ask, selection, n_readers, seed, minutes, chosen_by, n_population, by),) = world.rows(
+        small.engine,
+        "SELECT ask, selection, n_readers, seed, reserve_minutes, chosen_by, n_population, created_by FROM assignment",
+    )
+    assert (ask, selection, n_readers, seed, minutes, n_population, by) == ("rubric", "random", 2, 11, 45, 4, LEAD)
+    assert json.loads(chosen_by) == {"model": "Birch-1"}
+    assert small.events()[-1] == (LEAD, "items assigned")
+
+
+def test_the_stored_seed_gives_the_drawing_again(small):
+    done = assign(small.engine, Choice(n_items=5), actor=LEAD)
+    ((seed,),) = world.rows(small.engine, "SELECT seed FROM assignment")
+    assert seed == done.seed
+    everything = [((index // 2) + 1, response) for index, response in enumerate(small.responses[:N_RUBRIC])]
+    assert [(example, response) for example, response, *_ in tasks(small)] == draw(everything, 5, seed=seed)
+
+
+def test_without_a_number_everything_that_fits_is_read_for_certain(small):
+    done = assign(small.engine, Choice(), actor=LEAD)
+    found = tasks(small)
+    assert (done.n_items, len(found)) == (N_RUBRIC, N_RUBRIC)
+    assert {response for _, response, *_ in found} == set(small.responses[:N_RUBRIC])  # not the ones without a rubric
+    assert {share for *_, share in found} == {1.0}
+
+
+def test_more_than_there_are_is_all_of_them(small):
+    done = assign(small.engine, Choice(n_items=99), actor=LEAD)
+    assert (done.n_items, done.n_population, {share for *_, share in tasks(small)}) == (N_RUBRIC, N_RUBRIC, {1.0})
+
+
+def test_each_question_has_its_own_items(small):
+    for ask, n_items in ((Ask.RUBRIC, N_RUBRIC), (Ask.RESPONSE_ACUITY, N_RESPONSES), (Ask.GOLD_ACUITY, N_CASES)):
+        done = assign(small.engine, Choice(ask=ask), actor=LEAD)
+        found = {(example, response) for example, response, *_ in tasks(small, done.assignment_id)}
+        assert done.n_items == len(found) == n_items
+        if ask is Ask.GOLD_ACUITY:
+            assert found == {(example, None) for example in range(1, N_CASES + 1)}
+        else:
+            assert {response for _, response in found} == set(small.responses[:n_items])
+
+
+def test_the_record_keeps_every_filter_that_was_set_a_zero_too(small):
+    assign(small.engine, Choice(filters=Filters(points_from=0, dataset="invented", judges_differ=False)), actor=LEAD)
+    ((chosen_by,),) = world.rows(small.engine, "SELECT chosen_by FROM assignment")
+    assert json.loads(chosen_by) == {"points_from": 0, "dataset": "invented"}
+
+
+# ---------------------------------------------------------------- the drawing itself
+
+
+@given(n=st.integers(1, 40), wanted=st.none() | st.integers(1, 50), seed=st.integers(0, MAX_SEED))
+def test_a_drawing_is_some_of_the_items_each_once_and_the_same_for_the_same_seed(n, wanted, seed):
+    items = [(number, number) for number in range(n)]
+    drawn = draw(items, wanted, seed=seed)
+    assert len(drawn) == min(n, wanted or n)
+    assert len(set(drawn)) == len(drawn)
+    assert set(drawn) <= set(items)
+    assert draw(items, wanted, seed=seed) == drawn
+    # a smaller drawing with the same seed is the start of the larger one
+    assert draw(items, None, seed=seed)[: len(drawn)] == drawn
+
+
+def test_every_item_is_drawn_as_often_as_its_probability_says_and_each_place_is_as_likely():
+    n, wanted, n_seeds = 6, 2, 3_000
+    items = [(number, None) for number in range(n)]
+    drawings = [draw(items, wanted, seed=seed) for seed in range(n_seeds)]
+    for share, n_found in (
+        (wanted / n, [sum(item in drawn for drawn in drawings) for item in items]),
+        (1 / n, [sum(item == drawn[0] for drawn in drawings) for item in items]),
+    ):
+        spread = sqrt(n_seeds * share * (1 - share))  # of a binomial count
+        assert all(abs(count - n_seeds * share) < 4 * spread for count in n_found), n_found
+
+
+# ---------------------------------------------------------------- by plan
+
+
+def test_a_plan_brings_its_own_probabilities(small):
+    plan = read_plan(
+        b"\xef\xbb\xbfprompt_id,model,inclusion_probability\r\nprompt-0,Birch-1,0.25\r\nprompt-3,Alder-2,1\r\n\r\nprompt-1,Alder-2,1e-3\r\n"
+    )
+    done = assign(small.engine, Choice(plan=plan, seed=3), actor=LEAD)
+    wanted = {(1, small.responses[1], 0.25), (4, small.responses[6], 1.0), (2, small.responses[2], 0.001)}
+    assert {(example, response, share) for example, response, _, share in tasks(small)} == wanted
+    assert (done.n_items, done.n_population) == (3, 3)
+    ((selection, chosen_by),) = world.rows(small.engine, "SELECT selection, chosen_by FROM assignment")
+    assert (selection, json.loads(chosen_by)) == ("importance", {"plan": 3})
+
+
+def test_a_plan_of_cases_names_no_model(small):
+    plan = read_plan(b"prompt_id,inclusion_probability\nprompt-4,0.5\n")
+    assign(small.engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan), actor=LEAD)
+    assert tasks(small) == [(5, None, 1, 0.5)]
+
+
+def test_what_is_assigned_already_falls_out_of_a_plan_and_the_rest_keeps_its_probability(small):
+    plan = read_plan(b"prompt_id,model,inclusion_probability\nprompt-0,Alder-2,0.25\nprompt-1,Alder-2,0.125\n")
+    assign(small.engine, Choice(plan=plan[:1]), actor=LEAD)
+    done = assign(small.engine, Choice(plan=plan), actor=LEAD)
+    assert (done.n_items, done.n_waiting) == (1, 1)
+    assert tasks(small, done.assignment_id) == [(2, small.responses[2], 1, 0.125)]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "plan line 1: nothing came, expected the columns prompt_id and inclusion_probability"),
+        (b"prompt_id,share\np,1\n", "plan line 1: prompt_id, share came, expected the columns prompt_id and inclusion_probability"),
+        (b"prompt_id;inclusion_probability\np;1\n", "plan line 1: prompt_id;inclusion_probability came, expected the columns"),
+        (b"prompt_id,inclusion_probability\n", "plan line 2: nothing came, expected an item"),
+        (b"prompt_id,inclusion_probability\np,1\nq,0\n", "plan line 3: inclusion_probability: '0' came, expected a number above 0 and at most 1"),
+        (b"prompt_id,inclusion_probability\np,1.01\n", "plan line 2: inclusion_probability: '1.01' came"),
+        (b"prompt_id,inclusion_probability\np,nan\n", "plan line 2: inclusion_probability: 'nan' came"),
+        (b"prompt_id,inclusion_probability\np,-inf\n", "plan line 2: inclusion_probability: '-inf' came"),
+        (b"prompt_id,inclusion_probability\np,half\n", "plan line 2: inclusion_probability: 'half' came"),
+        (b"prompt_id,inclusion_probability\np\n", "plan line 2: inclusion_probability: '' came"),
+        (b"prompt_id,inclusion_probability\n,1\n", "plan line 2: prompt_id: '' came, expected how the study names the conversation"),
+        (b'prompt_id,inclusion_probability\n"a\x00b",1\n', "plan line 2: prompt_id: 'a\\x00b' came"),
+        (b'prompt_id,inclusion_probability\n"a\nb",1\nq,2\n', "plan line 4: inclusion_probability: '2' came"),  # one row on two lines
+        (b"prompt_id,inclusion_probability\n\np,2\n", "plan line 3: inclusion_probability: '2' came"),  # an empty line counts
+        (b"prompt_id,inclusion_probability,sample_index\np,1,-1\n", "plan line 2: sample_index: '-1' came, expected a whole number"),
+        (b"prompt_id,inclusion_probability,sample_index\np,1,1.5\n", "plan line 2: sample_index: '1.5' came"),
+        (b"prompt_id,inclusion_probability,sample_index\np,1,2147483648\n", "plan line 2: sample_index: '2147483648' came"),
+        (b"\xff\xfe", "plan: 'utf-8' codec can't decode"),
+        (b"prompt_id,inclusion_probability\n" + b"x" * 200_000 + b",1\n", "plan: field larger than field limit (131072), expected CSV in UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_read_names_the_line_what_came_and_what_was_expected(content, sentence):
+    with pytest.raises(OverreadError, match="^" + re.escape(sentence)):
+        read_plan(content)
+
+
+def test_a_number_of_thousands_of_digits_is_a_fault_with_a_sentence():
+    with pytest.raises(OverreadError, match=r"^plan line 2: sample_index: '9999"):
+        read_plan(b"prompt_id,inclusion_probability,sample_index\np,1," + b"9" * 5_000)
+
+
+@given(
+    st.binary(max_size=200)
+    | st.text(max_size=80).map(lambda said: ("prompt_id,inclusion_probability\n" + said).encode())
+)
+def test_whatever_bytes_come_as_a_plan_they_are_read_or_refused_with_a_sentence(content):
+    refusal, found = "", ()
+    try:
+        found = read_plan(content)
+    except OverreadError as error:
+        refusal = str(error)
+    assert refusal.startswith(("plan ", "plan:")) or found
+    assert all(line.prompt_id and 0 < line.probability <= 1 and line.line >= 2 for line in found)
+
+
+UNFITTING = [
+    (Ask.RUBRIC, "prompt-0,Alder-2,0,1\nprompt-9,Alder-2,0,1", "plan line 3: prompt_id 'prompt-9' by model 'Alder-2': 0 items in the study fit"),
+    (Ask.RUBRIC, "prompt-0,Alder-2,1,1", "plan line 2: prompt_id 'prompt-0' by model 'Alder-2': 0 items"),
+    (Ask.RUBRIC, "prompt-0,,0,1", "plan line 2: prompt_id 'prompt-0': 2 items in the study fit, expected one (model, sample_index and dataset tell"),
+    (Ask.RUBRIC, "prompt-4,Alder-2,0,1", "plan line 2: prompt_id 'prompt-4' by model 'Alder-2' came, which has no criteria"),
+    (Ask.RUBRIC, "prompt-1,Alder-2,0,1\nprompt-0,Alder-2,0,1\nprompt-1,Alder-2,,0.5",
+     "plan line 4: prompt_id 'prompt-1' by model 'Alder-2' came, which plan line 2 names already, expected each item once"),
+    (Ask.GOLD_ACUITY, "prompt-1,,0,1\nprompt-1,Alder-2,0,1", "plan line 3: prompt_id 'prompt-1' by model 'Alder-2' came, which plan line 2 names"),
+]  # fmt: skip
+
+
+def test_a_plan_that_the_study_does_not_fit_names_its_line_and_leaves_nothing(small):
+    for ask, lines, sentence in UNFITTING:
+        plan = read_plan(f"prompt_id,model,sample_index,inclusion_probability\n{lines}\n".encode())
+        refused(small, Choice(ask=ask, plan=plan), sentence)
+    elsewhere = Choice(plan=(Planned("prompt-0", "Alder-2", 0, 1.0, "elsewhere"),))
+    refused(small, elsewhere, "plan: prompt_id 'prompt-0' by model 'Alder-2': 0 items", error=NotFound)
+
+
+def test_a_plan_and_a_number_of_items_contradict_each_other(small):
+    refused(small, Choice(plan=(Planned("prompt-0", "Alder-2", 0, 1.0),), n_items=1), "a plan says itself")
+
+
+# ---------------------------------------------------------------- readers
+
+
+def test_by_default_all_reviewers_may_read_and_nobody_else(small):
+    world.add_researcher(small.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
+    world.add_researcher(small.engine, "Dr. Both", Role.LEAD, Role.REVIEWER)
+    done = assign(small.engine, Choice(), actor=LEAD)
+    assert readers(small) == set(done.readers) == {"Dr. Imani Noor", "Dr. Tove Lind", "Dr. Both"}
+
+
+def test_readers_can_be_chosen_an_adjudicator_too(small):
+    world.add_researcher(small.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
+    assign(small.engine, Choice(readers=("Dr. Adjudicator", "Dr. Tove Lind")), actor=LEAD)
+    assert readers(small) == {"Dr. Adjudicator", "Dr. Tove Lind"}
+
+
+def test_a_specialty_in_any_case_narrows_the_readers(small):
+    world.add_researcher(small.engine, "Dr. Heart", Role.REVIEWER, specialties=("Cardiology", "Sports"))
+    world.add_researcher(small.engine, "Dr. Skin", Role.REVIEWER, specialties=("Dermatology",))
+    assign(small.engine, Choice(specialty="CARDIOLOGY", n_readers=1), actor=LEAD)
+    assert readers(small) == {"Dr. Heart"}
+    refused(
+        small,
+        Choice(ask=Ask.GOLD_ACUITY, specialty="Cardiology"),
+        "readers: 1 with the specialty Cardiology came, expected at least 2",
+    )
+    refused(
+        small, Choice(ask=Ask.GOLD_ACUITY, specialty="Urology", n_readers=1), "readers: 0 with the specialty Urology"
+    )
+
+
+IMPOSSIBLE = [
+    (Choice(readers=("Dr. Nobody", "Dr. Imani Noor")), "readers: Dr. Nobody came, expected reviewers or adjudicators of this study"),
+    (Choice(readers=("Ana Ruiz",), n_readers=1), "readers: Ana Ruiz came"),
+    (Choice(n_readers=3), "readers: 2 came, expected at least 3, as many as read an item"),
+    (Choice(readers=("Dr. Imani Noor",)), "readers: 1 came, expected at least 2"),
+    (Choice(n_readers=0), "readers: 0 came, expected at least 1"),
+    (Choice(n_items=0), "items: 0 came, expected at least 1"),
+    (Choice(reserve_minutes=0), "minutes: 0 came, expected at least 1"),
+    (Choice(reserve_minutes=MAX_MINUTES + 1), "minutes: 43,201 came, expected at most 43,200"),
+    (Choice(seed=-1), "seed: -1 came, expected 0 to 2147483647"),
+    (Choice(seed=MAX_SEED + 1), "seed: 2147483648 came"),
+    (Choice(filters=Filters(model="Nobody-9")), "Nothing is left to assign: no item fits."),
+]  # fmt: skip
+
+
+def test_what_cannot_be_assigned_is_refused_and_nothing_is_left(small):
+    for choice, sentence in IMPOSSIBLE:
+        refused(small, choice, sentence)
+
+
+def test_too_few_readers_of_a_language_are_counted_and_a_language_that_nobody_reads_is_named(small):
+    """Example 2 is in Arabic, example 3 in a language that could not be told; two answers to each."""
+    done = assign(small.engine, Choice(), actor=LEAD, dry_run=True)
+    assert (done.n_too_few, done.languages_missing) == (0, ("ar",))
+    world.add_researcher(small.engine, "Dr. Arabic", Role.REVIEWER, languages=("ar",))
+    done = assign(small.engine, Choice(), actor=LEAD, dry_run=True)
+    assert (done.n_too_few, done.languages_missing) == (2, ())  # both answers to example 2: one reader, two wanted
+    world.add_researcher(small.engine, "Dr. Two", Role.REVIEWER, languages=("en", "ar"))
+    done = assign(small.engine, Choice(), actor=LEAD, dry_run=True)
+    assert (done.n_too_few, done.languages_missing) == (0, ())
+
+
+def test_the_report_says_it_all_in_words(small):
+    assign(small.engine, Choice(filters=Filters(model="Alder-2"), n_items=1), actor=LEAD)
+    said = assign(small.engine, Choice(n_items=4, seed=5), actor=LEAD).sentences()
+    assert said[0] == "4 of 7 items that fit, in random order (seed 5)"  # 8, and one is assigned
+    assert said[1] == "readers: Dr. Imani Noor, Dr. Tove Lind"
+    assert "1 more are assigned already and were left out" in said
+
+
+# ---------------------------------------------------------------- what is there already
+
+
+def test_an_item_is_assigned_once_for_each_question_and_the_others_are_counted(small):
+    first = assign(small.engine, Choice(n_items=3), actor=LEAD)
+    second = assign(small.engine, Choice(n_items=2), actor=LEAD)
+    third = assign(small.engine, Choice(), actor=LEAD)
+    assert (second.n_items, second.n_population, second.n_waiting) == (2, N_RUBRIC - 3, 3)
+    assert {share for *_, share in tasks(small, second.assignment_id)} == {2 / (N_RUBRIC - 3)}  # of those still free
+    assert (third.n_items, third.n_waiting) == (N_RUBRIC - 5, 5)
+    numbers = [done.assignment_id for done in (first, second, third)]
+    read = [response for number in numbers for _, response, *_ in tasks(small, number)]
+    assert len(read) == len(set(read)) == N_RUBRIC
+    refused(small, Choice(), "Nothing is left to assign: no item fits, or all that fit are assigned already.")
+    assert assign(small.engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=LEAD).n_waiting == 0
+    assert assign(small.engine, Choice(ask=Ask.GOLD_ACUITY), actor=LEAD).n_waiting == 0
+
+
+def test_a_dry_run_reports_what_the_true_one_does_and_leaves_nothing(small):
+    before = sizes(small)
+    dry = assign(small.engine, Choice(n_items=4), actor=LEAD, dry_run=True)
+    assert sizes(small) == before
+    assert dry.assignment_id is None
+    true = assign(small.engine, Choice(n_items=4, seed=dry.seed), actor=LEAD)
+    assert (true.n_items, true.n_population, true.readers) == (dry.n_items, dry.n_population, dry.readers)
+
+
+def test_one_act_one_audit_event_with_what_was_chosen(small):
+    n_events = len(small.events())
+    assign(small.engine, Choice(n_items=2, seed=9), actor=LEAD)
+    assert len(small.events()) == n_events + 1
+    ((subject, detail),) = world.rows(
+        small.engine, "SELECT subject, detail FROM audit_event WHERE action = 'items assigned'"
+    )
+    said = json.loads(detail)
+    assert subject == "assignment 1"
+    assert {name: said[name] for name in ("ask", "items", "of", "n_readers", "seed")} == {
+        "ask": "rubric", "items": 2, "of": N_RUBRIC, "n_readers": 2, "seed": 9,
+    }  # fmt: skip
+
+
+def test_an_act_that_breaks_off_in_the_middle_leaves_nothing(small, monkeypatch):
+    before = sizes(small)
+
+    def broken(*_arguments, **_named):
+        msg = "the power went"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(store.readings, "append_event", broken)
+    with pytest.raises(RuntimeError, match="the power went"):
+        assign(small.engine, Choice(), actor=LEAD)
+    assert sizes(small) == before
+
+
+@given(st.lists(st.sampled_from(["en", "ar", "fr"]), unique=True))
+def test_a_profile_without_languages_reads_english(languages):
+    viewer = Viewer(person_id=1, name="Dr. Imani Noor", roles=frozenset({Role.REVIEWER}), languages=tuple(languages))
+    assert assigning.reads(viewer) == (tuple(languages) or ("en",))

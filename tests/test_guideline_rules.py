@@ -1,0 +1,140 @@
+"""What the study has chosen, and what readers are told: versions, the trail, what a reading keeps."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalcore import reviewing, store
+from evalcore.db import reading, writing
+from evalcore.errors import OverreadError
+from evalcore.queries import study
+from evalcore.reviewing import Decision
+from evalcore.schema import Label, ReadingMode, Rules
+from evalcore.store.readings import MAX_GUIDELINE
+from tests import world
+from tests.world import answer, assigned, submitted
+
+LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
+
+
+@pytest.fixture
+def small(database_url):
+    made = world.made(database_url)
+    yield made
+    made.engine.dispose()
+
+
+def write(small, guideline):
+    with writing(small.engine) as session:
+        return store.set_guideline(session, guideline, actor=LEAD)
+
+
+def use(small, rules):
+    with writing(small.engine) as session:
+        store.set_rules(session, rules, actor=LEAD)
+
+
+def now_in_force(small):
+    with reading(small.engine) as session:
+        return study.rules(session)
+
+
+def trail(small, action):
+    found = world.rows(
+        small.engine, "SELECT subject, detail FROM audit_event WHERE action = :act ORDER BY id", act=action
+    )
+    return [(subject, json.loads(detail)) for subject, detail in found]
+
+
+# ---------------------------------------------------------------- guideline
+
+
+def test_each_guideline_is_a_version_and_the_earlier_ones_stay(small):
+    with reading(small.engine) as session:
+        assert study.guideline(session) is None
+    texts = ["# Read\n", "# Read slowly  \n*всё* ٣"]
+    versions = [write(small, text) for text in texts]
+    assert versions == [1, 2]
+    with reading(small.engine) as session:
+        assert study.guideline(session).text == texts[1]
+        assert [study.guideline(session, version).text for version in versions] == texts
+        assert study.guideline(session, 2).created_by == LEAD
+        assert study.guideline(session, 3) is None
+    assert trail(small, "guideline changed") == [
+        (f"version {v}", {"characters": len(t)}) for v, t in zip(versions, texts, strict=True)
+    ]
+
+
+def test_a_guideline_that_is_none_is_refused_and_leaves_nothing(small):
+    for text in ("", " \n\t", "x" * (MAX_GUIDELINE + 1), "a\x00b", "half \ud83e"):
+        with pytest.raises(OverreadError, match=r"guideline: .* characters came, expected 1 to 100,000 of plain text"):
+            write(small, text)
+    assert world.count(small.engine, "guideline") == 0
+    assert trail(small, "guideline changed") == []
+    write(small, "x" * MAX_GUIDELINE)
+
+
+def test_a_reading_and_all_its_verdicts_keep_the_version_that_was_there_when_it_was_opened(small):
+    assigned(small, n_items=1)
+    without = reviewing.take(small.engine, small.viewer(TOVE))
+    assert without.reading.guideline_version is None
+    first = write(small, "Read.")
+    imani = small.viewer(IMANI)
+    number = answer(small, imani, reviewing.take(small.engine, imani), "??")
+    second = write(small, "Read slowly.")
+    desk = reviewing.take(small.engine, imani)
+    assert desk.reading.guideline_version == first != second
+    reviewing.submit(small.engine, imani, number)
+    reviewing.decide(small.engine, imani, number, desk.keys[0], Decision(Label.NOT_MET), seen=None)
+    answer(small, small.viewer(TOVE), without, "??")
+    reviewing.submit(small.engine, small.viewer(TOVE), without.reading.id)
+    versions = [(row["rater"], row["stage"], row["guideline_version"]) for row in small.history()]
+    assert versions == [(IMANI, "first", first)] * 2 + [(IMANI, "revised", first)] + [(TOVE, "first", None)] * 2
+    reviewing.decide(small.engine, imani, number, desk.keys[1], Decision(Label.NOT_MET), seen=None)
+    reviewing.finish(small.engine, imani, number)
+    assigned(small)
+    submitted(small, IMANI, "++")
+    assert small.history()[-1]["guideline_version"] == second  # an item that is opened later
+
+
+# ---------------------------------------------------------------- rules
+
+
+def test_a_study_begins_blind_with_no_judge_chosen_and_nothing_checked(small):
+    assert now_in_force(small) == Rules(ReadingMode.BLIND, None, 0.0, both_against_judge=False)
+
+
+def test_only_what_changed_is_in_the_trail_and_nothing_where_nothing_changed(small):
+    steps = [
+        (Rules(), {}),
+        (Rules(check_share=0.1), {"check_share": 0.1}),
+        (Rules(check_share=0.1), {}),
+        (Rules(mode=ReadingMode.OPEN, judge=world.JUDGE, check_share=0.1), {"reading_mode": "open", "judge": world.JUDGE}),
+        (Rules(check_share=1.0, both_against_judge=True),
+         {"reading_mode": "blind", "judge": None, "check_share": 1.0, "both_against_judge": True}),
+    ]  # fmt: skip
+    for rules, _ in steps:
+        use(small, rules)
+        assert now_in_force(small) == rules
+    assert trail(small, "rules changed") == [("study", changed) for _, changed in steps if changed]
+    assert {actor for actor, action in small.events() if action == "rules changed"} == {LEAD}
+
+
+def test_a_share_outside_0_to_1_is_refused_and_the_rules_stay(small):
+    use(small, Rules(check_share=0.25))
+    n_events = len(small.events())
+    for share in (-0.01, 1.01, math.nan, math.inf, -math.inf):
+        with pytest.raises(OverreadError, match=r"^check_share: .* came, expected a share from 0 to 1$"):
+            use(small, Rules(mode=ReadingMode.OPEN, check_share=share))
+    assert now_in_force(small) == Rules(check_share=0.25)
+    assert len(small.events()) == n_events
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_every_share_that_is_none_is_refused_before_the_database_is_asked(share):
+    if not 0 <= share <= 1:
+        with pytest.raises(OverreadError, match="check_share"):
+            store.set_rules(None, Rules(check_share=share), actor=LEAD)
