@@ -1,9 +1,13 @@
 """The list of pages and the page set-up; nothing else."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
+from evalcore.policies import can_adjudicate, can_read, can_see_audit
+from evalcore.schema import Viewer
 from pages import _common, _text, _welcome
 
 SIDEBAR_PIXELS = 230
@@ -13,14 +17,29 @@ st.set_page_config(page_title="Overread", page_icon=ICON, layout="wide", initial
 st.logo(ICON, size="large")
 st.html(_text.STYLE)
 viewer = _common.viewer()
+
+
+def shown(rule: Callable[[Viewer], bool]) -> Literal["visible", "hidden"]:
+    """A page that is not for the viewer's role is left out of the navigation; its own guard says why to whoever opens its address."""
+    return "visible" if viewer is not None and rule(viewer) else "hidden"
+
+
 page = st.navigation(
     {
-        "Read": [st.Page("pages/browse.py", title="Browse", icon=":material/menu_book:")],
+        "Read": [
+            st.Page("pages/review.py", title="Review", icon=":material/rate_review:", visibility=shown(can_read)),
+            st.Page("pages/my_reads.py", title="My reads", icon=":material/checklist:", visibility=shown(can_read)),
+            st.Page("pages/browse.py", title="Browse", icon=":material/menu_book:"),
+            st.Page(
+                "pages/adjudicate.py", title="Adjudicate", icon=":material/balance:", visibility=shown(can_adjudicate)
+            ),
+        ],
+        "Results": [st.Page("pages/judges.py", title="Judges", icon=":material/gavel:")],
         "Study": [
             st.Page("pages/overview.py", title="Overview", icon=":material/home:", default=True),
             st.Page("pages/study.py", title="Study", icon=":material/database:"),
             st.Page("pages/export.py", title="Export", icon=":material/download:"),
-            st.Page("pages/audit.py", title="Audit", icon=":material/history:"),
+            st.Page("pages/audit.py", title="Audit", icon=":material/history:", visibility=shown(can_see_audit)),
         ],
     },
     position="hidden" if viewer is None else "sidebar",

@@ -9,21 +9,26 @@ from urllib.parse import quote, urlsplit
 
 import pandas as pd
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from evalcore import export, store
 from evalcore.db import Engine, open_study, reading, writing
 from evalcore.errors import OverreadError
 from evalcore.metrics.composition import judges_beside_physicians
+from evalcore.metrics.judge_record import judge_record
+from evalcore.metrics.own_reads import own_items
 from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
-from evalcore.policies import reason
-from evalcore.queries import browse, frames, study
-from evalcore.schema import Viewer
+from evalcore.policies import can_read, reason
+from evalcore.queries import browse, frames, study, tasks
+from evalcore.queries.blind_reads import blind_reads
+from evalcore.schema import RaterKind, Viewer
 from evalcore.serving import PERSON_PATH, cookie_name
 from evalcore.settings import settings
 from pages import _text
 
 CACHED_LISTS = 200
+LATELY_SECONDS = 60
 MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
 
@@ -75,9 +80,18 @@ def judge_scores() -> pd.DataFrame:
         return _judge_scores(settings().db, frames.judged_version(session))
 
 
-def _listed(session: Any, filters: browse.Filters, judge: str) -> pd.DataFrame:
+def blind(person: Viewer) -> frozenset[int]:
+    """Conversations on which this person may yet give a first read: nothing of others' verdicts on them may be shown."""
+    if not can_read(person):
+        return frozenset()
+    with reading(engine()) as session:
+        return tasks.blind_examples(session, person)
+
+
+def _listed(session: Any, filters: browse.Filters, judge: str, hidden: frozenset[int]) -> pd.DataFrame:
     """The list of Browse: conversations with their scores by model and the marks that physicians left."""
     found = browse.examples(session, filters).set_index("example_id")
+    found = found.loc[~found.index.isin(hidden)]
     scores = mean_scores_by_example(judge_scores(), judge)
     marks = overridden_items(browse.read_marks(session), judge)
     return (
@@ -92,9 +106,15 @@ def _overrides_by_judge(session: Any) -> dict[str, Any]:
     return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
 
 
+def _own_items(session: Any, reader: str, example_ids: tuple[int, ...]) -> pd.DataFrame:
+    """What one physician said on these examples, beside what was settled."""
+    return own_items(frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids), reader)
+
+
 READS: dict[str, Callable[..., Any]] = {
     "listed": _listed,
     "overrides_by_judge": _overrides_by_judge,
+    "own_items": _own_items,
     "people": study.people,
     "judges": study.judges,
     "models": study.models,
@@ -104,12 +124,25 @@ READS: dict[str, Callable[..., Any]] = {
     "composition": study.composition,
     "matching": browse.matching_items,
     "audit_words": study.audit_words,
+    "blind_reads": blind_reads,
 }
 
 
 @st.cache_data(max_entries=4, show_spinner="Making the table")
 def _export_table(location: str, data_version: Version, what: str, part: export.Part) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
     return export.table(_engine_at(location), what, part)
+
+
+@st.cache_data(max_entries=8, ttl=LATELY_SECONDS, show_spinner=False)
+def _lately(location: str, judge: str) -> pd.DataFrame:
+    with reading(_engine_at(location)) as session:
+        return blind_reads(session, judge)
+
+
+def judge_records(judge: str, response_id: int | None) -> pd.DataFrame:
+    """How often a judge is right, by kind of criterion, on all other responses; a minute old at most, since every read changes it."""
+    reads = _lately(settings().db, judge)
+    return judge_record(reads.loc[reads["response_id"].ne(response_id or 0)])
 
 
 def export_table(what: str, part: export.Part) -> pd.DataFrame:
@@ -172,6 +205,14 @@ def sidebar_foot(person: Viewer) -> None:
     """The name and role at the sidebar's foot, with the way to another profile."""
     with st.sidebar:
         st.html(_text.signed_in(person.name, sorted(role.value for role in person.roles), reader_link(0)))
+
+
+def draw_anew() -> None:
+    """Run the fragment again; the whole page where this is a run of the whole page: after a lost connection, or a click elsewhere."""
+    try:
+        st.rerun(scope="fragment")
+    except StreamlitAPIException:
+        st.rerun()
 
 
 @contextmanager

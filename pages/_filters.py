@@ -42,21 +42,25 @@ def _select(key: str, label: str, options: Sequence[str], shown: Callable[[str],
     )
 
 
-def bar(*, folded: bool = False) -> Filters:
+def bar(*, hidden: frozenset[int], folded: bool = False) -> Filters:
     """Search, theme, what physicians did, and the rest behind a button; folded into one button while a conversation is open.
 
     Folded or not, every filter is drawn: one that is not drawn would leave the address.
+
+    Args:
+        hidden: Conversations that wait for the viewer's first read: their models are not named.
+        folded: As one button.
     """
     choices = _common.read("choices")
     on = sum(key in st.query_params for key in KEYS)
     if folded:
         with st.popover(f"Filters ({on} on)" if on else "Filters", icon=":material/tune:", key="filters_folded"):
-            found = _first(choices, _more(choices))
+            found = _first(choices, _more(choices, hidden))
     else:
         with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
             found = _first(choices, Filters())
             with st.popover("More filters", icon=":material/tune:", width=160, key="filters_more"):
-                rest = _more(choices)
+                rest = _more(choices, hidden)
             found = replace(rest, search=found.search, theme=found.theme, reads=found.reads)
             if st.button("Clear", icon=":material/close:", type="tertiary", key="clear", disabled=not on):
                 _clear()
@@ -73,7 +77,7 @@ def _first(choices: dict[str, list[str]], rest: Filters) -> Filters:
     return replace(rest, search=search or "", theme=theme, reads=reads)
 
 
-def _more(choices: dict[str, list[str]]) -> Filters:
+def _more(choices: dict[str, list[str]], hidden: frozenset[int]) -> Filters:
     left, right = st.columns(2)
     with left:
         dataset = _select("dataset", "Data set", choices["dataset"])
@@ -84,7 +88,7 @@ def _more(choices: dict[str, list[str]]) -> Filters:
     with right:
         subset = _select("subset", "Subset", choices["subset"], str)
         language = _select("language", "Language", choices["language"], lambda code: LANGUAGES.get(code, code))
-        model = _select("model", "Model", _common.read("models"), str)
+        model = _select("model", "Model", _common.read("models", hidden), str)
         label = _select("label", "The judge says", ["met", "not_met"], lambda word: LABELS[word])
         differ = st.toggle("Judges disagree", key="differ", bind="query-params", persist_state="session")
     low, high = st.slider(

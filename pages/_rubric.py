@@ -6,14 +6,13 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from evalcore import overriding
 from evalcore.db import reading
 from evalcore.errors import OverreadError
+from evalcore.overriding import Reading
 from evalcore.policies import check_can_give_verdict, reason
 from evalcore.queries import browse
-from evalcore.overriding import Reading
 from evalcore.schema import Cause, Label, Severity, Viewer
 from pages import _common, _text
 
@@ -71,16 +70,7 @@ def panel(
     if (
         drawn.acted
     ):  # only now: what is not drawn in a run loses its state, and with it a click that came in the same run
-        _draw_anew()
-
-
-def _draw_anew() -> None:
-    try:
-        st.rerun(scope="fragment")
-    except (
-        StreamlitAPIException
-    ):  # a run of the whole page: after a lost connection, or with a click outside the rubric
-        st.rerun()
+        _common.draw_anew()
 
 
 class _Rows:

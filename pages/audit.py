@@ -11,8 +11,10 @@ from evalcore.queries import study
 from pages import _common, _text
 
 PAGE_ROWS = 50
+WITHHELD = "shown once your blind reads are submitted: details name labels"
 
-_common.require(check_can_see_audit)
+viewer = _common.require(check_can_see_audit)
+hidden = _common.blind(viewer)
 with reading(_common.engine()) as session:
     n_all = study.audit_trail(session, limit=1)[1]
 st.html(_text.heading("Who did what, and when", f"{n_all:,} events, newest first; none can be changed or removed"))
@@ -31,11 +33,18 @@ if check:
         report = auditing.verify(session)
     st.html(_text.notice(report.sentence, kind="note" if report.broken_event is None else "error"))
 with reading(_common.engine()) as session:
-    n_fitting = study.audit_trail(session, search=search or "", actor=actor, action=action, limit=1)[1]
+    n_fitting = study.audit_trail(session, search="" if hidden else search or "", actor=actor, action=action, limit=1)[
+        1
+    ]
     pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
     number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1
     trail = study.audit_trail(
-        session, search=search or "", actor=actor, action=action, limit=PAGE_ROWS, offset=(number - 1) * PAGE_ROWS
+        session,
+        search="" if hidden else search or "",
+        actor=actor,
+        action=action,
+        limit=PAGE_ROWS,
+        offset=(number - 1) * PAGE_ROWS,
     )[0]
 st.html(_text.quiet(f"{n_fitting:,} of {n_all:,} events fit"))
 if trail.empty:
@@ -47,7 +56,7 @@ else:
             "Person": trail["actor"],
             "Act": trail["action"],
             "On": trail["subject"],
-            "Details": trail["detail"],
+            "Details": [WITHHELD] * len(trail) if hidden else trail["detail"],
             "Event": trail["event"],
             "Hash": trail["hash"].str[:12],
         },

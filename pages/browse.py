@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore import store
 from evalcore.db import reading
 from evalcore.languages import LANGUAGES
+from evalcore.policies import check_can_open, reason
 from evalcore.queries import browse
 from evalcore.schema import Viewer
 from pages import _common, _filters, _rubric, _text
@@ -73,6 +74,12 @@ def _marks(row: object) -> str:
     if not any(count for count, _ in marks):
         return "read, none overridden" if getattr(row, "n_read", 0) else "–"
     return " · ".join(f"{int(count)} {word}" for count, word in marks if count)
+
+
+def waiting_words(n_hidden: int) -> str:
+    """Why some conversations are not in the list."""
+    wait = "One conversation waits" if n_hidden == 1 else f"{n_hidden:,} conversations wait"
+    return f"{wait} for your first read in Review; they are shown here once you have submitted it, so that no verdict pulls yours."
 
 
 def open_(example_id: int | None) -> None:
@@ -188,6 +195,7 @@ def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
 
 viewer = _common.require()
 judges = _common.read("judges")
+hidden = _common.blind(viewer)
 chosen_example = _common.row_number(st.query_params.get("example", ""))
 is_open = chosen_example is not None
 if not is_open:
@@ -199,15 +207,23 @@ if not is_open:
     st.html(_text.heading("Read conversations beside their verdicts", line))
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:
-    filters = _filters.bar(folded=is_open)
+    filters = _filters.bar(hidden=hidden, folded=is_open)
 if filters.search or filters.language:
     store.index_texts(_common.engine())
 judge = filters.judge or (judges[0] if judges else "")
-listed = _common.read("listed", filters, judge)
+listed = _common.read("listed", filters, judge, hidden)
 on = _filters.words(filters)
 if on and not is_open:
     st.html(_text.chips([f"{len(listed):,} fit", *on]))
-if chosen_example is not None:
+if hidden and not is_open:
+    st.html(_text.quiet(waiting_words(len(hidden))))
+if chosen_example is not None and (why_not := reason(check_can_open, viewer, chosen_example, hidden)):
+    st.html(_text.notice(why_not))
+    with st.container(horizontal=True):
+        st.page_link("pages/review.py", label="Review", icon=":material/rate_review:")
+        if st.button("List", icon=":material/arrow_back:", key="back"):
+            open_(None)
+elif chosen_example is not None:
     detail(viewer, top, listed, filters, judge, chosen_example)
 elif listed.empty and not on:
     st.html(_text.notice("Nothing is in this study yet. Begin with a file of examples or results."))

@@ -10,11 +10,18 @@ from evalcore.policies import check_can_export
 from pages import _common, _filters, _text
 
 PREVIEW_ROWS = 50
-WHAT = {"labels": "Labels", "verdicts": "Verdicts", "scores": "Scores", "meta-eval": "Meta-evaluation rows"}
+WHAT = {
+    "labels": "Labels",
+    "verdicts": "Verdicts",
+    "scores": "Scores",
+    "criteria": "Criteria at fault",
+    "meta-eval": "Meta-evaluation rows",
+}
 MEANING = {
     "labels": "One row an item (one criterion of one response): the judge's label, the physicians', and the label to use.",
     "verdicts": "One row a standing verdict of a judge or a physician. The file can be imported again.",
     "scores": "One row a response and judge: points and score.",
+    "criteria": "One row a criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
     "meta-eval": "One row an item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
 }
 FORMATS = {"csv": "CSV", "parquet": "Parquet", "jsonl": "JSON Lines"}
@@ -26,19 +33,19 @@ MIME = {
 }
 
 
-def part() -> export.Part:
+def part(hidden: frozenset[int]) -> export.Part:
     """Which part of the study."""
     choices = _common.read("choices")
     judges = _common.read("judges")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         judge = st.selectbox("Judge beside the physicians", judges, key="export_judge", placeholder="No judge yet")
         dataset = st.selectbox("Data set", choices["dataset"], index=None, placeholder="All", key="export_dataset")
-        model = st.selectbox("Model", _common.read("models"), index=None, placeholder="All", key="export_model")
+        model = st.selectbox("Model", _common.read("models", hidden), index=None, placeholder="All", key="export_model")
         theme = st.selectbox(
             "Theme", choices["theme"], index=None, placeholder="All", key="export_theme", format_func=_filters.plain
         )
         read_only = st.toggle("Only what a physician has read", key="export_read_only")
-    return export.Part(judge=judge, dataset=dataset, model=model, theme=theme, read_only=read_only)
+    return export.Part(judge=judge, dataset=dataset, model=model, theme=theme, read_only=read_only, blind=hidden)
 
 
 def preview(what: str, chosen: export.Part) -> int:
@@ -87,7 +94,14 @@ what = st.segmented_control(
     label_visibility="collapsed",
 )
 what = what or "labels"
-chosen = part()
+hidden = _common.blind(viewer)
+chosen = part(hidden)
+if hidden:
+    st.html(
+        _text.notice(
+            f"{len(hidden):,} conversations wait for your first read in Review and are left out until you have submitted it."
+        )
+    )
 st.html(_text.quiet(MEANING[what]))
 with _common.shown_errors():
     n_rows = preview(what, chosen)

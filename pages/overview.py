@@ -2,20 +2,44 @@
 
 import streamlit as st
 
+from evalcore.db import reading
 from evalcore.metrics.composition import by_language, by_theme
 from evalcore.plots.overview import shares_read
-from evalcore.policies import can_give_verdict, can_import
+from evalcore.policies import can_assign, can_give_verdict, can_import, can_read
+from evalcore.queries import tasks
 from evalcore.queries.browse import CONFLICTING
 from evalcore.schema import Viewer
-from pages import _common, _filters, _text
+from evalcore.tables import now
+from pages import _common, _filters, _review_text, _text
 
 MAX_READERS = 6
+
+
+def waiting_lines(viewer: Viewer) -> list[str]:
+    """What waits for who is signed in: a reader's queue, the lead's assignments."""
+    lines = []
+    with reading(_common.engine()) as session:
+        if can_read(viewer):
+            progress = tasks.progress(session, viewer, now())
+            if progress.n_left:
+                left = _review_text.left_words(progress)
+                lines.append(f"{progress.n_left:,} items wait for your read in Review{', ' + left if left else ''}.")
+        if can_assign(viewer):
+            assigned = tasks.assignments(session)
+            wanted = assigned["n_tasks"] * assigned["n_readers"]
+            lines += [
+                f"Assignment {number}: {done:,} of {want:,} reads done, {being_read:,} being read now"
+                for number, done, want, being_read in zip(
+                    assigned["assignment_id"], assigned["n_reads"], wanted, assigned["n_open"], strict=True
+                )
+            ][:MAX_READERS]
+    return lines
 
 
 def reading_lines(viewer: Viewer) -> list[str]:
     """What matters to who is signed in: one's own reads; for a lead, how far each reader is."""
     readers = _common.read("readers")
-    lines = []
+    lines = waiting_lines(viewer)
     mine = readers.loc[readers["reader"].eq(viewer.name)]
     if can_give_verdict(viewer):
         lines += [
@@ -60,6 +84,8 @@ st.html(
     )
 )
 with st.container(horizontal=True):
+    if can_read(viewer):
+        st.page_link("pages/review.py", label="Review", icon=":material/rate_review:")
     if can_give_verdict(viewer):
         st.page_link("pages/browse.py", label="Read conversations", icon=":material/menu_book:")
         st.page_link(

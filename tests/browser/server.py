@@ -34,18 +34,20 @@ class AppServer:
 
 
 @contextmanager
-def running_app(folder: Path, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[AppServer]:
-    """Start `overread serve` in `folder`, wait until it is healthy, and stop it.
+def running_app(
+    folder: Path, *options: str, environment: Mapping[str, str] | None = None, port: int | None = None
+) -> Iterator[AppServer]:
+    """Start `overread serve` in `folder`, on a free port unless told, wait until it is healthy, and stop it.
 
     A folder without a database gets the demo study, as anybody's does.
 
     Raises:
         AssertionError: It did not start, or its log holds a traceback at the end.
     """
-    port = free_port()
+    port = port or free_port()
     server = AppServer(f"http://127.0.0.1:{port}", folder)
     serve = [sys.executable, "-m", "evalcore", "serve", "--port", str(port)]
-    with server.log.open("w") as log:
+    with server.log.open("a") as log:
         process = subprocess.Popen(
             [*serve, "--no-browser", *options],
             cwd=folder,

@@ -22,7 +22,9 @@ ROW_PIXELS = 35  # of Streamlit's tables, the header's too: their cells are pain
 # Every page, its address, and the beginning of its title.
 PAGES = {
     "overview": ("/", "Where the study stands"),
+    "my reads": ("/my_reads", "What you have read"),
     "browse": ("/browse", "Read conversations"),
+    "judges": ("/judges", "How far each judge"),
     "study": ("/study", "Bring data in"),
     "export": ("/export", "Take the labels away"),
     "audit": ("/audit", "Who did what"),

@@ -1,0 +1,210 @@
+"""The reading part of the Study page: assign items, follow the reading, write the guideline, choose the rules."""
+
+import json
+
+import pandas as pd
+import streamlit as st
+
+from evalcore import store
+from evalcore.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
+from evalcore.db import reading, writing
+from evalcore.errors import OverreadError
+from evalcore.languages import LANGUAGES
+from evalcore.policies import check_can_assign, reason
+from evalcore.queries import study, tasks
+from evalcore.queries.browse import READ_STATES, Filters
+from evalcore.schema import Ask, ReadingMode, Role, Rules, Viewer
+from pages import _common, _filters, _text
+
+ASKS = {
+    Ask.RUBRIC: "Each criterion of the rubric",
+    Ask.RESPONSE_ACUITY: "The level of care that the response recommends",
+    Ask.GOLD_ACUITY: "The level of care that the case needs",
+}
+MODES = {
+    ReadingMode.BLIND: "Blind: the judge's verdict is shown after the first read is locked",
+    ReadingMode.OPEN: "Open: the judge's verdict is in view from the start",
+}
+
+
+def show(viewer: Viewer) -> None:
+    """Everything that a lead says about the reading; others see how far it is."""
+    why_not = reason(check_can_assign, viewer)
+    if why_not:
+        st.html(_text.notice(why_not))
+    else:
+        _assign(viewer)
+    _assignments()
+    with st.expander("Guideline for the readers", icon=":material/menu_book:"):
+        _guideline(viewer, disabled=bool(why_not))
+    with st.expander("Rules of the study", icon=":material/gavel:"):
+        _rules(viewer, disabled=bool(why_not))
+
+
+def _assign(viewer: Viewer) -> None:
+    st.subheader("Assign items", anchor=False)
+    ask = st.segmented_control(
+        "What readers are asked", list(Ask), default=Ask.RUBRIC, required=True, format_func=ASKS.__getitem__, key="assign_ask"
+    )  # fmt: skip
+    plan = st.file_uploader(
+        "A plan instead of filters (CSV: prompt_id, inclusion_probability; model, sample_index, dataset where needed)",
+        type="csv",
+        key="assign_plan",
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        filters = _which(disabled=plan is not None)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        n_items = st.number_input(
+            "How many, drawn at random", min_value=1, value=None, step=1, placeholder="all that fit", key="assign_n", disabled=plan is not None
+        )  # fmt: skip
+        n_readers = st.number_input(
+            "Readers an item", min_value=1, value=READERS_EACH, step=1, key="assign_readers_each"
+        )
+        minutes = st.number_input(
+            "Minutes that an opened item is kept", min_value=1, value=RESERVE_MINUTES, step=5, key="assign_minutes"
+        )
+        seed = st.number_input(
+            "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="assign_seed"
+        )
+    readers, specialty = _who()
+    with st.container(horizontal=True):
+        go = st.button("Assign", type="primary", icon=":material/assignment_ind:", key="assign")
+        check = st.button("Check only", key="assign_check")
+    if go or check:
+        with _common.shown_errors():
+            choice = Choice(
+                ask=ask or Ask.RUBRIC,
+                filters=filters,
+                plan=read_plan(plan.getvalue()) if plan is not None else (),
+                n_items=None if plan is not None else n_items,
+                readers=tuple(readers),
+                specialty=specialty,
+                n_readers=int(n_readers),
+                seed=seed,
+                reserve_minutes=int(minutes),
+            )
+            report = assign(_common.engine(), choice, actor=viewer.name, dry_run=check)
+            done = "would be assigned; nothing was changed" if check else "assigned"
+            st.html(_text.notice(f"{report.n_items:,} items {done}."))
+            st.html(_text.items(report.sentences()))
+
+
+def _which(*, disabled: bool) -> Filters:
+    choices = _common.read("choices")
+
+    def select(key: str, label: str, options: list[str], words: dict[str, str] | None = None) -> str | None:
+        shown = words.__getitem__ if words else _filters.plain
+        chosen: str | None = st.selectbox(
+            label, options, index=None, key=f"assign_{key}", format_func=shown, placeholder="Any", disabled=disabled
+        )
+        return chosen
+
+    return Filters(
+        dataset=select("dataset", "Data set", choices["dataset"]),
+        theme=select("theme", "Theme", choices["theme"]),
+        language=select("language", "Language", choices["language"], LANGUAGES),
+        model=select("model", "Model", _common.read("models")),
+        reads=select("reads", "Physicians so far", list(READ_STATES), _filters.READS),
+    )
+
+
+def _who() -> tuple[list[str], str | None]:
+    people = [person for person in _common.read("people") if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
+    specialties = sorted({word for person in people for word in person.specialties})
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        readers = st.multiselect(
+            "Readers", [person.name for person in people], placeholder="Every reviewer", key="assign_people", width=420
+        )
+        specialty = st.selectbox(
+            "Only with the specialty", specialties, index=None, placeholder="Any", key="assign_specialty", width=260
+        )
+    return readers, specialty
+
+
+def _assignments() -> None:
+    with reading(_common.engine()) as session:
+        found = tasks.assignments(session)
+    st.subheader("What is assigned", anchor=False)
+    if found.empty:
+        st.html(_text.notice("Nothing is assigned yet: choose items above, and who reads them."))
+        return
+    wanted = found["n_tasks"] * found["n_readers"]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Assigned": [_common.local_time(moment) for moment in found["created_at"]],
+                "Question": [ASKS[Ask(ask)] for ask in found["ask"]],
+                "Items": found["n_tasks"],
+                "Drawn from": found["n_population"],
+                "Readers each": found["n_readers"],
+                "Reads done": [f"{done:,} of {want:,}" for done, want in zip(found["n_reads"], wanted, strict=True)],
+                "Being read": found["n_open"],
+                "Readers": found["readers"],
+                "Chosen by": [_chosen(words) for words in found["chosen_by"]],
+                "Seed": [str(seed) for seed in found["seed"]],
+                "By": found["created_by"],
+            }
+        ),
+        key="assignments",
+        hide_index=True,
+        alt="Assignments",
+    )
+
+
+def _chosen(words: str) -> str:
+    said = json.loads(words)
+    return ", ".join(f"{name} {value}" for name, value in said.items()) or "all"
+
+
+def _guideline(viewer: Viewer, *, disabled: bool) -> None:
+    with reading(_common.engine()) as session:
+        found = study.guideline(session)
+    version = (
+        f"Version {found.version}, by {found.created_by}, {_common.local_time(found.created_at)}"
+        if found
+        else "None yet"
+    )
+    st.html(_text.quiet(f"{version}. Every verdict keeps the version that its reader had at hand."))
+    with st.form("guideline"):
+        text = st.text_area(
+            "Markdown", value=found.text if found else "", height=260, key=f"guideline_{found.version if found else 0}", disabled=disabled
+        )  # fmt: skip
+        if st.form_submit_button("Save as a new version", disabled=disabled):
+            with _common.shown_errors():
+                if not found or text != found.text:
+                    with writing(_common.engine()) as session:
+                        store.set_guideline(session, text, actor=viewer.name)
+                st.rerun()
+
+
+def _rules(viewer: Viewer, *, disabled: bool) -> None:
+    with reading(_common.engine()) as session:
+        rules = study.rules(session)
+    judges = _common.read("judges")
+    with st.form("rules"):
+        mode = st.radio(
+            "First reads", list(ReadingMode), index=list(ReadingMode).index(rules.mode), format_func=MODES.__getitem__, key="rules_mode",
+            disabled=disabled,
+        )  # fmt: skip
+        judge = st.selectbox(
+            "Whose verdict is revealed", judges, index=judges.index(rules.judge) if rules.judge in judges else None,
+            placeholder="The judge with the most verdicts on the response", key="rules_judge", disabled=disabled,
+        )  # fmt: skip
+        share = st.slider(
+            "Unanimous items that an adjudicator checks all the same, in %", 0, 100, round(rules.check_share * 100), key="rules_share",
+            disabled=disabled,
+        )  # fmt: skip
+        both = st.checkbox(
+            "Physicians who agree against the judge on a criterion of 7 points or more go to adjudication",
+            value=rules.both_against_judge,
+            key="rules_both",
+            disabled=disabled,
+        )
+        if st.form_submit_button("Save rules", disabled=disabled):
+            try:
+                with writing(_common.engine()) as session:
+                    store.set_rules(session, Rules(mode or rules.mode, judge, share / 100, both), actor=viewer.name)
+            except OverreadError as error:
+                st.html(_text.notice(str(error), kind="error"))
+            else:
+                st.rerun()

@@ -1,0 +1,240 @@
+"""The blind read: the criteria as one list, one key a criterion, every mark stored at once."""
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from evalcore import reviewing
+from evalcore.db import reading
+from evalcore.errors import OverreadError
+from evalcore.queries import tasks
+from evalcore.queries.tasks import Draft
+from evalcore.reviewing import Desk
+from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Viewer
+from evalcore.tables import now
+from pages import _common, _keys, _review_text, _text
+from pages._review_text import LABELS, LEVELS, QUESTIONS, REASONS, Row
+
+KEYS = (
+    ("1  2  3", "met, not met, cannot assess"),
+    ("1 to 5", "why it cannot be assessed, once asked"),
+    ("J or ↓,  K or ↑", "next criterion, the one before"),
+    ("U", "undo the last mark"),
+    ("N", "write a note; Enter saves it"),
+    ("G", "guideline"),
+    ("Ctrl + Enter", "submit and lock"),
+    ("?", "this map"),
+)
+WORDS: Mapping[str, str] = {
+    **{str(label): words for label, words in LABELS.items()},
+    **{str(level): words for level, words in LEVELS.items()},
+}
+LEVEL_KEYS = (("1 to 8", "levels of care from A to D, and remove"), ("9", "cannot assess"), *KEYS[1:2], *KEYS[3:])
+
+
+@st.fragment
+def panel(viewer: Viewer, desk: Desk, guideline: str | None) -> None:
+    """The right side of a read that is not locked.
+
+    A fragment: a mark redraws the list alone. Buttons come first in the script and the list after them, so that one run both stores
+    and shows a mark; the page puts the list above.
+    """
+    _Marking(viewer, desk, guideline).draw()
+
+
+class _Marking:
+    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None) -> None:
+        self._viewer = viewer
+        self._desk = desk
+        self._guideline = guideline
+        self._number = desk.reading.id or 0
+        self._keys = desk.keys
+        self._is_rubric = desk.asked.ask is Ask.RUBRIC
+        self._said = ""
+        self._saved_at = desk.reading.last_at
+        self._drafts = self._stored()
+
+    def _stored(self) -> dict[int | None, Draft]:
+        with reading(_common.engine()) as session:
+            return tasks.drafts(session, self._number)
+
+    # ---- where the reader is
+
+    @property
+    def _at(self) -> int:
+        """Place of the item in hand: this tab's, else where the reader was when the connection was lost."""
+        place = int(st.session_state.get(f"at_{self._number}", self._desk.reading.place))
+        return max(0, min(place, len(self._keys) - 1))
+
+    def _stand(self, place: int) -> None:
+        st.session_state[f"at_{self._number}"] = place
+
+    def _go(self, place: int) -> None:
+        place = max(0, min(place, len(self._keys) - 1))
+        if place != self._at:
+            self._act(lambda: reviewing.move(_common.engine(), self._viewer, self._number, place))
+            self._stand(place)
+
+    def _next_open(self, answered: int) -> int:
+        """The next item without an answer behind the one that is answered now, and round; the same where none is left."""
+        missing = set(reviewing.missing(self._keys, self._drafts))
+        order = [*range(answered + 1, len(self._keys)), *range(answered)]
+        return next((place for place in order if self._keys[place] in missing), answered)
+
+    # ---- acts
+
+    def _act(self, act: Callable[[], object]) -> None:
+        """Do it; an error is a sentence, and the newer state is shown."""
+        try:
+            act()
+        except OverreadError as error:
+            st.session_state["review_notice"] = str(error)
+            st.rerun()
+
+    def _mark(self, draft: Draft, *, then: int) -> None:
+        label, self._saved_at = reviewing.as_label(draft.label), now()
+        self._act(
+            lambda: reviewing.mark(
+                _common.engine(), self._viewer, self._number, self._keys[self._at], label,
+                reason=draft.reason, note=draft.note, then=then, at=self._saved_at,
+            )
+        )  # fmt: skip
+        self._drafts[self._keys[self._at]] = draft
+        self._stand(then)
+
+    def _answer(self, label: Label | Acuity, reason: CannotReason | None = None) -> None:
+        place, before = self._at, self._drafts.get(self._keys[self._at])
+        asks_reason = label is Label.CANNOT_ASSESS and reason is None
+        then = place if asks_reason else self._next_open(place)
+        self._mark(Draft(label, reason, before.note if before else None), then=then)
+        self._said = f"Item {place + 1}: {WORDS[label]}{', ' + REASONS[reason] if reason else ''}. "
+
+    def _undo(self) -> None:
+        def act() -> None:
+            key = reviewing.undo_mark(_common.engine(), self._viewer, self._number)
+            self._stand(self._keys.index(key))
+
+        self._act(act)
+        self._drafts = self._stored()
+        self._said = "Undone. "
+
+    # ---- what is drawn
+
+    def draw(self) -> None:
+        """The list, and below it the keys. What moves or answers runs before what shows where the reader is."""
+        list_place = st.container(key="rows")
+        with st.container(key="bar"):
+            answers_place = st.container(horizontal=True, vertical_alignment="center", gap="small", key="answers")
+            asks_why = self._asks_why()
+            with st.container(horizontal=True, vertical_alignment="center", gap="small", key="moves"):
+                self._move_buttons(only_undo=asks_why)
+            if asks_why != self._asks_why():
+                _common.draw_anew()
+            with answers_place:
+                self._answers()
+            self._note()
+            with st.container(horizontal=True, vertical_alignment="center", gap="small", key="submit_row"):
+                self._submit()
+        clicked = _keys.listen("keys", KEYS if self._is_rubric else LEVEL_KEYS, self._status())
+        if clicked is not None:
+            self._go(clicked)
+            _common.draw_anew()
+        with list_place:
+            if st.session_state.get("guideline_open") and self._guideline:
+                st.html(f'<div class="or-guideline" tabindex="0">{_text.formatted(self._guideline)}</div>')
+            else:
+                st.html(_review_text.rows(self._rows()))
+
+    def _rows(self) -> list[Row]:
+        items = self._desk.sheet.items
+        lines = []
+        for place, key in enumerate(self._keys):
+            draft = self._drafts.get(key)
+            reason = REASONS[draft.reason].lower() if draft and draft.reason else ""
+            judged = self._desk.judged.get(key)  # nothing, in a blind study
+            lines.append(
+                Row(
+                    number=items[place].position if items else 1,
+                    place=place,
+                    text=items[place].text if items else QUESTIONS[self._desk.asked.ask],
+                    points=items[place].points if items else None,
+                    label=draft.label if draft else None,
+                    said=reason,
+                    has_note=bool(draft and draft.note),
+                    judge=self._desk.judge,
+                    judged=judged.label if judged else None,
+                    explanation=judged.explanation if judged else None,
+                    is_current=place == self._at,
+                    is_question=not items,
+                )
+            )
+        return lines
+
+    def _asks_why(self) -> bool:
+        draft = self._drafts.get(self._keys[self._at])
+        return draft is not None and draft.label == Label.CANNOT_ASSESS and draft.reason is None
+
+    def _answers(self) -> None:
+        """The labels; or, once "cannot assess" was pressed, the reasons."""
+        if self._asks_why():
+            st.html('<span class="or-stamp">Why?</span>', width="content")
+            for place, reason in enumerate(CannotReason, start=1):
+                if st.button(REASONS[reason], key=f"reason_{reason}", shortcut=str(place)):
+                    self._answer(Label.CANNOT_ASSESS, reason)
+                    _common.draw_anew()  # with the labels again
+            return
+        for place, label in enumerate(reviewing.ANSWERS[self._desk.asked.ask], start=1):
+            if st.button(WORDS[label], key=f"answer_{place}", shortcut=str(place)):
+                self._answer(label)
+                if label is Label.CANNOT_ASSESS:
+                    _common.draw_anew()  # with the reasons
+
+    def _move_buttons(self, *, only_undo: bool) -> None:
+        if len(self._keys) > 1 and not only_undo:
+            steps = {
+                "back": ("Back", "K", -1),
+                "next": ("Next", "J", 1),
+                "up": ("↑", "Up", -1),
+                "down": ("↓", "Down", 1),
+            }
+            for key, (words, shortcut, step) in steps.items():
+                if st.button(words, key=key, shortcut=shortcut):
+                    self._go(self._at + step)
+        if st.button("Undo", key="undo", shortcut="U"):
+            self._undo()
+        if self._guideline and not only_undo and st.button("Guideline", key="guideline", shortcut="G"):
+            st.session_state["guideline_open"] = not st.session_state.get("guideline_open", False)
+
+    def _note(self) -> None:
+        place = self._at
+        draft = self._drafts.get(self._keys[place]) or Draft(None, None, None)
+        stored, field = draft.note or "", f"note_{self._number}_{place}"
+        if st.session_state.get(f"{field}_drawn") != stored:
+            st.session_state[field] = st.session_state[f"{field}_drawn"] = stored
+        said = st.text_input(
+            "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=reviewing.MAX_NOTE
+        ).strip()  # fmt: skip
+        if said != stored:
+            self._mark(Draft(draft.label, draft.reason, said or None), then=place)
+            st.session_state[f"{field}_drawn"] = said
+
+    def _submit(self) -> None:
+        missing = reviewing.missing(self._keys, self._drafts)
+        done = len(self._keys) - len(missing)
+        if st.button("Submit and lock", key="submit", type="primary", shortcut="Ctrl+Enter", disabled=bool(missing)):
+            try:
+                state = reviewing.submit(_common.engine(), self._viewer, self._number)
+            except OverreadError as error:
+                st.session_state["review_notice"] = str(error)
+            else:
+                agreed = state is ReadingState.DONE
+                st.session_state["review_done"] = f"Locked. {'You and the judge agree throughout.' if agreed else ''}"
+            st.rerun()
+        saved = f", saved {_common.local_time(self._saved_at)[11:]}" if self._drafts else ""
+        st.html(
+            f'<span class="or-stamp">{done} of {len(self._keys)} answered{_text.escaped(saved)}</span>', width="content"
+        )
+        st.html(_review_text.keys_hint(), width="content")
+
+    def _status(self) -> str:
+        return f"{self._said}Item {self._at + 1} of {len(self._keys)} is in hand."

@@ -1,0 +1,100 @@
+"""What I have read, how it stands to what was settled, and amending it."""
+
+import pandas as pd
+import streamlit as st
+
+from evalcore import reviewing
+from evalcore.db import reading
+from evalcore.errors import OverreadError
+from evalcore.metrics.own_reads import by_response, final_labels
+from evalcore.policies import check_can_read
+from evalcore.queries import tasks
+from evalcore.schema import Ask, Viewer
+from pages import _amending, _common, _text
+
+ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "acuity of the response", Ask.GOLD_ACUITY: "acuity of the case"}
+LIST_HEIGHT = 560
+
+
+def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
+    """My reads as a table; a click opens one."""
+    counted = reads.merge(by_response(items), left_on="response_id", right_index=True, how="left")
+    event = st.dataframe(
+        pd.DataFrame(
+            {
+                "Read": [_common.local_time(moment) for moment in counted["locked_at"]],
+                "Conversation": counted["first_words"],
+                "Question": [ASKS[Ask(ask)] for ask in counted["ask"]],
+                "Model": counted["model"].fillna("–"),
+                "Items": counted["n_items"],
+                "Revised": counted["n_changed"],
+                "Settled": counted["n_settled"],
+                "Settled otherwise": counted["n_off_final"],
+                "Minutes": counted["seconds"] / 60,
+            }
+        ),
+        key="my_list",
+        hide_index=True,
+        height=min(LIST_HEIGHT, 38 + 35 * max(len(counted), 1)),
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
+        column_config={
+            "Conversation": st.column_config.TextColumn(width=320),
+            "Minutes": st.column_config.NumberColumn(format="%.1f", width=80),
+            **{name: st.column_config.NumberColumn(width=80) for name in ("Items", "Revised", "Settled")},
+        },
+        alt="Responses that you have read",
+    )
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    if touched:
+        st.query_params["read"] = str(int(reads["reading_id"].iloc[touched[0]]))
+        st.rerun()
+    st.html(
+        _text.foot(
+            "Click a row to open it. Revised: your label after the judge was shown is not your first one. Settled otherwise: an adjudicator "
+            "gave another label than yours; both stay in the record."
+        )
+    )
+
+
+def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
+    """One read: the texts, and each criterion with what was said; amend it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("My reads", icon=":material/arrow_back:", key="back_to_list"):
+            st.query_params.pop("read", None)
+            st.rerun()
+    try:
+        desk = reviewing.desk(_common.engine(), viewer, reading_id)
+    except OverreadError as error:
+        st.html(_text.notice(str(error), kind="error"))
+        return
+    left, right = st.columns([58, 42], gap="large")
+    with left, st.container(key="reading"):
+        st.html(_text.conversation(desk.sheet.messages, as_markdown=False))
+        if desk.sheet.response is not None:
+            st.html(_text.response("The response", "", desk.sheet.response, as_markdown=False))
+    with right, st.container(key="desk"):
+        _amending.panel(viewer, reading_id, final_labels(items, desk.asked.response_id or 0))
+
+
+viewer = _common.require(check_can_read)
+with reading(_common.engine()) as session:
+    reads = tasks.my_reads(session, viewer)
+chosen = _common.row_number(st.query_params.get("read", ""))
+items = _common.read("own_items", viewer.name, tuple(sorted(set(reads["example_id"]))))
+if chosen is not None:
+    detail(viewer, chosen, items)
+    st.stop()
+done = len(reads)
+st.html(
+    _text.heading(
+        "What you have read",
+        f"{done:,} responses and cases locked, {int(items['changed'].sum()):,} labels revised after the judge was shown, "
+        f"{int(items['off_final'].sum()):,} settled otherwise by an adjudicator",
+    )
+)
+if reads.empty:
+    st.html(_text.notice("You have not submitted a read yet. What is assigned to you waits in Review."))
+    st.page_link("pages/review.py", label="Review", icon=":material/rate_review:")
+    st.stop()
+listing(reads, items)

@@ -1,0 +1,76 @@
+"""Read what is assigned: blind first, then beside the judge. All by keyboard."""
+
+import streamlit as st
+
+from evalcore import reviewing
+from evalcore.db import reading
+from evalcore.policies import check_can_read
+from evalcore.queries import study, tasks
+from evalcore.queries.tasks import Progress
+from evalcore.reviewing import Desk
+from evalcore.schema import Ask, ReadingState, Viewer
+from evalcore.tables import now
+from pages import _common, _marking, _revealing, _review_text, _text
+
+
+def nothing_left(viewer: Viewer, progress: Progress) -> None:
+    """The queue is empty: why, and what to do instead."""
+    if progress.n_done:
+        st.html(_text.heading("Everything is read", f"You have read {progress.n_done:,} items. Thank you."))
+    else:
+        st.html(
+            _text.heading("Nothing waits for you", "No item is assigned to you, or others are reading what is left.")
+        )
+    st.html(
+        _text.notice(
+            "New items come from the study's lead, on the Study page. Until then, look at what you did or browse."
+        )
+    )
+    with st.container(horizontal=True):
+        st.page_link("pages/my_reads.py", label="My reads", icon=":material/checklist:")
+        st.page_link("pages/browse.py", label="Browse", icon=":material/menu_book:")
+        if "lead" in viewer.roles:
+            st.page_link("pages/study.py", label="Assign items", icon=":material/database:")
+
+
+def texts(desk: Desk) -> None:
+    """The conversation and the response, its model unnamed."""
+    as_markdown = st.session_state.get("formatted", False)
+    st.html(_text.conversation(desk.sheet.messages, as_markdown=as_markdown))
+    if desk.sheet.response is not None:
+        st.html(_text.response("The response", "", desk.sheet.response, as_markdown=as_markdown))
+
+
+def heading(desk: Desk, progress: Progress) -> None:
+    """Where one is: "Response 14 of 60, about 35 minutes left"."""
+    is_locked = desk.state is not ReadingState.READING
+    place = progress.n_done + (0 if is_locked else 1)
+    in_all = progress.n_done + progress.n_left
+    what = "Case" if desk.asked.ask is Ask.GOLD_ACUITY else "Response"
+    with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
+        how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
+        st.html(_review_text.top(f"{what} {place:,} of {in_all:,}", _review_text.left_words(progress), how))
+        st.toggle("Formatted text", key="formatted", persist_state="session")
+
+
+viewer = _common.require(check_can_read)
+st.session_state.pop("rubric_notice", None)
+desk = reviewing.take(_common.engine(), viewer)
+with reading(_common.engine()) as session:
+    progress = tasks.progress(session, viewer, now())
+    guideline = study.guideline(session, desk.reading.guideline_version) if desk else None
+said, notice = st.session_state.pop("review_done", None), st.session_state.pop("review_notice", None)
+if notice:
+    st.html(_text.notice(notice, kind="warning"))
+if desk is None:
+    nothing_left(viewer, progress)
+    st.stop()
+heading(desk, progress)
+left, right = st.columns([58, 42], gap="large")
+with left, st.container(key="reading"):
+    texts(desk)
+with right, st.container(key="desk"):
+    if desk.state is ReadingState.READING:
+        _marking.panel(viewer, desk, guideline.text if guideline else None)
+    else:
+        _revealing.panel(viewer, desk.reading.id or 0)

@@ -1,0 +1,270 @@
+"""A physician at work in Review: by keyboard alone, blind, then beside the judge; nothing is lost by a reload or a killed server."""
+
+import json
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from evalcore import assigning, store
+from evalcore.db import open_study, writing
+from evalcore.importing import import_file
+from evalcore.store import index_texts
+from tests.browser import steps
+from tests.browser.server import AppServer, free_port, running_app
+
+READER, OTHER = "Dr. Imani Noor", "Dr. Tove Lind"
+MODEL, JUDGE, EXPLANATION = "Quillfeather-9", "Sterling", "Because the answer names the sign outright."
+GUIDELINE = "# How to read\n\nRead the **whole** answer first."
+AGREED = (7, 7, 6)  # criteria of three responses on which the judge says met throughout: 20 in all
+
+
+def results(path: Path, rubrics: tuple[int, ...], *, judged: bool) -> None:
+    """A results file in which the judge calls everything met, or nothing."""
+    entries = [
+        {
+            "prompt_id": f"prompt-{number}",
+            "prompt": [{"role": "user", "content": f"I have had a sore throat for {number + 2} days."}],
+            "completion": [{"role": "assistant", "content": f"Rest, drink, and see a doctor on day {number + 4}."}],
+            "completion_id": f"answer-{number}",
+            "rubric_items": [
+                {
+                    "criterion": f"Names warning sign {place} of conversation {number}.",
+                    "points": -4 if place == n_criteria else 5,
+                    "tags": ["axis:accuracy"],
+                    "criteria_met": judged,
+                    "explanation": EXPLANATION,
+                }
+                for place in range(1, n_criteria + 1)
+            ],
+        }
+        for number, n_criteria in enumerate(rubrics)
+    ]
+    path.write_text(json.dumps({"score": 0.5, "metadata": {"example_level_metadata": entries}}), encoding="utf-8")
+
+
+def made(folder: Path, rubrics: tuple[int, ...], *, judged: bool) -> Path:
+    """A study in which the reader has these responses to read."""
+    results(folder / "results.json", rubrics, judged=judged)
+    engine = open_study(str(folder / "overread.db"))
+    with writing(engine) as session:
+        store.ensure_study(session)
+        for name in (READER, OTHER):
+            store.add_person(session, name, roles=["reviewer"], actor="set-up")
+        store.set_guideline(session, GUIDELINE, actor="set-up")
+    import_file(engine, folder / "results.json", actor="set-up", model=MODEL, judge=JUDGE, dataset="invented")
+    index_texts(engine)
+    assigning.assign(engine, assigning.Choice(seed=5), actor="set-up")
+    engine.dispose()
+    return folder
+
+
+@pytest.fixture
+def agreeing(tmp_path: Path) -> Iterator[AppServer]:
+    with running_app(made(tmp_path, AGREED, judged=True)) as server:
+        yield server
+
+
+@pytest.fixture
+def differing(tmp_path: Path) -> Iterator[AppServer]:
+    with running_app(made(tmp_path, (4, 3), judged=False)) as server:
+        yield server
+
+
+def rows(server: AppServer, statement: str) -> list[tuple]:
+    with closing(sqlite3.connect(server.database)) as study:
+        return study.execute(statement).fetchall()
+
+
+def begin(page: Page, server: AppServer) -> None:
+    steps.choose_reader(page, server, READER, path="/review")
+    ready(page)
+
+
+def ready(page: Page) -> None:
+    """The list is there, and the keys listen: Streamlit fetches its buttons' script after the page's, and binds a key a frame later."""
+    expect(page.locator(".or-row").first).to_be_visible()
+    expect(steps.keyed(page, "answer_1").get_by_role("button")).to_be_visible()
+    page.wait_for_timeout(200)
+
+
+def labels(page: Page) -> list[str]:
+    """What stands in the list, in order."""
+    return [re.sub(r"^\W+", "", text) for text in page.locator(".or-row .or-mark > :first-child").all_inner_texts()]
+
+
+class Presses:
+    """Counts the keys; waits for what each should bring about, as eyes do."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.count = 0
+
+    def mark(self, key: str, place: int, words: str) -> None:
+        self.press(key)
+        expect(self.page.locator(".or-row .or-mark").nth(place)).to_contain_text(words)
+
+    def submit(self) -> None:
+        expect(steps.keyed(self.page, "submit").get_by_role("button")).to_be_enabled()
+        self.page.wait_for_timeout(100)  # its key is bound a frame after it is drawn
+        self.press("Control+Enter")
+
+    def press(self, key: str) -> None:
+        self.count += 1
+        self.page.keyboard.press(key)
+
+
+def test_twenty_criteria_of_three_responses_are_read_by_keyboard_alone(page: Page, agreeing: AppServer):
+    begin(page, agreeing)
+    pressed = Presses(page)
+    n_criteria = []
+    for number in range(len(AGREED)):
+        expect(page.locator(".or-place")).to_have_text(f"Response {number + 1} of {len(AGREED)}")
+        n_criteria.append(page.locator(".or-row").count())
+        for place in range(n_criteria[-1]):
+            pressed.mark("1", place, "met")
+        pressed.submit()
+    expect(page.get_by_role("heading", name="Everything is read")).to_be_visible()
+    assert sorted(n_criteria) == sorted(AGREED)
+    assert sum(n_criteria) == 20
+    assert pressed.count <= 1.2 * 20
+    given = rows(
+        agreeing,
+        "SELECT stage, label, blinded, selection, inclusion_probability, guideline_version FROM verdict WHERE stage <> 'judge'",
+    )
+    assert given == [("first", "met", 1, "random", 1.0, 1)] * 20
+
+
+def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_the_judge_is_beside_it(
+    page: Page, differing: AppServer
+):
+    begin(page, differing)
+    for secret in (MODEL, JUDGE, EXPLANATION):
+        assert secret not in page.content()
+    pressed = Presses(page)
+    n_rows = page.locator(".or-row").count()
+    for place in range(n_rows):
+        pressed.mark("1", place, "met")
+    pressed.submit()
+    expect(page.get_by_text(f"The judge differs on {n_rows}")).to_be_visible()
+    expect(page.locator(".or-current")).to_contain_text(EXPLANATION)
+    expect(page.locator(".or-current")).to_contain_text("Too few blind reads yet")
+    # Keep the first: cause 1, severity 4, kind 1.
+    for key in ("k", "1", "4"):
+        page.keyboard.press(key)
+        expect(page.locator(".st-key-answers button").first).to_be_visible()
+        page.wait_for_timeout(250)
+    page.keyboard.press("1")
+    expect(page.locator(".or-decided").first).to_have_text("kept · judge misread the answer · error severe · omission")
+    for decided in range(2, n_rows + 1):
+        page.keyboard.press("v")
+        expect(page.locator(".or-decided")).to_have_count(decided)
+    expect(steps.keyed(page, "onward").get_by_role("button")).to_be_enabled()
+    page.wait_for_timeout(100)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".or-place")).to_have_text("Response 2 of 2")
+    revised = rows(
+        differing, "SELECT label, cause, severity, error_kind, blinded FROM verdict WHERE stage = 'revised' ORDER BY id"
+    )
+    assert revised[0] == ("met", "judge_misread_answer", "severe", "omission", 0)
+    assert revised[1:] == [("not_met", None, None, None, 0)] * (n_rows - 1)
+    first = rows(differing, "SELECT label FROM verdict WHERE stage = 'first'")
+    assert first == [("met",)] * n_rows  # the first read stays
+
+
+def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_rest_while_typing(
+    page: Page, differing: AppServer
+):
+    begin(page, differing)
+    pressed = Presses(page)
+    pressed.mark("3", 0, "cannot assess")
+    expect(steps.keyed(page, "reason_needs_examination")).to_be_visible()
+    pressed.mark("5", 0, "needs examination")
+    pressed.mark("2", 1, "not met")
+    page.keyboard.press("u")
+    expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("open")
+    page.keyboard.press("n")
+    note = page.locator("[class*='st-key-note_'] input")
+    expect(note).to_be_focused()
+    page.keyboard.type("12 of 3? g")
+    page.keyboard.press("Enter")
+    expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("note")
+    assert labels(page)[:2] == ["cannot assess", "open"]
+    page.keyboard.press("g")
+    expect(page.locator(".or-guideline")).to_contain_text("Read the whole answer first.")
+    page.keyboard.press("g")
+    expect(page.locator(".or-rows")).to_be_visible()
+    page.keyboard.press("Shift+?")
+    keys = page.get_by_role("dialog", name="Keys")
+    expect(keys).to_contain_text("submit and lock")
+    page.keyboard.press("Escape")
+    expect(keys).to_be_hidden()
+    page.keyboard.press("j")
+    expect(page.locator(".or-row").nth(2)).to_have_attribute("aria-current", "true")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator(".or-row").nth(1)).to_have_attribute("aria-current", "true")
+    page.locator(".or-row").nth(0).click()
+    expect(page.locator(".or-row").nth(0)).to_have_attribute("aria-current", "true")
+
+
+def test_a_reload_brings_back_every_mark_and_the_criterion_in_hand(page: Page, differing: AppServer):
+    begin(page, differing)
+    pressed = Presses(page)
+    pressed.mark("1", 0, "met")
+    pressed.mark("2", 1, "not met")
+    before = labels(page)
+    page.reload()
+    ready(page)
+    expect(page.locator(".or-row").nth(2)).to_have_attribute("aria-current", "true")
+    assert labels(page) == before
+
+
+def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_that_is_shown(
+    page: Page, tmp_path: Path
+):
+    made(tmp_path, (6,), judged=True)
+    port = free_port()
+    with running_app(tmp_path, port=port) as server:
+        begin(page, server)
+        pressed = Presses(page)
+        pressed.mark("1", 0, "met")
+        pressed.mark("2", 1, "not met")
+        page.keyboard.press("k")
+        page.keyboard.press("k")
+        page.keyboard.press("j")  # on the second again: marks and moves are both remembered
+        expect(page.locator(".or-row").nth(1)).to_have_attribute("aria-current", "true")
+        page.wait_for_timeout(300)
+    with running_app(tmp_path, port=port) as server:
+        expect(page.locator("[data-testid=stApp][data-test-connection-state=CONNECTED]")).to_be_visible(timeout=30_000)
+        time.sleep(1)
+        page.keyboard.press("1")
+        expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("✓ met")
+        assert labels(page)[:3] == ["met", "met", "open"]
+        page.reload()
+        expect(page.locator(".or-row").nth(2)).to_have_attribute("aria-current", "true")
+        assert labels(page)[:3] == ["met", "met", "open"]
+
+
+def test_a_read_that_is_done_stands_in_my_reads_and_can_be_amended(page: Page, agreeing: AppServer):
+    begin(page, agreeing)
+    n_rows = page.locator(".or-row").count()
+    pressed = Presses(page)
+    for place in range(n_rows):
+        pressed.mark("1", place, "met")
+    pressed.submit()
+    expect(page.locator(".or-place")).to_have_text("Response 2 of 3")
+    page.goto(f"{agreeing.url}/my_reads")
+    expect(page.locator(".or-heading h1")).to_contain_text("What you have read")
+    steps.table(page).click(position={"x": 250, "y": steps.ROW_PIXELS * 1.5})
+    expect(page.locator(".or-row").first).to_be_visible()
+    page.keyboard.press("2")
+    expect(page.locator(".or-row").first).to_contain_text("not met")
+    expect(page.locator(".or-decided").first).to_contain_text("first met")
+    amended = rows(agreeing, "SELECT label, blinded FROM verdict WHERE stage = 'revised'")
+    assert amended == [("not_met", 0)]
+    assert rows(agreeing, "SELECT count(*) FROM audit_event WHERE action = 'read amended'") == [(1,)]
