@@ -11,6 +11,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PINNED := $(PIP) install --quiet --require-hashes
 OURSELVES := $(PIP) install --quiet --no-deps --no-build-isolation --editable .
+# A file's tests stay together: they share servers and studies.
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
 TEST_MARK := \# For the tests only
 
 # The newest Python of these that is at least 3.11 and can make a virtual environment; `make run PYTHON=...` overrides.
@@ -30,11 +32,11 @@ check: .venv/.for-tests  ## format, lint, types and import contracts alone
 	$(BIN)/lint-imports
 
 unit: .venv/.for-tests  ## unit and page tests alone; ARGS go to pytest
-	$(BIN)/pytest -m "not browser and not slow" $(ARGS)
+	$(BIN)/pytest -m "not browser and not slow" $(SIDE_BY_SIDE) $(ARGS)
 
 browser: .venv/.for-tests  ## browser tests alone; ARGS go to pytest
 	$(BIN)/python tests/chromium.py
-	$(BIN)/pytest -m "browser and not slow" $(ARGS)
+	$(BIN)/pytest -m "browser and not slow" $(SIDE_BY_SIDE) $(ARGS)
 
 test-slow: .venv/.for-tests  ## the tests marked slow
 	$(BIN)/python tests/chromium.py

@@ -41,6 +41,8 @@ class Choice:
         n_readers: How many readers an item gets.
         seed: Of the drawing and the order; None: drawn.
         reserve_minutes: For how long an opened item is kept.
+        blind: Numbers of conversations that wait for whoever assigns (`queries.tasks.blind_examples`): filters on items leave them out, since
+            how many fit would tell what was said there.
     """
 
     ask: Ask = Ask.RUBRIC
@@ -52,6 +54,7 @@ class Choice:
     n_readers: int = READERS_EACH
     seed: int | None = None
     reserve_minutes: int = RESERVE_MINUTES
+    blind: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,7 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
             n_population=len(free),
             actor=actor,
         )
+        store.refresh_statistics(session)
         return Assigned(**{**asdict(report), "assignment_id": number})
 
 
@@ -198,9 +202,13 @@ def _readers(people: Sequence[Viewer], choice: Choice) -> list[Viewer]:
 
 
 def _fitting(session: Any, choice: Choice) -> list[Item]:
+    left_out = choice.blind if choice.filters.on_items() else frozenset()
+    fitting: list[Item]
     if choice.ask is Ask.GOLD_ACUITY:
-        return [(int(example), None) for example in browse.examples(session, choice.filters)["example_id"]]
-    return [*candidates.responses(session, choice.filters, with_rubric=choice.ask is Ask.RUBRIC)]
+        fitting = [(int(example), None) for example in browse.examples(session, choice.filters)["example_id"]]
+    else:
+        fitting = candidates.responses(session, choice.filters, with_rubric=choice.ask is Ask.RUBRIC)
+    return [item for item in fitting if item[0] not in left_out]
 
 
 def _said(filters: Filters) -> dict[str, Any]:

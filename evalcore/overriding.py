@@ -9,8 +9,8 @@ from sqlmodel import Session
 from evalcore import store
 from evalcore.db import writing
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
-from evalcore.policies import check_can_give_verdict
-from evalcore.queries import reads
+from evalcore.policies import check_can_give_verdict, check_can_open
+from evalcore.queries import reads, tasks
 from evalcore.schema import Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
 
 MAX_NOTE = 5_000
@@ -85,13 +85,14 @@ def give_verdict(
         seen: The viewer's own newest open verdict on the item that the screen showed, or None.
 
     Raises:
-        NotAllowed: The viewer does not give verdicts.
+        NotAllowed: The viewer does not give verdicts, or is to read the conversation blind.
         AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
         NotFound: There is no such item.
         OverreadError: The parts of the reading contradict each other.
     """
     check_can_give_verdict(viewer)
     with writing(engine) as session:
+        _check_not_blind(session, viewer, response_id)
         item = reads.item(session, response_id, criterion_id, judge=judge)
         if item is None:
             msg = f"Response {response_id} has no criterion {criterion_id}."
@@ -117,6 +118,13 @@ def give_verdict(
         overridden = item["judge_label"] is not None and reading.label != item["judge_label"]
         action = "judge overridden" if overridden else "verdict given"
         return store.add_verdicts(session, [verdict], actor=viewer.name, action=action)[0]
+
+
+def _check_not_blind(session: Session, viewer: Viewer, response_id: int) -> None:
+    """A page that was left open gives no open verdict on what has been assigned to the viewer since."""
+    example_id = reads.example_of(session, response_id)
+    if example_id is not None:
+        check_can_open(viewer, example_id, tasks.blind_examples(session, viewer))
 
 
 def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int, seen: int) -> int:

@@ -73,6 +73,7 @@ class Reading(SQLModel, table=True):
         last_at: When the reader last did anything here.
         seconds: Time spent, of each pause two minutes at most.
         place: The item in hand, from 0: where a reader goes on after a lost connection.
+        judge: Whose verdicts were shown, once it is locked; None where no judge has labelled the item.
         guideline_version: The newest when it was opened.
     """
 
@@ -97,6 +98,7 @@ class Reading(SQLModel, table=True):
     done_at: datetime | None = moment_or_none()
     seconds: float = 0.0
     place: int = 0
+    judge: str | None = None
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
 
 

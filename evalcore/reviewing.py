@@ -205,8 +205,8 @@ def _own(session: Session, viewer: Viewer, reading_id: int, *, lock: bool = Fals
 def _desk(session: Session, reading: Reading, asked: Asked) -> Desk:
     number = reading.id or 0
     is_locked = reading.state != ReadingState.READING
-    rules = study.rules(session)
-    judge, judged = sheets.judge_on(session, asked, rules.judge) if is_locked or not reading.blinded else (None, {})
+    is_shown = is_locked or not reading.blinded
+    judge, judged = _judge_on(session, reading, asked) if is_shown else (None, {})
     first, decided = _said(session, reading, asked) if is_locked else ({}, {})
     return Desk(
         reading=reading,
@@ -218,6 +218,11 @@ def _desk(session: Session, reading: Reading, asked: Asked) -> Desk:
         judge=judge,
         judged=judged,
     )
+
+
+def _judge_on(session: Session, reading: Reading, asked: Asked) -> tuple[str | None, dict[int | None, Given]]:
+    """The judge that was shown when the read was locked; before, the one that the study would show."""
+    return sheets.judge_on(session, asked, reading.judge or study.rules(session).judge)
 
 
 def _said(session: Session, reading: Reading, asked: Asked) -> tuple[dict[int | None, Given], dict[int | None, Given]]:
@@ -361,10 +366,10 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
         before = {} if reading.blinded else sheets.said_by(session, asked, rater, [Stage.OPEN])
         verdicts = [_first_verdict(asked, reading, rater, key, drafts[key], before.get(key)) for key in keys]
         store.add_verdicts(session, verdicts, actor=viewer.name, action="first read submitted")
-        _, judged = sheets.judge_on(session, asked, study.rules(session).judge)
+        judge, judged = sheets.judge_on(session, asked, study.rules(session).judge)
         differs = any(key in judged and judged[key].label != drafts[key].label for key in keys)
         state = ReadingState.REVEALED if differs else ReadingState.DONE
-        store.set_state(session, reading, state, reserve_minutes=asked.reserve_minutes, at=at)
+        store.set_state(session, reading, state, reserve_minutes=asked.reserve_minutes, at=at, judge=judge)
         return state
 
 
@@ -438,7 +443,7 @@ def decide(
         if (before.verdict_id if before else None) != seen:
             msg = "This was decided in another tab. The newer decision is shown now; the last press was not saved."
             raise AlreadyChanged(msg)
-        _, judged = sheets.judge_on(session, asked, study.rules(session).judge)
+        _, judged = _judge_on(session, reading, asked)
         of_judge = judged.get(criterion_id)
         check_decision(decision, of_judge.label if of_judge else None)
         verdict = Verdict(

@@ -1,6 +1,7 @@
 """The reading part of the Study page: assign items, follow the reading, write the guideline, choose the rules."""
 
 import json
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -10,7 +11,7 @@ from evalcore.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, 
 from evalcore.db import reading, writing
 from evalcore.errors import OverreadError
 from evalcore.languages import LANGUAGES
-from evalcore.policies import check_can_assign, reason
+from evalcore.policies import can_assign, check_can_assign, reason
 from evalcore.queries import study, tasks
 from evalcore.queries.browse import READ_STATES, Filters
 from evalcore.schema import Ask, ReadingMode, Role, Rules, Viewer
@@ -34,7 +35,7 @@ def show(viewer: Viewer) -> None:
         st.html(_text.notice(why_not))
     else:
         _assign(viewer)
-    _assignments()
+    _assignments(viewer)
     with st.expander("Guideline for the readers", icon=":material/menu_book:"):
         _guideline(viewer, disabled=bool(why_not))
     with st.expander("Rules of the study", icon=":material/gavel:"):
@@ -43,6 +44,7 @@ def show(viewer: Viewer) -> None:
 
 def _assign(viewer: Viewer) -> None:
     st.subheader("Assign items", anchor=False)
+    hidden = _common.blind(viewer)
     ask = st.segmented_control(
         "What readers are asked", list(Ask), default=Ask.RUBRIC, required=True, format_func=ASKS.__getitem__, key="assign_ask"
     )  # fmt: skip
@@ -52,7 +54,7 @@ def _assign(viewer: Viewer) -> None:
         key="assign_plan",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        filters = _which(disabled=plan is not None)
+        filters = _which(hidden, disabled=plan is not None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         n_items = st.number_input(
             "How many, drawn at random", min_value=1, value=None, step=1, placeholder="all that fit", key="assign_n", disabled=plan is not None
@@ -82,6 +84,7 @@ def _assign(viewer: Viewer) -> None:
                 n_readers=int(n_readers),
                 seed=seed,
                 reserve_minutes=int(minutes),
+                blind=hidden,
             )
             report = assign(_common.engine(), choice, actor=viewer.name, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
@@ -89,7 +92,7 @@ def _assign(viewer: Viewer) -> None:
             st.html(_text.items(report.sentences()))
 
 
-def _which(*, disabled: bool) -> Filters:
+def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
     choices = _common.read("choices")
 
     def select(key: str, label: str, options: list[str], words: dict[str, str] | None = None) -> str | None:
@@ -103,7 +106,7 @@ def _which(*, disabled: bool) -> Filters:
         dataset=select("dataset", "Data set", choices["dataset"]),
         theme=select("theme", "Theme", choices["theme"]),
         language=select("language", "Language", choices["language"], LANGUAGES),
-        model=select("model", "Model", _common.read("models")),
+        model=select("model", "Model", _common.read("models", hidden)),
         reads=select("reads", "Physicians so far", list(READ_STATES), _filters.READS),
     )
 
@@ -121,7 +124,7 @@ def _who() -> tuple[list[str], str | None]:
     return readers, specialty
 
 
-def _assignments() -> None:
+def _assignments(viewer: Viewer) -> None:
     with reading(_common.engine()) as session:
         found = tasks.assignments(session)
     st.subheader("What is assigned", anchor=False)
@@ -139,8 +142,7 @@ def _assignments() -> None:
                 "Readers each": found["n_readers"],
                 "Reads done": [f"{done:,} of {want:,}" for done, want in zip(found["n_reads"], wanted, strict=True)],
                 "Being read": found["n_open"],
-                "Readers": found["readers"],
-                "Chosen by": [_chosen(words) for words in found["chosen_by"]],
+                **_for_leads(viewer, found),
                 "Seed": [str(seed) for seed in found["seed"]],
                 "By": found["created_by"],
             }
@@ -149,6 +151,14 @@ def _assignments() -> None:
         hide_index=True,
         alt="Assignments",
     )
+
+
+def _for_leads(viewer: Viewer, found: pd.DataFrame) -> dict[str, Any]:
+    """Who reads, for leads; and by which filters the items were chosen, which may name a model or a label: for leads who read nothing blind."""
+    if not can_assign(viewer):
+        return {}
+    chosen = {} if _common.blind(viewer) else {"Chosen by": [_chosen(words) for words in found["chosen_by"]]}
+    return {"Readers": found["readers"], **chosen}
 
 
 def _chosen(words: str) -> str:

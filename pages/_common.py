@@ -19,7 +19,7 @@ from evalcore.metrics.judge_record import judge_record
 from evalcore.metrics.own_reads import own_items
 from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
-from evalcore.policies import can_read, reason
+from evalcore.policies import can_read, reason, visible_verdicts
 from evalcore.queries import browse, frames, study, tasks
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.schema import RaterKind, Viewer
@@ -92,23 +92,24 @@ def _listed(session: Any, filters: browse.Filters, judge: str, hidden: frozenset
     """The list of Browse: conversations with their scores by model and the marks that physicians left."""
     found = browse.examples(session, filters).set_index("example_id")
     found = found.loc[~found.index.isin(hidden)]
-    scores = mean_scores_by_example(judge_scores(), judge)
+    scores = mean_scores_by_example(visible_verdicts(judge_scores(), None, hidden), judge)
     marks = overridden_items(browse.read_marks(session), judge)
     return (
         found.join(scores.add_prefix("score ")).join(marks).fillna({"n_overridden": 0, "n_conflicting": 0, "n_read": 0})
     )
 
 
-def _overrides_by_judge(session: Any) -> dict[str, Any]:
+def _overrides_by_judge(session: Any, hidden: frozenset[int]) -> dict[str, Any]:
     """How physicians' verdicts stand to each judge's, and how many items they read differently from one another."""
-    marks = browse.read_marks(session)
+    marks = visible_verdicts(browse.read_marks(session), None, hidden)
     conflicting = overridden_items(marks, "")["n_conflicting"].sum()
     return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
 
 
-def _own_items(session: Any, reader: str, example_ids: tuple[int, ...]) -> pd.DataFrame:
+def _own_items(session: Any, reader: Viewer, example_ids: tuple[int, ...], hidden: frozenset[int]) -> pd.DataFrame:
     """What one physician said on these examples, beside what was settled."""
-    return own_items(frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids), reader)
+    verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids)
+    return own_items(visible_verdicts(verdicts, reader, hidden), reader.name)
 
 
 READS: dict[str, Callable[..., Any]] = {
@@ -139,9 +140,12 @@ def _lately(location: str, judge: str) -> pd.DataFrame:
         return blind_reads(session, judge)
 
 
-def judge_records(judge: str, response_id: int | None) -> pd.DataFrame:
-    """How often a judge is right, by kind of criterion, on all other responses; a minute old at most, since every read changes it."""
-    reads = _lately(settings().db, judge)
+def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:
+    """How often a judge is right, by kind of criterion, on all other responses that this person may see.
+
+    A minute old at most, since every read changes it.
+    """
+    reads = visible_verdicts(_lately(settings().db, judge).assign(rater_kind=RaterKind.REVIEWER), person, blind(person))
     return judge_record(reads.loc[reads["response_id"].ne(response_id or 0)])
 
 

@@ -133,7 +133,7 @@ class _Marking:
             with answers_place:
                 self._answers()
             self._note()
-            with st.container(horizontal=True, vertical_alignment="center", gap="small", key="submit_row"):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._submit()
         clicked = _keys.listen("keys", KEYS if self._is_rubric else LEVEL_KEYS, self._status())
         if clicked is not None:
@@ -179,12 +179,13 @@ class _Marking:
         if self._asks_why():
             st.html('<span class="or-stamp">Why?</span>', width="content")
             for place, reason in enumerate(CannotReason, start=1):
-                if st.button(REASONS[reason], key=f"reason_{reason}", shortcut=str(place)):
+                if st.button(REASONS[reason], key=f"reason_{reason}_{self._number}", shortcut=str(place)):
                     self._answer(Label.CANNOT_ASSESS, reason)
                     _common.draw_anew()  # with the labels again
             return
         for place, label in enumerate(reviewing.ANSWERS[self._desk.asked.ask], start=1):
-            if st.button(WORDS[label], key=f"answer_{place}", shortcut=str(place)):
+            # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
+            if st.button(WORDS[label], key=f"answer_{place}_{self._number}", shortcut=str(place)):
                 self._answer(label)
                 if label is Label.CANNOT_ASSESS:
                     _common.draw_anew()  # with the reasons
@@ -198,9 +199,9 @@ class _Marking:
                 "down": ("↓", "Down", 1),
             }
             for key, (words, shortcut, step) in steps.items():
-                if st.button(words, key=key, shortcut=shortcut):
+                if st.button(words, key=f"{key}_{self._number}", shortcut=shortcut):
                     self._go(self._at + step)
-        if st.button("Undo", key="undo", shortcut="U"):
+        if st.button("Undo", key=f"undo_{self._number}", shortcut="U"):
             self._undo()
         if self._guideline and not only_undo and st.button("Guideline", key="guideline", shortcut="G"):
             st.session_state["guideline_open"] = not st.session_state.get("guideline_open", False)
@@ -221,7 +222,13 @@ class _Marking:
     def _submit(self) -> None:
         missing = reviewing.missing(self._keys, self._drafts)
         done = len(self._keys) - len(missing)
-        if st.button("Submit and lock", key="submit", type="primary", shortcut="Ctrl+Enter", disabled=bool(missing)):
+        if st.button(
+            "Submit and lock",
+            key=f"submit_{self._number}",
+            type="primary",
+            shortcut="Ctrl+Enter",
+            disabled=bool(missing),
+        ):
             try:
                 state = reviewing.submit(_common.engine(), self._viewer, self._number)
             except OverreadError as error:

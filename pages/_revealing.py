@@ -11,7 +11,7 @@ from evalcore.errors import OverreadError
 from evalcore.metrics.judge_record import record_for, sentence
 from evalcore.queries.sheets import Given
 from evalcore.reviewing import Decision, Desk
-from evalcore.schema import Cause, ErrorKind, Severity, Viewer
+from evalcore.schema import CannotReason, Cause, ErrorKind, Severity, Viewer
 from pages import _common, _keys, _review_text, _text
 from pages._review_text import QUESTIONS, Compared
 from pages._rubric import CAUSES, SEVERITIES
@@ -131,13 +131,13 @@ class _Revealing:
             with st.container(horizontal=True, gap="small", key="moves"):
                 steps = {"back": ("Back", "Up", -1), "next": ("Next", "Down", 1)} if self._chain is None else {}
                 for key, (words, shortcut, step) in steps.items():
-                    if st.button(words, key=key, shortcut=shortcut):
+                    if st.button(words, key=f"{key}_{self._number}", shortcut=shortcut):
                         self._go(self._at + step)
             with answers_place:
                 if self._answers():
                     _common.draw_anew()
             self._note()
-            with st.container(horizontal=True, vertical_alignment="center", gap="small", key="submit_row"):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._onward()
         clicked = _keys.listen("keys", KEYS, f"{self._said}Item {self._at + 1} of {len(self._keys)} is in hand.")
         if clicked is not None and clicked != self._at:
@@ -153,9 +153,9 @@ class _Revealing:
         if self._chain is not None:
             return self._asked(*self._chain)
         key = self._keys[self._at]
-        if st.button("Keep mine", key="keep", shortcut="K"):
+        if st.button("Keep mine", key=f"keep_{self._number}", shortcut="K"):
             self._ask(STEPS[0], self._kept())
-        elif st.button("Revise to the judge's", key="revise", shortcut="V"):
+        elif st.button("Revise to the judge's", key=f"revise_{self._number}", shortcut="V"):
             label = reviewing.as_label(self._desk.judged[key].label)
             self._save(replace(self._kept(), label=label))  # type: ignore[arg-type]
         else:
@@ -165,10 +165,10 @@ class _Revealing:
     def _asked(self, step: str, decision: Decision) -> bool:
         st.html(f'<span class="or-stamp">{_text.escaped(ASKS[step])}</span>', width="content")
         for place, (value, words) in enumerate(OPTIONS[step].items(), start=1):
-            if st.button(words, key=f"{step}_{place}", shortcut=str(place)):
+            if st.button(words, key=f"{step}_{place}_{self._number}", shortcut=str(place)):
                 self._answered(step, decision, value)
                 return True
-        if st.button("Skip", key=f"skip_{step}", shortcut="S", type="tertiary"):
+        if st.button("Skip", key=f"skip_{step}_{self._number}", shortcut="S", type="tertiary"):
             self._answered(step, decision, None)
             return True
         return False
@@ -180,7 +180,7 @@ class _Revealing:
         before = self._desk.decided.get(key)
         flagged = bool(before and before.right_for_wrong_reason)
         words = "Take back: reason wrong" if flagged else "Judge's label right, reason wrong"
-        if st.button(words, key="wrong", shortcut="W"):
+        if st.button(words, key=f"wrong_{self._number}", shortcut="W"):
             self._save(replace(self._kept(), right_for_wrong_reason=not flagged))
             return True
         return False
@@ -206,7 +206,9 @@ class _Revealing:
 
     def _onward(self) -> None:
         waiting = len(self._desk.undecided)
-        if st.button("Next response", key="onward", type="primary", shortcut="Ctrl+Enter", disabled=bool(waiting)):
+        if st.button(
+            "Next response", key=f"onward_{self._number}", type="primary", shortcut="Ctrl+Enter", disabled=bool(waiting)
+        ):
             self._act(lambda: reviewing.finish(_common.engine(), self._viewer, self._number))
             st.rerun()
         done = self._n_differing - waiting
@@ -221,7 +223,7 @@ class _Revealing:
         if item is None or self._desk.judge is None or self._at >= self._n_differing:
             return ""
         if name not in st.session_state:
-            st.session_state[name] = _common.judge_records(self._desk.judge, self._desk.asked.response_id)
+            st.session_state[name] = _common.judge_records(self._viewer, self._desk.judge, self._desk.asked.response_id)
         return sentence(record_for(st.session_state[name], item.axis, item.points))
 
     def _lines(self) -> list[Compared]:
@@ -256,6 +258,7 @@ def as_decision(given: Given) -> Decision:
         error_kind=ErrorKind(given.error_kind) if given.error_kind else None,
         right_for_wrong_reason=given.right_for_wrong_reason,
         note=given.explanation or "",
+        reason=CannotReason(given.reason) if given.reason else None,
     )
 
 

@@ -61,7 +61,7 @@ class Row:
 
 def rows(lines: Iterable[Row]) -> str:
     """The criteria as one compact list, the one in hand open."""
-    return '<ol class="or-rows">' + "".join(_row(line) for line in lines) + "</ol>"
+    return '<ol class="or-rows" tabindex="0" aria-label="Criteria">' + "".join(_row(line) for line in lines) + "</ol>"
 
 
 def _row(row: Row) -> str:
@@ -160,7 +160,11 @@ class Compared:
 
 def all_compared(lines: Sequence[Compared], judge: str) -> str:
     """Every criterion in order."""
-    return '<ol class="or-rows or-compared">' + "".join(_compared(line, judge) for line in lines) + "</ol>"
+    return (
+        '<ol class="or-rows or-compared" tabindex="0" aria-label="Criteria">'
+        + "".join(_compared(line, judge) for line in lines)
+        + "</ol>"
+    )
 
 
 def compared(lines: Sequence[Compared], judge: str, *, n_differing: int) -> str:
@@ -168,7 +172,8 @@ def compared(lines: Sequence[Compared], judge: str, *, n_differing: int) -> str:
     differing = "".join(_compared(line, judge) for line in lines[:n_differing])
     agreeing = "".join(_compared(line, judge) for line in lines[n_differing:])
     parts = [
-        f'<h3 class="or-part">The judge differs on {n_differing}</h3><ol class="or-rows or-compared">{differing}</ol>'
+        f'<h3 class="or-part">The judge differs on {n_differing}</h3>'
+        f'<ol class="or-rows or-compared" tabindex="0" aria-label="Criteria on which the judge differs">{differing}</ol>'
     ]
     if agreeing:
         parts.append(

@@ -11,7 +11,7 @@ from evalcore import overriding
 from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.overriding import Reading
-from evalcore.policies import check_can_give_verdict, reason
+from evalcore.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.queries import browse
 from evalcore.schema import Cause, Label, Severity, Viewer
 from pages import _common, _text
@@ -40,6 +40,10 @@ def panel(
 
     A fragment: a click redraws the rubric alone, and the conversation stays as it is.
     """
+    waits = reason(check_can_open, viewer, example_id, _common.blind(viewer))
+    if waits:  # it was assigned to the viewer after the page had been drawn
+        st.html(_text.notice(waits))
+        return
     with reading(_common.engine()) as session:
         opened = browse.open_example(session, example_id)
     if opened is None:

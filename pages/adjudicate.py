@@ -15,6 +15,7 @@ from pages import _common, _settling, _settling_text, _text
 
 TITLE = "Settle where readers differ"
 LIST_HEIGHT = 560
+BLIND_TOO = "Conversations that wait for your own first read are left out until you have submitted it."
 VIEWS = {"waiting": "Waiting", "settled": "Settled by you", "faults": "For the rubric's authors"}
 
 
@@ -42,8 +43,8 @@ def left_out(queue: Queue) -> list[str]:
     said = []
     if queue.n_own:
         said.append(f"{queue.n_own:,} more wait that you have read yourself: another adjudicator settles them.")
-    if queue.n_blind:
-        said.append(f"{queue.n_blind:,} more are on conversations that wait for your own first read.")
+    if _common.blind(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
+        said.append(BLIND_TOO)
     return said
 
 

@@ -11,7 +11,7 @@ from evalcore.queries import study
 from pages import _common, _text
 
 PAGE_ROWS = 50
-WITHHELD = "shown once your blind reads are submitted: details name labels"
+WITHHELD = "shown once your blind reads are submitted"  # details name labels; subjects name responses, and files named by their models
 
 viewer = _common.require(check_can_see_audit)
 hidden = _common.blind(viewer)
@@ -55,7 +55,7 @@ else:
             "When": [_common.local_time(at) for at in trail["at"]],
             "Person": trail["actor"],
             "Act": trail["action"],
-            "On": trail["subject"],
+            "On": [WITHHELD] * len(trail) if hidden else trail["subject"],
             "Details": [WITHHELD] * len(trail) if hidden else trail["detail"],
             "Event": trail["event"],
             "Hash": trail["hash"].str[:12],

@@ -1,6 +1,7 @@
 """Choose what to take away, look at it, download it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
@@ -71,7 +72,8 @@ def maker(what: str, file_format: str, chosen: export.Part, n_rows: int) -> Call
     engine, actor = _common.engine(), viewer.name
 
     def make() -> bytes:
-        content = _common.exported(what, file_format, chosen)
+        now = replace(chosen, blind=_common.blind(viewer))  # what was assigned since the page was drawn waits too
+        content = _common.exported(what, file_format, now)
         export.record(engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=chosen)
         return content
 

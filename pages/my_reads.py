@@ -7,7 +7,7 @@ from evalcore import reviewing
 from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.own_reads import by_response, final_labels
-from evalcore.policies import check_can_read
+from evalcore.policies import can_open, check_can_read
 from evalcore.queries import tasks
 from evalcore.schema import Ask, Viewer
 from pages import _amending, _common, _text
@@ -19,13 +19,14 @@ LIST_HEIGHT = 560
 def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     """My reads as a table; a click opens one."""
     counted = reads.merge(by_response(items), left_on="response_id", right_index=True, how="left")
+    is_open = counted["example_id"].map(lambda example: can_open(viewer, example, hidden)).astype(bool)
     event = st.dataframe(
         pd.DataFrame(
             {
                 "Read": [_common.local_time(moment) for moment in counted["locked_at"]],
                 "Conversation": counted["first_words"],
                 "Question": [ASKS[Ask(ask)] for ask in counted["ask"]],
-                "Model": counted["model"].fillna("–"),
+                "Model": counted["model"].where(is_open).fillna("–"),
                 "Items": counted["n_items"],
                 "Revised": counted["n_changed"],
                 "Settled": counted["n_settled"],
@@ -52,7 +53,8 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     st.html(
         _text.foot(
             "Click a row to open it. Revised: your label after the judge was shown is not your first one. Settled otherwise: an adjudicator "
-            "gave another label than yours; both stay in the record."
+            "gave another label than yours; both stay in the record. The model and what was settled are shown once nothing on the conversation "
+            "waits for you."
         )
     )
 
@@ -81,7 +83,8 @@ viewer = _common.require(check_can_read)
 with reading(_common.engine()) as session:
     reads = tasks.my_reads(session, viewer)
 chosen = _common.row_number(st.query_params.get("read", ""))
-items = _common.read("own_items", viewer.name, tuple(sorted(set(reads["example_id"]))))
+hidden = _common.blind(viewer)
+items = _common.read("own_items", viewer, tuple(sorted(set(reads["example_id"]))), hidden)
 if chosen is not None:
     detail(viewer, chosen, items)
     st.stop()

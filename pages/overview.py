@@ -23,7 +23,8 @@ def waiting_lines(viewer: Viewer) -> list[str]:
             progress = tasks.progress(session, viewer, now())
             if progress.n_left:
                 left = _review_text.left_words(progress)
-                lines.append(f"{progress.n_left:,} items wait for your read in Review{', ' + left if left else ''}.")
+                wait = "One item waits" if progress.n_left == 1 else f"{progress.n_left:,} items wait"
+                lines.append(f"{wait} for your read in Review{', ' + left if left else ''}.")
         if can_assign(viewer):
             assigned = tasks.assignments(session)
             wanted = assigned["n_tasks"] * assigned["n_readers"]
@@ -38,9 +39,10 @@ def waiting_lines(viewer: Viewer) -> list[str]:
 
 def reading_lines(viewer: Viewer) -> list[str]:
     """What matters to who is signed in: one's own reads; for a lead, how far each reader is."""
-    readers = _common.read("readers")
+    readers = _common.read("readers", hidden)
     lines = waiting_lines(viewer)
-    mine = readers.loc[readers["reader"].eq(viewer.name)]
+    own = _common.read("readers")
+    mine = own.loc[own["reader"].eq(viewer.name)]
     if can_give_verdict(viewer):
         lines += [
             f"You have given {row.n_verdicts:,} verdicts on {row.n_responses:,} responses, the last on {_common.local_time(row.last_at)}."
@@ -57,6 +59,7 @@ def reading_lines(viewer: Viewer) -> list[str]:
 
 
 viewer = _common.require()
+hidden = _common.blind(viewer)
 counts = _common.read("counts")
 st.html(
     _text.heading(
@@ -71,7 +74,7 @@ if not counts["examples"]:
     st.stop()
 
 composition = _common.read("composition")
-listed = _common.read("overrides_by_judge")
+listed = _common.read("overrides_by_judge", hidden)
 st.html(
     _text.facts(
         {
@@ -110,6 +113,12 @@ if listed["by_judge"]:
         _text.items(
             f"{row['judge']}: physicians differ on {row['share']:.0%} ({row['n_overridden']:,}/{row['n_read']:,}) of the items that they read"
             for row in listed["by_judge"]
+        )
+    )
+if hidden:
+    st.html(
+        _text.quiet(
+            "Conversations that wait for your own first read are left out of what is said here of readers, their conflicts and the judges."
         )
     )
 st.subheader("What it is made of, and what has been read", anchor=False)

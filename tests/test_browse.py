@@ -12,9 +12,9 @@ from evalcore.db import open_study, reading
 from evalcore.metrics.composition import MAX_GROUPS, by_language, by_theme, judges_beside_physicians
 from evalcore.metrics.reference import current_reads, item_labels, overridden_items
 from evalcore.metrics.score import mean_scores_by_example, response_scores, scores_of_sums
+from evalcore.overriding import Reading
 from evalcore.queries import browse, frames, study
 from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
-from evalcore.overriding import Reading
 from evalcore.schema import Label, RaterKind, Stage
 
 

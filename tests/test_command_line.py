@@ -17,7 +17,16 @@ from evalcore.importers import FORMATS
 from evalcore.importing.report import ImportReport
 from tests import world
 
-SCORES_KEYS = {"model", "judge", "dataset", "group", "n_examples", "n_undefined", "raw_mean", "score"}  # of issue 2
+SCORES_KEYS = {
+    "model",
+    "judge",
+    "dataset",
+    "group",
+    "n_examples",
+    "n_undefined",
+    "raw_mean",
+    "score",
+}  # the documented columns
 RUBRIC = [
     {"criterion": "Names the warning signs.", "points": 6, "tags": ["level:example", "axis:accuracy"]},
     {"criterion": "Prescribes an antibiotic unasked.", "points": -3, "tags": ["level:example", "axis:accuracy"]},

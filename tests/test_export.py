@@ -20,12 +20,12 @@ from evalcore.importers import meta_eval
 from evalcore.importers.options import Options
 from evalcore.importers.verdict_table import unguarded
 from evalcore.importing import import_file
-from evalcore.queries import frames
 from evalcore.overriding import Reading, give_verdict, undo
+from evalcore.queries import frames
 from evalcore.schema import Cause, Label, RaterKind, Severity, Stage, Verdict
 from tests import world
 
-LABELS_COLUMNS = [  # in the order of issue 2
+LABELS_COLUMNS = [  # in the documented order
     "dataset", "example_id", "response_id", "model", "criterion_position", "criterion", "points", "theme", "axis",
     "cluster", "judge", "judge_label", "judge_explanation", "reference_label", "reference_source", "n_reads", "n_met",
     "n_not_met", "n_cannot_assess", "overridden", "override_cause", "severity", "note", "selection",

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalcore import overriding, store
+from evalcore import assigning, overriding, store
 from evalcore.db import open_study, reading, writing
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
-from evalcore.queries import frames
 from evalcore.overriding import MAX_NOTE, Reading, check_reading
+from evalcore.queries import frames
 from evalcore.schema import Cause, Label, RaterKind, Role, Selection, Severity, Stage, Verdict
 from tests import world
 
@@ -379,3 +379,18 @@ def test_an_item_that_no_judge_has_read_can_be_read(sqlite_database_url):
     small = world.made(sqlite_database_url, judged=" -++")
     press(small, Reading(Label.NOT_MET))
     assert small.events()[-1] == ("Dr. Imani Noor", "verdict given")
+
+
+# ---------------------------------------------------------------- blind
+
+
+def test_no_open_verdict_is_given_on_what_waits_for_ones_own_blind_read(small):
+    """From a page that was opened before the conversation was assigned."""
+    earlier = press(small, Reading(Label.MET), name="Dr. Tove Lind")
+    assigning.assign(small.engine, assigning.Choice(), actor="set-up")
+    before = small.history()
+    with pytest.raises(NotAllowed, match="waits for your first read"):
+        press(small, Reading(Label.NOT_MET))
+    assert small.history() == before
+    take_back(small, earlier, name="Dr. Tove Lind")  # who has seen the judge's verdict is not asked to read it blind
+    assert [row["label"] for row in small.history()] == ["met", None]

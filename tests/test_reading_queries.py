@@ -122,9 +122,9 @@ def test_it_stays_blind_while_another_question_on_it_waits(small):
 
 
 def test_who_has_said_something_on_it_openly_is_not_blind_to_it(small):
-    assigned(small, plan=plan(0))
     said = overriding.Reading(Label.NOT_MET)
     overriding.give_verdict(small.engine, small.viewer(), **small.item(), reading=said, judge=world.JUDGE, seen=None)
+    assigned(small, plan=plan(0))
     assert blind(small) == frozenset()
     assert blind(small, TOVE) == {1}
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from evalcore.db import open_study, reading
 from evalcore.metrics.reference import current_reads, item_labels, overrides, reference_labels
+from evalcore.overriding import Reading, give_verdict, undo
 from evalcore.queries import frames
 from evalcore.queries.frames import ITEM_BASE
-from evalcore.overriding import Reading, give_verdict, undo
 from evalcore.schema import Label
 from tests import tables, world
 

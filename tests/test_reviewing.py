@@ -232,11 +232,11 @@ def test_nobody_reads_an_item_twice_also_over_two_assignments(small):
 
 
 def test_who_has_given_an_open_verdict_on_the_response_is_not_asked_to_read_it_blind(small):
-    only_the_first(small)
-    only_the_first(small, ask=Ask.RESPONSE_ACUITY)
     said = overriding.Reading(NOT_MET)
     imani = small.viewer()
     seen = overriding.give_verdict(small.engine, imani, **small.item(), reading=said, judge=world.JUDGE, seen=None)
+    only_the_first(small)
+    only_the_first(small, ask=Ask.RESPONSE_ACUITY)
     assert take(small) is None  # neither for the rubric nor for the acuity
     overriding.undo(small.engine, imani, **small.item(), seen=seen)
     assert take(small) is None  # who took it back has seen the judge's verdict all the same
@@ -475,10 +475,10 @@ def test_the_studys_own_judge_is_the_one_that_is_revealed(small):
     number, _ = submitted(small, IMANI, "--")
     assert at_desk(small, number).judge == world.JUDGE  # two verdicts against one
     use(small, judge="Wren")
-    desk = at_desk(small, number)
+    assert at_desk(small, number).judge == world.JUDGE  # what was shown once stays what was shown
+    other, _ = submitted(small, TOVE, "--")
+    desk = at_desk(small, other, TOVE)
     assert (desk.judge, desk.differing) == ("Wren", [small.criteria[0][1]])
-    use(small, judge="Nobody")
-    assert at_desk(small, number).judge == world.JUDGE
 
 
 # ---------------------------------------------------------------- time

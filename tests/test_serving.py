@@ -5,9 +5,11 @@ import base64
 import hashlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from http.cookies import SimpleCookie
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -278,3 +280,17 @@ def test_discovery_is_switched_off_when_the_application_is_made(
     (path, middleware), *_ = made
     assert Path(path).name == "app.py"
     assert [wall.cls for wall in middleware] == [serving.Headers, serving.RememberReader]
+
+
+def test_what_the_server_accepts_sends_small_answers_at_once():
+    from streamlit.web.server.starlette import starlette_server
+
+    plain = starlette_server._bind_socket
+    try:
+        serving.build("some-key")
+        with closing(starlette_server._bind_socket("127.0.0.1", 0, 1)) as listening:
+            listening.setblocking(True)
+            with closing(socket.create_connection(listening.getsockname())), closing(listening.accept()[0]) as accepted:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    finally:
+        starlette_server._bind_socket = plain

@@ -29,7 +29,8 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
         revised_label (the reader's standing `revised` verdict on the item; missing where there is none), revealed (this judge's verdicts on
         the response were shown to the reader after the lock), decided (of those: nothing waits for keep or revise any more).
         A read made in Review is revealed once it is locked, an imported one where its reader has any `revised` verdict on the response.
-        Which judge was shown is not kept with a read: it is the one that the study's rules show today (`sheets.judge_on`).
+        Which judge was shown is kept with a reading made in Review; for an imported read it is the one that the study's rules show
+        today (`sheets.judge_on`).
     """
     firsts = _firsts(leave_out)
     found = frame(session, _beside(firsts, judge)).sort_values(
@@ -38,7 +39,8 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
     found = found.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_id")  # the newest prompt
     shown = frame(session, _shown(firsts, study.rules(session).judge))
     found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
-    is_shown = found["response_id"].map(shown.set_index("response_id")["shown"]).eq(found["judge"])
+    today = found["response_id"].map(shown.set_index("response_id")["shown"])
+    is_shown = found.pop("shown_judge").astype(object).fillna(today).eq(found["judge"])
     for name in ("revealed", "decided"):
         found[name] = found[name].astype(bool) & is_shown
     return found.astype({"points": float, **dict.fromkeys(WORDS, "str")}).reset_index(drop=True)
@@ -131,6 +133,7 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         *(criterion.c[name] for name in ("points", "axis", "level", "cluster")),
         example.c.theme,
         revised.c.label.label("revised_label"),
+        readings.c.judge.label("shown_judge"),
         case((or_(is_locked, has_revised), 1), else_=0).label("revealed"),
         case((is_locked, case((readings.c.state == ReadingState.DONE, 1), else_=0)), (has_revised, 1), else_=0).label(
             "decided"
@@ -139,10 +142,15 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
 
 
 def _readings() -> Subquery:
-    """Locked blind readings of rubrics: response_id, person_id, state."""
+    """Locked blind readings of rubrics: response_id, person_id, state, judge."""
     task, reading, assignment = (_table(rows) for rows in (Task, Reading, Assignment))
     return (
-        select(task.c.response_id, reading.c.person_id, func.min(reading.c.state).label("state"))
+        select(
+            task.c.response_id,
+            reading.c.person_id,
+            func.min(reading.c.state).label("state"),
+            func.min(reading.c.judge).label("judge"),
+        )
         .join(reading, reading.c.task_id == task.c.id)
         .join(assignment, assignment.c.id == task.c.assignment_id)
         .where(assignment.c.ask == Ask.RUBRIC, reading.c.blinded, reading.c.state != ReadingState.READING)

@@ -9,7 +9,7 @@ from evalcore.schema import RaterKind, Stage
 from evalcore.tables import Criterion, Rater, Response
 from evalcore.tables import Verdict as VerdictRow
 
-__all__ = ["VerdictRow", "item", "newest_of", "verdict_numbered"]
+__all__ = ["VerdictRow", "example_of", "item", "newest_of", "verdict_numbered"]
 
 
 def item(session: Session, response_id: int, criterion_id: int, *, judge: str) -> RowMapping | None:
@@ -33,6 +33,12 @@ def item(session: Session, response_id: int, criterion_id: int, *, judge: str) -
         .where(col(Response.id) == response_id, col(Criterion.id) == criterion_id)
     )
     return session.connection().execute(statement).mappings().first()
+
+
+def example_of(session: Session, response_id: int) -> int | None:
+    """The example that a response answers; None where there is no such response."""
+    statement = select(col(Response.example_id)).where(col(Response.id) == response_id)
+    return session.connection().execute(statement).scalar()
 
 
 def newest_of(session: Session, response_id: int, criterion_id: int, rater_id: int, stage: Stage) -> VerdictRow | None:

@@ -118,8 +118,11 @@ def counts(session: Session) -> dict[str, int]:
     }
 
 
-def readers(session: Session) -> pd.DataFrame:
-    """One row a physician with a standing verdict, most first: reader, n_verdicts, n_responses, last_at."""
+def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
+    """One row a physician with a standing verdict, most first: reader, n_verdicts, n_responses, last_at.
+
+    Without verdicts on conversations that may not be seen.
+    """
     verdict = SQLModel.metadata.tables["verdict"]
     n_verdicts = func.count().label("n_verdicts")
     n_responses = func.count(verdict.c.response_id.distinct()).label("n_responses")
@@ -136,6 +139,8 @@ def readers(session: Session) -> pd.DataFrame:
         .group_by(col(Rater.name))
         .order_by(n_verdicts.desc(), col(Rater.name))
     )
+    if hidden:
+        statement = statement.where(verdict.c.example_id.not_in(list(hidden)))
     return frame(session, statement)
 
 

@@ -12,8 +12,9 @@ from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.frames import frame
+from evalcore.queries.study import rules
 from evalcore.review_tables import Assignment, AssignmentReader, Mark, Reading, Task
-from evalcore.schema import Ask, CannotReason, RaterKind, ReadingState, Selection, Stage, Viewer
+from evalcore.schema import Ask, CannotReason, RaterKind, ReadingMode, ReadingState, Selection, Stage, Viewer
 from evalcore.tables import Example, Model, Rater, Response, Verdict
 
 DEFAULT_LANGUAGE = "en"
@@ -223,15 +224,21 @@ def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
 
 
 def blind_examples(session: Session, viewer: Viewer) -> frozenset[int]:
-    """Conversations on which this person may yet give a first read, or is at one: nothing of others' verdicts on them may be shown."""
-    waiting = _open_to(viewer, None, col(Task.example_id))
+    """Conversations on which this person may yet give a blind first read, or is at one: nothing of others' verdicts on them may be shown."""
+    connection = session.connection()
     in_hand = (
         select(col(Task.example_id))
         .join(Reading, col(Reading.task_id) == col(Task.id))
-        .where(col(Reading.person_id) == viewer.person_id, col(Reading.state) != ReadingState.DONE)
+        .where(
+            col(Reading.person_id) == viewer.person_id,
+            col(Reading.state) != ReadingState.DONE,
+            col(Reading.blinded).is_(True),
+        )
     )
-    connection = session.connection()
-    return frozenset(connection.execute(waiting).scalars()) | frozenset(connection.execute(in_hand).scalars())
+    blind = frozenset(connection.execute(in_hand).scalars())
+    if rules(session).mode is ReadingMode.OPEN:
+        return blind
+    return blind | frozenset(connection.execute(_open_to(viewer, None, col(Task.example_id))).scalars())
 
 
 def my_reads(session: Session, viewer: Viewer) -> pd.DataFrame:

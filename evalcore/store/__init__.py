@@ -16,7 +16,7 @@ from evalcore.store.readings import (
     touch,
     wait_for_others,
 )
-from evalcore.store.searching import index_texts
+from evalcore.store.searching import index_texts, refresh_statistics
 from evalcore.store.verdicts import add_verdicts
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "index_texts",
     "is_storable",
     "open_reading",
+    "refresh_statistics",
     "set_guideline",
     "set_rules",
     "set_state",

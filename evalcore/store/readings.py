@@ -147,14 +147,22 @@ def drop_mark(session: Session, mark_id: int) -> None:
     session.connection().execute(delete(rows).where(rows.c.id == mark_id))
 
 
-def set_state(session: Session, reading: Reading, state: ReadingState, *, reserve_minutes: int, at: datetime) -> None:
-    """A reading is locked, or done."""
-    moments: dict[str, Any] = {}
+def set_state(
+    session: Session,
+    reading: Reading,
+    state: ReadingState,
+    *,
+    reserve_minutes: int,
+    at: datetime,
+    judge: str | None = None,
+) -> None:
+    """A reading is locked (`judge`: whose verdicts are shown from now on), or done."""
+    changes: dict[str, Any] = {}
     if reading.locked_at is None:
-        moments["locked_at"] = at
+        changes |= {"locked_at": at, "judge": judge}
     if state is ReadingState.DONE:
-        moments["done_at"] = at
-    touch(session, reading, reserve_minutes=reserve_minutes, at=at, state=state, **moments)
+        changes["done_at"] = at
+    touch(session, reading, reserve_minutes=reserve_minutes, at=at, state=state, **changes)
 
 
 def set_guideline(session: Session, guideline: str, *, actor: str) -> int:

@@ -7,8 +7,8 @@ ended, or at the latest when somebody searches. Nothing is lost in between: what
 import json
 from collections.abc import Collection
 
-from sqlalchemy import Engine, delete, select
-from sqlmodel import SQLModel
+from sqlalchemy import Engine, delete, select, text
+from sqlmodel import Session, SQLModel
 
 from evalcore.db import reading, writing
 from evalcore.languages import language_of
@@ -28,16 +28,26 @@ def index_texts(engine: Engine) -> int:
     while True:
         with reading(engine) as session:
             if session.connection().execute(select(pending.c.id).limit(1)).first() is None:
-                return n_indexed
+                break
         with writing(engine) as session:
             rows = session.connection().execute(waiting.with_for_update(skip_locked=True)).all()
             if not rows:  # another process has them in hand
-                return n_indexed
+                break
             bulk = Bulk(session)
             bulk.index((row.example_id, [row.body]) for row in rows)
             _tell_languages(bulk, {row.example_id for row in rows if row.is_example})
             session.connection().execute(delete(pending).where(pending.c.id.in_([row.id for row in rows])))
             n_indexed += len(rows)
+    if n_indexed:
+        with writing(engine) as session:
+            refresh_statistics(session)
+    return n_indexed
+
+
+def refresh_statistics(session: Session) -> None:
+    """Let the database look at what has come: PostgreSQL plans with the sizes it last saw, which after an import are none."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.connection().execute(text("ANALYZE"))
 
 
 def _tell_languages(bulk: Bulk, example_ids: Collection[int]) -> None:

@@ -149,9 +149,8 @@ def read(page: Page, n_items: int) -> tuple[list[tuple[float, float]], list[tupl
     page.wait_for_selector(".or-row")
     for _ in range(n_items):
         n_rows = page.locator(".or-row").count()
-        for _ in range(n_rows):
-            marks.append(pressed(page, "1", ".or-rows"))
-        page.wait_for_selector(".st-key-submit button:not([disabled])")
+        marks += [pressed(page, "1", ".or-rows") for _ in range(n_rows)]
+        page.wait_for_selector("[class*='st-key-submit_'] button:not([disabled])")
         nexts.append(pressed(page, "Enter", ".st-key-rows", ctrl=True))
         page.wait_for_timeout(300)
     return marks[5:], nexts
@@ -165,7 +164,8 @@ def told(
 ) -> None:
     """One line: median and 95th percentile, in the document and painted."""
     changed, painted = ([one[part] for one in times] for part in (0, 1))
-    line = f"{title} ({len(times)} presses): in the document {middle(changed):.0f} / {high(changed):.0f} ms, painted {middle(painted):.0f} / {high(painted):.0f} ms (p50 / p95)"
+    seen, drawn = (f"{middle(values):.0f} / {high(values):.0f} ms" for values in (changed, painted))
+    line = f"{title} ({len(times)} presses): in the document {seen}, painted {drawn} (p50 / p95)"
     if floor is not None and target is not None:
         ratio = high(painted) / high([one[1] for one in floor])
         line += f", {ratio:.1f} x the empty page at p95 (target: p95 painted under {target:.0f} ms)"

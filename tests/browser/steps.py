@@ -22,9 +22,8 @@ ROW_PIXELS = 35  # of Streamlit's tables, the header's too: their cells are pain
 # Every page, its address, and the beginning of its title.
 PAGES = {
     "overview": ("/", "Where the study stands"),
-    "my reads": ("/my_reads", "What you have read"),
     "browse": ("/browse", "Read conversations"),
-    "judges": ("/judges", "How far each judge"),
+    "judges": ("/judges", "How often the judge is right"),
     "study": ("/study", "Bring data in"),
     "export": ("/export", "Take the labels away"),
     "audit": ("/audit", "Who did what"),
@@ -64,6 +63,11 @@ def opened(page: Page, server: AppServer, name: str, query: str = "") -> None:
 def keyed(page: Page | Locator, key: str) -> Locator:
     """The widget or container of a key."""
     return page.locator(f".st-key-{key}")
+
+
+def button(page: Page, key: str) -> Locator:
+    """A button of Review: its key ends with the number of the read."""
+    return page.locator(f"[class*='st-key-{key}_']").get_by_role("button")
 
 
 def table(page: Page) -> Locator:

@@ -16,8 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 from evalcore import overriding, store
 from evalcore.db import open_study, reading, writing
 from evalcore.importing import import_file
-from evalcore.queries import study
 from evalcore.overriding import Reading
+from evalcore.queries import study
 from evalcore.schema import Cause, Label, Role, Severity
 from tests.browser import steps
 from tests.browser.canary import Canary, listening

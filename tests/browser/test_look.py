@@ -3,10 +3,10 @@
 from importlib.resources import files
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import steps
-from tests.browser.server import AppServer
+from tests.browser.server import AppServer, running_app
 
 LEAD, PHYSICIAN = "Mina Castell", "Dr. Amara Okafor"
 ARABIC, ONE, THREE = "language=Arabic", "example=1", "example=1&shown=Alder-2&shown=Briar-1&shown=Clover-mini"
@@ -77,12 +77,16 @@ def test_no_page_scrolls_sideways(width: int, browser: Browser, app_server: AppS
     steps.choose_reader(page, app_server, LEAD)
     for name, query in VIEWS:
         reach(page, app_server, name, query)
-        wide = page.evaluate(
-            """() => [document.documentElement, ...document.querySelectorAll("[data-testid=stMain], .st-key-reading, .st-key-rubric")]
-                .filter(e => e.scrollWidth > e.clientWidth).map(e => `${e.className || e.tagName}: ${e.scrollWidth} > ${e.clientWidth}`)"""
-        )
-        assert wide == [], (name, query)
+        assert too_wide(page) == [], (name, query)
     context.close()
+
+
+def too_wide(page: Page) -> list[str]:
+    """What scrolls sideways and should not."""
+    return page.evaluate(
+        """() => [document.documentElement, ...document.querySelectorAll("[data-testid=stMain], .st-key-reading, .st-key-rubric, .st-key-rows, .st-key-desk")]
+            .filter(e => e.scrollWidth > e.clientWidth).map(e => `${e.className || e.tagName}: ${e.scrollWidth} > ${e.clientWidth}`)"""
+    )
 
 
 def test_the_keyboard_alone_reaches_and_sets_a_verdict(page: Page, app_server: AppServer):
@@ -142,6 +146,57 @@ def test_no_page_has_a_serious_fault_of_accessibility(scheme: str, browser: Brow
     found += faults(page, "verdict given")
     assert found == []
     context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_screen_of_reading_has_a_serious_fault_or_scrolls_sideways(
+    scheme: str, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+):
+    """Review blind, asked for a reason, locked; My reads; Adjudicate; assigning; the map of keys."""
+    found: list[str] = []
+    with running_app(tmp_path_factory.mktemp("reading")) as server:
+        context = steps.new_context(browser, scheme=scheme)
+        page = context.new_page()
+
+        def look(where: str, *there: Locator) -> None:
+            for shown in there:
+                expect(shown.first).to_be_visible()
+            page.wait_for_timeout(300)
+            found.extend(faults(page, where))
+            found.extend(f"{where}: {wide}" for wide in too_wide(page))
+
+        steps.choose_reader(page, server, "Dr. Tomas Vega", path="/review")
+        answers = page.locator(".st-key-answers button")
+        look("review", page.locator(".or-row"), answers)
+        page.keyboard.press("3")
+        look("review, why", steps.button(page, "reason_language"))
+        page.keyboard.press("1")
+        page.keyboard.press("Shift+?")
+        look("review, keys", page.get_by_role("dialog", name="Keys"))
+        page.keyboard.press("Shift+?")
+        expect(answers).to_have_count(3)
+        while page.locator(".or-open").count():
+            n_open = page.locator(".or-open").count()
+            page.keyboard.press("2")
+            expect(page.locator(".or-open")).to_have_count(n_open - 1)
+        expect(steps.button(page, "submit")).to_be_enabled()
+        page.wait_for_timeout(100)
+        page.keyboard.press("Control+Enter")
+        look("review, locked", page.locator(".or-compared .or-current"), steps.button(page, "keep"))
+        page.keyboard.press("k")
+        look("review, cause", steps.button(page, "cause_1"))
+        page.goto(server.url + "/my_reads")
+        look("my reads", steps.table(page))
+        page.goto(server.url + "/adjudicate")
+        look("adjudicate", steps.table(page))
+        page.keyboard.press("Control+Enter")
+        look("adjudicate, open", page.locator(".or-conversation"), page.get_by_role("button", name="Settle"))
+        steps.change_reader(page, LEAD)
+        page.goto(server.url + "/study")
+        page.get_by_role("tab", name="Reading").click()
+        look("assign", steps.keyed(page, "assign"), steps.table(page))
+        context.close()
+    assert found == []
 
 
 def faults(page: Page, where: str) -> list[str]:

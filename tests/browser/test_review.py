@@ -89,7 +89,7 @@ def begin(page: Page, server: AppServer) -> None:
 def ready(page: Page) -> None:
     """The list is there, and the keys listen: Streamlit fetches its buttons' script after the page's, and binds a key a frame later."""
     expect(page.locator(".or-row").first).to_be_visible()
-    expect(steps.keyed(page, "answer_1").get_by_role("button")).to_be_visible()
+    expect(steps.button(page, "answer_1")).to_be_visible()
     page.wait_for_timeout(200)
 
 
@@ -110,7 +110,7 @@ class Presses:
         expect(self.page.locator(".or-row .or-mark").nth(place)).to_contain_text(words)
 
     def submit(self) -> None:
-        expect(steps.keyed(self.page, "submit").get_by_role("button")).to_be_enabled()
+        expect(steps.button(self.page, "submit")).to_be_enabled()
         self.page.wait_for_timeout(100)  # its key is bound a frame after it is drawn
         self.press("Control+Enter")
 
@@ -164,7 +164,7 @@ def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_t
     for decided in range(2, n_rows + 1):
         page.keyboard.press("v")
         expect(page.locator(".or-decided")).to_have_count(decided)
-    expect(steps.keyed(page, "onward").get_by_role("button")).to_be_enabled()
+    expect(steps.button(page, "onward")).to_be_enabled()
     page.wait_for_timeout(100)
     page.keyboard.press("Control+Enter")
     expect(page.locator(".or-place")).to_have_text("Response 2 of 2")
@@ -183,7 +183,7 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
     begin(page, differing)
     pressed = Presses(page)
     pressed.mark("3", 0, "cannot assess")
-    expect(steps.keyed(page, "reason_needs_examination")).to_be_visible()
+    expect(steps.button(page, "reason_needs_examination")).to_be_visible()
     pressed.mark("5", 0, "needs examination")
     pressed.mark("2", 1, "not met")
     page.keyboard.press("u")
@@ -241,7 +241,7 @@ def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_
         page.wait_for_timeout(300)
     with running_app(tmp_path, port=port) as server:
         expect(page.locator("[data-testid=stApp][data-test-connection-state=CONNECTED]")).to_be_visible(timeout=30_000)
-        time.sleep(1)
+        time.sleep(3)  # the old screen is back in a new session
         page.keyboard.press("1")
         expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("✓ met")
         assert labels(page)[:3] == ["met", "met", "open"]

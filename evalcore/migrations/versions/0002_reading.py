@@ -244,6 +244,7 @@ def create_reading_tables() -> None:
         moment("done_at", nullable=True),
         sa.Column("seconds", sa.Float(), nullable=False),
         sa.Column("place", sa.Integer(), nullable=False),
+        sa.Column("judge", sa.String(), nullable=True),
         sa.Column("guideline_version", sa.Integer(), nullable=True),
         one_of("state"),
         sa.ForeignKeyConstraint(["task_id"], ["task.id"]),

@@ -1,0 +1,48 @@
+"""An adjudicator at work, by keyboard alone."""
+
+import sqlite3
+from contextlib import closing
+
+from playwright.sync_api import Page, expect
+
+from tests.browser import steps
+from tests.browser.server import AppServer
+
+ADJUDICATOR, READERS = "Dr. Tomas Vega", ("Okafor", "Lindqvist", "Haddad")
+RATIONALE = "The answer says so in its second sentence."
+
+
+def settled(server: AppServer) -> list[tuple]:
+    with closing(sqlite3.connect(server.database)) as study:
+        return study.execute(
+            "SELECT label, conflict_cause, explanation, blinded, selection FROM verdict WHERE stage = 'adjudicated' AND conflict_cause IS NOT NULL"
+        ).fetchall()
+
+
+def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only_on_demand(
+    page: Page, app_server: AppServer
+):
+    steps.choose_reader(page, app_server, ADJUDICATOR, path="/adjudicate")
+    expect(steps.table(page)).to_be_visible()
+    page.wait_for_timeout(300)
+    page.keyboard.press("Control+Enter")
+    settle = page.get_by_role("button", name="Settle")
+    expect(settle).to_be_visible()
+    page.wait_for_timeout(300)
+    desk = page.get_by_test_id("stMain")
+    for secret in (*READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
+        expect(desk).not_to_contain_text(secret)
+    page.keyboard.press("2")
+    page.wait_for_timeout(300)
+    page.keyboard.press("s")
+    page.wait_for_timeout(300)
+    page.keyboard.press("n")
+    page.keyboard.type(RATIONALE)
+    page.keyboard.press("Control+Enter")
+    expect(desk).to_contain_text("2 of 2 in question here")
+    expect(desk).not_to_contain_text(RATIONALE)
+    found = settled(app_server)
+    assert found == [("not_met", "reader_slipped", RATIONALE, 1, "adjudication")]
+    page.wait_for_timeout(300)
+    page.keyboard.press("v")
+    expect(desk).to_contain_text("Magpie")

@@ -1,0 +1,82 @@
+"""Assigning and the guideline by the command line."""
+
+import json
+
+import pytest
+
+from evalcore.db import reading
+from evalcore.queries import study, tasks
+from tests import world
+from tests.test_command_line import Run
+
+
+@pytest.fixture
+def small(tmp_path):
+    made = world.made(str(tmp_path / "study.db"))  # two conversations with one response each, two reviewers, a lead
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def run(small, tmp_path):
+    runner = Run(tmp_path)
+    return lambda *arguments: runner(*arguments, "--db", runner.db)
+
+
+def told(done):
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_assigning_says_what_was_drawn_from_what_and_stores_it(run, small):
+    said = json.loads(told(run("assign", "--items", "1", "--seed", "3", "--minutes", "30", "--json")))
+    assert (said["n_items"], said["n_population"], said["seed"]) == (1, 2, 3)
+    assert said["readers"] == ["Dr. Imani Noor", "Dr. Tove Lind"]
+    with reading(small.engine) as session:
+        (row,) = tasks.assignments(session).to_dict(orient="records")
+        asked = tasks.task(session, 1)
+    assert (row["n_tasks"], row["n_readers"], row["seed"]) == (1, 2, 3)
+    assert (asked.inclusion_probability, asked.reserve_minutes, asked.selection) == (1 / 2, 30, "random")
+
+
+def test_a_dry_run_assigns_nothing(run, small):
+    assert "Nothing was changed." in told(run("assign", "--dry-run"))
+    assert world.count(small.engine, "assignment") == 0
+
+
+def test_a_plan_brings_its_own_probabilities(run, small, tmp_path):
+    plan = tmp_path / "plan.csv"
+    plan.write_text("prompt_id,model,inclusion_probability\nprompt-1,Alder-2,0.25\n")
+    told(run("assign", "--plan", plan))
+    with reading(small.engine) as session:
+        asked = tasks.task(session, 1)
+    assert (asked.example_id, asked.inclusion_probability, asked.selection) == (2, 0.25, "importance")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--ask", "poem"], "--ask: 'poem' came, expected one of rubric, response_acuity, gold_acuity"),
+        (["--reads", "sometimes"], "--reads: 'sometimes' came, expected one of"),
+        (["--readers", "3"], "readers: 2 came, expected at least 3"),
+        (["--reader", "Dr. Nobody"], "readers: Dr. Nobody came, expected reviewers or adjudicators of this study"),
+        (["--items", "0"], "items: 0 came, expected at least 1"),
+        (["--theme", "no such theme"], "Nothing is left to assign: no item fits."),
+        (["--plan", "no-such-plan.csv"], "no-such-plan.csv: cannot be read"),
+    ],
+)
+def test_a_wrong_wish_is_one_sentence_and_assigns_nothing(run, small, arguments, said):
+    done = run("assign", *arguments)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert said in done.stderr
+    assert world.count(small.engine, "assignment") == 0
+
+
+def test_a_guideline_is_kept_by_version_and_the_newest_is_printed(run, small, tmp_path):
+    assert "No guideline yet" in told(run("guideline"))
+    for version, text in enumerate(("Read everything.", "Read everything twice."), start=1):
+        (tmp_path / "guideline.md").write_text(text)
+        assert f"version {version}" in told(run("guideline", tmp_path / "guideline.md"))
+    assert told(run("guideline")).strip() == "Read everything twice."
+    with reading(small.engine) as session:
+        assert study.guideline(session, 1).text == "Read everything."
