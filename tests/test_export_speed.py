@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from evalcore.export import WHAT
+
 
 def test_the_export_benchmark_prints_every_table_beside_its_floor():
     script = Path(__file__).parent / "benchmarks" / "export_speed.py"
@@ -16,6 +18,6 @@ def test_the_export_benchmark_prints_every_table_beside_its_floor():
     )
     assert done.returncode == 0, done.stderr
     named = [line.partition(":")[0] for line in done.stdout.splitlines()]
-    assert named == ["labels", "verdicts", "scores", "meta-eval"]
+    assert named == [*WHAT, "meta-eval"]
     assert done.stdout.startswith("labels: 240 rows in ")
     assert done.stdout.count("the floor (bare to_csv") == 3
