@@ -18,6 +18,7 @@ from evalcore.queries.candidates import Planned
 from evalcore.schema import Ask, Role, Selection, Viewer
 
 READERS_EACH, RESERVE_MINUTES = 2, 45
+MAX_NAME = 1_000  # characters
 MAX_SEED = MAX_SAMPLE = 2**31 - 1
 MAX_DIGITS = len(str(MAX_SAMPLE))  # Python itself refuses to read a number of thousands of digits
 MAX_MINUTES = 60 * 24 * 30
@@ -240,6 +241,9 @@ def read_plan(content: bytes) -> tuple[Planned, ...]:
 
 def _planned(row: dict[str, str | None], number: int) -> Planned:
     prompt_id, model, dataset = (row.get(name) or "" for name in ("prompt_id", "model", "dataset"))
+    if max(map(len, (prompt_id, model, dataset))) > MAX_NAME:
+        msg = f"plan line {number}: prompt_id, model, dataset: more than {MAX_NAME:,} characters came, expected names"
+        raise OverreadError(msg)
     if not prompt_id or not all(map(store.is_storable, (prompt_id, model, dataset))):
         msg = f"plan line {number}: prompt_id: {prompt_id!r} came, expected how the study names the conversation"
         raise OverreadError(msg)

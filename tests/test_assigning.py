@@ -203,7 +203,7 @@ def test_what_is_assigned_already_falls_out_of_a_plan_and_the_rest_keeps_its_pro
         (b"prompt_id,inclusion_probability,sample_index\np,1,1.5\n", "plan line 2: sample_index: '1.5' came"),
         (b"prompt_id,inclusion_probability,sample_index\np,1,2147483648\n", "plan line 2: sample_index: '2147483648' came"),
         (b"\xff\xfe", "plan: 'utf-8' codec can't decode"),
-        (b"prompt_id,inclusion_probability\n" + b"x" * 200_000 + b",1\n", "plan: field larger than field limit (131072), expected CSV in UTF-8"),
+        (b"prompt_id,inclusion_probability\n" + b"x" * 1_001 + b",1\n", "plan line 2: prompt_id, model, dataset: more than 1,000 characters came"),
     ],
 )  # fmt: skip
 def test_a_plan_that_cannot_be_read_names_the_line_what_came_and_what_was_expected(content, sentence):

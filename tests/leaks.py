@@ -1,0 +1,286 @@
+"""A study in which everything that a blind reader may not see is an unmistakable word; made by the importers, by assigning and by reading."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, text
+
+from evalcore import assigning, overriding, reviewing, store
+from evalcore.assigning import Choice
+from evalcore.db import open_study, reading, writing
+from evalcore.importing import import_file
+from evalcore.overriding import Reading
+from evalcore.queries import study, tasks
+from evalcore.queries.browse import Filters
+from evalcore.reviewing import Decision
+from evalcore.schema import Ask, Cause, Label, ReadingState, Role, Rules, Severity, Viewer
+
+JUDGE, SEEN_MODEL = "Magpie", "Alder-2"
+MODEL = "Qorvexim"
+BLIND = ("Kelbrunth", "Kelbdovar", "Kelbsimax")
+"""The conversations that wait: each by a word of its own, which is in its text and its prompt_id. On the last one the reader agrees with the
+judge throughout, and nobody else says anything."""
+OPEN = "Plainsong"
+EVERY = (*BLIND, OPEN)
+
+READER, VOLUNTEER = "Zephyrquist", "Ottobrusk"
+"""Two people of the study: one has read all that waits for the walkers, the other has overridden the judge there."""
+IMPORTED_READER, IMPORTED_OTHER, IMPORTED_ADJUDICATOR = "Hesselgrun", "Lindamarche", "Cazzimorn"
+FIRST_NOTE, DECIDED_NOTE, OPEN_NOTE, IMPORTED_NOTE, RATIONALE = (
+    "Wexlimore",
+    "Trundavel",
+    "Oskribald",
+    "Pavontide",
+    "Brinquell",
+)
+PEOPLE_AT_READING = (READER, VOLUNTEER)
+OF_OTHERS = (
+    IMPORTED_READER, IMPORTED_OTHER, IMPORTED_ADJUDICATOR, FIRST_NOTE, DECIDED_NOTE, OPEN_NOTE, IMPORTED_NOTE, RATIONALE, *PEOPLE_AT_READING,
+)  # fmt: skip
+
+REVIEWER, EVERY_ROLE, OPEN_EYES = "Dr. Iris Valk", "Dr. Nadir Osk", "Mina Castell"
+"""The walkers: a reviewer; a reader who is adjudicator, researcher and lead as well; and the same for whom nothing waits."""
+WALKERS = (REVIEWER, EVERY_ROLE)
+
+RUBRIC = (("Names a warning sign", 7), ("Prescribes without asking", -5), ("Says when to come back", 4))
+JUDGED = (True, False, True)
+
+
+def explanation(conversation: str, model: str) -> str:
+    """The word in what the judge says on one response."""
+    return f"Zubro{EVERY.index(conversation)}{'m' if model == MODEL else 'a'}"
+
+
+EXPLANATIONS = tuple(explanation(conversation, model) for conversation in BLIND for model in (MODEL, SEEN_MODEL))
+SECRETS = (MODEL, *EXPLANATIONS, *OF_OTHERS)
+"""What a reader may see nowhere while the conversations wait; the conversations' own words stand in Review alone."""
+
+
+@dataclass(frozen=True)
+class Hand:
+    """What a walker has at hand.
+
+    Attributes:
+        conversation: Its word.
+        own: The word of the judge on this very response: shown once the first read is locked.
+    """
+
+    number: int
+    conversation: str
+    own: str
+
+
+def make(location: str, folder: Path) -> Engine:
+    """The study with nothing opened by the walkers; everybody else has said everything on what waits for them."""
+    engine = open_study(location)
+    with writing(engine) as session:
+        store.ensure_study(session)
+        people = (
+            (REVIEWER, [Role.REVIEWER]), (EVERY_ROLE, list(Role)), (OPEN_EYES, list(Role)), (READER, [Role.REVIEWER]),
+            (VOLUNTEER, [Role.REVIEWER]),
+        )  # fmt: skip
+        for name, roles in people:
+            store.add_person(session, name, roles=roles, actor="set-up")
+        store.set_rules(session, Rules(both_against_judge=True), actor="set-up")
+        store.set_guideline(session, "# Guideline\n\nRead what stands there.", actor="set-up")
+    _import(engine, folder)
+    choice = Choice(filters=Filters(model=MODEL), readers=(REVIEWER, EVERY_ROLE, READER), n_readers=3, seed=7)
+    assigning.assign(engine, choice, actor=OPEN_EYES)
+    _others_read(engine)
+    store.index_texts(engine)
+    return engine
+
+
+def _import(engine: Engine, folder: Path) -> None:
+    criteria = [
+        {"criterion": words, "points": points, "tags": ["level:example", "axis:accuracy"]} for words, points in RUBRIC
+    ]
+    examples = [
+        {
+            "prompt_id": f"prompt-{word}",
+            "prompt": [{"role": "user", "content": f"{word}: since yesterday my throat is sore. What should I do about it?"}],
+            "rubrics": criteria,
+            "example_tags": ["theme:hedging", f"physician_agreed_category:{'some' if word == OPEN else 'other'}"],
+            "canary": "invented canary",
+        }
+        for word in EVERY
+    ]  # fmt: skip
+    _bring(engine, folder / "examples.jsonl", "".join(json.dumps(example) + "\n" for example in examples))
+    for model in (SEEN_MODEL, MODEL):
+        entries = [
+            {
+                "prompt_id": example["prompt_id"],
+                "prompt": example["prompt"],
+                "completion": [{"role": "assistant", "content": "Drink water, rest, and come back if it lasts."}],
+                "rubric_items": [
+                    {**item, "criteria_met": met, "explanation": f"The answer does so: {explanation(word, model)}."}
+                    for item, met in zip(criteria, JUDGED, strict=True)
+                ],
+            }
+            for word, example in zip(EVERY, examples, strict=True)
+            if model == SEEN_MODEL or word != OPEN
+        ]
+        results = {"score": 0, "metrics": {}, "metadata": {"example_level_metadata": entries}}
+        _bring(engine, folder / f"results_{model}.json", json.dumps(results), model=model, judge=JUDGE)
+    said = [
+        (IMPORTED_READER, "first", "not_met", IMPORTED_NOTE, 1, BLIND[:2]),
+        (IMPORTED_READER, "first", "met", IMPORTED_NOTE, 2, BLIND[:2]),
+        (IMPORTED_OTHER, "first", "met", IMPORTED_NOTE, 1, BLIND[:1]),  # here they conflict
+        (IMPORTED_OTHER, "first", "not_met", IMPORTED_NOTE, 1, BLIND[1:2]),  # and here agree against the judge
+        (IMPORTED_ADJUDICATOR, "adjudicated", "not_met", RATIONALE, 3, BLIND[:1]),
+        ("Dr. Plain", "first", "met", "It stands there.", 1, (OPEN,)),
+    ]
+    rows = [
+        {
+            "example_id": f"prompt-{word}", "model": SEEN_MODEL if word == OPEN else MODEL, "criterion_position": position, "rater": rater,
+            "label": label, "stage": stage, "explanation": f"{note} is why.", "blinded": True, "read_at": "2026-11-20T10:00:00+00:00",
+        }
+        for rater, stage, label, note, position, words in said
+        for word in words
+    ]  # fmt: skip
+    _bring(engine, folder / "reads.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _bring(engine: Engine, path: Path, content: str, **told: str) -> None:
+    path.write_text(content)
+    import_file(engine, path, actor=OPEN_EYES, dataset="invented", **told)
+
+
+def _others_read(engine: Engine) -> None:
+    reader = viewer(engine, READER)
+    agreed = [Label.MET if met else Label.NOT_MET for met in JUDGED]
+    for _ in BLIND:
+        desk = reviewing.take(engine, reader)
+        assert desk is not None
+        number = desk.reading.id or 0
+        labels = agreed if _hand(engine, number).conversation == BLIND[-1] else (Label.NOT_MET, Label.MET, Label.MET)
+        for key, label in zip(desk.keys, labels, strict=True):
+            reviewing.mark(engine, reader, number, key, label, note=f"{FIRST_NOTE} is what I think.")
+        reviewing.submit(engine, reader, number)
+        desk = reviewing.desk(engine, reader, number)
+        for key in desk.undecided:
+            kept = Decision(
+                Label(desk.first[key].label),
+                cause=Cause.LANGUAGE,
+                severity=Severity.MODERATE,
+                note=f"{DECIDED_NOTE} is why.",
+            )
+            reviewing.decide(engine, reader, number, key, kept, seen=None)
+        if desk.undecided:
+            reviewing.finish(engine, reader, number)
+    items = rows(
+        engine,
+        "SELECT r.id, c.id FROM response r JOIN criterion c ON c.example_id = r.example_id JOIN example e ON e.id = r.example_id"
+        f" JOIN model m ON m.id = r.model_id WHERE m.name = '{MODEL}' AND c.position = 1 AND e.prompt_id <> 'prompt-{BLIND[-1]}'",
+    )
+    for response_id, criterion_id in items:
+        said = Reading(
+            Label.NOT_MET, cause=Cause.CRITERION_AMBIGUOUS, severity=Severity.MILD, note=f"{OPEN_NOTE} is missing."
+        )
+        item = {"response_id": response_id, "criterion_id": criterion_id}
+        overriding.give_verdict(engine, viewer(engine, VOLUNTEER), **item, reading=said, judge=JUDGE, seen=None)
+
+
+def take_in_hand(engine: Engine, name: str) -> Hand:
+    """A walker opens an item and marks the first two of its three criteria, otherwise than the judge did."""
+    desk = reviewing.take(engine, viewer(engine, name))
+    assert desk is not None
+    number = desk.reading.id or 0
+    for key, met in list(zip(desk.keys, JUDGED, strict=True))[:2]:
+        reviewing.mark(
+            engine, viewer(engine, name), number, key, Label.NOT_MET if met else Label.MET, note="My own words."
+        )
+    return _hand(engine, number)
+
+
+def lock(engine: Engine, name: str) -> Hand:
+    """The walker submits what is in hand: it differs from the judge, and nothing is decided yet."""
+    person = viewer(engine, name)
+    desk = reviewing.take(engine, person)
+    assert desk is not None
+    number = desk.reading.id or 0
+    reviewing.mark(engine, person, number, desk.keys[-1], Label.MET)
+    assert reviewing.submit(engine, person, number) is ReadingState.REVEALED
+    return _hand(engine, number)
+
+
+def _hand(engine: Engine, number: int) -> Hand:
+    statement = (
+        "SELECT e.prompt_id FROM reading r JOIN task t ON t.id = r.task_id JOIN example e ON e.id = t.example_id"
+        f" WHERE r.id = {number}"
+    )
+    conversation = str(rows(engine, statement)[0][0]).removeprefix("prompt-")
+    return Hand(number, conversation, explanation(conversation, MODEL))
+
+
+def assign_to(engine: Engine, name: str) -> None:
+    """Everything is to be read blind by somebody, for the level of care that the responses recommend."""
+    assigning.assign(engine, Choice(ask=Ask.RESPONSE_ACUITY, readers=(name,), n_readers=1), actor=OPEN_EYES)
+
+
+def viewer(engine: Engine, name: str) -> Viewer:
+    """Somebody in the study."""
+    with reading(engine) as session:
+        return next(person for person in study.people(session) if person.name == name)
+
+
+def blind(engine: Engine, name: str) -> frozenset[int]:
+    """Numbers of the conversations that wait for somebody."""
+    with reading(engine) as session:
+        return tasks.blind_examples(session, viewer(engine, name))
+
+
+def rows(engine: Engine, statement: str) -> list[tuple[Any, ...]]:
+    """Rows of a query."""
+    with engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(text(statement))]
+
+
+# ---------------------------------------------------------------- the same study, with other verdicts where the walkers are blind
+
+_OTHERWISE = "CASE label WHEN 'met' THEN 'not_met' WHEN 'not_met' THEN 'met' ELSE label END"
+_ON_BLIND = "example_id IN (SELECT id FROM example WHERE prompt_id <> 'prompt-" + OPEN + "')"
+_OF_WALKERS = "rater_id IN (SELECT id FROM rater WHERE name IN ('" + "', '".join(WALKERS) + "'))"
+FLIPS = {
+    "judge": f"UPDATE verdict SET label = {_OTHERWISE} WHERE stage = 'judge' AND {_ON_BLIND}",
+    "readers": (
+        f"UPDATE verdict SET label = {_OTHERWISE}, cause = CASE cause WHEN 'language' THEN 'other' ELSE cause END,"
+        f" severity = CASE severity WHEN 'moderate' THEN 'severe' ELSE severity END WHERE stage <> 'judge' AND {_ON_BLIND} AND NOT {_OF_WALKERS}"
+    ),
+}
+"""What is turned round on the conversations that wait: the judge's labels; the other physicians' labels, causes and severities."""
+
+
+def flip(engine: Engine, which: str, *, but: int | None = None) -> int:
+    """Turn verdicts round as no program could, with the triggers away. Returns how many.
+
+    Args:
+        engine: The study.
+        which: A key of `FLIPS`.
+        but: Number of a reading whose response keeps its verdicts: its reader has locked it and sees them.
+    """
+    statement = FLIPS[which]
+    if but is not None:
+        statement += f" AND response_id NOT IN (SELECT t.response_id FROM reading r JOIN task t ON t.id = r.task_id WHERE r.id = {but})"
+    trigger = "verdict_no_update" if engine.dialect.name == "sqlite" else "verdict_append_only ON verdict"
+    with engine.begin() as connection:
+        connection.execute(text(f"DROP TRIGGER IF EXISTS {trigger}"))
+        return int(connection.execute(text(statement)).rowcount)
+
+
+def copied(source: Path, target: Path) -> Path:
+    """A copy of a SQLite study that nothing has open."""
+    with closing(sqlite3.connect(source)) as study_file:
+        study_file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return Path(shutil.copyfile(source, target))
+
+
+def found(secrets: tuple[str, ...], *places: bytes) -> set[str]:
+    """Which of the words stand there, whatever their case."""
+    everything = b"\n".join(places).lower()
+    return {secret for secret in secrets if secret.lower().encode() in everything}
