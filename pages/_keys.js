@@ -33,6 +33,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
       if (event.key === "?") {
         event.preventDefault();
         map.open ? map.close() : map.show();
+      } else if (instance.arrows && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+        event.preventDefault();
+        document.querySelector(`[class*='st-key-${event.key === "ArrowUp" ? "back" : "next"}_'] button`)?.click();
       } else if (event.key === "Escape" && map.open) {
         map.close();
       } else if (event.key === "n" || event.key === "N") {
@@ -51,9 +54,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("keydown", instance.onKey);
     document.addEventListener("click", instance.onClick);
     parentElement.querySelector(".close").onclick = () => map.close();
-    instance.watch = new MutationObserver(keepInView);
+    instance.watch = new MutationObserver(() => requestAnimationFrame(keepInView));
     instance.watch.observe(document.querySelector(".st-key-rows") ?? document.body, { subtree: true, childList: true });
   }
+  instance.arrows = data.arrows;
   const list = map.querySelector("dl");
   const wanted = JSON.stringify(data.keys);
   if (instance.drawn !== wanted) {
@@ -68,7 +72,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     );
   }
   if (live.textContent !== data.status) live.textContent = data.status;
-  keepInView();
   return () => {
     document.removeEventListener("keydown", instance.onKey);
     document.removeEventListener("click", instance.onClick);

@@ -28,15 +28,18 @@ _component = st.components.v2.component(
 )
 
 
-def listen(key: str, keys: Sequence[tuple[str, str]], status: str) -> int | None:
+def listen(key: str, keys: Sequence[tuple[str, str]], status: str, *, arrows: bool = False) -> int | None:
     """Listen on this page. Returns the row that was just clicked, counted from 0, or None.
 
     Args:
         key: Of the widget.
         keys: The map: keys and what they do.
         status: What a screen reader says when it changes.
+        arrows: The arrows up and down press the page's buttons `back` and `next`, which have other keys of their own.
     """
     clicked = _component(
-        key=key, data={"keys": [list(pair) for pair in keys], "status": status}, on_row_change=lambda: None
+        key=key,
+        data={"keys": [list(pair) for pair in keys], "status": status, "arrows": arrows},
+        on_row_change=lambda: None,
     ).row
     return int(clicked) if isinstance(clicked, int | float) else None

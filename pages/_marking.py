@@ -121,7 +121,8 @@ class _Marking:
     # ---- what is drawn
 
     def draw(self) -> None:
-        """The list, and below it the keys. What moves or answers runs before what shows where the reader is."""
+        """The list, and below it the keys. What moves or answers runs before what shows where the reader is, and the list comes next."""
+        self._keep_note()
         list_place = st.container(key="rows")
         with st.container(key="bar"):
             answers_place = st.container(horizontal=True, vertical_alignment="center", gap="small", key="answers")
@@ -132,18 +133,21 @@ class _Marking:
                 _common.draw_anew()
             with answers_place:
                 self._answers()
+            with list_place:
+                self._list()
             self._note()
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._submit()
-        clicked = _keys.listen("keys", KEYS if self._is_rubric else LEVEL_KEYS, self._status())
+        clicked = _keys.listen("keys", KEYS if self._is_rubric else LEVEL_KEYS, self._status(), arrows=True)
         if clicked is not None:
             self._go(clicked)
             _common.draw_anew()
-        with list_place:
-            if st.session_state.get("guideline_open") and self._guideline:
-                st.html(f'<div class="or-guideline" tabindex="0">{_text.formatted(self._guideline)}</div>')
-            else:
-                st.html(_review_text.rows(self._rows()))
+
+    def _list(self) -> None:
+        if st.session_state.get("guideline_open") and self._guideline:
+            st.html(f'<div class="or-guideline" tabindex="0">{_text.formatted(self._guideline)}</div>')
+        else:
+            st.html(_review_text.rows(self._rows()))
 
     def _rows(self) -> list[Row]:
         items = self._desk.sheet.items
@@ -192,12 +196,7 @@ class _Marking:
 
     def _move_buttons(self, *, only_undo: bool) -> None:
         if len(self._keys) > 1 and not only_undo:
-            steps = {
-                "back": ("Back", "K", -1),
-                "next": ("Next", "J", 1),
-                "up": ("↑", "Up", -1),
-                "down": ("↓", "Down", 1),
-            }
+            steps = {"back": ("Back", "K", -1), "next": ("Next", "J", 1)}
             for key, (words, shortcut, step) in steps.items():
                 if st.button(words, key=f"{key}_{self._number}", shortcut=shortcut):
                     self._go(self._at + step)
@@ -206,18 +205,28 @@ class _Marking:
         if self._guideline and not only_undo and st.button("Guideline", key="guideline", shortcut="G"):
             st.session_state["guideline_open"] = not st.session_state.get("guideline_open", False)
 
+    @property
+    def _field(self) -> str:
+        """One field for the notes of all items: the browser takes long to make a new one."""
+        return f"note_{self._number}"
+
+    def _keep_note(self) -> None:
+        """Store what was typed, before a press in the same run moves on."""
+        drawn = st.session_state.get(f"{self._field}_drawn")
+        said = str(st.session_state.get(self._field, "")).strip()
+        if drawn is not None and drawn[0] == self._at and said != drawn[1]:
+            draft = self._drafts.get(self._keys[self._at]) or Draft(None, None, None)
+            self._mark(Draft(draft.label, draft.reason, said or None), then=self._at)
+
     def _note(self) -> None:
-        place = self._at
-        draft = self._drafts.get(self._keys[place]) or Draft(None, None, None)
-        stored, field = draft.note or "", f"note_{self._number}_{place}"
-        if st.session_state.get(f"{field}_drawn") != stored:
-            st.session_state[field] = st.session_state[f"{field}_drawn"] = stored
-        said = st.text_input(
-            "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=reviewing.MAX_NOTE
-        ).strip()  # fmt: skip
-        if said != stored:
-            self._mark(Draft(draft.label, draft.reason, said or None), then=place)
-            st.session_state[f"{field}_drawn"] = said
+        draft = self._drafts.get(self._keys[self._at])
+        shown = self._at, (draft.note if draft else None) or ""
+        if st.session_state.get(f"{self._field}_drawn") != shown:
+            st.session_state[self._field] = shown[1]
+            st.session_state[f"{self._field}_drawn"] = shown
+        st.text_input(
+            "Note", key=self._field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=reviewing.MAX_NOTE
+        )  # fmt: skip
 
     def _submit(self) -> None:
         missing = reviewing.missing(self._keys, self._drafts)
