@@ -12,6 +12,7 @@ from sqlmodel import Session
 from evalcore import store
 from evalcore.db import reading as reads
 from evalcore.db import writing
+from evalcore.desks import ANSWERS, MAX_NOTE
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
 from evalcore.metrics.conflicts import Reason, faulted_criteria, needing
 from evalcore.metrics.conflicts import cases as by_case
@@ -20,7 +21,6 @@ from evalcore.queries import conflicts, frames, study, tasks
 from evalcore.queries.cases import Key, Question, Reader, questions, settlement, standing, subject
 from evalcore.queries.conflicts import JUDGE_SHOWN, SaidBy
 from evalcore.queries.sheets import Sheet
-from evalcore.reviewing import ANSWERS, MAX_NOTE
 from evalcore.schema import Acuity, ConflictCause, Label, RaterKind, Rules, Selection, Stage, Verdict, Viewer
 
 

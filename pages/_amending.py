@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from evalcore import reviewing
+from evalcore import deciding, desks
+from evalcore.deciding import Decision
 from evalcore.errors import OverreadError
-from evalcore.reviewing import Decision
 from evalcore.schema import Acuity, Ask, Label, ReadingState, Viewer
 from pages import _common, _keys, _review_text, _text
 from pages._marking import WORDS
@@ -31,7 +31,7 @@ def panel(viewer: Viewer, reading_id: int, finals: dict[int, str]) -> None:
         reading_id: The read.
         finals: The adjudicated label by criterion_id, where an item was settled.
     """
-    desk = reviewing.desk(_common.engine(), viewer, reading_id)
+    desk = desks.desk(_common.engine(), viewer, reading_id)
     if desk.state is not ReadingState.DONE:
         st.html(_text.notice("This read still waits for your decisions."))
         st.page_link("pages/review.py", label="Go on in Review", icon=":material/rate_review:")
@@ -51,7 +51,7 @@ def panel(viewer: Viewer, reading_id: int, finals: dict[int, str]) -> None:
         standing = before or first
         said: Decision | None = None
         if standing is not None:
-            current = as_decision(before) if before else Decision(label=reviewing.as_label(standing.label))  # type: ignore[arg-type]
+            current = as_decision(before) if before else Decision(label=desks.as_label(standing.label))  # type: ignore[arg-type]
             with answers_place:
                 said = _answers(desk.asked.ask, current, judged.label if judged else None)
             said = _note(f"note_{reading_id}_{at}_amended", current) or said
@@ -96,7 +96,7 @@ def _plain(label: str | None) -> str:
 
 def _answers(ask: Ask, current: Decision, judge_label: str | None) -> Decision | None:
     """Another label, or that the judge's reason is wrong."""
-    for place, label in enumerate(reviewing.ANSWERS[ask], start=1):
+    for place, label in enumerate(desks.ANSWERS[ask], start=1):
         if st.button(WORDS[label], key=f"answer_{place}", shortcut=str(place), disabled=label == current.label):
             return _relabelled(current, label)
     if judge_label is not None and current.label == judge_label:
@@ -114,14 +114,14 @@ def _note(field: str, current: Decision) -> Decision | None:
     if st.session_state.get(f"{field}_drawn") != current.note:
         st.session_state[field] = st.session_state[f"{field}_drawn"] = current.note
     said = st.text_input(
-        "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=reviewing.MAX_NOTE
+        "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=desks.MAX_NOTE
     ).strip()  # fmt: skip
     return replace(current, note=said) if said != current.note else None
 
 
 def _save(viewer: Viewer, reading_id: int, item: int | None, said: Decision, seen: int | None) -> None:
     try:
-        reviewing.decide(_common.engine(), viewer, reading_id, item, said, seen=seen)
+        deciding.decide(_common.engine(), viewer, reading_id, item, said, seen=seen)
     except OverreadError as error:
         st.session_state["amend_notice"] = str(error)
     _common.draw_anew()

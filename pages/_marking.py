@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from evalcore import reviewing
+from evalcore import desks, reviewing
 from evalcore.db import reading
+from evalcore.desks import Desk
 from evalcore.errors import OverreadError
 from evalcore.queries import tasks
 from evalcore.queries.tasks import Draft
-from evalcore.reviewing import Desk
 from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Viewer
 from evalcore.tables import now
 from pages import _common, _keys, _review_text, _text
@@ -77,7 +77,7 @@ class _Marking:
 
     def _next_open(self, answered: int) -> int:
         """The next item without an answer behind the one that is answered now, and round; the same where none is left."""
-        missing = set(reviewing.missing(self._keys, self._drafts))
+        missing = set(desks.missing(self._keys, self._drafts))
         order = [*range(answered + 1, len(self._keys)), *range(answered)]
         return next((place for place in order if self._keys[place] in missing), answered)
 
@@ -92,7 +92,7 @@ class _Marking:
             st.rerun()
 
     def _mark(self, draft: Draft, *, then: int) -> None:
-        label, self._saved_at = reviewing.as_label(draft.label), now()
+        label, self._saved_at = desks.as_label(draft.label), now()
         self._act(
             lambda: reviewing.mark(
                 _common.engine(), self._viewer, self._number, self._keys[self._at], label,
@@ -187,7 +187,7 @@ class _Marking:
                     self._answer(Label.CANNOT_ASSESS, reason)
                     _common.draw_anew()  # with the labels again
             return
-        for place, label in enumerate(reviewing.ANSWERS[self._desk.asked.ask], start=1):
+        for place, label in enumerate(desks.ANSWERS[self._desk.asked.ask], start=1):
             # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
             if st.button(WORDS[label], key=f"answer_{place}_{self._number}", shortcut=str(place)):
                 self._answer(label)
@@ -225,11 +225,11 @@ class _Marking:
             st.session_state[self._field] = shown[1]
             st.session_state[f"{self._field}_drawn"] = shown
         st.text_input(
-            "Note", key=self._field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=reviewing.MAX_NOTE
+            "Note", key=self._field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=desks.MAX_NOTE
         )  # fmt: skip
 
     def _submit(self) -> None:
-        missing = reviewing.missing(self._keys, self._drafts)
+        missing = desks.missing(self._keys, self._drafts)
         done = len(self._keys) - len(missing)
         if st.button(
             "Submit and lock",

@@ -6,11 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore import reviewing
+from evalcore import deciding, desks
+from evalcore.deciding import Decision
+from evalcore.desks import Desk
 from evalcore.errors import OverreadError
 from evalcore.metrics.judge_record import record_for, sentence
 from evalcore.queries.sheets import Given
-from evalcore.reviewing import Decision, Desk
 from evalcore.schema import CannotReason, Cause, ErrorKind, Severity, Viewer
 from pages import _common, _keys, _review_text, _text
 from pages._review_text import QUESTIONS, Compared
@@ -40,7 +41,7 @@ OPTIONS: Mapping[str, Mapping[Any, str]] = {"cause": CAUSES, "severity": SEVERIT
 @st.fragment
 def panel(viewer: Viewer, reading_id: int) -> None:
     """The right side of a read that is locked."""
-    _Revealing(viewer, reviewing.desk(_common.engine(), viewer, reading_id)).draw()
+    _Revealing(viewer, desks.desk(_common.engine(), viewer, reading_id)).draw()
 
 
 class _Revealing:
@@ -88,7 +89,7 @@ class _Revealing:
         before = self._desk.decided.get(key)
 
         def act() -> None:
-            reviewing.decide(
+            deciding.decide(
                 _common.engine(), self._viewer, self._number, key, decision, seen=before.verdict_id if before else None
             )
 
@@ -103,11 +104,11 @@ class _Revealing:
         except OverreadError as error:
             st.session_state["review_notice"] = str(error)
             st.rerun()
-        self._desk = reviewing.desk(_common.engine(), self._viewer, self._number)
+        self._desk = desks.desk(_common.engine(), self._viewer, self._number)
 
     def _kept(self) -> Decision:
         key = self._keys[self._at]
-        label = reviewing.as_label(self._desk.first[key].label)
+        label = desks.as_label(self._desk.first[key].label)
         before = self._desk.decided.get(key)
         return Decision(label=label, note=(before.explanation if before else "") or "")  # type: ignore[arg-type]
 
@@ -156,7 +157,7 @@ class _Revealing:
         if st.button("Keep mine", key=f"keep_{self._number}", shortcut="K"):
             self._ask(STEPS[0], self._kept())
         elif st.button("Revise to the judge's", key=f"revise_{self._number}", shortcut="V"):
-            label = reviewing.as_label(self._desk.judged[key].label)
+            label = desks.as_label(self._desk.judged[key].label)
             self._save(replace(self._kept(), label=label))  # type: ignore[arg-type]
         else:
             return False
@@ -194,11 +195,11 @@ class _Revealing:
         if st.session_state.get(f"{field}_drawn") != stored:
             st.session_state[field] = st.session_state[f"{field}_drawn"] = stored
         said = st.text_input(
-            "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=reviewing.MAX_NOTE
+            "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=desks.MAX_NOTE
         ).strip()  # fmt: skip
         if said != stored:
             self._act(
-                lambda: reviewing.decide(
+                lambda: deciding.decide(
                     _common.engine(), self._viewer, self._number, key, replace(as_decision(before), note=said), seen=before.verdict_id
                 )
             )  # fmt: skip
@@ -209,7 +210,7 @@ class _Revealing:
         if st.button(
             "Next response", key=f"onward_{self._number}", type="primary", shortcut="Ctrl+Enter", disabled=bool(waiting)
         ):
-            self._act(lambda: reviewing.finish(_common.engine(), self._viewer, self._number))
+            self._act(lambda: deciding.finish(_common.engine(), self._viewer, self._number))
             st.rerun()
         done = self._n_differing - waiting
         st.html(f'<span class="or-stamp">{done} of {self._n_differing} decided</span>', width="content")
@@ -252,7 +253,7 @@ class _Revealing:
 def as_decision(given: Given) -> Decision:
     """A stored decision, to be said again with something changed."""
     return Decision(
-        label=reviewing.as_label(given.label),  # type: ignore[arg-type]
+        label=desks.as_label(given.label),  # type: ignore[arg-type]
         cause=Cause(given.cause) if given.cause else None,
         severity=Severity(given.severity) if given.severity else None,
         error_kind=ErrorKind(given.error_kind) if given.error_kind else None,

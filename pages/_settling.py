@@ -7,8 +7,8 @@ import streamlit as st
 
 from evalcore import adjudication
 from evalcore.adjudication import Case, Key, Question, Settling
+from evalcore.desks import ANSWERS, MAX_NOTE
 from evalcore.errors import OverreadError
-from evalcore.reviewing import ANSWERS, MAX_NOTE
 from evalcore.schema import Acuity, Ask, ConflictCause, Label, Viewer
 from evalcore.tables import now
 from pages import _common, _keys, _settling_text, _text

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore import reviewing
+from evalcore import desks
 from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.own_reads import by_response, final_labels
@@ -66,7 +66,7 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
             st.query_params.pop("read", None)
             st.rerun()
     try:
-        desk = reviewing.desk(_common.engine(), viewer, reading_id)
+        desk = desks.desk(_common.engine(), viewer, reading_id)
     except OverreadError as error:
         st.html(_text.notice(str(error), kind="error"))
         return

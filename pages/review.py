@@ -4,10 +4,10 @@ import streamlit as st
 
 from evalcore import reviewing
 from evalcore.db import reading
+from evalcore.desks import Desk
 from evalcore.policies import check_can_read
 from evalcore.queries import study, tasks
 from evalcore.queries.tasks import Progress
-from evalcore.reviewing import Desk
 from evalcore.schema import Ask, ReadingState, Viewer
 from evalcore.tables import now
 from pages import _common, _marking, _revealing, _review_text, _text

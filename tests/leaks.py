@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from evalcore import assigning, overriding, reviewing, store
+from evalcore import assigning, deciding, desks, overriding, reviewing, store
 from evalcore.assigning import Choice
 from evalcore.db import open_study, reading, writing
+from evalcore.deciding import Decision
 from evalcore.importing import import_file
 from evalcore.overriding import Reading
 from evalcore.queries import study, tasks
 from evalcore.queries.browse import Filters
-from evalcore.reviewing import Decision
 from evalcore.schema import Ask, Cause, Label, ReadingState, Role, Rules, Severity, Viewer
 
 JUDGE, SEEN_MODEL = "Magpie", "Alder-2"
@@ -162,7 +162,7 @@ def _others_read(engine: Engine) -> None:
         for key, label in zip(desk.keys, labels, strict=True):
             reviewing.mark(engine, reader, number, key, label, note=f"{FIRST_NOTE} is what I think.")
         reviewing.submit(engine, reader, number)
-        desk = reviewing.desk(engine, reader, number)
+        desk = desks.desk(engine, reader, number)
         for key in desk.undecided:
             kept = Decision(
                 Label(desk.first[key].label),
@@ -170,9 +170,9 @@ def _others_read(engine: Engine) -> None:
                 severity=Severity.MODERATE,
                 note=f"{DECIDED_NOTE} is why.",
             )
-            reviewing.decide(engine, reader, number, key, kept, seen=None)
+            deciding.decide(engine, reader, number, key, kept, seen=None)
         if desk.undecided:
-            reviewing.finish(engine, reader, number)
+            deciding.finish(engine, reader, number)
     items = rows(
         engine,
         "SELECT r.id, c.id FROM response r JOIN criterion c ON c.example_id = r.example_id JOIN example e ON e.id = r.example_id"

@@ -3,10 +3,10 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore import adjudication, reviewing, store
+from evalcore import adjudication, deciding, reviewing, store
 from evalcore.adjudication import Settling
 from evalcore.db import writing
-from evalcore.reviewing import Decision
+from evalcore.deciding import Decision
 from evalcore.schema import Acuity, Ask, ConflictCause, Label, Role
 from tests import world
 from tests.test_pages import LEAD, NOT_FOR_YOU, _no_cache, check, demo_file, demo_study, location, open_page, words
@@ -281,7 +281,7 @@ def test_a_read_that_changed_under_the_screen_is_shown_before_anything_is_settle
     person = small.viewer(IMANI).person_id
     ((number,),) = world.rows(small.engine, of_imani, response=case[1], person=person)
     amended = Decision(Label.NOT_MET, note="I was wrong.")
-    reviewing.decide(small.engine, small.viewer(IMANI), number, criterion, amended, seen=None)
+    deciding.decide(small.engine, small.viewer(IMANI), number, criterion, amended, seen=None)
     shown = press(app, "settle")
     assert "A reader has changed a verdict here since the screen was drawn" in shown
     assert "I was wrong." in shown

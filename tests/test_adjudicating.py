@@ -8,13 +8,14 @@ import traceback
 import msgspec
 import pytest
 
-from evalcore import adjudication, overriding, reviewing, store
+from evalcore import adjudication, deciding, overriding, reviewing, store
 from evalcore.adjudication import Settling
 from evalcore.db import open_study, reading, writing
+from evalcore.deciding import Decision
+from evalcore.desks import MAX_NOTE
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.metrics.conflicts import Reason, needing
 from evalcore.queries import conflicts, study
-from evalcore.reviewing import MAX_NOTE, Decision
 from evalcore.schema import (
     Acuity,
     Ask,
@@ -401,7 +402,7 @@ def test_severe_harm_claimed_after_the_reveal_sends_an_item_on(small):
     """The second criterion: the judge says not met, Dr. Noor met."""
     judged = Decision(Label.MET, Cause.MISREAD_ANSWER, Severity.SEVERE, note="It would kill.")
     reader = small.viewer(IMANI)
-    reviewing.decide(small.engine, reader, _reading(small, IMANI), small.criteria[0][1], judged, seen=None)
+    deciding.decide(small.engine, reader, _reading(small, IMANI), small.criteria[0][1], judged, seen=None)
     assert waiting(small).waiting[0].reasons == (Reason.SEVERE_HARM, Reason.CONFLICT, Reason.CANNOT_ASSESS)
     question = opened(small).questions[0]
     said = [reader.said for reader in question.readers if len(reader.said) == 2]
@@ -440,7 +441,7 @@ def test_a_second_tab_is_told(small):
 def test_a_read_that_was_amended_since_is_looked_at_first(small):
     asked = opened(small).questions[0]
     decision = Decision(Label.NOT_MET)
-    reviewing.decide(
+    deciding.decide(
         small.engine, small.viewer(IMANI), _reading(small, IMANI), small.criteria[0][1], decision, seen=None
     )
     with pytest.raises(AlreadyChanged, match="A reader has changed a verdict here"):
@@ -453,7 +454,7 @@ def test_a_read_that_was_amended_since_is_looked_at_first(small):
 def test_a_read_that_is_amended_later_leaves_the_item_settled(small):
     settle(small, *(item(question) for question in opened(small).questions))
     decision = Decision(Label.NOT_MET)
-    reviewing.decide(
+    deciding.decide(
         small.engine, small.viewer(IMANI), _reading(small, IMANI), small.criteria[0][1], decision, seen=None
     )
     assert waiting(small).waiting == ()
@@ -474,7 +475,7 @@ def amend_at_once(location, number, criterion, start, said):
         location,
         start,
         said,
-        lambda small: reviewing.decide(
+        lambda small: deciding.decide(
             small.engine, small.viewer(IMANI), number, criterion, Decision(Label.NOT_MET), seen=None
         ),
     )

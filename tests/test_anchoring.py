@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore import reviewing, store
+from evalcore import deciding, desks, reviewing, store
 from evalcore.db import reading, writing
+from evalcore.deciding import Decision
 from evalcore.metrics.anchoring import (
     AWAY,
     CHANGED,
@@ -25,7 +26,6 @@ from evalcore.metrics.anchoring import (
 )
 from evalcore.metrics.intervals import share_interval
 from evalcore.queries.blind_reads import blind_reads
-from evalcore.reviewing import Decision
 from evalcore.schema import Ask, Label, RaterKind, ReadingMode, ReadingState, Rules, Stage
 from tests import world
 from tests.test_judge_record import IMANI, TOVE, drawn, read, reads_of, said
@@ -274,15 +274,15 @@ def found_reads(small, judge=world.JUDGE):
 def decide(small, name, number, **labels):
     """Decide items of a locked read by their place: `_0="-"`."""
     viewer = small.viewer(name)
-    desk = reviewing.desk(small.engine, viewer, number)
+    desk = desks.desk(small.engine, viewer, number)
     for place, label in labels.items():
         key = desk.keys[int(place[1:])]
         seen = desk.decided[key].verdict_id if key in desk.decided else None
-        reviewing.decide(small.engine, viewer, number, key, Decision(world.LABELS[label]), seen=seen)
+        deciding.decide(small.engine, viewer, number, key, Decision(world.LABELS[label]), seen=seen)
 
 
 def finish(small, name, number):
-    reviewing.finish(small.engine, small.viewer(name), number)
+    deciding.finish(small.engine, small.viewer(name), number)
 
 
 def of_first(small):
@@ -353,7 +353,7 @@ def test_each_readers_own_decision_stands_beside_their_own_read(small):
         viewer = small.viewer(TOVE)
         desk = reviewing.take(small.engine, viewer, at=world.START)
         for key in desk.undecided:
-            reviewing.decide(small.engine, viewer, desk.reading.id, key, Decision(Label.NOT_MET), seen=None)
+            deciding.decide(small.engine, viewer, desk.reading.id, key, Decision(Label.NOT_MET), seen=None)
         finish(small, TOVE, desk.reading.id)
     reads = found_reads(small)
     first = reads.loc[reads["criterion_id"].eq(small.criteria[0][0])].set_index("rater")["revised_label"]

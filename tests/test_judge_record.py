@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore import overriding, reviewing, store
+from evalcore import deciding, desks, overriding, reviewing, store
 from evalcore.db import reading, writing
 from evalcore.metrics.intervals import interval_words, share_interval
 from evalcore.metrics.judge_record import (
@@ -396,8 +396,8 @@ def test_reads_made_in_review_give_the_record_that_their_labels_say(labels, tmp_
 
 def decide_all(small, viewer, number):
     """Keep every first label."""
-    desk = reviewing.desk(small.engine, viewer, number)
+    desk = desks.desk(small.engine, viewer, number)
     for key in desk.undecided:
-        kept = reviewing.Decision(Label(desk.first[key].label))
-        reviewing.decide(small.engine, viewer, number, key, kept, seen=None)
-    reviewing.finish(small.engine, viewer, number)
+        kept = deciding.Decision(Label(desk.first[key].label))
+        deciding.decide(small.engine, viewer, number, key, kept, seen=None)
+    deciding.finish(small.engine, viewer, number)

@@ -13,12 +13,12 @@ from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
-from evalcore import reviewing, store
+from evalcore import deciding, desks, reviewing, store
 from evalcore.db import reading, writing
+from evalcore.deciding import Decision
 from evalcore.metrics.anchoring import OVERALL, anchoring
 from evalcore.plots.judges import shift
 from evalcore.queries import study
-from evalcore.reviewing import Decision
 from evalcore.schema import Label, RaterKind, Role, Stage, Verdict
 from evalcore.serving import cookie_name
 from tests import world
@@ -100,12 +100,12 @@ def read_all(small: world.World, name: str, labels: dict[int, str], decisions: d
     while (desk := reviewing.take(small.engine, viewer)) is not None:
         number = world.answer(small, viewer, desk, labels[desk.asked.example_id])
         reviewing.submit(small.engine, viewer, number)
-        desk = reviewing.desk(small.engine, viewer, number)
+        desk = desks.desk(small.engine, viewer, number)
         for key in desk.undecided:
             label = decisions.get(desk.asked.example_id) if key == desk.keys[0] else None
             kept = Label(desk.first[key].label) if label is None else world.LABELS[label]
-            reviewing.decide(small.engine, viewer, number, key, Decision(kept), seen=None)
-        reviewing.finish(small.engine, viewer, number)
+            deciding.decide(small.engine, viewer, number, key, Decision(kept), seen=None)
+        deciding.finish(small.engine, viewer, number)
 
 
 def imported(small: world.World, label: Label, *, name: str = "hash", example: int = 0, criterion: int = 0) -> None:

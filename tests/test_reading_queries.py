@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from evalcore import overriding, policies, reviewing, store
+from evalcore import deciding, overriding, policies, reviewing, store
 from evalcore.db import reading, writing
+from evalcore.deciding import Decision
 from evalcore.queries import sheets, tasks
 from evalcore.queries.candidates import Planned
 from evalcore.queries.tasks import Progress
-from evalcore.reviewing import Decision
 from evalcore.schema import Acuity, Ask, Label, RaterKind, Role, Stage, Verdict
 from tests import world
 from tests.world import after, answer, assigned, submitted
@@ -95,8 +95,8 @@ def test_it_stays_blind_until_every_difference_is_decided(small):
     number, _ = submitted(small, IMANI, "-")
     assert blind(small) == {1}
     assert blind(small, TOVE) == frozenset()  # the one place is filled for good
-    reviewing.decide(small.engine, small.viewer(), number, desk.keys[0], Decision(Label.NOT_MET), seen=None)
-    reviewing.finish(small.engine, small.viewer(), number)
+    deciding.decide(small.engine, small.viewer(), number, desk.keys[0], Decision(Label.NOT_MET), seen=None)
+    deciding.finish(small.engine, small.viewer(), number)
     assert blind(small) == frozenset()
 
 
@@ -138,8 +138,8 @@ def test_my_reads_are_what_i_locked_newest_first(small):
     numbers = [submitted(small, IMANI, "+-"[n], at=after(n))[0] for n in range(2)]
     # the second one differs from the judge: decided, then on to the case
     desk = take(small)
-    reviewing.decide(small.engine, small.viewer(), numbers[1], desk.keys[0], Decision(Label.MET), seen=None)
-    reviewing.finish(small.engine, small.viewer(), numbers[1])
+    deciding.decide(small.engine, small.viewer(), numbers[1], desk.keys[0], Decision(Label.MET), seen=None)
+    deciding.finish(small.engine, small.viewer(), numbers[1])
     case = take(small, at=after(5))
     reviewing.mark(small.engine, small.viewer(), case.reading.id, None, Acuity.D, at=after(5))
     reviewing.submit(small.engine, small.viewer(), case.reading.id, at=after(6))

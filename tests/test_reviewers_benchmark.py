@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import reviewing
-from evalcore.reviewing import Decision
+from evalcore import deciding, reviewing
+from evalcore.deciding import Decision
 from evalcore.schema import CannotReason, Label
 from tests import world
 from tests.benchmarks._kept import Read, Said, faults
@@ -69,7 +69,7 @@ def small(database_url):
     desk = reviewing.take(made.engine, viewer, at=world.START)
     reviewing.mark(made.engine, viewer, desk.reading.id, desk.keys[0], Label.NOT_MET, at=world.START)
     number, _ = submitted(made, IMANI, "+-")
-    reviewing.decide(made.engine, viewer, number, desk.keys[1], Decision(Label.MET), seen=None)
+    deciding.decide(made.engine, viewer, number, desk.keys[1], Decision(Label.MET), seen=None)
     other = reviewing.take(made.engine, made.viewer(TOVE), at=world.START)
     assert other.asked.task_id == desk.asked.task_id
     assert {item.position: item.text for item in desk.sheet.items} == WORDS

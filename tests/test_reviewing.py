@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import overriding, reviewing, store
+from evalcore import deciding, desks, overriding, reviewing, store
 from evalcore.db import writing
+from evalcore.deciding import Decision, check_decision
+from evalcore.desks import missing
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.queries import study
 from evalcore.queries.candidates import Planned
 from evalcore.queries.tasks import Draft
-from evalcore.reviewing import Decision, check_decision, missing
 from evalcore.schema import (
     Acuity,
     Ask,
@@ -72,15 +73,15 @@ def mark(small, desk, label=MET, *, item=0, name=IMANI, at=world.START, **said):
 
 
 def at_desk(small, number, name=IMANI):
-    return reviewing.desk(small.engine, small.viewer(name), number)
+    return desks.desk(small.engine, small.viewer(name), number)
 
 
 def decide(small, number, key, decision, *, seen=None, name=IMANI):
-    return reviewing.decide(small.engine, small.viewer(name), number, key, decision, seen=seen)
+    return deciding.decide(small.engine, small.viewer(name), number, key, decision, seen=seen)
 
 
 def finish(small, number, name=IMANI):
-    reviewing.finish(small.engine, small.viewer(name), number)
+    deciding.finish(small.engine, small.viewer(name), number)
 
 
 def use(small, **rules):
@@ -382,7 +383,7 @@ def test_a_mark_that_is_none_is_refused_with_a_sentence_and_not_stored(small):
         ((TOVE, number, own, MET), {}, NotFound, f"There is no item {number} in your hands"),
         ((IMANI, 9_999, own, MET), {}, NotFound, "There is no item 9999 in your hands"),
         (("Ana Ruiz", number, own, MET), {}, NotFound, "There is no item"),
-        ((IMANI, number, own, MET), {"note": "x" * (reviewing.MAX_NOTE + 1)}, OverreadError, "note: 5,001 characters came"),
+        ((IMANI, number, own, MET), {"note": "x" * (desks.MAX_NOTE + 1)}, OverreadError, "note: 5,001 characters came"),
         ((IMANI, number, own, MET), {"note": "a\x00b"}, OverreadError, "note: 3 characters came, expected at most 5,000 of plain"),
         ((IMANI, number, own, MET), {"note": "half \ud83e"}, OverreadError, "of plain text"),
     ]  # fmt: skip
@@ -390,7 +391,7 @@ def test_a_mark_that_is_none_is_refused_with_a_sentence_and_not_stored(small):
         with pytest.raises(error, match=re.escape(sentence)):
             reviewing.mark(small.engine, small.viewer(name), *what, **said)
     assert world.count(small.engine, "mark") == 0
-    for act in (reviewing.undo_mark, reviewing.submit, reviewing.finish, reviewing.desk):
+    for act in (reviewing.undo_mark, reviewing.submit, deciding.finish, desks.desk):
         with pytest.raises(NotFound, match="in your hands"):
             act(small.engine, small.viewer(TOVE), number)
 
@@ -591,7 +592,7 @@ def test_finishing_twice_changes_nothing(quick):
     only_the_first(quick)
     number, _ = submitted(quick, IMANI, "+-")
     before = at_desk(quick, number).reading
-    reviewing.finish(quick.engine, quick.viewer(), number, at=after(30))
+    deciding.finish(quick.engine, quick.viewer(), number, at=after(30))
     assert at_desk(quick, number).reading == before
 
 
@@ -646,7 +647,7 @@ def test_a_decision_that_is_none_is_refused(quick):
         (None, Decision(MET), NotFound, "This item has no criterion"),
         (one, Decision(MET, Cause.OTHER), OverreadError, "this one agrees"),
         (two, Decision(MET, right_for_wrong_reason=True), OverreadError, "this one differs"),
-        (one, Decision(NOT_MET, note="x" * (reviewing.MAX_NOTE + 1)), OverreadError, "note: 5,001 characters came"),
+        (one, Decision(NOT_MET, note="x" * (desks.MAX_NOTE + 1)), OverreadError, "note: 5,001 characters came"),
     ):
         with pytest.raises(error, match=re.escape(sentence)):
             decide(quick, number, key, decision)
@@ -720,7 +721,7 @@ def test_a_level_of_care_is_one_question_with_one_answer(small, ask):
     mark(small, desk, CANNOT, reason=CannotReason.NEEDS_EXAMINATION)
     reviewing.undo_mark(small.engine, imani, number)
     reviewing.undo_mark(small.engine, imani, number)
-    assert reviewing.desk(small.engine, imani, number).drafts[None].label == "remove"
+    assert desks.desk(small.engine, imani, number).drafts[None].label == "remove"
     mark(small, desk, Acuity.B_C)
     assert reviewing.submit(small.engine, imani, number) is ReadingState.REVEALED
     desk = at_desk(small, number)

@@ -20,11 +20,11 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import text
 
-from evalcore import reviewing, store
+from evalcore import deciding, desks, reviewing, store
 from evalcore.db import connect, reading, writing
+from evalcore.deciding import Decision
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.queries import tasks
-from evalcore.reviewing import Decision
 from evalcore.schema import CannotReason, Label, ReadingMode, ReadingState, Role, Rules
 from tests import world
 
@@ -226,7 +226,7 @@ class Reading(RuleBasedStateMachine):
         shown = (seen or 0) + 1_000 if is_stale else seen
 
         def act():
-            return reviewing.decide(self.small.engine, viewer, number, key, Decision(label), seen=shown, at=self.now)
+            return deciding.decide(self.small.engine, viewer, number, key, Decision(label), seen=shown, at=self.now)
 
         if number in self.given_back:
             self.refused(number, held, act)
@@ -247,7 +247,7 @@ class Reading(RuleBasedStateMachine):
         number, held, viewer = self.chosen(place)
 
         def act():
-            reviewing.finish(self.small.engine, viewer, number, at=self.now)
+            deciding.finish(self.small.engine, viewer, number, at=self.now)
 
         first = {key: label for reader, key, label, _, _ in self.first if reader == held.reader}
         if number in self.given_back:
@@ -326,7 +326,7 @@ class Reading(RuleBasedStateMachine):
             if number in self.given_back:
                 continue
             viewer = next(v for v in self.viewers if v.name == held.reader)
-            desk = reviewing.desk(self.small.engine, viewer, number)
+            desk = desks.desk(self.small.engine, viewer, number)
             drafts = {key: (draft.label, draft.reason) for key, draft in desk.drafts.items()}
             assert drafts == held.drafts()
             is_locked = held.state is not ReadingState.READING

@@ -14,8 +14,8 @@ from sqlmodel import Session
 from evalcore import assigning, reviewing, store
 from evalcore.assigning import Choice
 from evalcore.db import open_study, reading, writing
+from evalcore.desks import Desk
 from evalcore.queries import frames, study
-from evalcore.reviewing import Desk
 from evalcore.schema import CannotReason, Label, RaterKind, ReadingState, Role, Stage, Verdict, Viewer
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Response
 

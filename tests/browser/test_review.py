@@ -125,7 +125,9 @@ def test_twenty_criteria_of_three_responses_are_read_by_keyboard_alone(page: Pag
     n_criteria = []
     for number in range(len(AGREED)):
         expect(page.locator(".or-place")).to_have_text(f"Response {number + 1} of {len(AGREED)}")
-        expect(page.locator(".or-row .or-mark", has_text="met")).to_have_count(0)  # the list of the next item, not the last
+        expect(page.locator(".or-row .or-mark", has_text="met")).to_have_count(
+            0
+        )  # the list of the next item, not the last
         n_criteria.append(page.locator(".or-row").count())
         for place in range(n_criteria[-1]):
             pressed.mark("1", place, "met")

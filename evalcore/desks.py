@@ -1,0 +1,180 @@
+"""What a reader has in hand: the task, its texts, drafts, and, once it may be shown, what the judge said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore import store
+from evalcore.db import reading as reads
+from evalcore.errors import NotFound, OverreadError
+from evalcore.queries import sheets, study, tasks
+from evalcore.queries.sheets import Given, Sheet
+from evalcore.queries.tasks import Asked, Draft
+from evalcore.review_tables import Reading
+from evalcore.schema import (
+    Acuity,
+    Ask,
+    Label,
+    ReadingState,
+    Stage,
+    Viewer,
+)
+
+MAX_NOTE = 5_000
+OWN_STAGES = (Stage.FIRST, Stage.OPEN)
+ANSWERS: Mapping[Ask, tuple[Label | Acuity, ...]] = {
+    Ask.RUBRIC: tuple(Label),
+    Ask.RESPONSE_ACUITY: (*Acuity, Label.CANNOT_ASSESS),
+    Ask.GOLD_ACUITY: (*Acuity, Label.CANNOT_ASSESS),
+}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What a reader has in hand.
+
+    Attributes:
+        asked: The task.
+        sheet: Its texts.
+        drafts: The newest mark on each item, by criterion_id (None: the response or case as a whole).
+        first: The locked first read, by criterion_id; empty before.
+        decided: What was kept or revised since, by criterion_id.
+        judge, judged: Whose verdicts are shown and what they are; None and empty while the reader is blind.
+    """
+
+    reading: Reading
+    asked: Asked
+    sheet: Sheet
+    drafts: dict[int | None, Draft]
+    first: dict[int | None, Given]
+    decided: dict[int | None, Given]
+    judge: str | None
+    judged: dict[int | None, Given]
+
+    @property
+    def state(self) -> ReadingState:
+        """How far it is."""
+        return ReadingState(self.reading.state)
+
+    @property
+    def keys(self) -> list[int | None]:
+        """The items: criteria in order, or the one question on the whole."""
+        return [item.criterion_id for item in self.sheet.items] or [None]
+
+    @property
+    def differing(self) -> list[int | None]:
+        """Items on which the judge says something else than the locked first read."""
+        return differing(self.first, self.judged)
+
+    @property
+    def undecided(self) -> list[int | None]:
+        """Of these, those that still wait for keep or revise."""
+        return [key for key in self.differing if key not in self.decided]
+
+
+def differing(first: Mapping[int | None, Given], judged: Mapping[int | None, Given]) -> list[int | None]:
+    """Items that the judge labelled otherwise than the reader did at first."""
+    return [key for key, given in first.items() if key in judged and judged[key].label != given.label]
+
+
+def desk(engine: Engine, viewer: Viewer, reading_id: int) -> Desk:
+    """One of the reader's own items, whatever its state.
+
+    Raises:
+        NotFound: There is none of this number, or it is somebody else's.
+    """
+    with reads(engine) as session:
+        reading, asked = own_reading(session, viewer, reading_id)
+        return desk_of(session, reading, asked)
+
+
+def own_reading(session: Session, viewer: Viewer, reading_id: int, *, lock: bool = False) -> tuple[Reading, Asked]:
+    """A reading of this reader's with its task; locked until the transaction ends where `lock` is said.
+
+    Raises:
+        NotFound: There is none of this number, or it is somebody else's.
+    """
+    reading = tasks.reading(session, reading_id, lock=lock)
+    asked = tasks.task(session, reading.task_id) if reading is not None else None
+    if reading is None or asked is None or reading.person_id != viewer.person_id:
+        msg = f"There is no item {reading_id} in your hands: it was given back, or belongs to somebody else."
+        raise NotFound(msg)
+    return reading, asked
+
+
+def desk_of(session: Session, reading: Reading, asked: Asked) -> Desk:
+    """Everything that a reading shows at its state; nothing of the judge while the reader is blind."""
+    number = reading.id or 0
+    is_locked = reading.state != ReadingState.READING
+    is_shown = is_locked or not reading.blinded
+    judge, judged = shown_judge(session, reading, asked) if is_shown else (None, {})
+    first, decided = said_in(session, reading, asked) if is_locked else ({}, {})
+    return Desk(
+        reading=reading,
+        asked=asked,
+        sheet=sheets.sheet(session, asked),
+        drafts=tasks.drafts(session, number),
+        first=first,
+        decided=decided,
+        judge=judge,
+        judged=judged,
+    )
+
+
+def shown_judge(session: Session, reading: Reading, asked: Asked) -> tuple[str | None, dict[int | None, Given]]:
+    """The judge that was shown when the read was locked; before, the one that the study would show."""
+    return sheets.judge_on(session, asked, reading.judge or study.rules(session).judge)
+
+
+def said_in(
+    session: Session, reading: Reading, asked: Asked
+) -> tuple[dict[int | None, Given], dict[int | None, Given]]:
+    """The locked read and what was decided since."""
+    rater = tasks.rater_of(session, reading.person_id)
+    first = sheets.first_said(session, asked, rater, Stage.FIRST if reading.blinded else Stage.OPEN)
+    decided = sheets.said_by(session, asked, rater, [Stage.REVISED])
+    return first, decided
+
+
+def missing(keys: list[int | None], drafts: Mapping[int | None, Draft]) -> list[int | None]:
+    """Items that still need an answer, or the reason why they cannot be assessed."""
+
+    def is_answered(draft: Draft | None) -> bool:
+        return (
+            draft is not None
+            and draft.label is not None
+            and (draft.label != Label.CANNOT_ASSESS or draft.reason is not None)
+        )
+
+    return [key for key in keys if not is_answered(drafts.get(key))]
+
+
+def as_label(word: str | None) -> Label | Acuity | None:
+    """The word of a table as the type it is."""
+    if word is None:
+        return None
+    return Label(word) if word in set(Label) else Acuity(word)
+
+
+def check_answer(label: Label | Acuity, ask: Ask) -> None:
+    """The label is an answer to the question.
+
+    Raises:
+        OverreadError: It is none.
+    """
+    if label not in ANSWERS[ask]:
+        msg = f"label: {label} came, expected one of {', '.join(ANSWERS[ask])}"
+        raise OverreadError(msg)
+
+
+def check_note(note: str) -> None:
+    """The note is plain text of a bearable length.
+
+    Raises:
+        OverreadError: It is not.
+    """
+    if len(note) > MAX_NOTE or not store.is_storable(note):
+        msg = f"note: {len(note):,} characters came, expected at most {MAX_NOTE:,} of plain text"
+        raise OverreadError(msg)
