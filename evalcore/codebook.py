@@ -60,6 +60,10 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("explanation", "in the rater's words"),
         ("cause", "of a difference from the judge"),
         ("severity", "of the judge's error"),
+        ("error_kind", "omission or commission: what the response did wrong where the judge's label is wrong about it"),
+        ("reason", "why a physician cannot assess the item"),
+        ("conflict_cause", "on an adjudication: why the readers differed"),
+        ("guideline_version", "of the guideline that the reader had at hand"),
         ("right_for_wrong_reason", "the judge's label is right, its explanation is not"),
         ("selection", "how the item came to be read"),
         ("inclusion_probability", "with which it was drawn"),
@@ -104,7 +108,7 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
 _NUMBERS = (
     "response_id", "sample_index", "criterion_position", "points", "n_reads", "n_met", "n_not_met", "n_cannot_assess",
     "n_criteria", "n_expected", "achieved", "possible", "n_faults", "n_settled_wrong", "n_settled_ambiguous", "n_readers_wrong",
-    "n_readers_ambiguous", "n_readers_unclear",
+    "n_readers_ambiguous", "n_readers_unclear", "guideline_version",
 )  # fmt: skip
 _KINDS = {
     **dict.fromkeys(_NUMBERS, "Int64"),

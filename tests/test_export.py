@@ -22,7 +22,7 @@ from evalcore.importers.verdict_table import unguarded
 from evalcore.importing import import_file
 from evalcore.overriding import Reading, give_verdict, undo
 from evalcore.queries import frames
-from evalcore.schema import Cause, Label, RaterKind, Severity, Stage, Verdict
+from evalcore.schema import CannotReason, Cause, ConflictCause, ErrorKind, Label, RaterKind, Severity, Stage, Verdict
 from tests import world
 
 LABELS_COLUMNS = [  # in the documented order
@@ -345,22 +345,37 @@ def test_a_hashed_name_tells_people_apart_and_cannot_be_found_without_the_key_of
 @pytest.mark.parametrize("file_format", ["csv", "jsonl"])
 def test_exported_verdicts_come_back_the_same_in_a_study_without_them(small, database_url, tmp_path, file_format):
     path = tmp_path / f"verdicts.{file_format}"
+    said_in_review(small)
     table = export.table(small.engine, "verdicts")
     path.write_bytes(export.WRITERS[file_format](table.loc[table["rater_kind"].eq("reviewer")]))
     bare = world.made(str(tmp_path / "bare.db"))
     report = import_file(bare.engine, path, actor="Ana Ruiz", dataset="invented")
-    assert (report.verdicts_new, report.without_partner) == (3, 0)
+    assert (report.verdicts_new, report.without_partner) == (5, 0)
     assert said_by_physicians(bare) == said_by_physicians(small) != []
     again = import_file(bare.engine, path, actor="Ana Ruiz", dataset="invented")
     assert again.verdicts_new == 0
     bare.engine.dispose()
 
 
+def said_in_review(small):
+    """A read that cannot be assessed, and an adjudication, with all that only they say."""
+    with writing(small.engine) as session:
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Ada Moss")
+        common = {"example_id": 2, **small.item(1), "rater_id": rater, "error_kind": ErrorKind.OMISSION}
+        unsure = Verdict(
+            **common, stage=Stage.FIRST, label=Label.CANNOT_ASSESS, reason=CannotReason.NEEDS_EXAMINATION, blinded=True
+        )
+        settled = Verdict(
+            **common, stage=Stage.ADJUDICATED, label=Label.MET, conflict_cause=ConflictCause.READER_SLIPPED, explanation="It does."
+        )  # fmt: skip
+        store.add_verdicts(session, [unsure, settled], actor="set-up", action="x")
+
+
 def said_by_physicians(small):
     """Everything about the standing verdicts of physicians but their numbers."""
     columns = [
         "prompt_id", "position", "model", "rater", "stage", "label", "explanation", "confidence", "cause", "severity",
-        "right_for_wrong_reason", "selection", "inclusion_probability", "blinded", "created_at",
+        "right_for_wrong_reason", "selection", "inclusion_probability", "blinded", "created_at", "error_kind", "reason", "conflict_cause",
     ]  # fmt: skip
     with reading(small.engine) as session:
         found = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True)[columns]

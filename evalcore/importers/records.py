@@ -2,7 +2,19 @@
 
 import msgspec
 
-from evalcore.schema import Cause, Criterion, Label, Message, RaterKind, Selection, Severity, Stage
+from evalcore.schema import (
+    CannotReason,
+    Cause,
+    ConflictCause,
+    Criterion,
+    ErrorKind,
+    Label,
+    Message,
+    RaterKind,
+    Selection,
+    Severity,
+    Stage,
+)
 
 
 class CriterionRef(msgspec.Struct, frozen=True, gc=False):
@@ -36,6 +48,9 @@ class GivenVerdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     confidence: float | None = None
     cause: Cause | None = None
     severity: Severity | None = None
+    error_kind: ErrorKind | None = None
+    reason: CannotReason | None = None
+    conflict_cause: ConflictCause | None = None
     right_for_wrong_reason: bool = False
     selection: Selection | None = None
     inclusion_probability: float | None = None

@@ -12,7 +12,7 @@ from evalcore.errors import RowFault
 from evalcore.importers.options import Options
 from evalcore.importers.records import CriterionRef, GivenVerdict, Graded
 from evalcore.importers.wire import decode, shown
-from evalcore.schema import Cause, Label, RaterKind, Selection, Severity, Stage
+from evalcore.schema import CannotReason, Cause, ConflictCause, ErrorKind, Label, RaterKind, Selection, Severity, Stage
 
 NAME = "verdict-table"
 TITLE = "Verdicts as CSV or JSON Lines"
@@ -28,6 +28,9 @@ COLUMNS = {
     "confidence": "0..1",
     "cause": ", ".join(Cause),
     "severity": ", ".join(Severity),
+    "error_kind": ", ".join(ErrorKind),
+    "reason": ", ".join(CannotReason),
+    "conflict_cause": ", ".join(ConflictCause),
     "right_for_wrong_reason": "true or false",
     "selection": ", ".join(Selection),
     "inclusion_probability": "above 0, at most 1",
@@ -57,6 +60,9 @@ class VerdictRow(msgspec.Struct):
     confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     cause: Cause | None = None
     severity: Severity | None = None
+    error_kind: ErrorKind | None = None
+    reason: CannotReason | None = None
+    conflict_cause: ConflictCause | None = None
     right_for_wrong_reason: bool = False
     selection: Selection | None = None
     inclusion_probability: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
@@ -168,6 +174,9 @@ def _graded(row: VerdictRow, number: int, options: Options) -> Graded:
                 confidence=row.confidence,
                 cause=row.cause,
                 severity=row.severity,
+                error_kind=row.error_kind,
+                reason=row.reason,
+                conflict_cause=row.conflict_cause,
                 right_for_wrong_reason=row.right_for_wrong_reason,
                 selection=row.selection,
                 inclusion_probability=row.inclusion_probability,

@@ -7,7 +7,7 @@ import msgspec
 import orjson
 
 from evalcore.errors import RowFault
-from evalcore.schema import Cause, Label, RaterKind, Selection, Severity, Stage
+from evalcore.schema import CannotReason, Cause, ConflictCause, ErrorKind, Label, RaterKind, Selection, Severity, Stage
 
 T = TypeVar("T")
 
@@ -30,6 +30,9 @@ _WORDS = {
     "stage": Stage,
     "cause": Cause,
     "severity": Severity,
+    "error_kind": ErrorKind,
+    "reason": CannotReason,
+    "conflict_cause": ConflictCause,
     "selection": Selection,
 }
 

@@ -129,6 +129,9 @@ class Verdicts:
             explanation=given.explanation or None,
             cause=given.cause,
             severity=given.severity,
+            error_kind=given.error_kind,
+            reason=given.reason,
+            conflict_cause=given.conflict_cause,
             right_for_wrong_reason=given.right_for_wrong_reason,
             selection=given.selection,
             inclusion_probability=given.inclusion_probability,
@@ -146,10 +149,24 @@ def _said(given: GivenVerdict | Verdict) -> Said:
         given.cause,
         given.severity,
         given.right_for_wrong_reason,
+        given.error_kind,
+        given.reason,
+        given.conflict_cause,
     )
 
 
 def _said_in(row: RowMapping) -> Said:
     return tuple(
-        row[name] for name in ("label", "explanation", "confidence", "cause", "severity", "right_for_wrong_reason")
+        row[name]
+        for name in (
+            "label",
+            "explanation",
+            "confidence",
+            "cause",
+            "severity",
+            "right_for_wrong_reason",
+            "error_kind",
+            "reason",
+            "conflict_cause",
+        )
     )
