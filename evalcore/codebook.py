@@ -84,6 +84,31 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("score", "achieved / possible, at most 1; empty where it is undefined"),
         _CANARY,
     ],
+    "acuity": [
+        *_ITEM[:2],
+        ("asked", "response_acuity: the level of care that the response recommends; gold_acuity: that the case needs"),
+        *_ITEM[2:],
+        ("evaluation", "what the response was made for; empty for a case"),
+        ("sample_index", "0, 1, ... for repeats; empty for a case"),
+        ("rater", "name of the judge or physician"),
+        ("rater_kind", "judge or reviewer"),
+        ("stage", "judge, first (blind), revised (the judge's verdict shown since), open (judge in view), adjudicated"),
+        (
+            "label",
+            "A home, B doctor within weeks, C within 24 to 48 hours, D emergency; A/B, B/C, C/D; remove; cannot_assess",
+        ),
+        ("reason", "why a physician cannot assess it"),
+        ("explanation", "in the rater's words"),
+        ("cause", "of a difference from the judge"),
+        ("severity", "of the judge's error"),
+        ("conflict_cause", "on an adjudication: why the readers differed"),
+        ("guideline_version", "of the guideline that the reader had at hand"),
+        ("selection", "how the item came to be read"),
+        ("inclusion_probability", "with which it was drawn"),
+        ("blinded", "true where the rater did not see the judge's verdict"),
+        ("read_at", "when, UTC"),
+        _CANARY,
+    ],
     "criteria": [
         *_ITEM[:2],
         ("criterion_position", "place of the criterion in the rubric, from 1"),
@@ -116,5 +141,11 @@ _KINDS = {
     **dict.fromkeys(("overridden", "right_for_wrong_reason"), "boolean"),
     **dict.fromkeys(("first_read_at", "read_at"), "datetime64[us, UTC]"),
 }
-DTYPES = {"labels": _KINDS, "verdicts": _KINDS | {"blinded": "boolean"}, "scores": _KINDS, "criteria": _KINDS}
+DTYPES = {
+    "labels": _KINDS,
+    "verdicts": _KINDS | {"blinded": "boolean"},
+    "scores": _KINDS,
+    "criteria": _KINDS,
+    "acuity": _KINDS | {"blinded": "boolean"},
+}
 """Table name to the kinds of its columns, also where nothing is in them; a column that is not named here is text."""

@@ -135,7 +135,7 @@ def _cell(value: object) -> str:
 
 def export(
     path: Path,
-    what: Annotated[str, typer.Option(help="labels, verdicts, scores or criteria (those at fault)")] = "labels",
+    what: Annotated[str, typer.Option(help="labels, verdicts, scores, criteria (those at fault) or acuity")] = "labels",
     file_format: Annotated[
         str | None, typer.Option("--format", help="csv, parquet, jsonl or meta-eval; else by the file's ending.")
     ] = None,
@@ -146,7 +146,7 @@ def export(
     read_only: Annotated[bool, typer.Option("--read-only", help="Only items that a physician has read.")] = False,
     db: Db = None,
 ) -> None:
-    """Write labels, verdicts, scores or criteria at fault to a file, with a codebook beside it."""
+    """Write labels, verdicts, scores, criteria at fault or acuity to a file, with a codebook beside it."""
     from evalcore import export as exporting
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")

@@ -28,7 +28,7 @@ from evalcore.queries import frames, study
 from evalcore.schema import Label, RaterKind, Stage
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-WHAT = ("labels", "verdicts", "scores", "criteria")
+WHAT = ("labels", "verdicts", "scores", "criteria", "acuity")
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -61,16 +61,18 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         msg = f"{what!r} came, expected one of {', '.join(WHAT)}"
         raise ExportError(msg)
     with reading(engine) as session:
-        verdicts = visible_verdicts(frames.verdicts(session, texts=what != "scores"), None, part.blind)
+        given = (
+            frames.acuity_verdicts(session) if what == "acuity" else frames.verdicts(session, texts=what != "scores")
+        )
+        verdicts = visible_verdicts(given, None, part.blind)
         ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)  # with those that were replaced
         judges = study.judges(session)
     if part.judge is not None and part.judge not in judges:
         msg = f"judge {part.judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
         raise ExportError(msg)
     judge = part.judge or (judges[0] if judges else "")
-    made = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}[what](
-        verdicts, judge, part
-    )
+    tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria, "acuity": _verdicts}
+    made = tables[what](verdicts, judge, part)
     if what == "labels":
         made["first_read_at"] = _first_read_at(made, ever_read)
     return made[list(columns_of(what))].astype({column: DTYPES[what].get(column, "str") for column in columns_of(what)})

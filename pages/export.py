@@ -16,12 +16,14 @@ WHAT = {
     "verdicts": "Verdicts",
     "scores": "Scores",
     "criteria": "Criteria at fault",
+    "acuity": "Acuity",
     "meta-eval": "Meta-evaluation rows",
 }
 MEANING = {
     "labels": "One row an item (one criterion of one response): the judge's label, the physicians', and the label to use.",
     "verdicts": "One row a standing verdict of a judge or a physician. The file can be imported again.",
     "scores": "One row a response and judge: points and score.",
+    "acuity": "One row a standing verdict on the level of care: of a response, or of a case itself.",
     "criteria": "One row a criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
     "meta-eval": "One row an item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
 }

@@ -22,7 +22,18 @@ from evalcore.importers.verdict_table import unguarded
 from evalcore.importing import import_file
 from evalcore.overriding import Reading, give_verdict, undo
 from evalcore.queries import frames
-from evalcore.schema import CannotReason, Cause, ConflictCause, ErrorKind, Label, RaterKind, Severity, Stage, Verdict
+from evalcore.schema import (
+    Acuity,
+    CannotReason,
+    Cause,
+    ConflictCause,
+    ErrorKind,
+    Label,
+    RaterKind,
+    Severity,
+    Stage,
+    Verdict,
+)
 from tests import world
 
 LABELS_COLUMNS = [  # in the documented order
@@ -337,6 +348,33 @@ def test_a_hashed_name_tells_people_apart_and_cannot_be_found_without_the_key_of
     assert export.anonymous(name, key="one") == export.anonymous(name, key="one")
     assert export.anonymous(name, key="one") != export.anonymous("Dr. Tove Lind", key="one")
     assert export.anonymous(name, key="one") != export.anonymous(name, key="two")
+
+
+# ---------------------------------------------------------------- acuity
+
+
+@pytest.mark.parametrize("part", [Part(), Part(read_only=True)])
+def test_reads_of_acuity_are_a_table_of_their_own_and_in_no_other(small, part):
+    before = {what: len(export.table(small.engine, what)) for what in ("labels", "verdicts", "scores")}
+    with writing(small.engine) as session:
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Ada Moss")
+        common = {"criterion_id": None, "rater_id": rater, "stage": Stage.FIRST, "blinded": True}
+        of_response = Verdict(
+            **common, example_id=1, response_id=small.responses[0], label=Acuity.C_D, explanation="=now"
+        )
+        of_case = Verdict(
+            **common, example_id=2, response_id=None, label=Label.CANNOT_ASSESS, reason=CannotReason.CONTEXT_MISSING
+        )
+        store.add_verdicts(session, [of_response, of_case], actor="set-up", action="x")
+    rows = list(csv.DictReader(io.StringIO(export.to_csv(export.table(small.engine, "acuity", part)).decode())))
+    shown = ("asked", "example_id", "response_id", "model", "label", "reason", "explanation", "blinded", "rater")
+    assert [tuple(row[name] for name in shown) for row in rows] == [
+        ("response_acuity", "prompt-0", str(small.responses[0]), "Alder-2", "C/D", "", "'=now", "true", "Dr. Ada Moss"),
+        ("gold_acuity", "prompt-1", "", "", "cannot_assess", "context_missing", "", "true", "Dr. Ada Moss"),
+    ]
+    assert {what: len(export.table(small.engine, what)) for what in before} == before
+    hidden = export.table(small.engine, "acuity", Part(blind=frozenset({1})))
+    assert hidden["example_id"].tolist() == ["prompt-1"]
 
 
 # ---------------------------------------------------------------- the way back

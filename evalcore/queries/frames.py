@@ -7,10 +7,10 @@ from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, case, func, select
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.schema import FILE_IMPORTED, RaterKind
+from evalcore.schema import FILE_IMPORTED, Ask, RaterKind
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, SearchPending, Verdict
 
 ITEM_BASE = 1 << 26
@@ -93,6 +93,43 @@ def verdicts(
     return found.merge(
         criteria(session, example_ids=example_ids).drop(columns="example_id"), on="criterion_id", how="left"
     )
+
+
+def acuity_verdicts(session: Session) -> pd.DataFrame:
+    """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out.
+
+    Returns:
+        One row a verdict: verdict_id, item_id, asked (response_acuity or gold_acuity), response_id, model, sample_index and evaluation
+        (missing for a case), example_id, dataset, prompt_id, theme, language, canary, rater_id, rater, rater_kind, and the columns of the
+        table, explanation among them.
+    """
+    table = SQLModel.metadata.tables["verdict"]
+    names = [
+        name for name in VERDICT_COLUMNS if name not in ("criterion_id", "id", "error_kind", "right_for_wrong_reason")
+    ]
+    columns: list[Any] = [
+        table.c.id.label("verdict_id"),
+        *(table.c[name] for name in (*names, "explanation", "example_id")),
+        case((table.c.response_id.is_(None), Ask.GOLD_ACUITY.value), else_=Ask.RESPONSE_ACUITY.value).label("asked"),
+        col(Model.name).label("model"),
+        col(Response.sample_index),
+        col(Response.dataset).label("evaluation"),
+        *(SQLModel.metadata.tables["example"].c[name] for name in ("dataset", "prompt_id", "theme", "language", "canary")),
+        col(Rater.name).label("rater"),
+        col(Rater.kind).label("rater_kind"),
+    ]  # fmt: skip
+    statement = (
+        select(*columns)
+        .join(Example, col(Example.id) == table.c.example_id)
+        .join(Rater, col(Rater.id) == table.c.rater_id)
+        .outerjoin(Response, col(Response.id) == table.c.response_id)
+        .outerjoin(Model, col(Model.id) == col(Response.model_id))
+        .where(table.c.criterion_id.is_(None), table.c.label.is_not(None), not_superseded())
+        .order_by(table.c.id)
+    )
+    found = frame(session, statement)
+    found["item_id"] = found["example_id"] * ITEM_BASE + found["response_id"].astype(float).fillna(0).astype(int)
+    return found
 
 
 def raters(session: Session) -> pd.DataFrame:
