@@ -105,8 +105,17 @@ def _browse(ears: Ears) -> None:
 
 
 def _export(ears: Ears) -> None:
-    for table in ("Labels", "Verdicts", "Meta-evaluation rows"):
+    tables = {
+        "Labels": "One row an item (",
+        "Verdicts": "One row a standing verdict of",
+        "Meta-evaluation rows": "meta-evaluation;",
+    }
+    for table, meaning in tables.items():
         steps.keyed(ears.page, "export_what").get_by_role("radio", name=table).click()
+        expect(
+            ears.page.locator(".or-quiet", has_text=meaning)
+        ).to_be_visible()  # notRunning holds until the run begins, too
+        ears.page.wait_for_timeout(500)
         ears.rest()
         button = steps.keyed(ears.page, "download").get_by_role("button")
         if button.is_enabled():
