@@ -237,16 +237,24 @@ def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_
         pressed = Presses(page)
         pressed.mark("1", 0, "met")
         pressed.mark("2", 1, "not met")
-        page.keyboard.press("k")
-        page.keyboard.press("k")
-        page.keyboard.press("j")  # on the second again: marks and moves are both remembered
-        expect(page.locator(".or-row").nth(1)).to_have_attribute("aria-current", "true")
+        for key, place in (("k", 1), ("k", 0), ("j", 1)):  # on the second again: marks and moves are both remembered
+            page.keyboard.press(key)
+            expect(page.locator(".or-row").nth(place)).to_have_attribute("aria-current", "true")
         page.wait_for_timeout(300)
     with running_app(tmp_path, port=port) as server:
         expect(page.locator("[data-testid=stApp][data-test-connection-state=CONNECTED]")).to_be_visible(timeout=30_000)
         time.sleep(3)  # the old screen is back in a new session
-        page.keyboard.press("1")
-        expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("✓ met")
+        second = page.locator(".or-row .or-mark").nth(1)
+        for _ in range(
+            3
+        ):  # a press in the second in which the new session draws its first screen falls on nothing, and is seen to
+            page.keyboard.press("1")
+            try:
+                expect(second).to_contain_text("✓ met", timeout=5_000)
+            except AssertionError:
+                continue
+            break
+        expect(second).to_contain_text("✓ met")
         assert labels(page)[:3] == ["met", "met", "open"]
         page.reload()
         expect(page.locator(".or-row").nth(2)).to_have_attribute("aria-current", "true")
