@@ -34,6 +34,7 @@ def ran(*options):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_four_reviewers_at_once_lose_nothing_and_double_nothing():
     said = ran("--seconds", "6", "--pause", "0.02", "0.1")
     assert "in the database: nothing lost, nothing doubled; the audit trail holds" in said
