@@ -12,7 +12,7 @@ from sqlmodel import Session
 from evalcore import store
 from evalcore.db import reading as reads
 from evalcore.db import writing
-from evalcore.desks import ANSWERS, MAX_NOTE
+from evalcore.desks import ANSWERS, check_note
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
 from evalcore.metrics.conflicts import Reason, faulted_criteria, needing
 from evalcore.metrics.conflicts import cases as by_case
@@ -47,12 +47,10 @@ class Queue:
 
     Attributes:
         n_own: Further ones that the viewer has read and somebody else has to settle.
-        n_blind: Further ones on conversations that wait for the viewer's own first read.
     """
 
     waiting: tuple[Waiting, ...]
     n_own: int
-    n_blind: int
 
     @property
     def n_items(self) -> int:
@@ -98,7 +96,8 @@ class Settling:
 def cases(engine: Engine, viewer: Viewer) -> Queue:
     """What waits for this adjudicator, the worst first.
 
-    Left out, and counted: what they have read themselves, and conversations that wait for their own first read.
+    Left out: what they have read themselves, which is counted, and conversations that wait for their own first read, which is not:
+    how many of those conflict is not for a blind reader.
 
     Raises:
         NotAllowed: The viewer does not adjudicate.
@@ -111,17 +110,15 @@ def cases(engine: Engine, viewer: Viewer) -> Queue:
         blind = tasks.blind_examples(session, viewer)
         words = conflicts.beginnings(session, [int(number) for number in found["example_id"]])
     waiting: list[Waiting] = []
-    n_own = n_blind = 0
+    n_own = 0
     for row in found.to_dict(orient="records"):
         key = _key(row)
         if not can_settle(viewer, read_by.get(key, ())):
             n_own += 1
-        elif key[0] in blind:
-            n_blind += 1
-        else:
+        elif key[0] not in blind:
             points = None if pd.isna(row["points"]) else float(row["points"])
             waiting.append(Waiting(key, *words[key[0]], int(row["n_items"]), tuple(row["reasons"]), points))
-    return Queue(tuple(waiting), n_own, n_blind)
+    return Queue(tuple(waiting), n_own)
 
 
 def _key(row: dict[Any, Any]) -> Key:
@@ -140,7 +137,7 @@ def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
     """What the viewer has settled, newest first: example_id, response_id (missing for a case), n_items, settled_at, first_words."""
     check_can_adjudicate(viewer)
     with reads(engine) as session:
-        found = conflicts.settled_by(session, conflicts.raters_of(session, viewer.person_id, viewer.name))
+        found = conflicts.settled_by(session, tasks.raters_of(session, viewer))
         words = conflicts.beginnings(session, [int(number) for number in found["example_id"]])
     return found.assign(first_words=[words[int(number)][0] for number in found["example_id"]])
 
@@ -233,7 +230,7 @@ def settle(
             raise NotFound(msg)
         _check(session, viewer, key)
         said = conflicts.said(session, key)
-        mine = conflicts.raters_of(session, viewer.person_id, viewer.name)
+        mine = tasks.raters_of(session, viewer)
         for item in items:
             _check_unchanged([verdict for verdict in said if verdict.criterion_id == item.criterion_id], item, mine)
         asked = {question.criterion_id: question for question in _asked(session, viewer, key, sheet)}
@@ -301,9 +298,7 @@ def check_settling(item: Settling, question: Question) -> None:
     if not item.rationale.strip():
         msg = "Write the rationale: a settlement is kept with its reason."
         raise OverreadError(msg)
-    if len(item.rationale) > MAX_NOTE or not store.is_storable(item.rationale):
-        msg = f"rationale: {len(item.rationale):,} characters came, expected at most {MAX_NOTE:,} of plain text"
-        raise OverreadError(msg)
+    check_note(item.rationale, name="rationale")
 
 
 __all__ = [

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from evalcore import store
 from evalcore.db import writing
-from evalcore.desks import check_answer, check_note, desk_of, own_reading, said_in, shown_judge
+from evalcore.desks import check_against_judge, check_answer, check_note, desk_of, own_reading, said_in, shown_judge
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
 from evalcore.policies import check_can_decide
 from evalcore.queries.sheets import Given
@@ -128,23 +128,17 @@ def _reason_of(decision: Decision, first: Given) -> CannotReason | None:
 
 
 def check_decision(decision: Decision, judge_label: str | None) -> None:
-    """A cause belongs to a difference from the judge, "reason wrong" to an agreement.
-
-    Args:
-        decision: What is said.
-        judge_label: The judge's label on the item; None where the judge gave none: there is nothing to differ from then.
+    """Its parts fit each other and the judge's label on the item (None: the judge gave none).
 
     Raises:
-        OverreadError: It is the other way round.
+        OverreadError: They do not.
     """
-    agrees = decision.label == judge_label
-    is_held_against = "there is none here" if judge_label is None else f"this one {'agrees' if agrees else 'differs'}"
-    if (decision.cause or decision.severity or decision.error_kind) and (agrees or judge_label is None):
-        msg = f"A cause, a severity and a kind of error belong to a label that differs from the judge's; {is_held_against}."
-        raise OverreadError(msg)
-    if decision.right_for_wrong_reason and not agrees:
-        msg = f"'Judge's label right, reason wrong' belongs to a label that agrees with the judge's; {is_held_against}."
-        raise OverreadError(msg)
+    check_against_judge(
+        decision.label,
+        judge_label,
+        names_error=bool(decision.cause or decision.severity or decision.error_kind),
+        right_for_wrong_reason=decision.right_for_wrong_reason,
+    )
 
 
 def finish(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> None:

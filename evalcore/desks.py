@@ -23,7 +23,6 @@ from evalcore.schema import (
 )
 
 MAX_NOTE = 5_000
-OWN_STAGES = (Stage.FIRST, Stage.OPEN)
 ANSWERS: Mapping[Ask, tuple[Label | Acuity, ...]] = {
     Ask.RUBRIC: tuple(Label),
     Ask.RESPONSE_ACUITY: (*Acuity, Label.CANNOT_ASSESS),
@@ -169,12 +168,39 @@ def check_answer(label: Label | Acuity, ask: Ask) -> None:
         raise OverreadError(msg)
 
 
-def check_note(note: str) -> None:
-    """The note is plain text of a bearable length.
+def check_note(note: str, *, name: str = "note") -> None:
+    """A note (or what else a physician writes: its name) is plain text of a bearable length.
 
     Raises:
         OverreadError: It is not.
     """
-    if len(note) > MAX_NOTE or not store.is_storable(note):
-        msg = f"note: {len(note):,} characters came, expected at most {MAX_NOTE:,} of plain text"
+    if len(note) > MAX_NOTE:
+        msg = f"{name}: {len(note):,} characters came, expected at most {MAX_NOTE:,}"
+        raise OverreadError(msg)
+    if not store.is_storable(note):
+        msg = f"{name}: a character came that no database holds (NUL, or half of a surrogate pair), expected plain text"
+        raise OverreadError(msg)
+
+
+def check_against_judge(
+    label: str, judge_label: str | None, *, names_error: bool, right_for_wrong_reason: bool
+) -> None:
+    """What is said of the judge's error belongs to a difference from the judge, "reason wrong" to an agreement.
+
+    Args:
+        label: What the physician says.
+        judge_label: The judge's label on the item; None where the judge gave none: there is nothing to differ from then.
+        names_error: A cause, a severity or a kind of error is said.
+        right_for_wrong_reason: The judge's label is said to be right, its reason wrong.
+
+    Raises:
+        OverreadError: It is the other way round.
+    """
+    agrees = label == judge_label
+    is_held_against = "there is none here" if judge_label is None else f"this one {'agrees' if agrees else 'differs'}"
+    if names_error and (agrees or judge_label is None):
+        msg = f"A cause, a severity and a kind of error belong to a label that differs from the judge's; {is_held_against}."
+        raise OverreadError(msg)
+    if right_for_wrong_reason and not agrees:
+        msg = f"'Judge's label right, reason wrong' belongs to a label that agrees with the judge's; {is_held_against}."
         raise OverreadError(msg)

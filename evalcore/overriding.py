@@ -8,12 +8,11 @@ from sqlmodel import Session
 
 from evalcore import store
 from evalcore.db import writing
-from evalcore.errors import AlreadyChanged, NotFound, OverreadError
+from evalcore.desks import check_against_judge, check_note
+from evalcore.errors import AlreadyChanged, NotFound
 from evalcore.policies import check_can_give_verdict, check_can_open
 from evalcore.queries import reads, tasks
 from evalcore.schema import Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
-
-MAX_NOTE = 5_000
 
 _SAID = (
     "label", "confidence", "explanation", "cause", "severity", "right_for_wrong_reason", "selection", "inclusion_probability", "blinded",
@@ -38,29 +37,18 @@ class Reading:
 
 
 def check_reading(reading: Reading, judge_label: str | None) -> None:
-    """A cause belongs to a difference from the judge, "right for the wrong reason" to an agreement.
-
-    Args:
-        reading: What is said.
-        judge_label: The judge's label on the item; None where this judge gave none: there is nothing to differ from then.
+    """Its parts fit each other and the judge's label on the item (None: this judge gave none).
 
     Raises:
-        OverreadError: It is the other way round, or the note is too long or no plain text.
+        OverreadError: They do not, or the note is too long or no plain text.
     """
-    agrees = reading.label == judge_label
-    is_held_against = "there is none here" if judge_label is None else f"this one {'agrees' if agrees else 'differs'}"
-    if (reading.cause or reading.severity) and (agrees or judge_label is None):
-        msg = f"A cause and a severity belong to a verdict that differs from the judge's; {is_held_against}."
-        raise OverreadError(msg)
-    if reading.right_for_wrong_reason and not agrees:
-        msg = f"'Right verdict for the wrong reason' belongs to a verdict that agrees with the judge's; {is_held_against}."
-        raise OverreadError(msg)
-    if len(reading.note) > MAX_NOTE:
-        msg = f"note: {len(reading.note):,} characters came, expected at most {MAX_NOTE:,}"
-        raise OverreadError(msg)
-    if not store.is_storable(reading.note):
-        msg = "note: a character came that no database holds (NUL, or half of a surrogate pair), expected plain text"
-        raise OverreadError(msg)
+    check_against_judge(
+        reading.label,
+        judge_label,
+        names_error=bool(reading.cause or reading.severity),
+        right_for_wrong_reason=reading.right_for_wrong_reason,
+    )
+    check_note(reading.note)
 
 
 def give_verdict(

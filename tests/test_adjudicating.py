@@ -108,7 +108,7 @@ def test_nothing_waits_where_nobody_has_read(both, database_url):
         if is_assigned:
             world.assigned(made)
         queue = waiting(made)
-        assert (queue.waiting, queue.n_own, queue.n_blind, queue.n_items) == ((), 0, 0, 0)
+        assert (queue.waiting, queue.n_own, queue.n_items) == ((), 0, 0)
         assert adjudication.settled(made.engine, made.viewer(SOL)).empty
         assert adjudication.at_fault(made.engine, made.viewer(SOL)).empty
     made.engine.dispose()
@@ -135,7 +135,7 @@ def test_whoever_has_read_a_response_does_not_settle_it_and_is_told_that_it_wait
     )
     overriding.undo(small.engine, small.viewer(SOL), **small.item(), seen=seen)
     queue = waiting(small)
-    assert (queue.waiting, queue.n_own, queue.n_blind) == ((), 1, 0)
+    assert (queue.waiting, queue.n_own) == ((), 1)
     with pytest.raises(NotAllowed, match="You have read this response yourself"):
         opened(small)
     question = opened(small, RUNE).questions[0]
@@ -160,7 +160,7 @@ def test_a_conversation_that_waits_for_the_viewers_own_first_read_is_left_out(da
     question = opened(made).questions[0]
     world.assigned(made, readers=(SOL,), n_readers=1)
     queue = waiting(made)
-    assert (queue.waiting, queue.n_own, queue.n_blind) == ((), 0, 1)
+    assert (queue.waiting, queue.n_own) == ((), 0)
     for act in (lambda: opened(made), lambda: settle(made, item(question))):
         with pytest.raises(NotAllowed, match="waits for your first read"):
             act()

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from evalcore import assigning, overriding, store
 from evalcore.db import open_study, reading, writing
+from evalcore.desks import MAX_NOTE
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
-from evalcore.overriding import MAX_NOTE, Reading, check_reading
+from evalcore.overriding import Reading, check_reading
 from evalcore.queries import frames
 from evalcore.schema import Cause, Label, RaterKind, Role, Selection, Severity, Stage, Verdict
 from tests import world
@@ -298,7 +299,11 @@ def test_what_may_be_said_follows_from_agreement_alone(label, judge_label, cause
 @pytest.mark.parametrize(
     ("said", "judge", "reason"),
     [
-        (Reading(Label.MET, Cause.OTHER), world.JUDGE, "A cause and a severity belong to a verdict that differs"),
+        (
+            Reading(Label.MET, Cause.OTHER),
+            world.JUDGE,
+            "A cause, a severity and a kind of error belong to a label that differs",
+        ),
         (Reading(Label.MET, severity=Severity.NONE), world.JUDGE, "this one agrees"),
         (Reading(Label.NOT_MET, Cause.OTHER), "Nobody", "there is none here"),
         (Reading(Label.NOT_MET, right_for_wrong_reason=True), world.JUDGE, "this one differs"),
