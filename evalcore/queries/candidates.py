@@ -1,10 +1,10 @@
 """What could be assigned: responses and cases that fit, and those that are assigned already."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import exists, select
+from sqlalchemy import exists, literal, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.errors import NotFound, OverreadError
@@ -14,6 +14,7 @@ from evalcore.schema import Ask
 from evalcore.tables import Criterion, Example, Model, Response
 
 Item = tuple[int, int | None]
+_CHUNK = 500  # bound variables in one statement
 
 
 @dataclass(frozen=True)
@@ -74,21 +75,14 @@ def planned(
         NotFound: The study has no such item, or several, or it has no criteria.
         OverreadError: Two lines name one item.
     """
-    found: list[tuple[Item, float]] = []
-    lines: dict[Item, Planned] = {}
-    for line in plan:
-        columns: list[Any] = [col(Example.id), col(Response.id)]
-        statement = select(*columns).join(Response, col(Response.example_id) == col(Example.id), isouter=of_cases)
-        statement = statement.where(col(Example.prompt_id) == line.prompt_id)
-        if line.dataset is not None:
-            statement = statement.where(col(Example.dataset) == line.dataset)
-        if not of_cases:
-            statement = statement.where(col(Response.sample_index) == line.sample_index)
-            if line.model is not None:
-                statement = statement.join(Model, col(Model.id) == col(Response.model_id)).where(
-                    col(Model.name) == line.model
-                )
-        rows: set[Item] = {(row[0], None if of_cases else row[1]) for row in session.connection().execute(statement)}
+    lines = list(plan)
+    named = _named(session, {line.prompt_id for line in lines}, of_cases=of_cases)
+    rubrics = (
+        _with_rubric(session, {row.example_id for rows in named.values() for row in rows}) if with_rubric else set()
+    )
+    found: dict[Item, Planned] = {}
+    for line in lines:
+        rows = {row.item for row in named.get(line.prompt_id, ()) if row.fits(line)}
         which = f"{line.place}: prompt_id {line.prompt_id!r}" + (
             "" if line.model is None else f" by model {line.model!r}"
         )
@@ -96,23 +90,69 @@ def planned(
             msg = f"{which}: {len(rows)} items in the study fit, expected one (model, sample_index and dataset tell which)"
             raise NotFound(msg)
         item = rows.pop()
-        if item in lines:
-            msg = f"{which} came, which {lines[item].place} names already, expected each item once"
+        if item in found:
+            msg = f"{which} came, which {found[item].place} names already, expected each item once"
             raise OverreadError(msg)
-        if with_rubric and not _has_rubric(session, item[0]):
+        if with_rubric and item[0] not in rubrics:
             msg = f"{which} came, which has no criteria, expected a response with a rubric to read"
             raise NotFound(msg)
-        lines[item] = line
-        found.append((item, line.probability))
+        found[item] = line
+    return [(item, line.probability) for item, line in found.items()]
+
+
+class _Named(NamedTuple):
+    """A response, or a case, under one of the names that a plan uses."""
+
+    example_id: int
+    dataset: str
+    response_id: int | None
+    sample_index: int | None
+    model: str | None
+
+    @property
+    def item(self) -> Item:
+        return self.example_id, self.response_id
+
+    def fits(self, line: Planned) -> bool:
+        """Whether a line of the plan means this; of a case, model and repeat say nothing."""
+        of_dataset = line.dataset in (None, self.dataset)
+        of_response = self.sample_index == line.sample_index and line.model in (None, self.model)
+        return of_dataset and (self.response_id is None or of_response)
+
+
+def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[str, list[_Named]]:
+    """What the study holds under some prompt_ids."""
+    columns: list[Any] = [col(Example.prompt_id), col(Example.id), col(Example.dataset)]
+    if of_cases:
+        statement = select(*columns, literal(None), literal(None), literal(None))
+    else:
+        statement = (
+            select(*columns, col(Response.id), col(Response.sample_index), col(Model.name))
+            .join(Response, col(Response.example_id) == col(Example.id))
+            .join(Model, col(Model.id) == col(Response.model_id))
+        )
+    named: dict[str, list[_Named]] = {}
+    for part in _parts(sorted(prompt_ids)):
+        for prompt_id, *row in session.connection().execute(statement.where(col(Example.prompt_id).in_(part))):
+            named.setdefault(prompt_id, []).append(_Named(*row))
+    return named
+
+
+def _with_rubric(session: Session, example_ids: set[int]) -> set[int]:
+    """Those of some examples that have criteria."""
+    criterion = SQLModel.metadata.tables["criterion"].c
+    found: set[int] = set()
+    for part in _parts(sorted(example_ids)):
+        rows = session.connection().execute(
+            select(criterion.example_id).where(criterion.example_id.in_(part)).distinct()
+        )
+        found.update(rows.scalars())
     return found
 
 
-def _has_rubric(session: Session, example_id: int) -> bool:
-    criterion = SQLModel.metadata.tables["criterion"].c
-    return (
-        session.connection().execute(select(criterion.id).where(criterion.example_id == example_id).limit(1)).first()
-        is not None
-    )
+def _parts(values: list[Any]) -> Iterator[list[Any]]:
+    """A list in parts that fit into one statement."""
+    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
 
 
 def assigned(session: Session, ask: Ask) -> set[Item]:
