@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from sqlalchemy import Engine
 
-from evalcore.console import Db, Json, actor, err, out, print_json, progress, study, write_whole
+from evalcore.console import Db, Json, actor, err, out, print_json, progress, some_of, study, write_whole
 from evalcore.errors import OverreadError
 from evalcore.settings import settings
 
@@ -110,11 +110,7 @@ def scores(
     from evalcore.queries import frames
     from evalcore.schema import RaterKind
 
-    wanted = [word.strip() for word in by.split(",") if word.strip()]
-    unknown = sorted(set(wanted) - set(score.GROUPINGS))
-    if unknown or not wanted:
-        msg = f"--by: {', '.join(unknown) or 'nothing'} came, expected some of {', '.join(score.GROUPINGS)}"
-        raise OverreadError(msg)
+    wanted = some_of("--by", by, score.GROUPINGS)
     with study(db) as engine, reading(engine) as session:
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
     table = score.scores(score.response_scores(verdicts, by=wanted))

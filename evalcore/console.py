@@ -2,7 +2,7 @@
 
 import getpass
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -55,6 +55,20 @@ def study(db: str | None) -> Iterator[Engine]:
         yield engine
     finally:
         engine.dispose()
+
+
+def some_of(option: str, said: str, known: Collection[str]) -> list[str]:
+    """The words of an option that takes some of those that are known, joined by commas.
+
+    Raises:
+        OverreadError: None came, or an unknown one.
+    """
+    wanted = [word.strip() for word in said.split(",") if word.strip()]
+    unknown = sorted(set(wanted) - set(known))
+    if unknown or not wanted:
+        msg = f"{option}: {', '.join(unknown) or 'nothing'} came, expected some of {', '.join(known)}"
+        raise OverreadError(msg)
+    return wanted
 
 
 def actor() -> str:

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from evalcore.console import Db, Json, out, print_json, study
+from evalcore.console import Db, Json, out, print_json, some_of, study
 from evalcore.errors import OverreadError
 
 
@@ -32,11 +32,7 @@ def anchoring(
     from evalcore.queries import study as queries
     from evalcore.queries.blind_reads import blind_reads
 
-    wanted = [word.strip() for word in by.split(",") if word.strip()]
-    unknown = sorted(set(wanted) - set(metric.GROUPINGS))
-    if unknown or not wanted:
-        msg = f"--by: {', '.join(unknown) or 'nothing'} came, expected some of {', '.join(metric.GROUPINGS)}"
-        raise OverreadError(msg)
+    wanted = some_of("--by", by, metric.GROUPINGS)
     with study(db) as engine, reading(engine) as session:
         judges = queries.judges(session)
         if judge is not None and judge not in judges:

@@ -64,9 +64,9 @@ def one_of(column: str, *words: type[StrEnum]) -> CheckConstraint:
     return CheckConstraint(either, name=f"ck_{column}")
 
 
-def moment(*, nullable: bool = False) -> Any:
+def moment() -> Any:
     """A time, the present one by default."""
-    return Field(default_factory=now, sa_column=Column(UtcDateTime(), nullable=nullable))
+    return Field(default_factory=now, sa_column=Column(UtcDateTime(), nullable=False))
 
 
 def moment_or_none() -> Any:

@@ -12,7 +12,7 @@ from evalcore.errors import OverreadError
 from evalcore.schema import Acuity, Ask, ConflictCause, Label, Viewer
 from evalcore.tables import now
 from pages import _common, _keys, _settling_text, _text
-from pages._review_text import LABELS, LEVELS
+from pages._review_text import LABELS, LEVELS, keys_hint
 from pages._settling_text import CONFLICT_CAUSES
 
 CAUSE_KEYS = dict(
@@ -289,10 +289,7 @@ class _Settling:
                         )
             if self._guideline:
                 st.button("Guideline", key="settling_guide", shortcut="G", on_click=_toggle_guideline)
-            st.html(
-                '<button type="button" class="or-keys-hint" data-or-keys="1"><kbd>?</kbd> keys</button>',
-                width="content",
-            )
+            st.html(keys_hint(), width="content")
 
     def _status(self, question: Question, draft: Draft) -> str:
         words: dict[Any, str] = {**LABELS, **LEVELS}

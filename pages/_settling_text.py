@@ -7,7 +7,7 @@ from evalcore.adjudication import Question, Reader
 from evalcore.metrics.conflicts import SENTENCES, Reason
 from evalcore.queries.conflicts import Said
 from evalcore.queries.sheets import Given, Sheet
-from evalcore.schema import Acuity, CannotReason, Cause, ConflictCause, ErrorKind, Label, Severity, Stage
+from evalcore.schema import Acuity, CannotReason, Cause, ConflictCause, ErrorKind, Severity, Stage
 from pages import _text
 from pages._review_text import LEVELS, QUESTIONS, REASONS
 from pages._rubric import CAUSES, SEVERITIES
@@ -123,19 +123,3 @@ def fault(row: dict[str, Any]) -> str:
         if row[name]:
             parts.append(f'<div class="or-fault-words"><h3>{who}</h3>{_text.items(str(row[name]).splitlines())}</div>')
     return f'<section class="or-fault">{"".join(parts)}</section>'
-
-
-__all__ = [
-    "CONFLICT_CAUSES",
-    "FAULTS",
-    "Label",
-    "fault",
-    "judge",
-    "label",
-    "missing",
-    "question",
-    "readers",
-    "reads",
-    "texts",
-    "top",
-]

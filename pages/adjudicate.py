@@ -10,7 +10,7 @@ from evalcore.errors import OverreadError
 from evalcore.languages import LANGUAGES
 from evalcore.metrics.conflicts import SENTENCES
 from evalcore.policies import can_export, check_can_adjudicate
-from evalcore.queries import conflicts, study
+from evalcore.queries import reads, study
 from pages import _common, _settling, _settling_text, _text
 
 TITLE = "Settle where readers differ"
@@ -28,7 +28,7 @@ def chosen_case() -> Key | None:
     if word[0] == "e":
         return number, None
     with reading(_common.engine()) as session:
-        example = conflicts.example_of(session, number)
+        example = reads.example_of(session, number)
     return (example if example is not None else 0), number
 
 

@@ -54,7 +54,6 @@ def heading(desk: Desk, progress: Progress) -> None:
 
 
 viewer = _common.require(check_can_read)
-st.session_state.pop("rubric_notice", None)
 desk = reviewing.take(_common.engine(), viewer)
 with reading(_common.engine()) as session:
     progress = tasks.progress(session, viewer, now())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalcore.schema import Acuity, CannotReason, Cause, ConflictCause, Label, Rules, Selection, Severity, Stage
+from evalcore.schema import CannotReason, Cause, ConflictCause, Label, Rules, Selection, Severity, Stage
 
 ITEM = ["example_id", "response_id", "criterion_id"]
 CASE = ITEM[:2]
@@ -251,9 +251,3 @@ def _lines(said: pd.DataFrame) -> pd.Series:
     written = said.loc[said["explanation"].notna()].drop_duplicates(["criterion_id", "verdict_id"])
     folded = written.assign(line=[" ".join(text.split()) for text in written["explanation"]])
     return folded.groupby("criterion_id")["line"].agg("\n".join).astype(object)
-
-
-__all__ = [
-    "FAULTS", "HIGH_POINTS", "LEAST", "LEVELS_APART", "MOST", "SENTENCES", "Acuity", "Reason", "cases", "check_place", "faulted_criteria",
-    "first_reads", "needing",
-]  # fmt: skip

@@ -7,7 +7,8 @@ from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, litera
 from sqlmodel import Session, SQLModel
 
 from evalcore.queries import study
-from evalcore.queries.frames import ITEM_BASE, frame
+from evalcore.queries.frames import ITEM_BASE, frame, not_superseded
+from evalcore.queries.sheets import shown_judges
 from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.schema import Ask, RaterKind, ReadingState, Stage
 from evalcore.tables import Criterion, Example, Rater, Verdict
@@ -37,9 +38,9 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
         ["verdict_id", "judge", "judged_id"], na_position="first"
     )
     found = found.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_id")  # the newest prompt
-    shown = frame(session, _shown(firsts, study.rules(session).judge))
+    shown = frame(session, select(shown_judges(select(firsts.c.response_id), study.rules(session).judge)))
     found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
-    today = found["response_id"].map(shown.set_index("response_id")["shown"])
+    today = found["response_id"].map(shown.set_index("response_id")["judge"])
     is_shown = found.pop("shown_judge").astype(object).fillna(today).eq(found["judge"])
     for name in ("revealed", "decided"):
         found[name] = found[name].astype(bool) & is_shown
@@ -58,7 +59,7 @@ def _firsts(leave_out: int | None) -> Subquery:
         verdict.c.criterion_id.is_not(None),
         verdict.c.label.is_not(None),
         or_(verdict.c.blinded.is_(None), verdict.c.blinded),
-        _stands(verdict),
+        not_superseded(verdict),
         rater.c.kind == RaterKind.REVIEWER,
     ]
     if leave_out is not None:
@@ -78,12 +79,6 @@ def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
     return [verdict.c.stage != literal_column(f"'{Stage.JUDGE.value}'"), verdict.c.stage == stage]
 
 
-def _stands(verdict: Any) -> Any:
-    """The condition that nothing has replaced a verdict of this table or alias."""
-    replaced = _table(Verdict).alias("newer")
-    return verdict.c.id.not_in(select(replaced.c.supersedes).where(replaced.c.supersedes.is_not(None)))
-
-
 def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
     judged, revised, rater = (
         _table(Verdict).alias("judged"),
@@ -98,7 +93,7 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         & (judged.c.rater_id == rater.c.id)
         & (judged.c.stage == Stage.JUDGE)
         & judged.c.label.is_not(None)
-        & _stands(judged)
+        & not_superseded(judged)
     )
     by_reader = (
         (revised.c.response_id == firsts.c.response_id)
@@ -106,7 +101,7 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         & (revised.c.rater_id == firsts.c.rater_id)
         & (revised.c.stage == Stage.REVISED)
         & revised.c.label.is_not(None)
-        & _stands(revised)
+        & not_superseded(revised)
     )
     is_locked, has_revised = readings.c.state.is_not(None), revisers.c.rater_id.is_not(None)
     joined = (
@@ -168,32 +163,8 @@ def _revisers() -> Subquery:
             *_at_stage(verdict, Stage.REVISED),
             verdict.c.criterion_id.is_not(None),
             verdict.c.label.is_not(None),
-            _stands(verdict),
+            not_superseded(verdict),
         )
         .distinct()
         .subquery("revisers")
     )
-
-
-def _shown(firsts: Subquery, chosen: str | None) -> Select[Any]:
-    """The judge that Review shows on each response with first reads: the study's choice, else the one with the most verdicts there."""
-    verdict, rater = _table(Verdict).alias("given"), _table(Rater).alias("giver")
-    first = (rater.c.name == (chosen or "")).desc()
-    ranked = (
-        select(
-            verdict.c.response_id,
-            rater.c.name,
-            func.row_number()
-            .over(partition_by=verdict.c.response_id, order_by=(first, func.count().desc(), rater.c.name))
-            .label("place"),
-        )
-        .join(rater, rater.c.id == verdict.c.rater_id)
-        .where(
-            rater.c.kind == RaterKind.JUDGE,
-            verdict.c.criterion_id.is_not(None),
-            verdict.c.response_id.in_(select(firsts.c.response_id)),
-        )
-        .group_by(verdict.c.response_id, rater.c.id, rater.c.name)
-        .subquery("ranked")
-    )
-    return select(ranked.c.response_id, ranked.c.name.label("shown")).where(ranked.c.place == 1)

@@ -3,11 +3,12 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import pandas as pd
 from sqlmodel import Session
 
-from evalcore.queries import conflicts, study
+from evalcore.queries import conflicts, study, tasks
 from evalcore.queries.conflicts import Said, SaidBy
 from evalcore.queries.sheets import Given, Item, Sheet
 from evalcore.schema import Ask, Stage, Viewer
@@ -78,9 +79,10 @@ def questions(
         for row in needing.to_dict(orient="records")
     }
     said = conflicts.said(session, key)
-    mine = conflicts.raters_of(session, viewer.person_id, viewer.name)
+    mine = tasks.raters_of(session, viewer)
     numbers = _numbers(session, viewer, key, said)
     looked = conflicts.judge_shown(session, viewer.name, subject(key))
+    judged_on = cache(lambda ask: conflicts.judge_on(session, key, ask, judge))  # criteria are judged together
     criteria: list[Item | None] = [*sheet.items, None]
     for criterion in criteria:
         number = criterion.criterion_id if criterion else None
@@ -90,7 +92,7 @@ def questions(
         if not is_asked:
             continue
         ask = Ask.RUBRIC if criterion else Ask.GOLD_ACUITY if key[1] is None else Ask.RESPONSE_ACUITY
-        shown, judged = conflicts.judge_on(session, key, ask, judge) if number in looked else (None, {})
+        shown, judged = judged_on(ask) if number in looked else (None, {})
         yield Question(
             ask=ask,
             criterion=criterion,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from sqlalchemy import ColumnElement, and_, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, func, literal_column, or_, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.queries import sheets
@@ -14,8 +14,8 @@ from evalcore.queries.frames import frame, not_superseded
 from evalcore.queries.sheets import Given, Sheet
 from evalcore.queries.tasks import Asked
 from evalcore.review_tables import Assignment, Reading, Task
-from evalcore.schema import Ask, RaterKind, Selection, Stage
-from evalcore.tables import AuditEvent, Criterion, Example, Rater
+from evalcore.schema import Ask, Selection, Stage
+from evalcore.tables import AuditEvent, Criterion, Example
 
 JUDGE_SHOWN = "judge shown"
 """The act in the audit trail by which an adjudicator looks at the judge's verdict on one item."""
@@ -105,27 +105,13 @@ def _wanted(session: Session, case: tuple[int, int | None] | None) -> pd.DataFra
 
 def _judged(session: Session, judge: str | None, case: tuple[int, int | None] | None) -> pd.DataFrame:
     """The labels of the judge that each response shows, on responses that physicians read: response_id, criterion_id, judge_label."""
-    verdict, rater = _verdict(), SQLModel.metadata.tables["rater"]
+    verdict = _verdict()
     read = select(verdict.c.response_id).where(_of_physicians(), verdict.c.response_id.is_not(None), *_on(case))
-    of_judges = (verdict.c.response_id.in_(read), verdict.c.criterion_id.is_not(None), rater.c.kind == RaterKind.JUDGE)
-    n_verdicts = func.count()
-    place = func.row_number().over(
-        partition_by=verdict.c.response_id,
-        order_by=((rater.c.name == (judge or "")).desc(), n_verdicts.desc(), rater.c.name),
-    )
-    ranked = (
-        select(verdict.c.response_id, verdict.c.rater_id, place.label("place"))
-        .join(rater, rater.c.id == verdict.c.rater_id)
-        .where(*of_judges)
-        .group_by(verdict.c.response_id, verdict.c.rater_id, rater.c.name)
-        .subquery()
-    )
-    shown = and_(
-        ranked.c.response_id == verdict.c.response_id, ranked.c.rater_id == verdict.c.rater_id, ranked.c.place == 1
-    )
+    judges = sheets.shown_judges(read, judge)
+    shown = (judges.c.response_id == verdict.c.response_id) & (judges.c.rater_id == verdict.c.rater_id)
     statement = (
         select(verdict.c.response_id, verdict.c.criterion_id, verdict.c.label)
-        .join(ranked, shown)
+        .join(judges, shown)
         .where(verdict.c.criterion_id.is_not(None), verdict.c.label.is_not(None), not_superseded())
     )
     found = frame(session, statement, ["response_id", "criterion_id", "judge_label"])
@@ -164,13 +150,6 @@ def settled_by(session: Session, rater_ids: list[int]) -> pd.DataFrame:
         .order_by(func.max(verdict.created_at).desc())
     )
     return frame(session, statement)
-
-
-def raters_of(session: Session, person_id: int, name: str) -> list[int]:
-    """The numbers under which somebody's verdicts stand."""
-    mine = or_(col(Rater.person_id) == person_id, col(Rater.name) == name)
-    statement = select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER, mine)
-    return [number or 0 for number in session.connection().execute(statement).scalars()]
 
 
 def beginnings(session: Session, example_ids: list[int]) -> dict[int, tuple[str, str | None]]:
@@ -240,13 +219,6 @@ def sheet(session: Session, case: tuple[int, int | None]) -> Sheet | None:
     if session.connection().execute(known).first() is None:
         return None
     return sheets.sheet(session, _as_asked(case, Ask.GOLD_ACUITY if response_id is None else Ask.RUBRIC))
-
-
-def example_of(session: Session, response_id: int) -> int | None:
-    """The example that a response answers; None where there is no such response."""
-    responses = SQLModel.metadata.tables["response"].c
-    statement = select(responses.example_id).where(responses.id == response_id)
-    return session.connection().execute(statement).scalar()
 
 
 def judge_on(

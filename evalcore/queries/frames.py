@@ -40,10 +40,11 @@ def judged_version(session: Session) -> int:
     return int(session.connection().execute(imports).scalar_one())
 
 
-def not_superseded() -> Any:
-    """The condition that nothing has replaced a verdict."""
-    replaced = select(col(Verdict.supersedes)).where(col(Verdict.supersedes).is_not(None))
-    return col(Verdict.id).not_in(replaced)
+def not_superseded(verdict: Any = None) -> Any:
+    """The condition that nothing has replaced a verdict: of the table itself, or of an alias of it."""
+    newer = SQLModel.metadata.tables["verdict"].alias("newer")
+    replaced = select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))
+    return (col(Verdict.id) if verdict is None else verdict.c.id).not_in(replaced)
 
 
 VERDICT_COLUMNS = (

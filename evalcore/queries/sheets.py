@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy import ColumnElement, Select, Subquery, exists, func, select
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
@@ -106,19 +106,41 @@ def judge_on(session: Session, asked: Asked, judge: str | None) -> tuple[str | N
         judge: The study's choice; None, or one without a verdict here: the judge with the most verdicts on this task, by name.
     """
     verdict, rater = SQLModel.metadata.tables["verdict"].c, SQLModel.metadata.tables["rater"].c
-    n_verdicts = func.count()
     found = (
         select(rater.id, rater.name)
         .join(SQLModel.metadata.tables["verdict"], verdict.rater_id == rater.id)
         .where(rater.kind == RaterKind.JUDGE, *_on_item(asked))
         .group_by(rater.id, rater.name)
-        .order_by((rater.name == (judge or "")).desc(), n_verdicts.desc(), rater.name)
+        .order_by(*_chosen_first(judge))
         .limit(1)
     )
     row = session.connection().execute(found).first()
     if row is None:
         return None, {}
     return row.name, _given(session, *_on_item(asked), verdict.rater_id == row.id)
+
+
+def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
+    """The judge that is shown on each of some responses' criteria, as `judge_on` chooses: response_id, rater_id, judge."""
+    verdict, rater = SQLModel.metadata.tables["verdict"].alias("given"), SQLModel.metadata.tables["rater"]
+    place = func.row_number().over(partition_by=verdict.c.response_id, order_by=_chosen_first(judge))
+    ranked = (
+        select(verdict.c.response_id, verdict.c.rater_id, rater.c.name.label("judge"), place.label("place"))
+        .join(rater, rater.c.id == verdict.c.rater_id)
+        .where(
+            rater.c.kind == RaterKind.JUDGE, verdict.c.criterion_id.is_not(None), verdict.c.response_id.in_(responses)
+        )
+        .group_by(verdict.c.response_id, verdict.c.rater_id, rater.c.name)
+        .subquery("ranked")
+    )
+    chosen = select(ranked.c.response_id, ranked.c.rater_id, ranked.c.judge).where(ranked.c.place == 1)
+    return chosen.subquery("shown")
+
+
+def _chosen_first(judge: str | None) -> tuple[Any, ...]:
+    """The study's choice, then who has given the most verdicts, then by name; for statements grouped by rater."""
+    name = SQLModel.metadata.tables["rater"].c.name
+    return (name == (judge or "")).desc(), func.count().desc(), name
 
 
 def has_item(session: Session, asked: Asked, criterion_id: int | None) -> bool:

@@ -151,11 +151,7 @@ def _spoken_on(viewer: Viewer) -> ColumnElement[bool]:
     Who read the rubric blind is still asked for the acuity: of that no verdict was shown. Who overrode a judge of their own accord, or
     settled a conflict, had everything on the response before them.
     """
-    raters = select(col(Rater.id)).where(
-        col(Rater.kind) == RaterKind.REVIEWER,
-        or_(col(Rater.person_id) == viewer.person_id, col(Rater.name) == viewer.name),
-    )
-    given = (col(Verdict.stage) != Stage.JUDGE) & col(Verdict.rater_id).in_(raters)
+    given = (col(Verdict.stage) != Stage.JUDGE) & col(Verdict.rater_id).in_(_raters_of(viewer))
     drawn = func.coalesce(col(Verdict.selection), "").in_([Selection.RANDOM, Selection.IMPORTANCE])
     saw_all = (col(Verdict.stage) == Stage.ADJUDICATED) | ((col(Verdict.stage) == Stage.OPEN) & ~drawn)
     of_criterion, asks_criteria = col(Verdict.criterion_id).is_not(None), col(Assignment.ask) == Ask.RUBRIC
@@ -165,6 +161,16 @@ def _spoken_on(viewer: Viewer) -> ColumnElement[bool]:
         given, col(Task.response_id).is_(None), col(Verdict.response_id).is_(None), col(Verdict.example_id) == col(Task.example_id)
     )  # fmt: skip
     return on_response.correlate(Task, Assignment) | on_case.correlate(Task)
+
+
+def _raters_of(viewer: Viewer) -> Select[Any]:
+    mine = or_(col(Rater.person_id) == viewer.person_id, col(Rater.name) == viewer.name)
+    return select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER, mine)
+
+
+def raters_of(session: Session, viewer: Viewer) -> list[int]:
+    """The numbers under which somebody's verdicts stand, those too that were imported under the name."""
+    return list(session.connection().execute(_raters_of(viewer)).scalars())
 
 
 def rater_of(session: Session, person_id: int) -> int:
