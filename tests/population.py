@@ -1,0 +1,120 @@
+"""Drawn studies for the statistics: rubrics as real ones are built, judges and physicians that err as they are told to."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from evalcore.metrics.opinions import READ_COLUMNS, Opinions
+from evalcore.queries.frames import ITEM_BASE
+
+THEMES = ("global_health", "hedging", "communication", "context_seeking")
+AXES = ("completeness", "accuracy", "context_awareness", "communication_quality")
+
+
+def drawn(
+    rng: np.random.Generator,
+    *,
+    n_examples: int = 200,
+    models: Mapping[str, float] | Sequence[str] = ("Alder",),
+    judges: Mapping[str, float] | None = None,
+    readers: Sequence[str] = ("Dr. Noor", "Dr. Brandt"),
+    n_readers: int = 1,
+    reader_accuracy: float = 1.0,
+    share_read: float = 0.2,
+    whole_responses: bool = False,
+    spread: float = 1.0,
+    n_repeats: int = 1,
+) -> tuple[Opinions, pd.Series]:
+    """A study and the truth that it was drawn from.
+
+    Args:
+        rng: Chance.
+        n_examples: Each with 3 to 12 criteria, a quarter of them undesirable.
+        models: Names with the shift of their ability on the logit scale; names alone: 0.
+        judges: Names with their accuracy on each label, e.g. {"judge": 0.8}.
+        readers: Physicians; each item read goes to `n_readers` of them, drawn at random.
+        n_readers: Reads an item.
+        reader_accuracy: Of a read against the truth; 1.0: the truth itself.
+        share_read: With this probability each unit is drawn.
+        whole_responses: Units are responses; else items.
+        spread: Standard deviation of the examples' difficulty on the logit scale, which makes criteria of one example alike.
+        n_repeats: Responses of a model to an example.
+
+    Returns:
+        The study, and the truth: met (1.0 or 0.0) of every item.
+    """
+    ability = models if isinstance(models, Mapping) else dict.fromkeys(models, 0.0)
+    n_criteria = rng.integers(3, 13, n_examples)
+    example = np.repeat(np.arange(1, n_examples + 1), n_criteria)
+    position = np.concatenate([np.arange(1, n + 1) for n in n_criteria])
+    points = np.where((position > 1) & (rng.random(len(example)) < 0.25), -1, 1) * rng.integers(1, 11, len(example))
+    axis, theme = rng.integers(0, len(AXES), len(example)), rng.integers(0, len(THEMES), n_examples)
+    difficulty = rng.normal(0, spread, n_examples)
+    n_rubric = np.bincount(example, minlength=n_examples + 1)
+    parts = []
+    for number, (model, shift) in enumerate(ability.items()):
+        for repeat in range(n_repeats):
+            response = (number * n_repeats + repeat) * n_examples + example
+            chance = 1 / (
+                1 + np.exp(-(shift + difficulty[example - 1] + 0.3 * rng.normal(size=n_examples)[example - 1]))
+            )
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "item_id": response * ITEM_BASE + np.arange(1, len(example) + 1),
+                        "response_id": response,
+                        "criterion_id": np.arange(1, len(example) + 1),
+                        "example_id": example,
+                        "position": position,
+                        "points": points.astype(float),
+                        "model": model,
+                        "evaluation": "invented",
+                        "sample_index": repeat,
+                        "n_expected": n_rubric[example],
+                        "axis": np.take(AXES, axis),
+                        "level": "example",
+                        "cluster": None,
+                        "theme": np.take(THEMES, theme[example - 1]),
+                        "category": None,
+                        "language": "en",
+                        "n_chars": (400 + 200 * rng.random(n_examples))[example - 1].astype(int),
+                        "truth": (rng.random(len(example)) < chance).astype(float),
+                    }
+                )
+            )
+    items = pd.concat(parts, ignore_index=True)
+    truth = items.pop("truth")
+    names = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
+    items = items.astype(dict.fromkeys(names, "category"))
+    told = {
+        judge: np.where(rng.random(len(items)) < accuracy, truth, 1 - truth).astype(np.float32)
+        for judge, accuracy in (judges or {"Magpie": 0.8}).items()
+    }
+    unit = items["response_id"] if whole_responses else items["item_id"]
+    numbers, codes = np.unique(unit, return_inverse=True)
+    taken = np.flatnonzero((rng.random(len(numbers)) < share_read)[codes])
+    reads = []
+    order = np.argsort(rng.random((len(numbers), len(readers))), axis=1)[codes[taken], :n_readers]
+    for place in range(n_readers):
+        right = rng.random(len(taken)) < reader_accuracy
+        reads.append(
+            pd.DataFrame(
+                {
+                    "row": taken,
+                    "rater": np.take(list(readers), order[:, place]),
+                    "met": np.where(right, truth.to_numpy()[taken], 1 - truth.to_numpy()[taken]),
+                }
+            )
+        )
+    read = pd.concat(reads, ignore_index=True)
+    for column in ("item_id", "example_id", "response_id"):
+        read[column] = items[column].to_numpy()[read["row"]]
+    read = read.assign(
+        stage="first",
+        blinded=True,
+        selection="random",
+        inclusion_probability=share_read,
+        unit=unit.to_numpy()[read["row"]],
+    )[list(READ_COLUMNS)]
+    return Opinions(items, pd.DataFrame(told), read), truth
