@@ -1,81 +1,11 @@
-"""What everybody says of every criterion of every response, as three frames that fit in memory: the input of the statistics.
+"""What every statistic begins from: which items enter a score, with which weight, and what physicians say of them."""
 
-A table of one row a verdict says each name a million times. Here an item (one criterion of one response) is one row, a
-judge is one column, and physicians' reads, which are few, stay one row a read.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from evalcore.schema import Selection, Stage
+from evalcore.opinions import DRAWN, READ_COLUMNS, Opinions
+from evalcore.schema import Stage
 
-ITEM_COLUMNS = (
-    "item_id", "response_id", "criterion_id", "example_id", "position", "points", "model", "evaluation", "sample_index",
-    "n_expected", "axis", "level", "cluster", "theme", "category", "language", "n_chars",
-)  # fmt: skip
-READ_COLUMNS = (
-    "row", "item_id", "example_id", "response_id", "rater", "met", "stage", "blinded", "selection", "inclusion_probability", "unit",
-)  # fmt: skip
-DRAWN = (Selection.RANDOM, Selection.IMPORTANCE)
-"""Selections whose probability is known, so that they can stand for what was not read."""
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Opinions:
-    """The items of a study, what each judge says of them, and what physicians say of some.
-
-    Attributes:
-        items: One row an item, sorted by response and position, numbered from 0: item_id, response_id, criterion_id, example_id,
-            position (of the criterion in its rubric, from 1), points (-10..10, NaN where unknown), model, evaluation (the data set it
-            was made for), sample_index (0, 1, ... for repeats), n_expected (criteria that a judge is asked on the response), axis,
-            level, cluster, theme, category, language (missing where untagged), n_chars (of the response). Names are categorical.
-        judged: The same rows, one column a judge: 1 met, 0 not met, NaN where this judge gave no label or could not assess.
-        reads: One row a physician's standing verdict a stage: row (of `items`), item_id, example_id, response_id, rater, met (1, 0, NaN where they
-            could not assess), stage, blinded, selection, inclusion_probability (in (0, 1], over all drawings; NaN where not
-            drawn), unit (number of what was drawn together: the response or the item).
-    """
-
-    items: pd.DataFrame
-    judged: pd.DataFrame
-    reads: pd.DataFrame
-
-    @property
-    def judges(self) -> list[str]:
-        """Names of the judges, those with most labels first."""
-        return list(self.judged.columns)
-
-    def where(self, kept: Any) -> "Opinions":
-        """These items alone, numbered anew, with what was said of them.
-
-        Args:
-            kept: Truth values, one an item.
-        """
-        mask = np.asarray(kept, dtype=bool)
-        if mask.all():
-            return self
-        numbers = np.cumsum(mask) - 1
-        rows = self.reads["row"].to_numpy()
-        reads = self.reads.loc[mask[rows]].reset_index(drop=True)
-        return Opinions(
-            self.items.loc[mask].reset_index(drop=True),
-            self.judged.loc[mask].reset_index(drop=True),
-            reads.assign(row=numbers[reads["row"].to_numpy()]),
-        )
-
-    def without(self, example_ids: frozenset[int]) -> "Opinions":
-        """Without these examples."""
-        return self.where(~self.items["example_id"].isin(list(example_ids))) if example_ids else self
-
-    def by(self, judges: Sequence[str]) -> "Opinions":
-        """With these judges alone."""
-        return replace(self, judged=self.judged[list(judges)])
+__all__ = ["DRAWN", "READ_COLUMNS", "Opinions", "coefficients", "first_reads", "is_scored", "votes"]
 
 
 def is_scored(items: pd.DataFrame) -> pd.Series:

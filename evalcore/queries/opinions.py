@@ -1,0 +1,219 @@
+"""`Opinions` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sqlalchemy import ColumnElement, String, and_, case, cast, func, literal_column, select
+from sqlmodel import Session, SQLModel, col
+
+from evalcore.opinions import DRAWN, ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.queries import drawings
+from evalcore.queries.frames import ITEM_BASE, frame, not_superseded
+from evalcore.schema import Label, RaterKind, Stage
+from evalcore.tables import Criterion, Example, Model, Rater, Response, Verdict
+
+MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
+_CODES = {label: code for code, label in enumerate(MET)}
+_VALUES = np.array(list(MET.values()), dtype=np.float32)
+_OF_RESPONSE = (
+    "example_id",
+    "model",
+    "evaluation",
+    "sample_index",
+    "n_expected",
+    "theme",
+    "category",
+    "language",
+    "n_chars",
+)
+_OF_CRITERION = ("position", "points", "axis", "level", "cluster")
+_NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
+
+Numbers = npt.NDArray[np.int64]
+
+
+def load(session: Session) -> Opinions:
+    """Every item with a standing verdict on a criterion, what each judge says of it, and physicians' reads.
+
+    Of a judge's several prompt versions the newest one's verdict counts.
+    """
+    return with_reads(session, judged(session))
+
+
+def judged(session: Session) -> Opinions:
+    """What judges say of every item that they have labelled, without physicians' reads: only an import changes it."""
+    keys, judge_ids, codes = _judged(session)
+    items = _described(session, _sorted_unique(keys))
+    raters = session.connection().execute(select(col(Rater.id), col(Rater.name)))
+    named = {int(row[0] or 0): row[1] for row in raters}
+    place = _places(items, keys)
+    columns = {}
+    for name, numbers in _by_name(judge_ids, named).items():
+        column = np.full(len(items), np.nan, dtype=np.float32)
+        for number in numbers:
+            mine = judge_ids == number
+            column[place[mine]] = _VALUES[codes[mine]]
+        columns[name] = column
+    return Opinions(items, pd.DataFrame(columns, index=items.index), pd.DataFrame(columns=list(READ_COLUMNS)))
+
+
+def with_reads(session: Session, opinions: Opinions) -> Opinions:
+    """What `judged` gave, with physicians' reads; items that only physicians have labelled are added."""
+    reads = _reads(session)
+    keys = reads["item_id"].to_numpy(dtype=np.int64)
+    items, labels = opinions.items, opinions.judged
+    unjudged = keys[~np.isin(keys, items["item_id"].to_numpy())] if len(keys) else keys
+    if len(unjudged):
+        together = _described(session, _sorted_unique(np.concatenate([items["item_id"].to_numpy(), unjudged])))
+        labels = labels.set_index(items["item_id"].to_numpy()).reindex(together["item_id"]).reset_index(drop=True)
+        items = together
+    reads["row"] = _places(items, keys)
+    return Opinions(items, labels, _with_probabilities(session, items, reads))
+
+
+def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
+    """In which row each item stands."""
+    numbers = items["item_id"].to_numpy()
+    order = np.argsort(numbers, kind="stable")  # nearly sorted: positions follow the criteria's numbers
+    return order[np.searchsorted(numbers, keys, sorter=order)]
+
+
+def _by_name(judge_ids: Numbers, named: dict[int, str]) -> dict[str, list[int]]:
+    """Each judge's prompt versions, oldest first; the judges with most labels first."""
+    counts = np.bincount(judge_ids, minlength=1)
+    numbers = pd.Series(np.flatnonzero(counts))
+    names = numbers.map(named)
+    order = pd.Series(counts[numbers]).groupby(names).sum().sort_index().sort_values(ascending=False, kind="stable")
+    return {str(name): [int(number) for number in numbers[names.eq(name)]] for name in order.index}
+
+
+def _judged(session: Session) -> tuple[Numbers, Numbers, npt.NDArray[np.int8]]:
+    """Of each judge's label: the item's number, the judge's number, and the place of the label in `MET`.
+
+    One row a response, with its labels as numbers joined by commas: a row a label would take SQLAlchemy five times as long.
+    """
+    table = SQLModel.metadata.tables["verdict"].c
+    base = 1 + (session.connection().execute(select(func.max(col(Rater.id)))).scalar_one() or 0)
+    code = case(*((table.label == label, number) for label, number in _CODES.items()))
+    number = (table.criterion_id * base + table.rater_id) * len(_CODES) + code
+    statement = (
+        select(table.response_id, func.count(), func.aggregate_strings(cast(number, String), ","))
+        .where(*_standing(), table.stage == Stage.JUDGE)
+        .group_by(table.response_id)
+    )
+    rows = session.connection().execute(statement).all()
+    if not rows:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8)
+    numbers = np.fromstring(",".join(row[2] for row in rows), dtype=np.int64, sep=",")
+    response = np.repeat(np.array([row[0] for row in rows], dtype=np.int64), [row[1] for row in rows])
+    numbers, codes = np.divmod(numbers, len(_CODES))
+    criterion, judge = np.divmod(numbers, base)
+    keys = response * ITEM_BASE + criterion
+    return keys, judge, codes.astype(np.int8)
+
+
+def _standing() -> list[ColumnElement[bool]]:
+    table = SQLModel.metadata.tables["verdict"].c
+    return [table.criterion_id.is_not(None), table.label.is_not(None), not_superseded()]
+
+
+def _sorted_unique(numbers: Numbers) -> Numbers:
+    """As numpy's unique, which hashes first and takes three times as long on numbers that are nearly sorted."""
+    ordered = np.sort(numbers, kind="stable")
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
+def _described(session: Session, item_ids: Numbers) -> pd.DataFrame:
+    """`Opinions.items` of these items, by response and position."""
+    response_ids, criterion_ids = np.divmod(item_ids, ITEM_BASE)
+    responses, criteria = _responses(session), _criteria(session)
+    of_response = np.searchsorted(responses["response_id"].to_numpy(), response_ids)
+    of_criterion = np.searchsorted(criteria["criterion_id"].to_numpy(), criterion_ids)
+    columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
+    for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
+        columns |= {name: source[name].array.take(rows) for name in names}
+    items = pd.DataFrame({name: columns[name] for name in ITEM_COLUMNS})
+    order = np.lexsort((items["position"].to_numpy(), response_ids))
+    return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)
+
+
+def _responses(session: Session) -> pd.DataFrame:
+    n_scored = (
+        select(col(Criterion.example_id).label("example_id"), func.count(col(Criterion.points)).label("n_scored"))
+        .group_by(col(Criterion.example_id))
+        .subquery()
+    )
+    statement = (
+        select(
+            col(Response.id).label("response_id"),
+            col(Response.example_id).label("example_id"),
+            col(Model.name).label("model"),
+            col(Response.dataset).label("evaluation"),
+            col(Response.sample_index).label("sample_index"),
+            func.coalesce(col(Response.n_criteria), n_scored.c.n_scored, 0).label("n_expected"),
+            col(Example.theme).label("theme"),
+            col(Example.category).label("category"),
+            col(Example.language).label("language"),
+            func.length(col(Response.text)).label("n_chars"),
+        )
+        .join(Model, col(Model.id) == col(Response.model_id))
+        .join(Example, col(Example.id) == col(Response.example_id))
+        .outerjoin(n_scored, n_scored.c.example_id == col(Response.example_id))
+        .order_by(col(Response.id))
+    )
+    return _categorical(frame(session, statement))
+
+
+def _criteria(session: Session) -> pd.DataFrame:
+    table = SQLModel.metadata.tables["criterion"].c
+    statement = select(table.id.label("criterion_id"), *(table[name] for name in _OF_CRITERION)).order_by(table.id)
+    return _categorical(frame(session, statement).astype({"points": float}))
+
+
+def _categorical(table: pd.DataFrame) -> pd.DataFrame:
+    return table.astype({name: "category" for name in _NAMES if name in table.columns})
+
+
+def _reads(session: Session) -> pd.DataFrame:
+    """Physicians' standing verdicts, one a reader, item and stage."""
+    table = SQLModel.metadata.tables["verdict"].c
+    named = (
+        "example_id",
+        "response_id",
+        "criterion_id",
+        "stage",
+        "label",
+        "blinded",
+        "selection",
+        "inclusion_probability",
+    )
+    statement = (
+        select(
+            *(table[name] for name in named), col(Rater.name).label("rater"), col(Rater.person_id).label("person_id")
+        )
+        .join(Rater, and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
+        .where(*_standing(), table.stage != literal_column(f"'{Stage.JUDGE.value}'"))
+        .order_by(col(Verdict.id))
+    )
+    found = frame(session, statement)
+    found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")
+    found["met"] = found.pop("label").map(MET).astype(float)
+    return found.astype(
+        {"inclusion_probability": float, "blinded": object, "selection": object, "rater": object, "stage": object}
+    )
+
+
+def _with_probabilities(session: Session, items: pd.DataFrame, reads: pd.DataFrame) -> pd.DataFrame:
+    """The reads with what was drawn together, and with which probability over all drawings."""
+    is_drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
+    reads["inclusion_probability"] = reads["inclusion_probability"].where(is_drawn)
+    first = reads.loc[is_drawn & reads["stage"].eq(Stage.FIRST)]
+    n_read = first.groupby("response_id")["item_id"].nunique()
+    n_items = items["response_id"].value_counts()
+    is_whole = n_read.eq(n_items.reindex(n_read.index))
+    whole = reads["response_id"].isin(n_read.index[is_whole])
+    reads["unit"] = reads["response_id"].where(whole, reads["item_id"])
+    reads["inclusion_probability"] = drawings.over_all(session, reads, is_drawn)
+    return reads[list(READ_COLUMNS)]

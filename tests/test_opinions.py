@@ -1,0 +1,210 @@
+"""What the statistics begin from, against the plain long table of verdicts, on both databases."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sqlalchemy import Engine
+
+from evalcore import demo, store
+from evalcore.db import reading, writing
+from evalcore.metrics.opinions import coefficients, first_reads, is_scored, votes
+from evalcore.metrics.score import response_scores, scores
+from evalcore.opinions import ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.queries import frames, opinions
+from evalcore.queries.browse import Filters
+from evalcore.schema import RaterKind, Stage, Verdict
+from tests import world
+from tests.invented import study
+
+MET = {"met": 1.0, "not_met": 0.0}
+
+
+def loaded(engine: Engine) -> Opinions:
+    with reading(engine) as session:
+        return opinions.load(session)
+
+
+@pytest.fixture
+def seeded(database_url: str) -> Iterator[Engine]:
+    """The demo study."""
+    with study(database_url) as engine:
+        with writing(engine) as session:
+            store.ensure_study(session)
+        demo.seed(engine)
+        yield engine
+
+
+@pytest.fixture
+def made(database_url: str) -> Iterator[Callable[..., world.World]]:
+    """Makes a small world, and closes it after the test."""
+    with ExitStack() as open_worlds:
+
+        def make(**told: Any) -> world.World:
+            small = world.made(database_url, **told)
+            open_worlds.callback(small.engine.dispose)
+            return small
+
+        yield make
+
+
+def test_every_label_of_every_judge_stands_in_its_cell(seeded: Engine):
+    found = loaded(seeded)
+    assert tuple(found.items.columns) == ITEM_COLUMNS
+    assert tuple(found.reads.columns) == READ_COLUMNS
+    with reading(seeded) as session:
+        long = frames.verdicts(session, kind=RaterKind.JUDGE)
+    wide = long.assign(met=long["label"].map(MET)).pivot(index="item_id", columns="rater", values="met")
+    assert found.judges == list(long["rater"].value_counts().index)
+    for judge in found.judges:
+        told = pd.Series(found.judged[judge].to_numpy(dtype=float), index=found.items["item_id"])
+        pd.testing.assert_series_equal(told.dropna().sort_index(), wide[judge].dropna(), check_names=False)
+
+
+def test_every_item_has_the_columns_of_its_response_and_criterion(seeded: Engine):
+    items = loaded(seeded).items
+    with reading(seeded) as session:
+        long = frames.verdicts(session).drop_duplicates("item_id").set_index("item_id")
+    assert set(items["item_id"]) == set(long.index)
+    for name in (
+        "response_id",
+        "criterion_id",
+        "example_id",
+        "position",
+        "points",
+        "model",
+        "evaluation",
+        "axis",
+        "theme",
+        "n_expected",
+    ):
+        assert items[name].astype(object).tolist() == long.loc[items["item_id"], name].astype(object).tolist(), name
+    assert items[["response_id", "position"]].apply(tuple, axis=1).is_monotonic_increasing
+
+
+def test_physicians_reads_point_at_their_items(seeded: Engine):
+    found = loaded(seeded)
+    with reading(seeded) as session:
+        long = frames.verdicts(session, kind=RaterKind.REVIEWER)
+    assert len(found.reads) == len(long)
+    assert found.items["item_id"].to_numpy()[found.reads["row"]].tolist() == found.reads["item_id"].tolist()
+    assert found.reads["met"].isna().sum() == long["label"].eq("cannot_assess").sum()
+    assert found.reads["met"].sum() == long["label"].eq("met").sum()
+
+
+def test_scores_from_coefficients_are_those_of_the_reference_formula(seeded: Engine):
+    found = loaded(seeded)
+    judge = found.judges[0]
+    with reading(seeded) as session:
+        table = scores(response_scores(frames.verdicts(session, kind=RaterKind.JUDGE), by=["overall"]))
+    of_judge = found.where(is_scored(found.items) & found.judged[judge].notna())
+    achieved = coefficients(of_judge.items) * of_judge.judged[judge]
+    means = achieved.groupby(of_judge.items["model"], observed=True).sum()
+    expected = table.loc[table["judge"].eq(judge)].set_index("model")["raw_mean"]
+    assert means.to_dict() == pytest.approx(expected.to_dict(), abs=1e-6)
+
+
+def test_a_label_taken_back_and_one_superseded_do_not_stand(made: Callable[..., world.World]):
+    small = made(judged="+-++")
+    with writing(small.engine) as session:
+        judge = store.ensure_rater(session, RaterKind.JUDGE, world.JUDGE)
+        with reading(small.engine) as looking:
+            standing = frames.verdicts(looking)
+        number = int(standing.loc[standing["criterion_id"].eq(small.criteria[0][0]), "verdict_id"].iloc[0])
+        item = {
+            "example_id": 1,
+            "response_id": small.responses[0],
+            "criterion_id": small.criteria[0][0],
+            "rater_id": judge,
+        }
+        store.add_verdicts(
+            session,
+            [Verdict(**item, stage=Stage.JUDGE, label=None, supersedes=number)],
+            actor="set-up",
+            action="taken back",
+        )
+    found = loaded(small.engine)
+    assert small.criteria[0][0] not in set(found.items["criterion_id"])
+    assert not is_scored(found.items).loc[found.items["response_id"].eq(small.responses[0])].any()
+    assert found.judged[world.JUDGE].tolist() == [0.0, 1.0, 1.0]
+
+
+def test_an_item_that_only_a_physician_has_labelled_is_there_without_a_judge(made: Callable[..., world.World]):
+    small = made(judged="+-+ ")
+    world.assigned(small, n_readers=1, readers=("Dr. Imani Noor",))
+    world.submitted(small, "Dr. Imani Noor", "+-")
+    world.submitted(small, "Dr. Imani Noor", "-?", at=world.after(5))
+    found = loaded(small.engine)
+    assert len(found.items) == 4
+    assert found.judged[world.JUDGE].isna().sum() == 1
+    assert sorted(found.reads["met"].fillna(-1)) == [-1, 0, 0, 1]
+    assert found.reads["inclusion_probability"].tolist() == [1.0] * 4
+    assert set(found.reads["unit"]) == set(small.responses)
+
+
+def test_two_drawings_one_after_the_other_are_one_of_their_joint_probability(made: Callable[..., world.World]):
+    small = made(points=((7,),) * 10, judged="+" * 10)
+    reader = "Dr. Imani Noor"
+    world.assigned(small, n_items=2, n_readers=1, readers=(reader,))
+    world.assigned(small, n_items=4, n_readers=1, readers=(reader,))
+    for minute in range(6):
+        world.submitted(small, reader, "+", at=world.after(minute))
+    joint = 1 - (1 - 2 / 10) * (1 - 4 / 8)  # of ten two, then of the eight that were left four
+    found = loaded(small.engine).reads["inclusion_probability"]
+    assert found.tolist() == pytest.approx([joint] * 6)
+    assert (1 / found).sum() == pytest.approx(10)  # so that those read stand for all ten
+
+
+def test_of_a_drawing_that_is_half_read_the_read_half_counts(made: Callable[..., world.World]):
+    small = made(points=((7,),) * 10, judged="+" * 10)
+    reader = "Dr. Imani Noor"
+    world.assigned(small, n_items=4, n_readers=1, readers=(reader,))
+    for minute in range(2):
+        world.submitted(small, reader, "+", at=world.after(minute))
+    assert loaded(small.engine).reads["inclusion_probability"].tolist() == pytest.approx([2 / 10] * 2)
+
+
+def test_a_drawing_that_could_not_have_taken_an_item_does_not_raise_its_probability(made: Callable[..., world.World]):
+    small = made(points=((7,), (7,), (7,), (7,)), judged="++++", models=("Alder-2", "Briar-1"))
+    reader = "Dr. Imani Noor"
+    world.assigned(small, n_items=2, n_readers=1, readers=(reader,), filters=Filters(model="Alder-2"))
+    world.assigned(small, n_items=3, n_readers=1, readers=(reader,), filters=Filters(model="Briar-1"))
+    for minute in range(5):
+        world.submitted(small, reader, "+", at=world.after(minute))
+    found = loaded(small.engine)
+    model = found.items["model"].to_numpy()[found.reads["row"]]
+    by_model = found.reads["inclusion_probability"].groupby(np.asarray(model, dtype=object)).unique()
+    assert by_model["Alder-2"] == pytest.approx([2 / 4])
+    assert by_model["Briar-1"] == pytest.approx([3 / 4])
+
+
+def test_an_empty_study_has_no_items(database_url: str):
+    with study(database_url) as engine:
+        found = loaded(engine)
+    assert len(found.items) == len(found.reads) == 0
+    assert found.judges == []
+
+
+def test_votes_are_means_of_blind_first_reads_that_were_drawn(seeded: Engine):
+    found = loaded(seeded)
+    table = votes(found.reads)
+    firsts = first_reads(found.reads)
+    assert firsts["stage"].eq("first").all()
+    item = firsts.loc[firsts["row"].eq(table["row"].iloc[0])]
+    assert table["vote"].iloc[0] == item["met"].mean()
+    assert table["n_cannot_assess"].sum() <= firsts["met"].isna().sum()
+    settled = votes(found.reads, settled=True)
+    adjudicated = found.reads.loc[found.reads["stage"].eq("adjudicated") & found.reads["met"].notna()]
+    assert len(adjudicated)
+    assert settled.set_index("row")["vote"].reindex(adjudicated["row"]).dropna().isin([0.0, 1.0]).all()
+
+
+def test_without_some_examples_reads_still_point_at_their_items(seeded: Engine):
+    found = loaded(seeded)
+    left = found.without(frozenset({int(found.items["example_id"].iloc[0])}))
+    assert 0 < len(left.items) < len(found.items)
+    assert left.items["item_id"].to_numpy()[left.reads["row"]].tolist() == left.reads["item_id"].tolist()
+    assert len(left.judged) == len(left.items)
