@@ -19,8 +19,10 @@ from evalcore.metrics.judge_record import judge_record
 from evalcore.metrics.own_reads import own_items
 from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
+from evalcore.opinions import Opinions
 from evalcore.policies import can_read, reason, visible_verdicts
 from evalcore.queries import browse, frames, study, tasks
+from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.schema import RaterKind, Viewer
 from evalcore.serving import PERSON_PATH, cookie_name
@@ -78,6 +80,29 @@ def judge_scores() -> pd.DataFrame:
     """The overall score of every response and judge; kept while physicians read, since their verdicts do not enter it."""
     with reading(engine()) as session:
         return _judge_scores(settings().db, frames.judged_version(session))
+
+
+@st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
+def _judged(location: str, judged_version: tuple[int, int]) -> Opinions:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return labels.judged(session)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _opinions(location: str, judged_version: tuple[int, int], data_version: Version) -> Opinions:  # noqa: ARG001 - the version is the key
+    judged = _judged(location, judged_version)
+    with reading(_engine_at(location)) as session:
+        return labels.with_reads(session, judged)
+
+
+def opinions(person: Viewer) -> Opinions:
+    """What everybody says of every item, for the statistics, without conversations that wait for this person's own blind read.
+
+    The frames are shared by everybody who looks: never change them.
+    """
+    with reading(engine()) as session:
+        judged_version = (frames.judged_version(session), frames.n_waiting(session))
+    return _opinions(settings().db, judged_version, version()).without(blind(person))
 
 
 def blind(person: Viewer) -> frozenset[int]:
