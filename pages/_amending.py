@@ -23,13 +23,13 @@ KEYS = (
 
 
 @st.fragment
-def panel(viewer: Viewer, reading_id: int, finals: dict[int, str]) -> None:
+def panel(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> None:
     """Every item with what was said on it.
 
     Args:
         viewer: Whose read it is.
         reading_id: The read.
-        finals: The adjudicated label by criterion_id, where an item was settled.
+        finals: The adjudicated label by criterion_id (None for acuity), where an item was settled.
     """
     desk = desks.desk(_common.engine(), viewer, reading_id)
     if desk.state is not ReadingState.DONE:
@@ -82,7 +82,7 @@ def panel(viewer: Viewer, reading_id: int, finals: dict[int, str]) -> None:
                     judged=of_judge.label if of_judge else None,
                     explanation=of_judge.explanation if of_judge else None,
                     decided=f"first {_plain(own.label)} · {decided_words(own, decided)}" if decided else "",
-                    final=finals.get(key or 0),
+                    final=finals.get(key),
                     is_current=place == at,
                     is_question=row is None,
                 )

@@ -24,7 +24,7 @@ from evalcore.policies import can_read, reason, visible_verdicts
 from evalcore.queries import browse, frames, study, tasks
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
-from evalcore.schema import RaterKind, Viewer
+from evalcore.schema import Ask, RaterKind, Viewer
 from evalcore.serving import PERSON_PATH, cookie_name
 from evalcore.settings import settings
 from pages import _text
@@ -133,8 +133,14 @@ def _overrides_by_judge(session: Any, hidden: frozenset[int]) -> dict[str, Any]:
 
 def _own_items(session: Any, reader: Viewer, example_ids: tuple[int, ...], hidden: frozenset[int]) -> pd.DataFrame:
     """What one physician said on these examples, beside what was settled."""
-    verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids)
-    return own_items(visible_verdicts(verdicts, reader, hidden), reader.name)
+    of_rubrics = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids).assign(asked=Ask.RUBRIC)
+    of_acuity = frames.acuity_verdicts(session)
+    found = []
+    for verdicts in (of_rubrics, of_acuity.loc[of_acuity["rater_kind"].eq(RaterKind.REVIEWER)]):
+        for ask, asked in visible_verdicts(verdicts, reader, hidden).groupby("asked"):
+            found.append(own_items(asked, reader.name).assign(ask=ask))
+    together = pd.concat(found, ignore_index=True) if found else own_items(of_rubrics, reader.name).assign(ask="")
+    return together.astype({"response_id": "Int64"})
 
 
 READS: dict[str, Callable[..., Any]] = {

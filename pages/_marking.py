@@ -12,7 +12,7 @@ from evalcore.queries import tasks
 from evalcore.queries.tasks import Draft
 from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Viewer
 from evalcore.tables import now
-from pages import _common, _keys, _review_text, _text
+from pages import _common, _guideline, _keys, _review_text, _text
 from pages._review_text import LABELS, LEVELS, QUESTIONS, REASONS, Row
 
 KEYS = (
@@ -144,9 +144,7 @@ class _Marking:
             _common.draw_anew()
 
     def _list(self) -> None:
-        if st.session_state.get("guideline_open") and self._guideline:
-            st.html(f'<div class="or-guideline" tabindex="0">{_text.formatted(self._guideline)}</div>')
-        else:
+        if not _guideline.shown(self._guideline):
             st.html(_review_text.rows(self._rows()))
 
     def _rows(self) -> list[Row]:
@@ -202,8 +200,8 @@ class _Marking:
                     self._go(self._at + step)
         if st.button("Undo", key=f"undo_{self._number}", shortcut="U"):
             self._undo()
-        if self._guideline and not only_undo and st.button("Guideline", key="guideline", shortcut="G"):
-            st.session_state["guideline_open"] = not st.session_state.get("guideline_open", False)
+        if self._guideline and not only_undo:
+            _guideline.button()
 
     @property
     def _field(self) -> str:

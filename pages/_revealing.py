@@ -13,7 +13,7 @@ from evalcore.errors import OverreadError
 from evalcore.metrics.judge_record import record_for, sentence
 from evalcore.queries.sheets import Given
 from evalcore.schema import CannotReason, Cause, ErrorKind, Severity, Viewer
-from pages import _common, _keys, _review_text, _text
+from pages import _common, _guideline, _keys, _review_text, _text
 from pages._review_text import QUESTIONS, Compared
 from pages._rubric import CAUSES, SEVERITIES
 
@@ -26,6 +26,7 @@ KEYS = (
     ("W", "judge's label right, reason wrong"),
     ("↓,  ↑", "next item, the one before"),
     ("N", "write a note; Enter saves it"),
+    ("G", "guideline"),
     ("Ctrl + Enter", "on to the next response"),
     ("?", "this map"),
 )
@@ -39,15 +40,16 @@ OPTIONS: Mapping[str, Mapping[Any, str]] = {"cause": CAUSES, "severity": SEVERIT
 
 
 @st.fragment
-def panel(viewer: Viewer, reading_id: int) -> None:
+def panel(viewer: Viewer, reading_id: int, guideline: str | None) -> None:
     """The right side of a read that is locked."""
-    _Revealing(viewer, desks.desk(_common.engine(), viewer, reading_id)).draw()
+    _Revealing(viewer, desks.desk(_common.engine(), viewer, reading_id), guideline).draw()
 
 
 class _Revealing:
-    def __init__(self, viewer: Viewer, desk: Desk) -> None:
+    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None) -> None:
         self._viewer = viewer
         self._desk = desk
+        self._guideline = guideline
         self._number = desk.reading.id or 0
         differing = desk.differing
         self._keys = [*differing, *(key for key in desk.keys if key not in differing)]
@@ -134,6 +136,8 @@ class _Revealing:
                 for key, (words, shortcut, step) in steps.items():
                     if st.button(words, key=f"{key}_{self._number}", shortcut=shortcut):
                         self._go(self._at + step)
+                if steps and self._guideline:
+                    _guideline.button()
             with answers_place:
                 if self._answers():
                     _common.draw_anew()
@@ -145,7 +149,8 @@ class _Revealing:
             self._go(clicked)
             _common.draw_anew()
         with list_place:
-            st.html(_review_text.compared(self._lines(), self._desk.judge or "", n_differing=self._n_differing))
+            if not _guideline.shown(self._guideline):
+                st.html(_review_text.compared(self._lines(), self._desk.judge or "", n_differing=self._n_differing))
 
     def _answers(self) -> bool:
         """Keep or revise, and what follows from it. Returns whether something was pressed that asks other buttons."""

@@ -116,13 +116,10 @@ def left_words(progress: Progress) -> str:
     return "about a minute left" if minutes < FEW_MINUTES else f"about {minutes:.0f} minutes left"
 
 
-def top(place: str, left: str, how: str) -> str:
-    """Where one is, how long it takes yet, and how the study reads where that is not blind."""
+def top(place: str, stamps: Sequence[str]) -> str:
+    """Where one is, and quietly what else is to be said: how long it takes yet, what was just done; empty ones are left out."""
     parts = [f'<b class="or-place">{_text.escaped(place)}</b>']
-    if left:
-        parts.append(f'<span class="or-stamp">{_text.escaped(left)}</span>')
-    if how:
-        parts.append(f'<span class="or-stamp">{_text.escaped(how)}</span>')
+    parts += [f'<span class="or-stamp">{_text.escaped(words)}</span>' for words in stamps if words]
     return f'<div class="or-top">{"".join(parts)}</div>'
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 from evalcore import desks
 from evalcore.db import reading
 from evalcore.errors import OverreadError
-from evalcore.metrics.own_reads import by_response, final_labels
+from evalcore.metrics.own_reads import TASK, by_task, final_labels
 from evalcore.policies import can_open, check_can_read
 from evalcore.queries import tasks
 from evalcore.schema import Ask, Viewer
@@ -18,7 +18,7 @@ LIST_HEIGHT = 560
 
 def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     """My reads as a table; a click opens one."""
-    counted = reads.merge(by_response(items), left_on="response_id", right_index=True, how="left")
+    counted = reads.astype({"response_id": "Int64"}).merge(by_task(items), on=TASK, how="left")
     is_open = counted["example_id"].map(lambda example: can_open(viewer, example, hidden)).astype(bool)
     event = st.dataframe(
         pd.DataFrame(
@@ -76,7 +76,9 @@ def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
         if desk.sheet.response is not None:
             st.html(_text.response("The response", "", desk.sheet.response, as_markdown=False))
     with right, st.container(key="desk"):
-        _amending.panel(viewer, reading_id, final_labels(items, desk.asked.response_id or 0))
+        _amending.panel(
+            viewer, reading_id, final_labels(items, desk.asked.ask, desk.asked.example_id, desk.asked.response_id)
+        )
 
 
 viewer = _common.require(check_can_read)

@@ -13,10 +13,12 @@ from evalcore.tables import now
 from pages import _common, _marking, _revealing, _review_text, _text
 
 
-def nothing_left(viewer: Viewer, progress: Progress) -> None:
+def nothing_left(viewer: Viewer, progress: Progress, said: str) -> None:
     """The queue is empty: why, and what to do instead."""
     if progress.n_done:
-        st.html(_text.heading("Everything is read", f"You have read {progress.n_done:,} items. Thank you."))
+        st.html(
+            _text.heading("Everything is read", f"{said} You have read {progress.n_done:,} items. Thank you.".strip())
+        )
     else:
         st.html(
             _text.heading("Nothing waits for you", "No item is assigned to you, or others are reading what is left.")
@@ -41,15 +43,16 @@ def texts(desk: Desk) -> None:
         st.html(_text.response("The response", "", desk.sheet.response, as_markdown=as_markdown))
 
 
-def heading(desk: Desk, progress: Progress) -> None:
-    """Where one is: "Response 14 of 60, about 35 minutes left"."""
+def heading(desk: Desk, progress: Progress, said: str) -> None:
+    """Where one is, and what became of the read before: "Response 14 of 60, about 35 minutes left"."""
     is_locked = desk.state is not ReadingState.READING
     place = progress.n_done + (0 if is_locked else 1)
     in_all = progress.n_done + progress.n_left
     what = "Case" if desk.asked.ask is Ask.GOLD_ACUITY else "Response"
     with st.container(horizontal=True, vertical_alignment="center", key="review_top"):
         how = "" if desk.reading.blinded else "This study reads open: the judge is in view."
-        st.html(_review_text.top(f"{what} {place:,} of {in_all:,}", _review_text.left_words(progress), how))
+        stamps = [_review_text.left_words(progress), how, said]
+        st.html(_review_text.top(f"{what} {place:,} of {in_all:,}", stamps))
         st.toggle("Formatted text", key="formatted", persist_state="session")
 
 
@@ -58,13 +61,13 @@ desk = reviewing.take(_common.engine(), viewer)
 with reading(_common.engine()) as session:
     progress = tasks.progress(session, viewer, now())
     guideline = study.guideline(session, desk.reading.guideline_version) if desk else None
-said, notice = st.session_state.pop("review_done", None), st.session_state.pop("review_notice", None)
+said, notice = st.session_state.pop("review_done", ""), st.session_state.pop("review_notice", None)
 if notice:
     st.html(_text.notice(notice, kind="warning"))
 if desk is None:
-    nothing_left(viewer, progress)
+    nothing_left(viewer, progress, said)
     st.stop()
-heading(desk, progress)
+heading(desk, progress, said)
 left, right = st.columns([58, 42], gap="large")
 with left, st.container(key="reading"):
     texts(desk)
@@ -72,4 +75,4 @@ with right, st.container(key="desk"):
     if desk.state is ReadingState.READING:
         _marking.panel(viewer, desk, guideline.text if guideline else None)
     else:
-        _revealing.panel(viewer, desk.reading.id or 0)
+        _revealing.panel(viewer, desk.reading.id or 0, guideline.text if guideline else None)

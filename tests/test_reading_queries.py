@@ -199,14 +199,14 @@ def test_the_judge_of_a_task_is_the_studys_own_else_the_one_with_the_most_verdic
     small.engine.dispose()
 
 
-def test_a_sheet_shows_what_was_sent_to_the_model_and_not_who_answered(small):
-    sent = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "A sore throat."}]
+def test_a_sheet_shows_what_was_sent_to_the_model_but_not_its_instructions_and_not_who_answered(small):
+    sent = [{"role": "system", "content": "You are Alder-2."}, {"role": "user", "content": "A sore throat."}]
     with small.engine.begin() as connection:
         connection.exec_driver_sql(
             f"UPDATE response SET sent_messages = '{json.dumps(sent)}' WHERE id = {small.responses[0]}"
         )
     assigned(small, plan=plan(0))
     sheet = take(small).sheet
-    assert sheet.messages == sent
+    assert sheet.messages == sent[1:]  # the conversation itself has no instructions: these name the model
     assert (sheet.prompt_id, sheet.language) == ("prompt-0", "en")
     assert "Alder" not in repr(sheet)

@@ -10,19 +10,19 @@ def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     """One physician's items: first read, label now, adjudicated label.
 
     Args:
-        verdicts: As `queries.frames.verdicts` gives them, of the examples that the physician read.
+        verdicts: As `queries.frames.verdicts` or `acuity_verdicts` gives them, of the examples that the physician read.
         reader: The physician's name.
 
     Returns:
-        One row an item that the physician read, index item_id: response_id, criterion_id, first_label (missing where there is no first
-        read), label (the standing one), final_label (missing where nobody has settled the item), changed (label differs
-        from first_label), off_final (label differs from final_label).
+        One row an item that the physician read, index item_id: example_id, response_id, criterion_id (missing for acuity), first_label
+        (missing where there is no first read), label (the standing one), final_label (missing where nobody has settled the item),
+        changed (label differs from first_label), off_final (label differs from final_label).
     """
     mine = verdicts.loc[verdicts["rater"].eq(reader) & verdicts["rater_kind"].eq(RaterKind.REVIEWER)]
     now = current_reads(mine).set_index("item_id")
     first = mine.loc[mine["stage"].isin([Stage.FIRST, Stage.OPEN])].sort_values(["created_at", "verdict_id"])
     settled = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)].sort_values(["created_at", "verdict_id"])
-    table = now[["response_id", "criterion_id", "label"]].copy()
+    table = now.reindex(columns=["example_id", "response_id", "criterion_id", "label"])
     table["first_label"] = first.drop_duplicates("item_id").set_index("item_id")["label"].reindex(table.index)
     table["final_label"] = (
         settled.drop_duplicates("item_id", keep="last").set_index("item_id")["label"].reindex(table.index)
@@ -32,10 +32,13 @@ def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     return table
 
 
-def by_response(items: pd.DataFrame) -> pd.DataFrame:
-    """Items of `own_items` counted by response: n_items, n_changed, n_settled, n_off_final; index response_id."""
-    grouped = items.groupby("response_id")
-    return pd.DataFrame(
+TASK = ["ask", "example_id", "response_id"]
+
+
+def by_task(items: pd.DataFrame) -> pd.DataFrame:
+    """Items of `own_items`, with the column ask, counted by task: ask, example_id, response_id, n_items, n_changed, n_settled, n_off_final."""
+    grouped = items.groupby(TASK, dropna=False)
+    counts = pd.DataFrame(
         {
             "n_items": grouped.size(),
             "n_changed": grouped["changed"].sum(),
@@ -43,9 +46,13 @@ def by_response(items: pd.DataFrame) -> pd.DataFrame:
             "n_off_final": grouped["off_final"].sum(),
         }
     )
+    return counts.reset_index()
 
 
-def final_labels(items: pd.DataFrame, response_id: int) -> dict[int, str]:
-    """The adjudicated label by criterion_id, of one response's items of `own_items` that were settled."""
-    settled = items.loc[items["response_id"].eq(response_id) & items["final_label"].notna()]
-    return dict(zip(settled["criterion_id"].tolist(), settled["final_label"].tolist(), strict=True))
+def final_labels(items: pd.DataFrame, ask: str, example_id: int, response_id: int | None) -> dict[int | None, str]:
+    """The adjudicated label by criterion_id (None for acuity), of one task's items of `own_items`, with the column ask, that were settled."""
+    response = items["response_id"].isna() if response_id is None else items["response_id"].eq(response_id)
+    mine = items["ask"].eq(ask) & items["example_id"].eq(example_id) & response
+    settled = items.loc[mine & items["final_label"].notna()]
+    criteria = [None if pd.isna(number) else int(number) for number in settled["criterion_id"]]
+    return dict(zip(criteria, settled["final_label"], strict=True))

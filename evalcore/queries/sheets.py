@@ -29,7 +29,7 @@ class Sheet(msgspec.Struct, frozen=True):
     """What a reader has before them: the conversation, the response without its model, the criteria.
 
     Attributes:
-        messages: What was sent to the model, as {role, content}.
+        messages: What was sent to the model, as {role, content}, without instructions that are not the example's own.
         response: None where the case itself is read.
     """
 
@@ -52,10 +52,15 @@ def sheet(session: Session, asked: Asked) -> Sheet:
     return Sheet(
         prompt_id=example.prompt_id,
         language=example.language,
-        messages=json.loads(sent),
+        messages=_without_instructions(json.loads(sent), json.loads(example.messages)),
         response=response.text if response is not None else None,
         items=tuple(Item(c.id or 0, c.position, c.text, c.points, c.axis, c.cluster) for c in items),
     )
+
+
+def _without_instructions(sent: list[dict[str, str]], own: list[dict[str, str]]) -> list[dict[str, str]]:
+    """What was sent, without instructions to the model that are not the conversation's own: they may name it to a blind reader."""
+    return [turn for turn in sent if turn["role"] in ("user", "assistant") or turn in own]
 
 
 class Given(msgspec.Struct, frozen=True):
