@@ -64,7 +64,7 @@ def with_reads(session: Session, opinions: Opinions) -> Opinions:
     reads = _reads(session)
     keys = reads["item_id"].to_numpy(dtype=np.int64)
     items, labels = opinions.items, opinions.judged
-    unjudged = keys[~np.isin(keys, items["item_id"].to_numpy())] if len(keys) else keys
+    unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
     if len(unjudged):
         together = _described(session, _sorted_unique(np.concatenate([items["item_id"].to_numpy(), unjudged])))
         labels = labels.set_index(items["item_id"].to_numpy()).reindex(together["item_id"]).reset_index(drop=True)
