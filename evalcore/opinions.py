@@ -16,6 +16,7 @@ from evalcore.schema import Selection
 ITEM_COLUMNS = (
     "item_id", "response_id", "criterion_id", "example_id", "position", "points", "model", "evaluation", "sample_index",
     "n_expected", "axis", "level", "cluster", "theme", "category", "language", "n_chars",
+    "reachable",
 )  # fmt: skip
 READ_COLUMNS = (
     "row", "item_id", "example_id", "response_id", "rater", "met", "stage", "blinded", "selection", "inclusion_probability", "unit",
@@ -32,7 +33,8 @@ class Opinions:
         items: One row an item, sorted by response and position, numbered from 0: item_id, response_id, criterion_id, example_id,
             position (of the criterion in its rubric, from 1), points (-10..10, NaN where unknown), model, evaluation (the data set it
             was made for), sample_index (0, 1, ... for repeats), n_expected (criteria that a judge is asked on the response), axis,
-            level, cluster, theme, category, language (missing where untagged), n_chars (of the response). Names are categorical.
+            level, cluster, theme, category, language (missing where untagged), n_chars (of the response),
+            reachable (a drawing could have taken the response: reads stand for these alone). Names are categorical.
         judged: The same rows, one column a judge: 1 met, 0 not met, NaN where this judge gave no label or could not assess.
         reads: One row a physician's standing verdict a stage: row (of `items`), item_id, example_id, response_id, rater, met (1, 0, NaN where they
             could not assess), stage, blinded, selection, inclusion_probability (in (0, 1], over all drawings; NaN where not

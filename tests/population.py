@@ -79,6 +79,7 @@ def drawn(
                         "category": None,
                         "language": "en",
                         "n_chars": (400 + 200 * rng.random(n_examples))[example - 1].astype(int),
+                        "reachable": True,
                         "truth": (rng.random(len(example)) < chance).astype(float),
                     }
                 )

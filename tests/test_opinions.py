@@ -9,14 +9,15 @@ import pandas as pd
 import pytest
 from sqlalchemy import Engine
 
-from evalcore import demo, store
+from evalcore import demo, overriding, store
 from evalcore.db import reading, writing
 from evalcore.metrics.opinions import coefficients, first_reads, is_scored, votes
 from evalcore.metrics.score import response_scores, scores
 from evalcore.opinions import ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.overriding import Reading as Given
 from evalcore.queries import frames, opinions
 from evalcore.queries.browse import Filters
-from evalcore.schema import RaterKind, Stage, Verdict
+from evalcore.schema import Label, RaterKind, Stage, Verdict
 from tests import world
 from tests.invented import study
 
@@ -179,6 +180,30 @@ def test_a_drawing_that_could_not_have_taken_an_item_does_not_raise_its_probabil
     by_model = found.reads["inclusion_probability"].groupby(np.asarray(model, dtype=object)).unique()
     assert by_model["Alder-2"] == pytest.approx([2 / 4])
     assert by_model["Briar-1"] == pytest.approx([3 / 4])
+    assert found.items["reachable"].all()
+
+
+def test_what_no_drawing_could_have_taken_is_out_of_reach(made: Callable[..., world.World]):
+    small = made(points=((7,), (7,)), judged="++", models=("Alder-2", "Briar-1"))
+    world.assigned(small, n_items=1, n_readers=1, readers=("Dr. Imani Noor",), filters=Filters(model="Alder-2"))
+    assert not loaded(small.engine).items["reachable"].any()  # nothing is read yet
+    world.submitted(small, "Dr. Imani Noor", "+")
+    items = loaded(small.engine).items
+    assert items["reachable"].tolist() == items["model"].eq("Alder-2").tolist()
+
+
+def test_what_was_chosen_for_what_physicians_said_was_not_drawn(made: Callable[..., world.World]):
+    small = made(points=((7,),) * 4, judged="++++")
+    overridden = Given(Label.NOT_MET)
+    overriding.give_verdict(
+        small.engine, small.viewer(), **small.item(), reading=overridden, judge=world.JUDGE, seen=None
+    )
+    world.assigned(small, n_readers=1, readers=("Dr. Tove Lind",), filters=Filters(reads="overridden"))
+    world.submitted(small, "Dr. Tove Lind", "+")
+    found = loaded(small.engine)
+    assert found.reads["inclusion_probability"].isna().all()
+    assert votes(found.reads).empty
+    assert not found.items["reachable"].any()
 
 
 def test_an_empty_study_has_no_items(database_url: str):

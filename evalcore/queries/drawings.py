@@ -1,39 +1,50 @@
 """With which probability something came to be read, over all the drawings that could have taken it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.queries import candidates
-from evalcore.queries.browse import Filters
+from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.queries.frames import frame
 from evalcore.review_tables import Assignment, Reading
 from evalcore.schema import Ask
-from evalcore.tables import Response
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One drawing of responses.
+    """One drawing of responses, as far as it is read.
 
     Attributes:
         drawn: Probability of each response that was drawn, by response_id.
         share: Probability of one that was not drawn.
         fits: Responses that could have been drawn; None: any.
+        items: Probability of items where each had its own, by item_id.
     """
 
     drawn: pd.Series
     share: float
     fits: frozenset[int] | None
+    items: pd.Series | None = None
+
+    def could_take(self, response_ids: pd.Series) -> pd.Series:
+        """Which responses had a chance."""
+        return response_ids.notna() if self.fits is None else response_ids.isin(list(self.fits))
+
+    def probability(self, reads: pd.DataFrame) -> pd.Series:
+        """Of each read item, to be drawn here."""
+        share = pd.Series(self.share, index=reads.index).where(self.could_take(reads["response_id"]), 0.0)
+        found = reads["response_id"].map(self.drawn)
+        return (found if self.items is None else reads["item_id"].map(self.items).fillna(found)).fillna(share)
 
 
-def over_all(session: Session, reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
+def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
     """The probability that a read item was drawn by any drawing: 1 - product of (1 - p) over the drawings.
 
     Items drawn one time after another each keep the probability of their own drawing, from those that were left then. Added up
@@ -42,35 +53,51 @@ def over_all(session: Session, reads: pd.DataFrame, is_drawn: pd.Series) -> pd.S
     what the plan did not name is given the plan's mean probability, and so is what an import did not bring.
 
     Args:
-        session: Where to read.
-        reads: With response_id, person_id, stage and inclusion_probability (missing where not drawn).
+        drawings: As `made` gives them.
+        reads: With response_id and item_id.
         is_drawn: Which of them were drawn.
 
     Returns:
         The probability in (0, 1], by the index of `reads`; missing where a read was not drawn.
     """
-    here = _read_here(session, reads)
-    assigned = list(_assigned(session, set(reads.loc[here & is_drawn, "response_id"])))
-    own = reads["inclusion_probability"]
     missed = pd.Series(1.0, index=reads.index)
-    for drawing in assigned:
-        probability = reads["response_id"].map(drawing.drawn)
-        fits = (
-            reads["response_id"].isin(list(drawing.fits)) if drawing.fits is not None else reads["response_id"].notna()
-        )
-        missed *= 1 - probability.fillna(pd.Series(drawing.share, index=reads.index).where(fits, 0.0))
+    for drawing in drawings:
+        missed *= 1 - drawing.probability(reads)
+    return (1 - missed).where(is_drawn & missed.lt(1)).clip(upper=1.0)
+
+
+def reachable(drawings: Sequence[Drawing], response_ids: pd.Series) -> pd.Series:
+    """Which responses any drawing could have taken: reads stand for these, and for no others."""
+    found = pd.Series(data=False, index=response_ids.index)
+    for drawing in drawings:
+        found |= drawing.could_take(response_ids)
+    return found
+
+
+def made(session: Session, reads: pd.DataFrame, is_drawn: pd.Series) -> list[Drawing]:
+    """The drawings of rubrics that anything was read from: those made here, oldest first, and what imports brought, as one.
+
+    Args:
+        session: Where to read.
+        reads: With response_id, item_id, person_id and inclusion_probability (missing where not drawn).
+        is_drawn: Which of them were drawn.
+    """
+    here = _read_here(session, reads)
+    found = list(_assigned(session, set(reads.loc[here & is_drawn, "response_id"])))
     brought = reads.loc[is_drawn & ~here]
     if len(brought):
-        n_responses = int(session.connection().execute(select(func.count()).select_from(Response)).scalar_one())
-        share = brought["response_id"].nunique() / max(n_responses, 1)
+        response = SQLModel.metadata.tables["response"].c
+        rows = frame(session, select(response.id, response.dataset))
+        evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"]
+        fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"].tolist())
         by_response = brought.groupby("response_id")["inclusion_probability"].max()
-        imported = own.where(is_drawn & ~here).fillna(reads["response_id"].map(by_response)).fillna(share)
-        missed *= 1 - imported
-    return (1 - missed).where(is_drawn).clip(upper=1.0)
+        by_item = brought.groupby("item_id")["inclusion_probability"].max()
+        found.append(Drawing(by_response, len(by_response) / len(fits), fits, by_item))
+    return found
 
 
 def _assigned(session: Session, read: set[int]) -> Iterator[Drawing]:
-    """The drawings that were made here for reading of rubrics, oldest first, as far as they are read."""
+    """The drawings that were made here for reading of rubrics. What was chosen for what physicians had said of it was not drawn."""
     task = SQLModel.metadata.tables["task"].c
     named = (task.assignment_id, task.response_id, task.inclusion_probability)
     tasks = frame(session, select(*named).where(task.response_id.is_not(None)))
@@ -79,11 +106,12 @@ def _assigned(session: Session, read: set[int]) -> Iterator[Drawing]:
         .where(col(Assignment.ask) == Ask.RUBRIC)
         .order_by(col(Assignment.id))
     ):
+        chosen_by = json.loads(row.chosen_by)
         drawn = tasks.loc[tasks["assignment_id"].eq(row.id)].set_index("response_id")["inclusion_probability"]
         n_read = int(drawn.index.isin(list(read)).sum())
-        if n_read:
+        if n_read and chosen_by.get("reads") not in (OVERRIDDEN, CONFLICTING, READ):
             share = n_read / max(row.n_population, 1)
-            yield Drawing(drawn * (n_read / len(drawn)), share, _fits(session, json.loads(row.chosen_by)))
+            yield Drawing(drawn * (n_read / len(drawn)), share, _fits(session, chosen_by))
 
 
 def _fits(session: Session, chosen_by: dict[str, Any]) -> frozenset[int] | None:

@@ -70,7 +70,13 @@ def with_reads(session: Session, opinions: Opinions) -> Opinions:
         labels = labels.set_index(items["item_id"].to_numpy()).reindex(together["item_id"]).reset_index(drop=True)
         items = together
     reads["row"] = _places(items, keys)
-    return Opinions(items, labels, _with_probabilities(session, items, reads))
+    is_drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
+    reads["inclusion_probability"] = reads["inclusion_probability"].where(is_drawn)
+    made = drawings.made(session, reads, is_drawn)
+    reads["inclusion_probability"] = drawings.over_all(made, reads, is_drawn)
+    reads["unit"] = _units(items, reads, is_drawn)
+    items = items.assign(reachable=drawings.reachable(made, items["response_id"]))
+    return Opinions(items, labels, reads[list(READ_COLUMNS)])
 
 
 def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
@@ -134,7 +140,7 @@ def _described(session: Session, item_ids: Numbers) -> pd.DataFrame:
     columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
     for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
         columns |= {name: source[name].array.take(rows) for name in names}
-    items = pd.DataFrame({name: columns[name] for name in ITEM_COLUMNS})
+    items = pd.DataFrame({name: columns[name] for name in ITEM_COLUMNS if name in columns})
     order = np.lexsort((items["position"].to_numpy(), response_ids))
     return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)
 
@@ -205,15 +211,9 @@ def _reads(session: Session) -> pd.DataFrame:
     )
 
 
-def _with_probabilities(session: Session, items: pd.DataFrame, reads: pd.DataFrame) -> pd.DataFrame:
-    """The reads with what was drawn together, and with which probability over all drawings."""
-    is_drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
-    reads["inclusion_probability"] = reads["inclusion_probability"].where(is_drawn)
+def _units(items: pd.DataFrame, reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
+    """What was drawn together: the response where every item of it was, else the item."""
     first = reads.loc[is_drawn & reads["stage"].eq(Stage.FIRST)]
     n_read = first.groupby("response_id")["item_id"].nunique()
-    n_items = items["response_id"].value_counts()
-    is_whole = n_read.eq(n_items.reindex(n_read.index))
-    whole = reads["response_id"].isin(n_read.index[is_whole])
-    reads["unit"] = reads["response_id"].where(whole, reads["item_id"])
-    reads["inclusion_probability"] = drawings.over_all(session, reads, is_drawn)
-    return reads[list(READ_COLUMNS)]
+    n_items = items["response_id"].value_counts().reindex(n_read.index)
+    return reads["response_id"].where(reads["response_id"].isin(n_read.index[n_read.eq(n_items)]), reads["item_id"])
