@@ -1,0 +1,123 @@
+"""What holds of agreement whatever the labels, and the jackknife by subtraction."""
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import t as student
+
+from evalcore.metrics.agreement import NO_PAIR, OF_TWO_CATEGORIES, ONE_CATEGORY, agreement, pair_agreement
+from evalcore.metrics.agreement_labels import coded
+from evalcore.metrics.agreement_sums import Coefficient, distances, jackknife, values
+from tests.ratings import drawn, found, long
+
+many = settings(max_examples=25, deadline=None)
+SHAPES = st.tuples(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(2, 4))
+NOMINAL = ("agreement", "kappa", "fleiss_kappa", "alpha_nominal", "ac1")
+EVERY = list(Coefficient)
+
+
+# The jackknife
+
+
+def test_the_interval_is_the_jackknifes_with_one_degree_of_freedom_less_than_examples():
+    labels = long(["YYNNYNYYNYYN", "YYNNYYYYNNYN", "YNNNYNYYNYYY"], per_example=2)
+    table = agreement(labels)
+    for name in OF_TWO_CATEGORIES:
+        value = found(table)[name]
+        without = [found(agreement(labels.loc[labels["example_id"].ne(g)]))[name] for g in range(6)]
+        se = math.sqrt(5 / 6 * sum((one - value) ** 2 for one in without))
+        assert found(table, "se")[name] == pytest.approx(se)
+        half = student.ppf(0.975, 5) * se
+        least = 0 if name == "agreement" else -math.inf
+        assert found(table, "low")[name] == pytest.approx(max(value - half, least))
+        assert found(table, "high")[name] == pytest.approx(min(value + half, 1))
+
+
+@many
+@given(SHAPES)
+def test_leaving_out_by_subtraction_is_leaving_out_by_counting_again(shape):
+    labels = drawn(*shape)
+    categories = list("ABCD"[: shape[2]])
+    given_, _ = coded(labels, categories)
+    parts = jackknife(given_.labels)
+    numbers = pd.factorize(labels["example_id"])[1]
+    for place in range(len(parts.group)):
+        rest, _ = coded(labels.loc[labels["example_id"].ne(numbers[place])], categories)
+        again = jackknife(rest.labels).whole
+        for name in Coefficient:
+            assert values(name, parts.without)[place] == pytest.approx(values(name, again)[0], abs=1e-9, nan_ok=True)
+
+
+# Properties
+
+
+@many
+@given(SHAPES)
+def test_the_order_of_rows_does_not_matter(shape):
+    labels = drawn(*shape, undecided=0.2)
+    shuffled = labels.sample(frac=1, random_state=shape[0] % 1000)
+    for metric in (agreement, pair_agreement):
+        first, second = (metric(part, categories=list("ABCD"), coefficients=EVERY) for part in (labels, shuffled))
+        pd.testing.assert_frame_equal(first, second, check_exact=False, atol=1e-9)
+
+
+@many
+@given(SHAPES, st.permutations("ABCD"))
+def test_other_names_for_the_categories_leave_nominal_coefficients_as_they_are(shape, names):
+    labels = drawn(*shape)
+    renamed = labels.assign(value=labels["value"].map(dict(zip("ABCD", names, strict=True))).astype("str"))
+    first, second = (found(agreement(part, categories=list("ABCD"), coefficients=EVERY)) for part in (labels, renamed))
+    assert [first[name] for name in NOMINAL] == pytest.approx([second[name] for name in NOMINAL], nan_ok=True)
+
+
+@many
+@given(st.text("ABC", min_size=3, max_size=20), st.integers(2, 4))
+def test_raters_who_always_agree_give_1(signs, n_raters):
+    table = agreement(long([signs] * n_raters), categories=list("ABC"), coefficients=EVERY)
+    defined = table["value"].notna()
+    assert table.loc[defined, "value"].to_numpy() == pytest.approx(1)
+    assert defined.all() == (len(set(signs)) > 1)
+
+
+@many
+@given(SHAPES)
+def test_where_all_could_be_assessed_the_bounds_are_the_value_and_else_their_order_holds(shape):
+    whole, part = (
+        agreement(drawn(*shape, undecided=share), categories=list("ABCD"), coefficients=EVERY) for share in (0, 0.3)
+    )
+    pd.testing.assert_series_equal(whole["bound_low"], whole["value"], check_names=False)
+    pd.testing.assert_series_equal(whole["bound_high"], whole["value"], check_names=False)
+    assert not part["bound_low"].gt(part["bound_high"]).any()
+
+
+@many
+@given(SHAPES)
+def test_nothing_exceeds_1_and_intervals_hold_their_value(shape):
+    table = agreement(drawn(*shape), categories=list("ABCD"), coefficients=EVERY)
+    known = table.loc[table["low"].notna()]
+    assert known["low"].le(known["value"] + 1e-12).all()
+    assert known["value"].le(known["high"] + 1e-12).all()
+    assert not table[["value", "high"]].gt(1 + 1e-12).any(axis=None)
+    assert table["value"].isna().eq(table["reason"].isin([NO_PAIR, ONE_CATEGORY])).all()
+    assert table["low"].isna().eq(table["reason"].ne("")).all()
+
+
+@many
+@given(SHAPES)
+def test_with_two_categories_the_weighted_coefficients_are_the_plain_ones(shape):
+    table = found(agreement(drawn(shape[0], shape[1], 2), categories=list("AB"), coefficients=EVERY))
+    for plain, weighted in {
+        "kappa": ("kappa_linear", "kappa_quadratic"),
+        "alpha_nominal": ("alpha_ordinal", "alpha_interval"),
+        "ac1": ("ac2_linear", "ac2_quadratic"),
+    }.items():
+        assert [table[name] for name in weighted] == pytest.approx([table[plain]] * 2, nan_ok=True)
+
+
+def test_distances_grow_from_0_to_1():
+    assert distances(3, 0).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    assert distances(3, 1).tolist() == [[0, 0.5, 1], [0.5, 0, 0.5], [1, 0.5, 0]]
+    assert distances(3, 2).tolist() == [[0, 0.25, 1], [0.25, 0, 0.25], [1, 0.25, 0]]
