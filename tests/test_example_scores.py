@@ -1,0 +1,131 @@
+"""Scores of responses and examples by one judge: the same as `metrics.score` gives on the same verdicts."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalcore.db import reading
+from evalcore.metrics import score
+from evalcore.metrics.comparison import example_scores, response_scores
+from evalcore.opinions import Opinions
+from evalcore.queries import frames
+from evalcore.queries import opinions as opinion_queries
+from tests import opinion_rows, population, tables, world
+from tests.as_opinions import as_opinions
+
+few = settings(max_examples=30, deadline=None)
+
+
+def chance(number):
+    return np.random.default_rng(number)
+
+
+points = st.integers(-10, 10).filter(bool)
+criterion = st.tuples(points, st.sampled_from("+-?"), st.sampled_from("+-"))
+response = st.lists(criterion, min_size=1, max_size=5)
+study = st.lists(st.tuples(st.integers(0, 3), st.sampled_from("AB"), response), min_size=1, max_size=8)
+
+
+def drawn(rows, **columns):
+    """Responses (example, model, criteria with the labels of two judges) as a verdict table."""
+    lines = ["response | example | model | criterion | points | judge | judge_2"]
+    lines += [
+        f"r{number} | e{example} | {model} | c{place} | {value} | {one} | {other}"
+        for number, (example, model, criteria) in enumerate(rows)
+        for place, (value, one, other) in enumerate(criteria)
+    ]
+    return tables.verdicts("\n".join(lines), **columns)
+
+
+@few
+@given(study, st.sampled_from(["judge", "judge_2"]))
+def test_responses_and_examples_score_as_metrics_score_says(rows, judge):
+    verdicts = drawn(rows)
+    expected = score.response_scores(verdicts, by=["overall"])
+    expected = expected.loc[expected["judge"].eq(judge)].set_index("response_id")["score"].sort_index()
+    opinions = as_opinions(verdicts)
+    found = response_scores(opinions, judge).set_index("response_id")["score"]
+    pd.testing.assert_series_equal(found, expected, rtol=1e-12)
+    wide = verdicts.drop_duplicates("response_id").set_index("response_id").join(expected)
+    by_hand = wide.groupby(["example_id", "model"])["score"].mean().unstack("model")
+    pd.testing.assert_frame_equal(example_scores(opinions, judge), by_hand, rtol=1e-12)
+
+
+@few
+@given(st.integers(0, 2**32))
+def test_the_order_of_items_does_not_matter_to_scores(number):
+    opinions, _ = population.drawn(chance(number), n_examples=6, models=("Birch", "Alder"), n_repeats=2)
+    mixed = opinion_rows.shuffled(opinions, chance(number))
+    pd.testing.assert_frame_equal(example_scores(mixed, "Magpie"), example_scores(opinions, "Magpie"), rtol=1e-12)
+    pd.testing.assert_frame_equal(response_scores(mixed, "Magpie"), response_scores(opinions, "Magpie"), rtol=1e-12)
+
+
+DRAWING = """
+    response | example | model | criterion | points | judge
+    r1       | e1      | Alder | c1        |   7    |  +
+    r1       | e1      | Alder | c2        |  -4    |  +
+    r2       | e1      | Alder | c1        |   7    |  +
+    r2       | e1      | Alder | c2        |  -4    |  -
+    r3       | e2      | Alder | c3        |   5    |  ?
+    r4       | e2      | Birch | c3        |   5    |  -
+    r5       | e3      | Birch | c4        |  -3    |  +
+"""
+
+
+def test_repeats_are_averaged_and_what_has_no_score_is_nan():
+    found = example_scores(as_opinions(tables.verdicts(DRAWING)), "judge")
+    assert found.index.tolist() == [1, 2, 3]
+    assert found["Alder"].tolist() == pytest.approx([(3 / 7 + 1) / 2, math.nan, math.nan], nan_ok=True)
+    assert found["Birch"].tolist() == pytest.approx([math.nan, 0.0, math.nan], nan_ok=True)
+
+
+def test_a_response_without_a_score_is_left_out_of_the_mean_of_its_example():
+    unsure = DRAWING.replace("r2       | e1      | Alder | c2        |  -4    |  -", "r2 | e1 | Alder | c2 | -4 | ?")
+    assert unsure != DRAWING
+    found = example_scores(as_opinions(tables.verdicts(unsure)), "judge")
+    assert found.loc[1, "Alder"] == pytest.approx(3 / 7)
+
+
+def test_a_label_that_is_missing_leaves_the_response_incomplete():
+    opinions = as_opinions(tables.verdicts(DRAWING, n_expected=2))
+    found = response_scores(opinions, "judge").set_index("response_id")
+    assert found["is_complete"].tolist() == [True, True, False, False, False]
+    assert found["score"].tolist() == pytest.approx([3 / 7, 1, math.nan, math.nan, math.nan], nan_ok=True)
+
+
+def test_a_response_keeps_what_describes_it():
+    (row,) = response_scores(
+        opinion_rows.of_columns(example=[4, 4], criterion=[1, 2], judges={"Magpie": "+-"}), "Magpie"
+    ).to_dict(orient="records")
+    assert {name: row[name] for name in ("example_id", "model", "evaluation", "theme", "n_chars", "score")} == {
+        "example_id": 4, "model": "Alder", "evaluation": "invented", "theme": "hedging", "n_chars": 100, "score": 0.5,
+    }  # fmt: skip
+
+
+def test_the_study_in_the_database_scores_the_same_both_ways(database_url):
+    small = world.made(database_url, judged="+-+?", models=("Alder-2", "Birch"))
+    with reading(small.engine) as session:
+        expected = score.response_scores(frames.verdicts(session), by=["overall"])
+        found = response_scores(opinion_queries.load(session), world.JUDGE)
+    small.engine.dispose()
+    expected = expected.sort_values("response_id")
+    assert found["response_id"].tolist() == expected["response_id"].tolist()
+    assert found["score"].tolist() == pytest.approx(expected["score"].tolist(), nan_ok=True)
+    assert found["score"].notna().sum() == 2
+
+
+def test_an_unknown_judge_is_refused_with_the_names_that_are_known():
+    opinions = opinion_rows.of_columns(example=[1], criterion=[1], judges={"Magpie": "+"})
+    with pytest.raises(ValueError, match="judge: Wren came, expected one of Magpie"):
+        example_scores(opinions, "Wren")
+
+
+def test_two_evaluations_at_once_are_refused():
+    opinions = as_opinions(tables.verdicts(DRAWING))
+    items = opinions.items.assign(evaluation=np.where(opinions.items["response_id"].eq(1), "hard", "full"))
+    with pytest.raises(ValueError, match=r"responses of 2 evaluations came \(full, hard\), expected those of one"):
+        example_scores(Opinions(items, opinions.judged, opinions.reads), "judge")
