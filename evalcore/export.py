@@ -101,7 +101,8 @@ def _labels(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
 
 def _first_read_at(items: pd.DataFrame, ever_read: pd.DataFrame) -> pd.Series:
     reads = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)]
-    return items["item_id"].map(reads.groupby("item_id")["created_at"].min()).where(items["n_reads"].gt(0))
+    first = reads.groupby("item_id")["created_at"].min().reindex(items["item_id"])
+    return pd.Series(first.array, index=items.index).where(items["n_reads"].gt(0))
 
 
 def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:

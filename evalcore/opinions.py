@@ -69,8 +69,13 @@ class Opinions:
         )
 
     def without(self, example_ids: frozenset[int]) -> "Opinions":
-        """Without these examples."""
-        return self.where(~self.items["example_id"].isin(list(example_ids))) if example_ids else self
+        """Without these examples, and without the names that only they hold."""
+        if not example_ids:
+            return self
+        left = self.where(~self.items["example_id"].isin(list(example_ids)))
+        names = left.items.select_dtypes("category").columns
+        used = {name: left.items[name].cat.remove_unused_categories() for name in names}
+        return replace(left, items=left.items.assign(**used))
 
     def by(self, judges: Sequence[str]) -> "Opinions":
         """With these judges alone."""

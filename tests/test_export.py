@@ -30,6 +30,7 @@ from evalcore.schema import (
     ErrorKind,
     Label,
     RaterKind,
+    Selection,
     Severity,
     Stage,
     Verdict,
@@ -434,3 +435,17 @@ def test_an_export_leaves_an_event_that_says_what_was_taken(small):
         ).one()
     assert subject == "labels as csv"
     assert json.loads(detail) == {"rows": 2, "judge": "Wren", "read_only": True}
+
+
+def test_a_study_with_adjudications_and_no_read_has_labels_without_a_first_read(sqlite_database_url):
+    small = world.made(sqlite_database_url)
+    with writing(small.engine) as session:
+        settler = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Tomas Vega")
+        settled = Verdict(
+            example_id=1, **small.item(), rater_id=settler, stage=Stage.ADJUDICATED, label=Label.NOT_MET, selection=Selection.ADJUDICATION
+        )  # fmt: skip
+        store.add_verdicts(session, [settled], actor="set-up", action="settled")
+    table = export.table(small.engine, "labels")
+    assert table["reference_source"].tolist().count("adjudicated") == 1
+    assert table["first_read_at"].isna().all()
+    small.engine.dispose()

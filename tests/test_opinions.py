@@ -17,6 +17,7 @@ from evalcore.opinions import ITEM_COLUMNS, READ_COLUMNS, Opinions
 from evalcore.overriding import Reading as Given
 from evalcore.queries import frames, opinions
 from evalcore.queries.browse import Filters
+from evalcore.queries.candidates import Planned
 from evalcore.schema import Label, RaterKind, Stage, Verdict
 from tests import world
 from tests.invented import study
@@ -204,6 +205,32 @@ def test_what_was_chosen_for_what_physicians_said_was_not_drawn(made: Callable[.
     assert found.reads["inclusion_probability"].isna().all()
     assert votes(found.reads).empty
     assert not found.items["reachable"].any()
+
+
+def test_what_a_file_of_a_plan_does_not_name_had_its_mean_probability(made: Callable[..., world.World]):
+    small = made(points=((7,),) * 4, judged="++++")
+    reader = "Dr. Imani Noor"
+    plan = tuple(Planned(f"prompt-{n}", None, 0, share) for n, share in ((0, 0.2), (1, 0.6)))
+    world.assigned(small, plan=plan, n_readers=1, readers=(reader,))
+    world.assigned(small, n_items=1, n_readers=1, readers=(reader,))
+    for minute in range(3):
+        world.submitted(small, reader, "+", at=world.after(minute))
+    found = loaded(small.engine).reads.set_index("example_id")["inclusion_probability"]
+    second = 1 / 2  # one of the two that the plan had left
+    assert found[1] == pytest.approx(1 - (1 - 0.2) * (1 - second))
+    assert found[2] == pytest.approx(1 - (1 - 0.6) * (1 - second))
+    assert found.drop([1, 2]).tolist() == pytest.approx([1 - (1 - 0.4) * (1 - second)])
+
+
+def test_names_that_only_hidden_conversations_hold_are_hidden_too(made: Callable[..., world.World]):
+    small = made(points=((7,), (7,)), judged="++", models=("Alder-2", "Briar-1"))
+    with small.engine.begin() as connection:
+        connection.exec_driver_sql(
+            f"UPDATE response SET model_id = 1, sample_index = 1 WHERE id = {small.responses[1]}"
+        )
+    found = loaded(small.engine)  # Briar-1 has answered the second conversation alone
+    assert set(found.items["model"].cat.categories) == {"Alder-2", "Briar-1"}
+    assert set(found.without(frozenset({2})).items["model"].cat.categories) == {"Alder-2"}
 
 
 def test_an_empty_study_has_no_items(database_url: str):

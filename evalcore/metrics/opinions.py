@@ -55,12 +55,16 @@ def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> 
     counted = first_reads(reads)
     if drawn:
         counted = counted.loc[counted["selection"].isin(DRAWN) & counted["inclusion_probability"].notna()]
-    table = counted.groupby("row").agg(
-        vote=("met", "mean"),
-        n_reads=("met", "count"),
-        n_cannot_assess=("met", lambda met: met.isna().sum()),
-        inclusion_probability=("inclusion_probability", "max"),
-        unit=("unit", "first"),
+    table = (
+        counted.assign(unknown=counted["met"].isna())
+        .groupby("row")
+        .agg(
+            vote=("met", "mean"),
+            n_reads=("met", "count"),
+            n_cannot_assess=("unknown", "sum"),
+            inclusion_probability=("inclusion_probability", "max"),
+            unit=("unit", "first"),
+        )
     )
     if settled:
         final = reads.loc[reads["stage"].eq(Stage.ADJUDICATED) & reads["met"].notna()].drop_duplicates(

@@ -15,6 +15,7 @@ from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.queries.frames import frame
 from evalcore.review_tables import Assignment, Reading
 from evalcore.schema import Ask
+from evalcore.tables import Model
 
 
 @dataclass(frozen=True)
@@ -111,13 +112,24 @@ def _assigned(session: Session, read: set[int]) -> Iterator[Drawing]:
         n_read = int(drawn.index.isin(list(read)).sum())
         if n_read and chosen_by.get("reads") not in (OVERRIDDEN, CONFLICTING, READ):
             share = n_read / max(row.n_population, 1)
+            if _is_list(chosen_by):  # a file names what was drawn, and not what it was drawn from
+                share = float(drawn.mean()) * n_read / len(drawn)
             yield Drawing(drawn * (n_read / len(drawn)), share, _fits(session, chosen_by))
+
+
+def _is_list(chosen_by: dict[str, Any]) -> bool:
+    return "plan" in chosen_by and "models" not in chosen_by
 
 
 def _fits(session: Session, chosen_by: dict[str, Any]) -> frozenset[int] | None:
     """Which responses a drawing was made from. What was read by then is no part of it: it had its own drawing."""
-    if "plan" in chosen_by:
+    if _is_list(chosen_by):
         return None
+    if "plan" in chosen_by:  # drawn by `planning`
+        response, model = (SQLModel.metadata.tables[name].c for name in ("response", "model"))
+        statement = select(response.id).join(Model, model.id == response.model_id)
+        named = model.name.in_(chosen_by["models"]), response.dataset == chosen_by["evaluation"]
+        return frozenset(session.connection().execute(statement.where(*named)).scalars())
     words = {name: value for name, value in chosen_by.items() if name != "reads"}
     if not words:
         return None
