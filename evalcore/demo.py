@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from evalcore import store
 from evalcore.assigning import Choice, assign
 from evalcore.db import reading, writing
+from evalcore.families import parse
 from evalcore.importing import import_file
 from evalcore.queries import lookups, study
 from evalcore.queries.browse import UNREAD, Filters
@@ -16,12 +17,13 @@ from evalcore.queries.browse import UNREAD, Filters
 ACTOR = "Overread"
 DATASET = "overread-demo"
 JUDGE = "Magpie"
-EXAMPLES, SECOND_JUDGE, READS, PEOPLE, GUIDELINE = (
+EXAMPLES, SECOND_JUDGE, READS, PEOPLE, GUIDELINE, FAMILIES = (
     "demo_examples.jsonl",
     "wren_verdicts.jsonl",
     "physician_reads.csv",
     "people.json",
     "guideline.md",
+    "families.csv",
 )
 N_ASSIGNED, ASSIGNED_SEED = 8, 348
 """What waits in Review: responses that nobody has read yet. Their conversations are out of the readers' sight in Browse."""
@@ -47,5 +49,7 @@ def seed(engine: Engine) -> bool:
     store.index_texts(engine)
     with writing(engine) as session:
         store.set_guideline(session, (folder() / GUIDELINE).read_text(encoding="utf-8"), actor=ACTOR)
+        families = parse((folder() / FAMILIES).read_text(encoding="utf-8"), FAMILIES)
+        store.set_families(session, families, actor=ACTOR)
     assign(engine, Choice(filters=Filters(reads=UNREAD), n_items=N_ASSIGNED, seed=ASSIGNED_SEED), actor=ACTOR)
     return True

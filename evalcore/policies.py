@@ -47,6 +47,11 @@ def check_can_see_audit(viewer: Viewer) -> None:
     _check(viewer, STUDY, "Reading the audit trail")
 
 
+def check_can_set_families(viewer: Viewer) -> None:
+    """Researchers and leads say which maker a model comes from."""
+    _check(viewer, STUDY, "Changing the table of families")
+
+
 def check_can_read(viewer: Viewer) -> None:
     """Physicians of the study read what is assigned."""
     _check(viewer, READERS, "Reading assigned items")
@@ -157,6 +162,11 @@ def can_add_people(viewer: Viewer) -> bool:
 def can_see_audit(viewer: Viewer) -> bool:
     """Whether `check_can_see_audit` passes."""
     return not reason(check_can_see_audit, viewer)
+
+
+def can_set_families(viewer: Viewer) -> bool:
+    """Whether `check_can_set_families` passes."""
+    return not reason(check_can_set_families, viewer)
 
 
 def can_read(viewer: Viewer) -> bool:

@@ -267,6 +267,16 @@ class ImportedFile(SQLModel, table=True):
     created_at: datetime = moment()
 
 
+class ModelFamily(SQLModel, table=True):
+    """One row of the study's own table of families: the first pattern, by place, that fits a model's or judge's name."""
+
+    __tablename__ = "model_family"
+
+    place: int = Field(primary_key=True)
+    pattern: str
+    family: str
+
+
 class SearchEntry(SQLModel, table=True):
     """What a row of the full-text index belongs to; its text lives in the index alone."""
 

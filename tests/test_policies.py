@@ -21,6 +21,7 @@ ALLOWED = {
     "see_audit": (False, False, True, True),
     "read": (True, True, False, False),
     "assign": (False, False, False, True),
+    "set_families": (False, False, True, True),
     "adjudicate": (False, True, False, False),
 }
 ROLES = (Role.REVIEWER, Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD)

@@ -2,6 +2,7 @@
 
 from evalcore.store.bulk import Bulk, add_imported_file
 from evalcore.store.events import FIRST_PREVIOUS_HASH, append_event
+from evalcore.store.families import set_families
 from evalcore.store.people import add_person, ensure_rater, ensure_study
 from evalcore.store.plain_text import is_storable
 from evalcore.store.readings import (
@@ -36,6 +37,7 @@ __all__ = [
     "is_storable",
     "open_reading",
     "refresh_statistics",
+    "set_families",
     "set_guideline",
     "set_rules",
     "set_state",

@@ -1,0 +1,93 @@
+"""Families of models: which maker a model or judge comes from, told by patterns on its name."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from pathlib import Path
+
+from evalcore.errors import OverreadError
+
+COLUMNS = ("pattern", "family")
+MAX_ROWS, MAX_LENGTH = 500, 200
+
+Table = Sequence[tuple[str, str]]
+"""Pairs of pattern and family; the first pattern that fits a name gives its family."""
+
+
+def default() -> list[tuple[str, str]]:
+    """The table that comes with Overread."""
+    packaged = Path(str(files("evalcore") / "_app" / "data" / "families.csv"))
+    path = packaged if packaged.exists() else Path(__file__).resolve().parents[1] / "data" / "families.csv"
+    return parse(path.read_text(encoding="utf-8"), path.name)
+
+
+def parse(text: str, name: str) -> list[tuple[str, str]]:
+    """A table from CSV with the columns pattern and family.
+
+    Raises:
+        OverreadError: A column or cell is missing, or there is nothing in it; with file and line.
+    """
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+    try:
+        found = [column.strip() for column in reader.fieldnames or ()]
+        reader.fieldnames = found
+        if set(COLUMNS) - set(found):
+            msg = f"{name} line 1: {', '.join(found) or 'nothing'} came, expected the columns {', '.join(COLUMNS)}"
+            raise OverreadError(msg)
+        rows = [(f"{name} line {reader.line_num}", row["pattern"] or "", row["family"] or "") for row in reader]
+    except csv.Error as error:
+        msg = f"{name} line {reader.line_num}: no CSV: {error}"
+        raise OverreadError(msg) from error
+    return check(rows, name)
+
+
+def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, str]]:
+    """Rows (place, pattern, family) as a table.
+
+    Raises:
+        OverreadError: A cell is empty or too long, there are no rows or too many, or a pattern comes twice; with its place.
+    """
+    seen: dict[str, str] = {}
+    table = []
+    for place, given, family in rows:
+        pattern, maker = given.strip(), family.strip()
+        for column, value in zip(COLUMNS, (pattern, maker), strict=True):
+            if not value or len(value) > MAX_LENGTH or not value.isprintable():
+                msg = f"{place}: {column}: {value[:40]!r} came, expected 1 to {MAX_LENGTH} printable characters"
+                raise OverreadError(msg)
+        if pattern.casefold() in seen:
+            msg = f"{place}: pattern: {pattern!r} came, which {seen[pattern.casefold()]} has already"
+            raise OverreadError(msg)
+        seen[pattern.casefold()] = place
+        table.append((pattern, maker))
+    if not 0 < len(table) <= MAX_ROWS:
+        msg = f"{name}: {len(table)} rows came, expected 1 to {MAX_ROWS}"
+        raise OverreadError(msg)
+    return table
+
+
+def family_of(name: str, table: Table) -> str | None:
+    """The family of a model or judge; None where no pattern fits.
+
+    A pattern is a glob (* any characters, ? one, [ab] one of these) on the whole name; upper and lower case are the same.
+
+    >>> family_of("openai/GPT-4.1-mini", [("*gpt-4*", "OpenAI")])
+    'OpenAI'
+    """
+    folded = name.casefold()
+    return next((family for pattern, family in table if fnmatchcase(folded, pattern.casefold())), None)
+
+
+def families_of(names: Iterable[str], table: Table) -> Mapping[str, str]:
+    """The family of each name that has one."""
+    found = ((name, family_of(name, table)) for name in names)
+    return {name: family for name, family in found if family is not None}
+
+
+def to_csv(table: Table) -> str:
+    """The table as `parse` reads it."""
+    lines = io.StringIO()
+    csv.writer(lines, lineterminator="\n").writerows([COLUMNS, *table])
+    return lines.getvalue()

@@ -1,0 +1,262 @@
+"""Health of criteria: whether judge and physicians mean the same by one, whether physicians agree on it, and whether it can be assessed."""
+
+import math
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalcore.metrics.grouped_shares import codes_of, grouped_shares
+from evalcore.metrics.intervals import interval_words, share_words
+from evalcore.metrics.opinions import Opinions, first_reads
+
+
+class Alarm(StrEnum):
+    """What may be wrong with a criterion."""
+
+    INVERTED = "inverted"
+    """Judge and physicians go opposite ways: the judge is right on significantly less than half of the items, or physicians say met
+    significantly more often where the judge says not met than where it says met."""
+    FAR = "far"
+    """The judge's share of met and the physicians' lie far apart, beyond what chance explains."""
+    DISPUTED = "disputed"
+    """Physicians do not agree with one another."""
+    UNASSESSABLE = "unassessable"
+    """Physicians often cannot assess it."""
+
+
+MIN_ITEMS = 10
+"""Fewest items with a read and the judge's label for the alarms inverted and far, fewest pairs of reads for disputed, fewest reads
+for unassessable. With ten items of which the judge is right on none, Wilson's interval ends at 28 %."""
+RIGHT_SHARE = 0.5
+"""Inverted: the interval of the share on which the judge is right ends below this; a coin is right on half."""
+MIN_SIDE = 5
+"""Fewest items on which the judge says met, and not met, before physicians' labels on both are compared."""
+FAR_APART = 0.3
+"""Far: the two shares differ by this or more, and their intervals do not overlap."""
+DISPUTED_SHARE = 0.3
+"""Disputed: the interval of the share of pairs of reads that differ begins above this. Two readers who toss coins differ in half."""
+UNASSESSABLE_SHARE = 0.1
+"""Unassessable: the interval of the share of reads that could not assess begins above this."""
+
+CATEGORY, CRITERION = "category", "criterion"
+GROUPINGS: Mapping[str, tuple[str, str]] = {
+    CATEGORY: ("cluster", "example_id"),
+    "axis": ("axis", "example_id"),
+    "theme": ("theme", "example_id"),
+    CRITERION: ("criterion_id", "response_id"),
+}
+"""What criteria are grouped by: the column of the items, and what intervals are clustered by. One criterion belongs to one example, so its
+items are told apart by response."""
+
+ALARM_COLUMNS = tuple(alarm.value for alarm in Alarm)
+_SIDES = ("judge", "physicians", "right", "if_met", "if_not_met", "disagreement", "cannot_assess")
+
+Floats = npt.NDArray[np.float64]
+
+
+def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> pd.DataFrame:
+    """How judge and physicians label each group of criteria, with alarms.
+
+    Physicians speak by their blind first reads, one item counting once by the mean of its readers' votes; reads are not weighted by
+    how they were drawn. Shares of judge and physicians are of the same items, those that both have labelled.
+
+    Args:
+        opinions: Of the study.
+        judge: One of its judges.
+        by: One of `GROUPINGS`.
+
+    Returns:
+        One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's
+        label), n_met_judged (of them met), n (items that judge and physicians labelled), n_clusters (examples they come from; of one criterion:
+        responses), n_reads, n_cannot_assess, n_pairs (of reads of one item), n_disagreeing. For WHAT in judge (share met), physicians
+        (mean vote), right (1 - |label - vote|), if_met and if_not_met (physicians' share met where the judge says met, not met),
+        disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
+        clustered by example (one criterion: by response), NaN where there is nothing; association = if_met - if_not_met in [-1, 1] with association_low,
+        association_high (Newcombe 1998, method 10). inverted, far, disputed, unassessable (bool), n_alarms, reasons (a
+        sentence an alarm; empty without one).
+
+    Raises:
+        KeyError: `by` or the judge is unknown.
+
+    References:
+        Intervals as in `intervals.share_interval`.
+    """
+    column, clustered_by = GROUPINGS[by]
+    items = opinions.items
+    group, names = codes_of(items[column])
+    cluster, _ = codes_of(items[clustered_by])
+    judged = opinions.judged[judge].to_numpy(dtype=float)
+    n_met, n_answered, n_cannot = read_counts(opinions)
+    labelled, answered = ~np.isnan(judged), n_answered > 0
+    both = np.flatnonzero(labelled & answered)
+    vote, label = n_met[both] / n_answered[both], judged[both]
+    n_groups = len(names)
+
+    def shares(hits: Floats, rows: npt.NDArray[np.intp], sizes: Floats | None = None) -> pd.DataFrame:
+        return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes)
+
+    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_answered + n_cannot > 0)
+    pairs = n_answered[paired] * (n_answered[paired] - 1) / 2
+    differing = n_met[paired] * (n_answered[paired] - n_met[paired])
+    found = {
+        "judge": shares(label, both),
+        "physicians": shares(vote, both),
+        "right": shares(1 - np.abs(label - vote), both),
+        "if_met": shares(vote[label == 1], both[label == 1]),
+        "if_not_met": shares(vote[label == 0], both[label == 0]),
+        "disagreement": shares(differing, paired, pairs),
+        "cannot_assess": shares(n_cannot[read], read, (n_answered + n_cannot)[read]),
+    }
+    inside = group >= 0
+    table = pd.DataFrame(
+        {
+            "grouping": by,
+            "group": names,
+            "n_items": np.bincount(group[inside], minlength=n_groups),
+            "n_judged": np.bincount(group[inside & labelled], minlength=n_groups),
+            "n_met_judged": np.bincount(group[inside & (judged == 1)], minlength=n_groups),
+            "n": found["judge"]["n"],
+            "n_clusters": found["judge"]["n_clusters"],
+            "n_met_judge": found["judge"]["n_hits"].astype(int),
+            "n_reads": found["cannot_assess"]["n"].astype(int),
+            "n_cannot_assess": found["cannot_assess"]["n_hits"].astype(int),
+            "n_pairs": found["disagreement"]["n"].astype(int),
+            "n_disagreeing": found["disagreement"]["n_hits"].astype(int),
+            "n_if_met": found["if_met"]["n"],
+            "n_if_not_met": found["if_not_met"]["n"],
+        }
+    )
+    for side in _SIDES:
+        shown = {"share": side, "low": f"{side}_low", "high": f"{side}_high"}
+        table[list(shown.values())] = found[side][list(shown)]
+    return _with_alarms(_with_association(table))
+
+
+def read_counts(opinions: Opinions) -> tuple[Floats, Floats, Floats]:
+    """Of each item the blind first reads: how many say met, how many say met or not met, how many could not assess."""
+    reads = first_reads(opinions.reads)
+    rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=float)
+    said, n_items = ~np.isnan(met), len(opinions.items)
+    return (
+        np.bincount(rows[said], met[said], n_items).astype(float),
+        np.bincount(rows[said], minlength=n_items).astype(float),
+        np.bincount(rows[~said], minlength=n_items).astype(float),
+    )
+
+
+def _with_association(table: pd.DataFrame) -> pd.DataFrame:
+    """As differences d = p1 - p0, from d - sqrt((p1-l1)^2 + (u0-p0)^2) to d + sqrt((u1-p1)^2 + (p0-l0)^2)."""
+    met, not_met = (table[[side, f"{side}_low", f"{side}_high"]].to_numpy() for side in ("if_met", "if_not_met"))
+    association = met[:, 0] - not_met[:, 0]
+    below = np.hypot(met[:, 0] - met[:, 1], not_met[:, 2] - not_met[:, 0])
+    above = np.hypot(met[:, 2] - met[:, 0], not_met[:, 0] - not_met[:, 1])
+    return table.assign(
+        association=association, association_low=association - below, association_high=association + above
+    )
+
+
+def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
+    enough = table["n"].ge(MIN_ITEMS)
+    table["is_less_right"] = enough & table["right_high"].lt(RIGHT_SHARE)
+    two_sided = table["n_if_met"].ge(MIN_SIDE) & table["n_if_not_met"].ge(MIN_SIDE)
+    table["is_opposed"] = enough & two_sided & table["association_high"].lt(0)
+    apart = table["judge_low"].gt(table["physicians_high"]) | table["physicians_low"].gt(table["judge_high"])
+    table[Alarm.INVERTED] = table["is_less_right"] | table["is_opposed"]
+    table[Alarm.FAR] = enough & apart & (table["judge"] - table["physicians"]).abs().ge(FAR_APART)
+    table[Alarm.DISPUTED] = table["n_pairs"].ge(MIN_ITEMS) & table["disagreement_low"].gt(DISPUTED_SHARE)
+    table[Alarm.UNASSESSABLE] = table["n_reads"].ge(MIN_ITEMS) & table["cannot_assess_low"].gt(UNASSESSABLE_SHARE)
+    table["n_alarms"] = table[list(ALARM_COLUMNS)].sum(axis=1).astype(int)
+    said = pd.Series("", index=table.index, dtype=object)
+    alarmed = table.loc[table["n_alarms"].gt(0)]
+    for place, row in zip(alarmed.index, alarmed.to_dict(orient="records"), strict=True):
+        said[place] = " ".join(_reasons({str(name): value for name, value in row.items()}))
+    table["reasons"] = said
+    return table.drop(columns=["is_less_right", "is_opposed", "n_if_met", "n_if_not_met"])
+
+
+def _reasons(row: dict[str, Any]) -> Iterator[str]:
+    def of(side: str) -> str:
+        return f"{_percent(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
+
+    if row["is_less_right"]:
+        yield f"The judge is right on {of('right')} of {row['n']:,} items, less than half: it reads the criterion the wrong way round."
+    if row["is_opposed"]:
+        yield (
+            f"Where the judge says met, physicians say met on {of('if_met')}; where it says not met, on {of('if_not_met')}: "
+            "they go opposite ways."
+        )
+    if row[Alarm.FAR]:
+        yield f"The judge finds {of('judge')} met, physicians {of('physicians')} of the same {row['n']:,} items."
+    if row[Alarm.DISPUTED]:
+        pairs = share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"])
+        yield f"Physicians differ in {pairs} of the pairs of reads, more than {_percent(DISPUTED_SHARE)}."
+    if row[Alarm.UNASSESSABLE]:
+        reads = share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"])
+        yield f"Physicians could not assess it in {reads} of the reads, more than {_percent(UNASSESSABLE_SHARE)}."
+
+
+def _percent(share: float) -> str:
+    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def finding(table: pd.DataFrame) -> str:
+    """The alarms of one grouping in a sentence.
+
+    Args:
+        table: As `criterion_health` gives it.
+    """
+    read = table.loc[table["n_reads"].gt(0)]
+    if read.empty:
+        return "No physician has read any of these criteria blind yet."
+    what = {CATEGORY: ("category", "categories"), CRITERION: ("criterion", "criteria"), "axis": ("axis", "axes")}
+    one, many = what.get(str(table["grouping"].iloc[0]), ("theme", "themes"))
+    of = f"{len(read):,} {one if len(read) == 1 else many} that physicians have read"
+    n_alarmed = int(read["n_alarms"].gt(0).sum())
+    n_few = int(read["n"].lt(MIN_ITEMS).sum())
+    few = (
+        f" Of {n_few:,} of them fewer than {MIN_ITEMS} items have been read, too few to say how the judge does."
+        if n_few
+        else ""
+    )
+    if not n_alarmed:
+        return f"No alarm among the {of}.{few}"
+    counts = [f"{int(read[alarm].sum()):,} {alarm}" for alarm in ALARM_COLUMNS if read[alarm].any()]
+    return f"{n_alarmed:,} of the {of} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
+
+
+def read_items(opinions: Opinions, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
+    """The items of one group that physicians have read blind, those first on which the judge differs most.
+
+    Args:
+        opinions: Of the study.
+        judge: One of its judges.
+        by: One of `GROUPINGS`.
+        group: A value of the column `group` of `criterion_health`.
+
+    Returns:
+        One row an item: item_id, criterion_id, example_id, response_id, position, points, axis, cluster, model, evaluation, sample_index,
+        judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
+    """
+    n_met, n_answered, n_cannot = read_counts(opinions)
+    chosen = opinions.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
+    rows = np.flatnonzero(chosen)
+    judged = opinions.judged[judge].to_numpy(dtype=float)[rows]
+    found = opinions.items.loc[chosen, list(_SHOWN)].assign(
+        judge_met=judged,
+        n_met=n_met[rows].astype(int),
+        n_not_met=(n_answered - n_met)[rows].astype(int),
+        n_cannot_assess=n_cannot[rows].astype(int),
+    )
+    with np.errstate(invalid="ignore"):
+        differs = np.abs(judged - n_met[rows] / n_answered[rows])
+    order = np.lexsort((found["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))
+    return found.iloc[order].reset_index(drop=True)
+
+
+_SHOWN = (
+    "item_id", "criterion_id", "example_id", "response_id", "position", "points", "axis", "cluster", "model", "evaluation", "sample_index",
+)  # fmt: skip

@@ -1,0 +1,100 @@
+"""Several judges as one: their majority, and their mean."""
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+MIN_JUDGES = 2
+
+
+class Decisions(msgspec.Struct, frozen=True):
+    """What becomes of the items that a jury's judges have labelled: n_items = n_decided + n_tied + n_open.
+
+    Attributes:
+        n_judges: Judges of the jury.
+        n_items: Items with a label by at least one of them.
+        n_decided: Items on which more than half of the judges say the same.
+        n_unanimous: Of those, items on which all say the same.
+        n_tied: Items that all have labelled, half met and half not met: undecided.
+        n_open: Items without a majority because a judge gave no label.
+    """
+
+    n_judges: int
+    n_items: int
+    n_decided: int
+    n_unanimous: int
+    n_tied: int
+    n_open: int
+
+
+def majority(judged: pd.DataFrame) -> pd.Series:
+    """What more than half of the judges say of each item.
+
+    A judge without a label counts neither way, so that the missing label could not change what is decided.
+
+    Args:
+        judged: One row an item, one column a judge: 1 met, 0 not met, NaN no label (`Opinions.judged`).
+
+    Returns:
+        The same rows: 1.0, 0.0, or NaN where there is no majority: a tie, or labels that are missing.
+    """
+    n_met, n_not_met, n_judges = _votes(judged)
+    decided = np.where(2 * n_met > n_judges, 1.0, np.where(2 * n_not_met > n_judges, 0.0, math.nan))
+    return pd.Series(decided, index=judged.index, dtype=float)
+
+
+def decisions(judged: pd.DataFrame) -> Decisions:
+    """How often the judges have a majority, and why not.
+
+    Args:
+        judged: As for `majority`.
+    """
+    n_met, n_not_met, n_judges = _votes(judged)
+    n_labels = n_met + n_not_met
+    most = np.maximum(n_met, n_not_met)
+    decided = 2 * most > n_judges
+    tied = ~decided & (n_labels == n_judges) & (n_labels > 0)
+    return Decisions(
+        n_judges=n_judges,
+        n_items=int((n_labels > 0).sum()),
+        n_decided=int(decided.sum()),
+        n_unanimous=int((decided & (most == n_judges)).sum()),
+        n_tied=int(tied.sum()),
+        n_open=int(((n_labels > 0) & ~decided & ~tied).sum()),
+    )
+
+
+def jury_names(judges: Iterable[str]) -> tuple[str, str]:
+    """What the majority and the mean of these judges are called beside them; neither is the name of one of them.
+
+    >>> jury_names(["Magpie", "Wren", "Rook"])
+    ('majority of 3 judges', 'mean of 3 judges')
+    """
+    known = set(judges)
+    majority_name, mean_name = f"majority of {len(known)} judges", f"mean of {len(known)} judges"
+    while known & {majority_name, mean_name}:
+        majority_name, mean_name = f"{majority_name} (jury)", f"{mean_name} (jury)"
+    return majority_name, mean_name
+
+
+def words(found: Decisions) -> str:
+    """A jury's decisions in words, for the screen.
+
+    >>> words(Decisions(n_judges=2, n_items=10, n_decided=7, n_unanimous=7, n_tied=2, n_open=1))
+    'Of 10 criteria that the 2 judges labelled, 7 have a majority (7 unanimous), 2 are tied, and 1 is open for want of a label.'
+    """
+    tied, opened = ("is" if n == 1 else "are" for n in (found.n_tied, found.n_open))
+    return (
+        f"Of {found.n_items:,} criteria that the {found.n_judges} judges labelled, {found.n_decided:,} have a majority "
+        f"({found.n_unanimous:,} unanimous), {found.n_tied:,} {tied} tied, and {found.n_open:,} {opened} open for want of a label."
+    )
+
+
+def _votes(judged: pd.DataFrame) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+    """Judges who say met and who say not met of each item, and how many there are."""
+    labels = judged.to_numpy(dtype=np.float32)
+    return (labels == 1).sum(axis=1), (labels == 0).sum(axis=1), labels.shape[1]

@@ -1,0 +1,128 @@
+"""Figures of versions and families of judges: labels that flip, scores before and after, the bias by family."""
+
+import html
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from evalcore.plots.colours import FAINT, MARK
+from evalcore.plots.criteria import FRAME_PIXELS, ROW_PIXELS, framed
+from evalcore.plots.judges import BLUE, OCHRE
+
+DIRECTIONS = (
+    ("to_not_met", "n_to_not_met", "n_met_before", "Met, now not met", "Share of what was met", OCHRE, "diamond-open"),
+    ("to_met", "n_to_met", "n_not_met_before", "Not met, now met", "Share of what was not met", BLUE, "circle"),
+)
+
+
+def flips(table: pd.DataFrame) -> go.Figure:
+    """Dots with intervals by group: left the share of met labels that became not met, right the other way.
+
+    Args:
+        table: words (of the group), n_not_met_before, and the columns of `drift.flips`, in the order from top to bottom.
+    """
+    figure = make_subplots(
+        cols=2, shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=[way[3] for way in DIRECTIONS]
+    )
+    for column, (name, hits, total, _, axis, colour, symbol) in enumerate(DIRECTIONS, start=1):
+        known = table[name].notna()
+        rows = table.loc[known].assign(words=table.loc[known, "words"].map(html.escape))
+        figure.add_scatter(
+            x=rows[name],
+            y=[place for place, is_known in enumerate(known) if is_known],
+            mode="markers",
+            marker={"color": colour, "size": 10, "symbol": symbol, "line": {"color": colour, "width": 2}},
+            error_x=_reach(rows, name, f"{name}_low", f"{name}_high", colour),
+            customdata=rows[["words", hits, total, f"{name}_low", f"{name}_high"]],
+            hovertemplate="%{customdata[0]}: %{x:.0%} (%{customdata[1]:,}/%{customdata[2]:,}) "
+            "[%{customdata[3]:.0%}, %{customdata[4]:.0%}]<extra></extra>",
+            row=1,
+            col=column,
+        )
+        figure.update_xaxes(
+            title=axis, range=[-0.02, 1.02], tickformat=".0%", gridcolor=FAINT, zeroline=False, row=1, col=column
+        )
+    framed(figure, [html.escape(words) for words in table["words"]])
+    figure.update_layout(showlegend=False, margin={"l": 8, "r": 8, "t": 36, "b": 40})
+    return figure
+
+
+def score_drift(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
+    """Each model's mean score by the earlier judge (open) and by the later one (filled), joined by a line.
+
+    Args:
+        table: words (of the row), and the columns of `drift.score_drift`, in the order from top to bottom.
+        colours: Of each model; others are grey.
+    """
+    figure = go.Figure()
+    known = table["score_before"].notna()
+    rows = table.loc[known].assign(words=table.loc[known, "words"].map(html.escape))
+    places = [place for place, is_known in enumerate(known) if is_known]
+    of_row = [colours.get(model, MARK) for model in rows["model"]]
+    for place, colour, before, after in zip(places, of_row, rows["score_before"], rows["score_after"], strict=True):
+        figure.add_scatter(
+            x=[before, after], y=[place, place], mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip", showlegend=False
+        )  # fmt: skip
+    for column, name, symbol in (
+        ("score_before", "earlier judge", "circle-open"),
+        ("score_after", "later judge", "circle"),
+    ):
+        figure.add_scatter(
+            x=rows[column],
+            y=places,
+            mode="markers",
+            name=name,
+            marker={"color": of_row, "size": 11, "symbol": symbol, "line": {"width": 2}},
+            customdata=rows[["words", "difference", "low", "high"]],
+            hovertemplate="%{customdata[0]}: %{x:.3f}, difference %{customdata[1]:+.3f} "
+            "[%{customdata[2]:+.3f}, %{customdata[3]:+.3f}]<extra></extra>",
+        )
+    figure.update_xaxes(title="Mean score (at most 1, not clipped at 0)", gridcolor=FAINT, zeroline=False)
+    return framed(figure, [html.escape(words) for words in table["words"]])
+
+
+def family_bias(table: pd.DataFrame) -> go.Figure:
+    """By how much the judge scores each family's responses above physicians; its own family's dot is filled, the others' are open.
+
+    Args:
+        table: As `self_preference.family_bias` gives it, in the order from top to bottom.
+    """
+    figure = go.Figure()
+    for is_own, name, colour, symbol in (
+        (True, "the judge's own family", BLUE, "circle"),
+        (False, "other families", MARK, "circle-open"),
+    ):
+        mine = table["is_own"].eq(is_own)
+        rows = table.loc[mine].assign(
+            words=table.loc[mine, "family"].map(html.escape), models=table.loc[mine, "models"].map(html.escape)
+        )
+        figure.add_scatter(
+            x=rows["bias"],
+            y=[place for place, is_here in enumerate(mine) if is_here],
+            mode="markers",
+            name=name,
+            marker={"color": colour, "size": 11, "symbol": symbol, "line": {"color": colour, "width": 2}},
+            error_x=_reach(rows, "bias", "low", "high", colour),
+            customdata=rows[["words", "models", "n", "low", "high"]],
+            hovertemplate="%{customdata[0]} (%{customdata[1]}): %{x:+.3f} [%{customdata[3]:+.3f}, %{customdata[4]:+.3f}], "
+            "%{customdata[2]:,} items read<extra></extra>",
+        )
+    figure.add_vline(x=0, line={"color": MARK, "width": 1})
+    figure.update_xaxes(
+        title="Judge's score less physicians' (score; right of 0: too generous)", gridcolor=FAINT, zeroline=False
+    )
+    framed(figure, [html.escape(family) for family in table["family"]])
+    return figure.update_layout(height=FRAME_PIXELS + ROW_PIXELS * max(len(table), 3))
+
+
+def _reach(rows: pd.DataFrame, value: str, low: str, high: str, colour: str) -> dict[str, object]:
+    """An interval as Plotly draws it; none where there is none."""
+    return {
+        "array": rows[high] - rows[value],
+        "arrayminus": rows[value] - rows[low],
+        "color": colour,
+        "thickness": 2,
+        "width": 0,
+    }

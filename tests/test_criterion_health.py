@@ -1,0 +1,358 @@
+"""Health of criteria: what each alarm means, what it takes, and when there is none; and the shares it is made of."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalcore.metrics import criterion_health as health
+from evalcore.metrics.criterion_health import (
+    ALARM_COLUMNS,
+    DISPUTED_SHARE,
+    GROUPINGS,
+    MIN_ITEMS,
+    UNASSESSABLE_SHARE,
+    criterion_health,
+    read_items,
+)
+from evalcore.metrics.grouped_shares import codes_of, grouped_shares
+from evalcore.metrics.intervals import share_interval
+from tests import population
+from tests.opinion_rows import of_columns, shuffled
+
+few = settings(max_examples=40, deadline=None)
+
+
+def one_a_case(judge, *readers, cluster="hedging_any", **more):
+    """Items that are an example each."""
+    n = len(judge)
+    return of_columns(
+        example=list(range(1, n + 1)),
+        criterion=[1] * n,
+        judges={"Magpie": judge},
+        readers={f"Dr. {place}": letters for place, letters in enumerate(readers)},
+        cluster=[cluster] * n,
+        **more,
+    )
+
+
+def row(opinions, by="category", judge="Magpie"):
+    table = criterion_health(opinions, judge, by=by)
+    assert len(table) == 1
+    return table.iloc[0]
+
+
+def alarms(opinions, by="category"):
+    found = row(opinions, by)
+    return {name for name in ALARM_COLUMNS if found[name]}
+
+
+# ---------------------------------------------------------------- shares of many groups at once
+
+
+@few
+@given(
+    items=st.lists(st.tuples(st.booleans(), st.integers(0, 6), st.integers(-1, 3)), max_size=80),
+)
+def test_each_group_gets_the_interval_it_would_get_alone(items):
+    hits, clusters, groups = (np.array([item[place] for item in items]) for place in range(3))
+    table = grouped_shares(hits.astype(bool), clusters.astype(int), groups.astype(int), 4)
+    for group in range(4):
+        mine = groups == group
+        alone = share_interval(hits[mine].astype(bool), clusters[mine])
+        found = table.iloc[group]
+        assert (found["n"], found["n_hits"], found["n_clusters"]) == (alone.n, alone.n_hits, alone.n_clusters)
+        expected = (alone.share, alone.low, alone.high)
+        assert (found["share"], found["low"], found["high"]) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def test_trials_of_one_item_count_as_the_trials_that_they_are():
+    # 6 of 9 pairs in three items of three pairs each: the same as nine truth values in three clusters
+    together = grouped_shares(np.array([3, 2, 1]), np.arange(3), np.zeros(3, int), 1, sizes=np.array([3.0, 3.0, 3.0]))
+    apart = share_interval([True] * 3 + [True, True, False] + [True, False, False], np.repeat(np.arange(3), 3))
+    found = together.iloc[0]
+    assert tuple(found[["n", "n_hits", "share", "low", "high"]]) == pytest.approx(
+        (9, 6, apart.share, apart.low, apart.high)
+    )
+
+
+def test_codes_of_a_column_are_those_of_its_categories_and_missing_is_negative():
+    codes, names = codes_of(pd.Series([30, 10, 30]))
+    assert (codes.tolist(), names) == ([1, 0, 1], [10, 30])
+
+
+# ---------------------------------------------------------------- shares and counts
+
+
+def test_judge_and_physicians_are_compared_on_the_items_that_both_labelled():
+    #         judge  ++-+ .  six items: the last without the judge's label, the fifth unread
+    found = row(one_a_case("++-+-.", "+-?+.+"))
+    # both: items 1, 2, 4: judge 3/3, physicians 2/3; right on 2 of 3
+    assert (found["n_items"], found["n_judged"], found["n_met_judged"]) == (6, 5, 3)
+    assert (found["n"], found["n_met_judge"], found["judge"]) == (3, 3, 1.0)
+    assert found["physicians"] == pytest.approx(2 / 3)
+    assert found["right"] == pytest.approx(2 / 3)
+    assert (found["n_reads"], found["n_cannot_assess"]) == (5, 1)
+    alone = share_interval([True, False, True], [1, 2, 4])
+    assert (found["physicians_low"], found["physicians_high"]) == pytest.approx((alone.low, alone.high))
+
+
+def test_an_item_counts_once_by_the_mean_of_its_readers_votes():
+    found = row(one_a_case("+-", "++", "-+"))
+    # votes 1/2 and 1: physicians 3/4; right: 1 - |1 - 1/2| = 1/2 and 1 - |0 - 1| = 0
+    assert found["physicians"] == 0.75
+    assert found["right"] == 0.25
+    assert (found["n"], found["n_reads"], found["n_pairs"], found["n_disagreeing"]) == (2, 4, 2, 1)
+
+
+def test_three_readers_of_an_item_are_three_pairs():
+    found = row(one_a_case("++", "++", "+-", "--"))
+    # + + -: two of three pairs differ; + - -: two of three
+    assert (found["n_pairs"], found["n_disagreeing"]) == (6, 4)
+    assert found["disagreement"] == pytest.approx(4 / 6)
+
+
+def test_the_association_is_the_difference_of_physicians_shares_with_newcombes_interval():
+    # judge met on 29 of which physicians say met on 8, not met on 56 with 20
+    judge = "+" * 29 + "-" * 56
+    reader = "+" * 8 + "-" * 21 + "+" * 20 + "-" * 36
+    found = row(one_a_case(judge, reader))
+    first, second = (
+        share_interval([True] * 8 + [False] * 21, range(29)),
+        share_interval([True] * 20 + [False] * 36, range(56)),
+    )
+    d = 8 / 29 - 20 / 56
+    assert found["association"] == pytest.approx(d)
+    low = d - np.hypot(first.share - first.low, second.high - second.share)
+    high = d + np.hypot(first.high - first.share, second.share - second.low)
+    assert (found["association_low"], found["association_high"]) == pytest.approx((low, high))
+
+
+def test_newcombes_published_interval_is_found_on_items_that_stand_alone():
+    # Newcombe 1998 (Statistics in Medicine 17:873), table II, example (a): 56/70 - 48/80, method 10: 0.0524 to 0.3339
+    judge = "+" * 70 + "-" * 80
+    reader = "+" * 56 + "-" * 14 + "+" * 48 + "-" * 32
+    found = row(one_a_case(judge, reader))
+    assert (round(found["association_low"], 4), round(found["association_high"], 4)) == (0.0524, 0.3339)
+
+
+def test_only_blind_first_reads_count():
+    for more in ({"blinded": False}, {"stage": "revised"}, {"stage": "adjudicated"}):
+        found = row(one_a_case("+" * 20, "-" * 20, **more))
+        assert (found["n"], found["n_reads"], found["n_alarms"]) == (0, 0, 0)
+        assert np.isnan(found["physicians"])
+        assert np.isnan(found["right_high"])
+
+
+# ---------------------------------------------------------------- alarms
+
+
+def test_a_judge_that_never_says_met_where_physicians_nearly_always_do_is_inverted_and_far():
+    # as measured of a real judge: 0.4 % met where physicians are 86.5 % met
+    opinions = one_a_case("-" * 60, "+" * 52 + "-" * 8)
+    assert alarms(opinions) == {"inverted", "far"}
+    said = row(opinions)["reasons"]
+    assert "The judge is right on 13 % [7 %, 24 %] of 60 items, less than half" in said  # Wilson 8/60: .069, .242
+    assert "The judge finds 0 % [0 %, 6 %] met, physicians 87 % [76 %, 93 %] of the same 60 items." in said
+
+
+def test_a_judge_that_is_right_on_most_and_yet_opposed_is_inverted_but_not_far():
+    # judge met on 12, physicians on none of those; not met on 60, physicians met on 18: right on 42 of 72, 58 %
+    opinions = one_a_case("+" * 12 + "-" * 60, "-" * 12 + "+" * 18 + "-" * 42)
+    found = row(opinions)
+    assert alarms(opinions) == {"inverted"}
+    assert found["right"] == pytest.approx(42 / 72)
+    assert "less than half" not in found["reasons"]
+    assert "Where the judge says met, physicians say met on 0 % " in found["reasons"]
+
+
+def test_a_lenient_judge_is_far_and_not_inverted():
+    # judge always met; physicians on 60 %
+    assert alarms(one_a_case("+" * 80, "+" * 48 + "-" * 32)) == {"far"}
+
+
+def test_a_judge_that_says_what_physicians_say_raises_no_alarm():
+    letters = "+-" * 30
+    assert alarms(one_a_case(letters, letters, letters)) == set()
+
+
+def test_shares_that_differ_by_less_than_the_bound_are_not_far_however_many_were_read():
+    # 100 % against 71 %, and 100 % against 69 %
+    assert alarms(one_a_case("+" * 1000, "+" * 710 + "-" * 290)) == set()
+    assert alarms(one_a_case("+" * 1000, "+" * 690 + "-" * 310)) == {"far"}
+
+
+@pytest.mark.parametrize(("n_read", "expected"), [(MIN_ITEMS - 1, set()), (MIN_ITEMS, {"inverted", "far"})])
+def test_with_too_few_reads_there_is_no_alarm_and_n_is_told(n_read, expected):
+    opinions = one_a_case("-" * 30, "+" * n_read + "." * (30 - n_read))
+    assert alarms(opinions) == expected
+    assert row(opinions)["n"] == n_read
+
+
+def test_many_items_of_one_example_are_no_evidence_about_others():
+    n = 60
+    opinions = of_columns(
+        example=[1] * n,
+        criterion=list(range(1, n + 1)),
+        judges={"Magpie": "-" * n},
+        readers={"Dr. A": "+" * n},
+        cluster=["hedging_any"] * n,
+    )
+    assert row(opinions)["n_clusters"] == 1
+    assert alarms(opinions) == set()
+
+
+def test_one_criterion_is_clustered_by_response():
+    n = 12  # twelve models' responses to one example
+    opinions = of_columns(
+        example=[1] * n,
+        criterion=[1] * n,
+        model=[f"model {place:02}" for place in range(n)],
+        judges={"Magpie": "-" * n},
+        readers={"Dr. A": "+" * n},
+    )
+    found = row(opinions, "criterion")
+    assert (found["group"], found["n"], found["n_clusters"]) == (101, n, n)
+    assert alarms(opinions, "criterion") == {"inverted", "far"}
+    assert criterion_health(opinions, "Magpie").empty  # it belongs to no category
+
+
+def test_physicians_who_differ_in_more_pairs_than_the_bound_dispute():
+    # 24 of 40 pairs: Wilson .4460 to .7365, above the bound; 14 of 40: .2213 to .5055, not
+    judge = "-" * 12 + "+" * 28
+    disputed = one_a_case(judge, "+" * 40, "-" * 24 + "+" * 16)
+    assert alarms(disputed) == {"disputed"}
+    assert row(disputed)["reasons"] == "Physicians differ in 60 % (24/40) of the pairs of reads, more than 30 %."
+    assert alarms(one_a_case(judge, "+" * 40, "-" * 14 + "+" * 26)) == set()
+    assert DISPUTED_SHARE == 0.3
+
+
+def test_what_physicians_often_cannot_assess_is_unassessable():
+    # 12 of 40: Wilson .1807 to .4543; 6 of 40: .0706 to .2907
+    assert alarms(one_a_case("+" * 40, "?" * 12 + "+" * 28)) == {"unassessable"}
+    assert alarms(one_a_case("+" * 40, "?" * 6 + "+" * 34)) == set()
+    assert UNASSESSABLE_SHARE == 0.1
+
+
+def test_criteria_without_a_category_are_in_none():
+    opinions = of_columns(
+        example=[1, 2],
+        criterion=[1, 1],
+        judges={"Magpie": "++"},
+        readers={"Dr. A": "++"},
+        cluster=["hedging_any", None],
+    )
+    assert list(criterion_health(opinions, "Magpie")["n_items"]) == [1]
+
+
+# ---------------------------------------------------------------- in words, and the items of a row
+
+
+def test_the_finding_counts_alarms_of_what_was_read():
+    bad = one_a_case("-" * 60, "+" * 60)
+    assert (
+        health.finding(criterion_health(bad, "Magpie"))
+        == "1 of the 1 category that physicians have read raises an alarm: 1 inverted, 1 far."
+    )
+    well_read = criterion_health(one_a_case("+-" * 5, "+-" * 5), "Magpie")
+    assert health.finding(well_read) == "No alarm among the 1 category that physicians have read."
+    assert health.finding(criterion_health(one_a_case("++", "++"), "Magpie")) == (
+        "No alarm among the 1 category that physicians have read. "
+        "Of 1 of them fewer than 10 items have been read, too few to say how the judge does."
+    )
+    assert health.finding(criterion_health(one_a_case("++", ".."), "Magpie")) == (
+        "No physician has read any of these criteria blind yet."
+    )
+
+
+def test_the_items_of_a_row_are_those_read_with_the_worst_difference_first():
+    opinions = one_a_case("+-+.+", "+++?.", "+-++.")
+    # votes 1, 1/2, 1, 1 (one could not assess), unread; judge +, -, +, none: differences 0, 1/2, 0, none
+    found = read_items(opinions, "Magpie", by="category", group="hedging_any")
+    assert list(found["example_id"]) == [2, 1, 3, 4]
+    assert list(found["n_met"]) == [1, 2, 2, 1]
+    assert list(found["n_not_met"]) == [1, 0, 0, 0]
+    assert list(found["n_cannot_assess"]) == [0, 0, 0, 1]
+    assert found["judge_met"].tolist()[:3] == [0, 1, 1]
+    assert np.isnan(found["judge_met"].iloc[3])
+    assert read_items(opinions, "Magpie", by="category", group="another").empty
+
+
+# ---------------------------------------------------------------- properties
+
+
+@pytest.fixture(scope="module")
+def study():
+    rng = np.random.default_rng(31)
+    opinions, _ = population.drawn(
+        rng, n_examples=60, models=("Alder", "Briar"), judges={"Magpie": 0.8, "Wren": 0.4}, n_readers=2,
+        reader_accuracy=0.85, share_read=0.5,
+    )  # fmt: skip
+    return opinions
+
+
+@few
+@given(seed=st.integers(0, 2**32 - 1), by=st.sampled_from(list(GROUPINGS)))
+def test_the_order_of_rows_does_not_matter(study, seed, by):
+    told = criterion_health(study, "Magpie", by=by)
+    anew = criterion_health(shuffled(study, np.random.default_rng(seed)), "Magpie", by=by)
+    pd.testing.assert_frame_equal(told, anew, rtol=1e-9)
+
+
+@few
+@given(seed=st.integers(0, 2**32 - 1), by=st.sampled_from(list(GROUPINGS)))
+def test_calling_met_not_met_mirrors_every_share_and_keeps_every_alarm(study, seed, by):
+    rng = np.random.default_rng(seed)
+    some = study.where(rng.random(len(study.items)) < 0.5)
+    other = type(some)(some.items, 1 - some.judged, some.reads.assign(met=1 - some.reads["met"]))
+    told, turned = criterion_health(some, "Wren", by=by), criterion_health(other, "Wren", by=by)
+    for side in ("judge", "physicians"):
+        np.testing.assert_allclose(told[side], 1 - turned[side])
+        np.testing.assert_allclose(told[f"{side}_low"], 1 - turned[f"{side}_high"], atol=1e-9)
+    for same in ("right", "disagreement", "cannot_assess", "association"):
+        np.testing.assert_allclose(told[same], turned[same])
+    for alarm in ALARM_COLUMNS:
+        assert told[alarm].tolist() == turned[alarm].tolist()
+
+
+def test_groups_of_a_grouping_hold_every_item_once(study):
+    for by in ("axis", "theme", "criterion"):
+        table = criterion_health(study, "Magpie", by=by)
+        assert table["n_items"].sum() == len(study.items)
+        assert (table["n_judged"] == table["n_items"]).all()  # this judge left nothing out
+        assert table["n"].sum() == study.reads["row"].nunique()
+
+
+def test_a_study_without_items_or_reads_raises_no_alarm(study):
+    nothing = study.where(np.zeros(len(study.items), dtype=bool))
+    unread = type(study)(study.items, study.judged, study.reads.iloc[:0])
+    for by in GROUPINGS:
+        for some in (nothing, unread):
+            table = criterion_health(some, "Magpie", by=by)
+            assert not table["n_alarms"].any()
+            assert not table["n_reads"].any()
+
+
+@pytest.mark.slow
+def test_a_judge_as_good_as_a_coin_is_called_inverted_seldom():
+    """At the bound itself, the alarm's own false alarms: each of its two tests is allowed 2.5 %."""
+    rng = np.random.default_rng(1853)
+    n_runs, raised = 400, 0
+    for _ in range(n_runs):
+        n_examples = 40
+        example = np.repeat(np.arange(1, n_examples + 1), 4)
+        kind = np.repeat(rng.random(n_examples) < 0.5, 4)  # criteria of one example are alike
+        truth = np.where(rng.random(len(example)) < 0.3, rng.random(len(example)) < 0.5, kind)
+        told = np.repeat(
+            rng.random(n_examples) < 0.5, 4
+        )  # of the same kind throughout an example, and unrelated to the truth
+        opinions = of_columns(
+            example=example.tolist(),
+            criterion=[1, 2, 3, 4] * n_examples,
+            judges={"Magpie": "".join("+" if met else "-" for met in told)},
+            readers={"Dr. A": "".join("+" if met else "-" for met in truth)},
+            cluster=["hedging_any"] * len(example),
+        )
+        raised += int(row(opinions)["inverted"])
+    assert raised / n_runs < 0.07  # 5 % and two standard errors

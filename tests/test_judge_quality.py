@@ -1,0 +1,533 @@
+"""Balanced F1 of judges and physicians: which pairs count, when it is undefined, how wide its interval is, and where a judge stands."""
+
+import json
+import math
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalcore.db import reading
+from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1, f1_scores
+from evalcore.metrics.opinions import READ_COLUMNS, Opinions
+from evalcore.metrics.pairs import (
+    JUDGE,
+    PHYSICIAN,
+    PHYSICIANS,
+    TOGETHER,
+    judge_pairs,
+    physician_pairs,
+    selection_note,
+    selection_words,
+)
+from evalcore.metrics.pairs import left_out as pairs_left_out
+from evalcore.metrics.percentiles import (
+    NO_THEME,
+    THEME,
+    finding,
+    kept_physicians,
+    ordinal,
+    percentiles,
+    standings,
+    theme_of_categories,
+)
+from evalcore.queries.opinions import load
+from tests.invented import bring
+from tests.invented import study as opened
+from tests.population import drawn
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+many = settings(max_examples=15, deadline=None)
+SIGNS = {"+": 1.0, "-": 0.0, "?": math.nan, "": math.nan}
+OF_ITEM = ("example", "cluster", "theme", "axis", "points", "language", "selection")
+NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
+
+
+def study(drawing: str, **reads: object) -> Opinions:
+    """The opinions of a drawing: a line an item; columns dr_... are physicians, others judges; + met, - not met, ? cannot assess, empty nothing.
+
+    Columns of the reads that have one value throughout may be named, e.g. stage.
+    """
+    lines = [[cell.strip() for cell in line.split("|")] for line in drawing.strip().splitlines()]
+    rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
+    judges = [name for name in lines[0] if name not in OF_ITEM and not name.startswith("dr_")]
+    numbers = np.arange(len(rows))
+    items = pd.DataFrame(
+        {
+            "item_id": numbers + 1,
+            "response_id": numbers + 1,
+            "criterion_id": numbers + 1,
+            "example_id": [int(row.get("example", n + 1)) for n, row in enumerate(rows)],
+            "position": 1,
+            "points": [float(row.get("points") or "nan") for row in rows],
+            "model": "Alder",
+            "evaluation": "invented",
+            "sample_index": 0,
+            "n_expected": 1,
+            **{
+                name: [row.get(name) or None for row in rows]
+                for name in ("axis", "level", "cluster", "theme", "category", "language")
+            },
+            "n_chars": 100,
+        }
+    ).astype(dict.fromkeys(NAMES, "category"))
+    judged = {judge: np.array([SIGNS[row[judge]] for row in rows], dtype=np.float32) for judge in judges}
+    made = [
+        {
+            "row": n,
+            "item_id": n + 1,
+            "response_id": n + 1,
+            "example_id": items.loc[n, "example_id"],
+            "rater": name,
+            "met": SIGNS[row[name]],
+            "stage": "first",
+            "blinded": True,
+            "selection": row.get("selection", "random") or None,
+            "inclusion_probability": 0.5,
+            "unit": n,
+        }
+        | reads
+        for n, row in enumerate(rows)
+        for name in lines[0]
+        if name.startswith("dr_") and row[name]
+    ]
+    return Opinions(items, pd.DataFrame(judged, index=items.index), pd.DataFrame(made, columns=list(READ_COLUMNS)))
+
+
+def row_of(table: pd.DataFrame, rater: str, group: str = OVERALL) -> pd.Series:
+    return table.loc[table["rater"].eq(rater) & table["group"].eq(group)].squeeze()
+
+
+def shuffled(opinions: Opinions, rng: np.random.Generator) -> Opinions:
+    """The same opinions with items and reads in another order."""
+    order = rng.permutation(len(opinions.items))
+    places = np.argsort(order)
+    reads = opinions.reads.assign(row=places[opinions.reads["row"].to_numpy(dtype=int)]).sample(
+        frac=1, random_state=rng
+    )
+    return Opinions(
+        opinions.items.iloc[order].reset_index(drop=True),
+        opinions.judged.iloc[order].reset_index(drop=True),
+        reads.reset_index(drop=True),
+    )
+
+
+# ---------------------------------------------------------------- pairs
+
+
+def test_an_item_with_three_reads_makes_three_pairs_with_a_judge_and_two_for_each_physician():
+    table = balanced_f1(
+        study("""
+            Magpie | dr_a | dr_b | dr_c
+            +      | +    | -    | +
+        """)
+    )
+    judge = row_of(table, "Magpie")
+    assert (judge["n_pairs"], judge["n_items"], judge["n_both"], judge["n_rater_only"]) == (3, 1, 2, 1)
+    assert [row_of(table, name)["n_pairs"] for name in ("dr_a", "dr_b", "dr_c")] == [2, 2, 2]
+    together = row_of(table, TOGETHER)  # both ways: ++ twice, +- and -+ twice each
+    assert (together["n_both"], together["n_rater_only"], together["n_other_only"], together["n_neither"]) == (
+        2,
+        2,
+        2,
+        0,
+    )
+
+
+def test_reads_that_could_not_assess_and_items_without_the_judges_label_make_no_pair():
+    opinions = study("""
+        Magpie | dr_a | dr_b
+        +      | +    | ?
+               | +    | -
+        ?      | -    | -
+    """)
+    table = balanced_f1(opinions)
+    assert row_of(table, "Magpie")["n_pairs"] == 1
+    assert row_of(table, "dr_a")["n_pairs"] == 2
+    assert pairs_left_out(opinions, "Magpie") == (1, 4)
+
+
+def test_only_blind_first_reads_count_and_whether_they_were_drawn_does_not_matter():
+    drawing = """
+        Magpie | selection   | dr_a
+        +      | volunteered | +
+        -      |             | +
+    """
+    assert row_of(balanced_f1(study(drawing)), "Magpie")["n_pairs"] == 2
+    assert row_of(balanced_f1(study(drawing, blinded=None)), "Magpie")["n_pairs"] == 2  # imported, nothing said
+    assert balanced_f1(study(drawing, blinded=False)).empty
+    assert balanced_f1(study(drawing, stage="revised")).empty
+
+
+def test_how_the_reads_were_selected_is_said_and_noted_where_it_was_not_at_random():
+    opinions = study("""
+        selection   | Magpie | dr_a | dr_b
+        random      | +      | +    | ?
+        volunteered | +      | +    |
+                    | +      | +    |
+    """)
+    assert (
+        selection_words(opinions)
+        == "Blind first reads: 1 drawn at random, 1 volunteered, 1 of which no drawing is known."
+    )
+    assert selection_note(opinions).startswith("Not all of these reads were drawn at random")
+    assert selection_note(study("selection | Magpie | dr_a\nrandom | + | +")) == ""
+    assert selection_words(study("Magpie\n+")) == "Blind first reads: none."
+
+
+def test_precision_recall_and_f1_of_both_classes():
+    # met: 2 by both, 1 by the judge alone, 1 by the physician alone; neither 3
+    table = balanced_f1(
+        study("""
+            Magpie | dr_a
+            +      | +
+            +      | +
+            +      | -
+            -      | +
+            -      | -
+            -      | -
+            -      | -
+        """)
+    )
+    row = row_of(table, "Magpie")
+    assert (row["precision_met"], row["recall_met"], row["f1_met"]) == pytest.approx((2 / 3, 2 / 3, 2 / 3))
+    assert (row["precision_not_met"], row["recall_not_met"], row["f1_not_met"]) == pytest.approx((3 / 4, 3 / 4, 3 / 4))
+    assert row["balanced_f1"] == pytest.approx((2 / 3 + 3 / 4) / 2)
+    assert row["undefined"] == ""
+
+
+@pytest.mark.parametrize(
+    ("judge", "physician", "why"),
+    [
+        ("++++", "++--", "it never says not met"),
+        ("----", "++--", "it never says met"),
+        ("++--", "++++", "physicians never say not met"),
+        ("++--", "----", "physicians never say met"),
+        ("++++", "++++", "it never says not met, physicians never say not met"),
+    ],
+)
+def test_a_class_that_one_side_never_says_leaves_it_undefined_with_the_reason(judge, physician, why):
+    lines = [f"{mine} | {other}" for mine, other in zip(judge, physician, strict=True)]
+    row = row_of(balanced_f1(study("\n".join(["Magpie | dr_a", *lines]))), "Magpie")
+    assert math.isnan(row["balanced_f1"])
+    assert math.isnan(row["low"])
+    assert row["undefined"] == why
+
+
+def test_a_judge_wrong_on_every_pair_of_both_classes_has_0_which_is_a_value():
+    lines = ["Magpie | dr_a", "+ | -", "- | +"]
+    row = row_of(balanced_f1(study("\n".join(lines))), "Magpie")
+    assert (row["balanced_f1"], row["undefined"]) == (0, "")
+
+
+def test_categories_are_the_clusters_and_items_without_one_enter_the_pooled_value_alone():
+    table = balanced_f1(
+        study("""
+            cluster | Magpie | dr_a
+            hedging | +      | +
+            hedging | -      | -
+                    | +      | -
+        """)
+    )
+    assert list(table["group"]) == [OVERALL, "hedging"]
+    assert row_of(table, "Magpie")["n_pairs"] == 3
+    assert row_of(table, "Magpie", "hedging")["balanced_f1"] == 1
+
+
+# ---------------------------------------------------------------- against scikit-learn
+
+
+def test_it_is_the_macro_f1_of_scikit_learn_where_all_classes_occur():
+    # scikit-learn 1.9.1: f1_score([1]*60 + [0]*40, [1]*40 + [0]*20 + [1]*10 + [0]*30, average="macro") = 0.696969696969697,
+    # average=None = [0.66666667, 0.72727273] (0, then 1); with 7 and 3 of 10, [1]*7+[0]*3 and [1]*5+[0]*2+[1]+[0]*2: 0.6703296703296704
+    found = f1_scores(np.array([[40.0, 10, 20, 30], [5, 1, 2, 2]]))
+    assert found["balanced_f1"].to_list() == pytest.approx([0.696969696969697, 0.6703296703296704], abs=1e-15)
+    assert found.loc[0, ["f1_not_met", "f1_met"]].to_list() == pytest.approx([0.66666667, 0.72727273], abs=1e-8)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"The real meta-evaluation rows are not here: {DATA} does not exist.")
+def test_the_meta_evaluation_rows_come_out_as_scikit_learn_has_them(sqlite_database_url):
+    """Literal numbers: scikit-learn 1.9.1, f1_score(physicians, judge, average="macro") on the pairs of the rows of shared/data/physicians."""
+    with opened(sqlite_database_url) as engine:
+        for path in (*sorted(DATA.glob("examples/*.jsonl")), *sorted(DATA.glob("physicians/*.jsonl"), reverse=True)):
+            bring(engine, path)
+        with reading(engine) as session:
+            opinions = load(session)
+    table = balanced_f1(opinions)
+    pooled = table.loc[table["grouping"].eq(OVERALL)]
+    expected = {
+        "llama-3.1-70b-instruct-turbo": (124, 0.6696636696636696, 6, 0.5574074074074075),
+        "llama-3.1-8b-instruct-turbo": (124, 0.5682392298764252, 6, 0.5503968253968254),
+        "llama-3.3-70b-instruct-turbo-free": (124, 0.6482269503546099, 4, 0.5694444444444444),
+    }
+    for judge, (n_pairs, macro_f1, n_categories, mean) in expected.items():
+        row = row_of(pooled, judge)
+        assert row["n_pairs"] == n_pairs
+        assert row["balanced_f1"] == pytest.approx(macro_f1, abs=1e-12)
+        of_category = table.loc[table["rater"].eq(judge) & table["grouping"].eq(CATEGORY), "balanced_f1"].dropna()
+        assert (len(of_category), of_category.mean()) == (n_categories, pytest.approx(mean, abs=1e-12))
+    together = row_of(pooled, TOGETHER)
+    assert (together["n_pairs"], together["balanced_f1"]) == (138, pytest.approx(0.6356550163439778, abs=1e-12))
+    physicians = pooled.loc[pooled["rater_kind"].eq(PHYSICIAN)]
+    assert (len(physicians), physicians["balanced_f1"].notna().sum()) == (77, 12)
+    # and against a count of the files' own pairs, one by one
+    rows = [json.loads(line) for line in (DATA / "physicians" / "meta_eval_part.jsonl").read_bytes().splitlines()]
+    pairs = [pair for row in rows for pair in permutations(row["binary_labels"], 2)]
+    assert list(together[["n_both", "n_rater_only", "n_other_only", "n_neither"]]) == [
+        pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))
+    ]
+
+
+# ---------------------------------------------------------------- what must hold
+
+
+def opinions_of(seed: int, n_examples: int = 12, **more: object) -> Opinions:
+    rng = np.random.default_rng(seed)
+    settings_ = {"judges": {"Magpie": 0.8, "Wren": 0.6}, "n_readers": 2, "share_read": 0.6, "reader_accuracy": 0.8}
+    opinions, _ = drawn(rng, n_examples=n_examples, readers=("dr_a", "dr_b", "dr_c"), **(settings_ | more))
+    clusters = rng.choice(["hedging_one", "hedging_two", "invented", None], len(opinions.items))
+    items = opinions.items.assign(cluster=pd.Categorical(clusters))
+    hidden = opinions.judged.mask(rng.random(opinions.judged.shape) < 0.1)
+    return Opinions(items, hidden, opinions.reads)
+
+
+@many
+@given(st.integers(0, 10_000))
+def test_the_order_of_rows_does_not_matter(seed):
+    opinions = opinions_of(seed)
+    other = shuffled(opinions, np.random.default_rng(seed))
+    key = ["rater_kind", "rater", "grouping", "group"]
+    tables = [balanced_f1(each).sort_values(key, ignore_index=True) for each in (opinions, other)]
+    pd.testing.assert_frame_equal(*tables, rtol=1e-9)
+
+
+@many
+@given(st.integers(0, 10_000))
+def test_met_and_not_met_are_treated_alike(seed):
+    opinions = opinions_of(seed)
+    turned = Opinions(opinions.items, 1 - opinions.judged, opinions.reads.assign(met=1 - opinions.reads["met"]))
+    one, other = balanced_f1(opinions), balanced_f1(turned)
+    for name in ("balanced_f1", "low", "high"):
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-9)
+    np.testing.assert_allclose(one["f1_met"], other["f1_not_met"], rtol=1e-12)
+
+
+@many
+@given(st.integers(0, 10_000))
+def test_counts_add_up_over_raters_and_the_value_lies_in_its_interval(seed):
+    opinions = opinions_of(seed)
+    table = balanced_f1(opinions)
+    assert table["n_pairs"].eq(table[["n_both", "n_rater_only", "n_other_only", "n_neither"]].sum(axis=1)).all()
+    one_by_one = table.loc[table["rater_kind"].eq(PHYSICIAN)].groupby(["grouping", "group"])["n_pairs"].sum()
+    together = table.loc[table["rater_kind"].eq(PHYSICIANS)].set_index(["grouping", "group"])["n_pairs"]
+    pd.testing.assert_series_equal(one_by_one.sort_index(), together.sort_index())
+    bounded = table.loc[table["low"].notna()]
+    assert not bounded.empty
+    assert (bounded["low"] <= bounded["balanced_f1"]).all()
+    assert (bounded["balanced_f1"] <= bounded["high"]).all()
+    assert bounded["low"].ge(0).all()
+    assert bounded["high"].le(1).all()
+    assert table["balanced_f1"].isna().eq(table["undefined"].ne("")).all()
+
+
+def test_a_judge_of_coin_flips_reaches_about_a_half_where_half_is_met():
+    opinions, _ = drawn(
+        np.random.default_rng(1), n_examples=800, judges={"coin": 0.5}, share_read=1.0, readers=("dr_a",), spread=0.0
+    )
+    row = row_of(balanced_f1(opinions), "coin")
+    # half is met: precision and recall of both classes are 1/2, and so is every F1; 5,900 pairs: standard error .007
+    assert row["balanced_f1"] == pytest.approx(0.5, abs=0.02)
+    assert row["low"] < 0.5 < row["high"]
+
+
+def test_a_judge_that_says_what_all_physicians_say_has_1_and_no_interval_since_nothing_varies():
+    opinions, _ = drawn(np.random.default_rng(2), judges={"same": 1.0})
+    row = row_of(balanced_f1(opinions), "same")
+    assert row["balanced_f1"] == 1
+    assert math.isnan(row["low"])
+
+
+# ---------------------------------------------------------------- intervals
+
+
+def test_the_interval_is_that_of_leaving_out_one_example_at_a_time():
+    opinions = opinions_of(5)
+    row = row_of(balanced_f1(opinions), "Magpie")
+    paired = judge_pairs(opinions, jury=False).query("rater == 'Magpie'")["row"]
+    examples = opinions.items.loc[paired, "example_id"].unique()
+    without = [
+        row_of(balanced_f1(opinions.without(frozenset([example]))), "Magpie")["balanced_f1"] for example in examples
+    ]
+    n_examples = row["n_examples"]
+    assert n_examples == len(examples)
+    deviation = np.array(without) - np.mean(without)
+    standard_error = math.sqrt((n_examples - 1) / n_examples * (deviation**2).sum())
+    t = 2.2281388519862735  # scipy 1.17.1: scipy.stats.t.ppf(.975, 10)
+    assert n_examples == 11
+    assert (row["low"], row["high"]) == pytest.approx(
+        (row["balanced_f1"] - t * standard_error, row["balanced_f1"] + t * standard_error), rel=1e-9
+    )
+
+
+def test_there_is_no_interval_where_one_example_alone_holds_a_class():
+    table = balanced_f1(
+        study("""
+            example | Magpie | dr_a
+            1       | -      | -
+            2       | +      | +
+            3       | +      | +
+            4       | +      | +
+        """)
+    )
+    row = row_of(table, "Magpie")
+    assert row["balanced_f1"] == 1
+    assert math.isnan(row["low"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_examples", [50, 150])
+def test_the_interval_covers_the_value_of_the_population(n_examples):
+    """Of 1,000 drawn studies; 95 % +- 4 standard errors would be 92 % to 98 %."""
+    rng = np.random.default_rng(11)
+    told = {"judges": {"Magpie": 0.8}, "n_readers": 2, "reader_accuracy": 0.9, "share_read": 0.5, "spread": 1.5}
+    whole, _ = drawn(rng, n_examples=40_000, **told)
+    truth = row_of(balanced_f1(whole, by=[OVERALL]), "Magpie")["balanced_f1"]
+    covered = 0
+    for _ in range(1000):
+        opinions, _ = drawn(rng, n_examples=n_examples, **told)
+        row = row_of(balanced_f1(opinions, by=[OVERALL]), "Magpie")
+        covered += row["low"] <= truth <= row["high"]
+    assert 920 <= covered <= 970
+
+
+# ---------------------------------------------------------------- where a judge stands
+
+
+def values(judge: float, physicians: dict[str, tuple[int, float]]) -> pd.DataFrame:
+    """Pooled values of one judge and of physicians, each with n_pairs."""
+    rows = [(JUDGE, "Magpie", OVERALL, OVERALL, 500, judge)]
+    rows += [(PHYSICIAN, name, OVERALL, OVERALL, n, value) for name, (n, value) in physicians.items()]
+    return pd.DataFrame(rows, columns=["rater_kind", "rater", "grouping", "group", "n_pairs", "balanced_f1"])
+
+
+def test_the_percentile_is_the_share_of_physicians_below_and_half_of_the_ties():
+    others = {"a": (60, 0.5), "b": (60, 0.6), "c": (60, 0.7), "d": (60, 0.7), "e": (60, 0.8)}
+    row = percentiles(values(0.7, others)).squeeze()
+    assert row["percentile"] == 60  # 2 below and 2 ties of 5
+    assert (row["lowest"], row["median"], row["highest"]) == (0.5, 0.7, 0.8)
+    assert percentiles(values(0.9, others)).squeeze()["percentile"] == 100
+    assert percentiles(values(0.1, others)).squeeze()["percentile"] == 0
+
+
+def test_only_physicians_with_more_than_50_pairs_and_a_value_are_kept():
+    others = {"a": (50, 0.1), "b": (51, 0.6), "c": (900, math.nan), "d": (51, 0.9)}
+    found = values(0.7, others)
+    row = percentiles(found).squeeze()
+    assert (row["n_physicians"], row["n_physicians_left_out"], row["percentile"]) == (2, 2, 50)
+    assert list(kept_physicians(found)["rater"]) == ["b", "d"]
+    assert percentiles(found, min_pairs=49).squeeze()["percentile"] == pytest.approx(200 / 3)
+
+
+def test_without_a_physician_to_compare_with_or_a_value_of_its_own_there_is_no_percentile():
+    assert math.isnan(percentiles(values(0.7, {})).squeeze()["percentile"])
+    assert math.isnan(percentiles(values(math.nan, {"a": (60, 0.5)})).squeeze()["percentile"])
+
+
+def test_a_theme_is_the_mean_of_its_categories_weighted_by_pairs_and_undefined_ones_are_left_out():
+    drawing = pd.DataFrame(
+        [
+            ("hedging_one", 30, 0.5),
+            ("hedging_two", 10, 0.9),
+            ("hedging_three", 99, math.nan),
+            ("communication_x", 7, math.nan),
+        ],
+        columns=["group", "n_pairs", "balanced_f1"],
+    ).assign(rater_kind=JUDGE, rater="Magpie", grouping=CATEGORY)
+    themes = {
+        "hedging_one": "hedging",
+        "hedging_two": "hedging",
+        "hedging_three": "hedging",
+        "communication_x": "communication",
+    }
+    found = standings(drawing, themes).set_index("group")
+    assert set(found["grouping"]) == {THEME}
+    assert (found.loc["hedging", "n_pairs"], found.loc["hedging", "balanced_f1"]) == (40, pytest.approx(0.6))
+    assert found.loc["communication", "n_pairs"] == 0
+    assert math.isnan(found.loc["communication", "balanced_f1"])
+
+
+def test_a_category_belongs_to_the_theme_in_its_name_else_to_that_of_most_of_its_items():
+    opinions = study("""
+        cluster                     | theme       | Magpie
+        emergency_referrals_now     |             | +
+        emergency_referrals_now     | hedging     | +
+        our_own                     | hedging     | +
+        our_own                     | paediatrics | +
+        our_own                     | paediatrics | +
+        untagged                    |             | +
+                                    | hedging     | +
+    """)
+    assert theme_of_categories(opinions.items) == {
+        "emergency_referrals_now": "emergency_referrals", "our_own": "paediatrics", "untagged": NO_THEME,
+    }  # fmt: skip
+
+
+@many
+@given(st.integers(0, 10_000), st.integers(0, 30))
+def test_percentiles_lie_in_0_to_100_and_a_better_judge_never_stands_lower(seed, min_pairs):
+    opinions = opinions_of(seed)
+    found = standings(balanced_f1(opinions), theme_of_categories(opinions.items))
+    ranks = percentiles(found, min_pairs=min_pairs)
+    assert ranks["percentile"].dropna().between(0, 100).all()
+    for _, group in ranks.loc[ranks["percentile"].notna()].groupby("group"):
+        assert group.sort_values("balanced_f1")["percentile"].is_monotonic_increasing
+
+
+def test_the_finding_in_words():
+    opinions = opinions_of(8, n_examples=60, judges={"Magpie": 0.78})
+    table = balanced_f1(opinions)
+    ranks = percentiles(standings(table, theme_of_categories(opinions.items)))
+    row, rank = row_of(table, "Magpie"), ranks.loc[ranks["grouping"].eq(OVERALL)].squeeze()
+    assert rank["n_physicians"] == 3
+    assert finding(table, ranks, "Magpie") == (
+        f"Magpie agrees with physicians at a balanced F1 of {row['balanced_f1']:.2f} [{row['low']:.2f}, {row['high']:.2f}]; physicians among "
+        f"themselves reach {rank['median']:.2f} (median of 3); it stands at the {ordinal(rank['percentile'])} percentile of physicians."
+    )
+    assert 0 < rank["percentile"] < 100
+    below = ranks.assign(percentile=0.0)
+    assert "; it stands below all of them, at the 0th percentile of physicians." in finding(table, below, "Magpie")
+
+
+@pytest.mark.parametrize(
+    ("drawing", "said"),
+    [
+        ("Magpie | dr_a\n | +", "Magpie has labelled nothing that a physician has read blind."),
+        ("Magpie | dr_a\n+ | +\n- | -", "no two physicians have read the same criterion"),
+        ("Magpie | dr_a\n+ | +", "The balanced F1 of Magpie is undefined: it never says not met, physicians never say not met"),
+        ("Magpie | dr_a | dr_b\n+ | + | +\n- | - | -", "physicians among themselves reach 1.00, all together; no physician has more than 50 pairs"),
+        ("Magpie | dr_a | dr_b\n+ | + | +", "that of physicians among themselves is undefined: physicians never say not met;"),
+    ],
+)  # fmt: skip
+def test_the_finding_says_what_is_missing(drawing, said):
+    opinions = study(drawing)
+    table = balanced_f1(opinions)
+    ranks = percentiles(standings(table, theme_of_categories(opinions.items)))
+    assert said in finding(table, ranks, "Magpie")
+
+
+def test_without_reads_every_table_is_empty():
+    opinions = study("Magpie | Wren\n+ | -")
+    table = balanced_f1(opinions)
+    assert table.empty
+    assert judge_pairs(opinions).empty
+    assert physician_pairs(opinions).empty
+    assert percentiles(standings(table, {})).empty
+
+
+def test_an_unknown_grouping_is_refused():
+    with pytest.raises(ValueError, match="weather came, expected some of overall, category"):
+        balanced_f1(opinions_of(1), by=["weather"])

@@ -1,0 +1,96 @@
+"""`overread judges`: the tables of the Judges page, as text and as JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+
+from evalcore.db import writing
+from evalcore.errors import OverreadError
+from evalcore.metrics.judge_errors import COLUMNS as ERRORS
+from evalcore.metrics.judge_quality import COLUMNS as QUALITY
+from evalcore.metrics.percentiles import PERCENTILE_COLUMNS
+from evalcore.quality_commands import judges
+from evalcore.schema import Label, RaterKind, Stage, Verdict
+from evalcore.store import add_verdicts, ensure_rater
+from tests import world
+
+app = typer.Typer()
+app.command()(judges)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> str:
+    """Two conversations of two criteria; the judge says met, not met, met, met, and a physician met, not met, met, not met."""
+    path = str(tmp_path / "overread.db")
+    made = world.made(path, judged="+-++")
+    with writing(made.engine) as session:
+        reader = ensure_rater(session, RaterKind.REVIEWER, "[b]Dr. X[/b]")
+        for (example, criterion), label in {
+            (0, 0): Label.MET,
+            (0, 1): Label.NOT_MET,
+            (1, 0): Label.MET,
+            (1, 1): Label.NOT_MET,
+        }.items():
+            item = made.item(example, criterion)
+            verdict = Verdict(
+                example_id=example + 1, rater_id=reader, stage=Stage.FIRST, label=label, blinded=True, **item
+            )
+            add_verdicts(session, [verdict], actor="set-up", action="verdicts made")
+    made.engine.dispose()
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What the command prints; its console keeps the stream that it was made with, so it is called and not run."""
+    capsys.readouterr()
+    app(list(arguments), standalone_mode=False)
+    return capsys.readouterr().out
+
+
+def test_json_holds_the_documented_columns(study, capsys):
+    found = json.loads(printed(capsys, "--db", study, "--json"))
+    assert set(found) == {"balanced_f1", "percentiles", "error_rates", "jury", "selection"}
+    for name, columns in (("balanced_f1", QUALITY), ("percentiles", PERCENTILE_COLUMNS), ("error_rates", ERRORS)):
+        assert {key for row in found[name] for key in row} == set(columns)
+        assert all(column in judges.__doc__ for column in columns), name
+    (pooled,) = (row for row in found["balanced_f1"] if row["grouping"] == "overall")
+    # both 2, judge alone 1, neither 1: (4/5 + 2/3) / 2
+    assert pooled["balanced_f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
+    assert found["percentiles"][0]["percentile"] is None
+    assert found["jury"] is None
+    assert found["selection"].startswith("Blind first reads: 4 of which no drawing is known.")
+    desirable = next(row for row in found["error_rates"] if row["group"] == "desirable")
+    assert desirable["n_met"] + desirable["n_not_met"] == desirable["n_pairs"]
+
+
+def test_by_and_judge_say_what_is_wanted_and_what_is_not_known_is_refused(study, capsys):
+    found = json.loads(printed(capsys, "--db", study, "--json", "--by", "sign", "--judge", "Magpie"))
+    assert {row["grouping"] for row in found["error_rates"]} == {"sign"}
+    with pytest.raises(
+        OverreadError, match="--by: weather came, expected some of overall, sign, axis, theme, language"
+    ):
+        judges(by="weather", db=study)
+    with pytest.raises(OverreadError, match="--judge: Nobody came, expected some of Magpie"):
+        judges(judge=["Nobody"], db=study)
+
+
+def test_without_json_it_says_the_finding_and_the_tables(study):
+    import evalcore.quality_commands as module
+
+    with module.out.capture() as kept:
+        judges(db=study)
+    said = kept.get()
+    assert "Magpie agrees with physicians at a balanced F1 of 0.73" in said
+    assert "100 % (2/2)" in said
+    assert "50 % (1/2)" in said
+    assert "Blind first reads: 4 of which no drawing is known." in said
+
+
+def test_without_a_read_it_says_what_to_do(tmp_path):
+    import evalcore.quality_commands as module
+
+    with module.out.capture() as kept:
+        judges(db=str(tmp_path / "empty.db"))
+    assert "assign items, or import physicians' first reads" in kept.get()
