@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from evalcore import export, store
+from evalcore import export, methods, store
 from evalcore.db import Engine, open_study, reading, writing
 from evalcore.errors import OverreadError
 from evalcore.metrics.composition import judges_beside_physicians
@@ -21,7 +21,7 @@ from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
 from evalcore.opinions import Opinions
 from evalcore.policies import can_read, reason, visible_verdicts
-from evalcore.queries import browse, frames, study, tasks
+from evalcore.queries import browse, composition, frames, study, tasks
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.schema import Ask, RaterKind, Viewer
@@ -153,7 +153,8 @@ READS: dict[str, Callable[..., Any]] = {
     "counts": study.counts,
     "readers": study.readers,
     "choices": study.choices,
-    "composition": study.composition,
+    "composition": composition.load,
+    "subset_sizes": composition.subset_sizes,
     "matching": browse.matching_items,
     "audit_words": study.audit_words,
     "blind_reads": blind_reads,
@@ -183,6 +184,16 @@ def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.Dat
 def export_table(what: str, part: export.Part) -> pd.DataFrame:
     """A table of `export`, made anew as soon as anything in the study has changed."""
     return _export_table(settings().db, version(), what, part)
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _methods(location: str, data_version: Version, hidden: frozenset[int]) -> str:  # noqa: ARG001 - the version is the key
+    return methods.paragraph(methods.facts(_engine_at(location), blind=hidden))
+
+
+def methods_paragraph(hidden: frozenset[int]) -> str:
+    """The methods of a paper, from what was done, without conversations that wait for the viewer's own first read."""
+    return _methods(settings().db, version(), hidden)
 
 
 def exported(what: str, file_format: str, part: export.Part) -> bytes:

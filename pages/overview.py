@@ -1,61 +1,111 @@
 """Where the study stands, and what to do next."""
 
+from datetime import timedelta
+
 import streamlit as st
 
+from evalcore import adjudication
 from evalcore.db import reading
-from evalcore.metrics.composition import by_language, by_theme
-from evalcore.plots.overview import shares_read
-from evalcore.policies import can_assign, can_give_verdict, can_import, can_read
+from evalcore.metrics.intervals import share_words
+from evalcore.policies import can_adjudicate, can_assign, can_give_verdict, can_import, can_read
 from evalcore.queries import tasks
 from evalcore.queries.browse import CONFLICTING
-from evalcore.schema import Viewer
+from evalcore.queries.composition import changed_since
+from evalcore.schema import Role, Viewer
 from evalcore.tables import now
-from pages import _common, _filters, _review_text, _text
+from pages import _common, _filters, _overview_composition, _review_text, _text
 
 MAX_READERS = 6
+LATELY = timedelta(days=7)
 
 
-def waiting_lines(viewer: Viewer) -> list[str]:
-    """What waits for who is signed in: a reader's queue, the lead's assignments."""
+def counted(n: int, one: str, more: str = "") -> str:
+    """A number with its word."""
+    return f"{n:,} {one if n == 1 else more or one + 's'}"
+
+
+def reader_lines(viewer: Viewer) -> list[str]:
+    """What waits for a reader, how long it takes, and what they have read so far."""
     lines = []
-    with reading(_common.engine()) as session:
-        if can_read(viewer):
+    if can_read(viewer):
+        with reading(_common.engine()) as session:
             progress = tasks.progress(session, viewer, now())
-            if progress.n_left:
-                left = _review_text.left_words(progress)
-                wait = "One item waits" if progress.n_left == 1 else f"{progress.n_left:,} items wait"
-                lines.append(f"{wait} for your read in Review{', ' + left if left else ''}.")
-        if can_assign(viewer):
-            assigned = tasks.assignments(session)
-            wanted = assigned["n_tasks"] * assigned["n_readers"]
-            lines += [
-                f"Assignment {number}: {done:,} of {want:,} reads done, {being_read:,} being read now"
-                for number, done, want, being_read in zip(
-                    assigned["assignment_id"], assigned["n_reads"], wanted, assigned["n_open"], strict=True
-                )
-            ][:MAX_READERS]
-    return lines
-
-
-def reading_lines(viewer: Viewer) -> list[str]:
-    """What matters to who is signed in: one's own reads; for a lead, how far each reader is."""
-    readers = _common.read("readers", hidden)
-    lines = waiting_lines(viewer)
-    own = _common.read("readers")
-    mine = own.loc[own["reader"].eq(viewer.name)]
+        if progress.n_left:
+            left = _review_text.left_words(progress)
+            waits = "waits" if progress.n_left == 1 else "wait"
+            lines.append(
+                f"{counted(progress.n_left, 'item')} {waits} for your read in Review{', ' + left if left else ''}."
+            )
     if can_give_verdict(viewer):
+        own = _common.read("readers")
         lines += [
-            f"You have given {row.n_verdicts:,} verdicts on {row.n_responses:,} responses, the last on {_common.local_time(row.last_at)}."
-            for row in mine.itertuples()
+            f"You have given {counted(row.n_verdicts, 'verdict')} on {counted(row.n_responses, 'response')}, "
+            f"the last on {_common.local_time(row.last_at)}."
+            for row in own.loc[own["reader"].eq(viewer.name)].itertuples()
         ] or ["You have not given a verdict yet. Open a conversation and say what you think of the judge's."]
-    if can_import(viewer):
-        lines += [
-            f"{_text.reader_name(row.reader)}: {row.n_verdicts:,} verdicts on {row.n_responses:,} responses"
-            for row in readers.head(MAX_READERS).itertuples()
-        ]
-        if len(readers) > MAX_READERS:
-            lines.append(f"and {len(readers) - MAX_READERS:,} further readers")
     return lines
+
+
+def adjudicator_lines(viewer: Viewer) -> list[str]:
+    """What waits to be settled."""
+    queue = adjudication.cases(_common.engine(), viewer)
+    if not queue.waiting:
+        return ["Nothing waits for you to settle."]
+    waits = "waits" if queue.n_items == 1 else "wait"
+    return [
+        f"{counted(queue.n_items, 'item')} on {counted(len(queue.waiting), 'response or case', 'responses and cases')} {waits} for you to settle."
+    ]
+
+
+def lead_lines(viewer: Viewer) -> list[str]:
+    """How far assigned reading is, and each reader."""
+    lines = []
+    if can_assign(viewer):
+        with reading(_common.engine()) as session:
+            assigned = tasks.assignments(session)
+        wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
+        if wanted:
+            lines.append(
+                f"Assigned reading: {done:,} of {wanted:,} reads done in {counted(len(assigned), 'assignment')}, "
+                f"{int(assigned['n_open'].sum()):,} being read now, {wanted - done:,} still needed."
+            )
+    readers = _common.read("readers", hidden)
+    names = [
+        f"{_text.reader_name(row.reader)} {row.n_verdicts:,} on {row.n_responses:,}"
+        for row in readers.head(MAX_READERS).itertuples()
+    ]
+    if len(readers) > MAX_READERS:
+        names.append(f"{len(readers) - MAX_READERS:,} more")
+    return [*lines, f"Verdicts on responses, by reader: {'; '.join(names)}."] if names else lines
+
+
+def researcher_lines() -> list[str]:
+    """What has changed in the numbers of late."""
+    with reading(_common.engine()) as session:
+        lately = changed_since(session, now() - LATELY, hidden)
+    if not lately["n_verdicts"] and not lately["n_files"]:
+        return ["Nothing has come in the last seven days: the numbers stand as they did."]
+    said = [f"{counted(lately['n_files'], 'file')} imported"] if lately["n_files"] else []
+    settled = f", {counted(lately['n_settled'], 'item')} settled" if lately["n_settled"] else ""
+    if lately["n_verdicts"]:
+        said.insert(
+            0,
+            f"{counted(lately['n_verdicts'], 'verdict')} of {counted(lately['n_readers'], 'physician')} on "
+            f"{counted(lately['n_responses'], 'response')}{settled}",
+        )
+    return [f"In the last seven days: {', '.join(said)}. The numbers that rest on them have moved."]
+
+
+def lines(viewer: Viewer) -> list[str]:
+    """What matters to who is signed in, by role."""
+    found = reader_lines(viewer)
+    if can_adjudicate(viewer):
+        found += adjudicator_lines(viewer)
+    if can_import(viewer):
+        found += lead_lines(viewer)
+    if Role.RESEARCHER in viewer.roles:
+        found += researcher_lines()
+    return found
 
 
 viewer = _common.require()
@@ -64,8 +114,9 @@ counts = _common.read("counts")
 st.html(
     _text.heading(
         "Where the study stands",
-        f"{counts['responses']:,} responses of {counts['models']:,} models to {counts['examples']:,} conversations, "
-        f"judged by {counts['judges']:,} judges and read by {counts['reviewers']:,} physicians",
+        f"{counted(counts['responses'], 'response')} of {counted(counts['models'], 'model')} to "
+        f"{counted(counts['examples'], 'conversation')}, judged by {counted(counts['judges'], 'judge')} and read by "
+        f"{counted(counts['reviewers'], 'physician')}",
     )
 )
 if not counts["examples"]:
@@ -73,7 +124,8 @@ if not counts["examples"]:
     st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
     st.stop()
 
-composition = _common.read("composition")
+if said := lines(viewer):
+    st.html(_text.items(said))
 listed = _common.read("overrides_by_judge", hidden)
 st.html(
     _text.facts(
@@ -103,32 +155,26 @@ with st.container(horizontal=True):
         st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
     st.page_link("pages/export.py", label="Export labels", icon=":material/download:")
 
-lines = reading_lines(viewer)
-if lines:
-    st.subheader("Readers", anchor=False)
-    st.html(_text.items(lines))
 if listed["by_judge"]:
     st.subheader("Judges beside physicians", anchor=False)
     st.html(
         _text.items(
-            f"{row['judge']}: physicians differ on {row['share']:.0%} ({row['n_overridden']:,}/{row['n_read']:,}) of the items that they read"
+            f"{row['judge']}: physicians differ on {share_words(row['n_overridden'], row['n_read'], row['share'])} of the items that they read"
             for row in listed["by_judge"]
         )
     )
 if hidden:
     st.html(
         _text.quiet(
-            "Conversations that wait for your own first read are left out of what is said here of readers, their conflicts and the judges."
+            "Conversations that wait for your own first read are left out of what is said here of readers, their conflicts, the judges and what was read."
         )
     )
 st.subheader("What it is made of, and what has been read", anchor=False)
-left, right = st.columns(2, gap="large")
-left.plotly_chart(shares_read(by_theme(composition), "Theme"), config={"displayModeBar": False}, key="themes")
-right.plotly_chart(shares_read(by_language(composition), "Language"), config={"displayModeBar": False}, key="languages")
+_overview_composition.show(hidden)
 st.html(
     _text.foot(
         "An item is one criterion of one response. Physicians differ from a judge where a standing verdict or an adjudication has another "
         "label than the judge's; the items read are no random sample unless they were drawn, so the share is no error rate of the judge. "
-        "A conversation counts as read when a physician has given a verdict on at least one response to it."
+        + _overview_composition.FOOT
     )
 )

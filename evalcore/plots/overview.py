@@ -6,36 +6,83 @@ import pandas as pd
 import plotly.graph_objects as go
 
 READ, UNREAD = "#2f7f95", "rgba(128,136,144,0.35)"  # strong enough on paper and on slate
-ROW_PIXELS, FRAME_PIXELS = 26, 96
+HIDDEN = "rgba(128,136,144,0.15)"
+PUBLISHED = "#a8741f"  # 3:1 and more on both
+ROW_PIXELS, FRAME_PIXELS, MARK_PIXELS = 26, 96, 14
+SEGMENTS = (
+    ("n_read", "read by a physician", READ),
+    ("n_unread", "not read yet", UNREAD),
+    ("n_hidden", "waits for your own read", HIDDEN),
+)
 
 
-def shares_read(table: pd.DataFrame, what: str) -> go.Figure:
-    """Bars by group: conversations that a physician has read, then those that nobody has; the label says read of all.
+def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
+    """Bars by group: what a physician has read, then what nobody has; a diamond where the full benchmark's share would end the bar.
+
+    At the end of a bar stands in words what is clearly more or fewer than it should be.
 
     Args:
-        table: label, n_examples, n_read, n_unread, as `metrics.composition` gives them.
+        table: label, n, n_read, n_unread, n_hidden, benchmark_n_expected and benchmark_ratio as `metrics.composition.parts` gives them,
+            and marks (words, or empty).
         what: What the groups are, for the axis.
+        unit: What is counted, e.g. conversations.
     """
     figure = go.Figure()
-    hover = "%{y}: %{x:,} of %{customdata:,}<extra>%{fullData.name}</extra>"
-    for column, name, colour in (("n_read", "read by a physician", READ), ("n_unread", "not read yet", UNREAD)):
+    labels = table["label"].map(html.escape)  # Plotly would draw tags and links
+    for column, name, colour in SEGMENTS:
+        if column == "n_hidden" and not table[column].any():
+            continue
         figure.add_bar(
-            y=table["label"].map(html.escape),  # Plotly would draw tags and links
+            y=labels,
             x=table[column],
             name=name,
             orientation="h",
-            marker_color=colour,
-            customdata=table["n_examples"],
-            hovertemplate=hover,
+            marker={"color": colour, "pattern": {"shape": "/" if column == "n_hidden" else "", "fgcolor": UNREAD}},
+            customdata=table["n"],
+            hovertemplate="%{y}: %{x:,} of %{customdata:,}<extra>%{fullData.name}</extra>",
+        )
+    expected = table.loc[table["benchmark_n_expected"].gt(0)]
+    if len(expected):
+        figure.add_scatter(
+            y=labels[expected.index],
+            x=expected["benchmark_n_expected"],
+            name="as in the full benchmark",
+            mode="markers",
+            marker={
+                "symbol": "diamond-tall",
+                "size": MARK_PIXELS,
+                "color": PUBLISHED,
+                "line": {"width": 1.5, "color": "#ffffff"},  # the rim is what is seen on a bar
+            },
+            customdata=expected["benchmark_ratio"],
+            hovertemplate="%{y}: %{x:,.0f} with the benchmark's share; here %{customdata:.1f} times that<extra></extra>",
+        )
+    marked = table.loc[table["marks"].ne("")]
+    if len(marked):
+        figure.add_scatter(
+            y=labels[marked.index],
+            x=marked[["n", "benchmark_n_expected"]].max(axis=1),
+            mode="text",
+            text="\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}" + marked["marks"].map(html.escape),
+            textposition="middle right",
+            cliponaxis=False,
+            hoverinfo="skip",
+            showlegend=False,
         )
     figure.update_layout(
         barmode="stack",
         bargap=0.35,
         height=FRAME_PIXELS + ROW_PIXELS * max(len(table), 3),
-        margin={"l": 8, "r": 8, "t": 28, "b": 40},
+        margin={"l": 8, "r": 150 if len(marked) else 8, "t": 28, "b": 40},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
-        xaxis={"title": "Conversations", "tickformat": ",d", "rangemode": "tozero"},
-        yaxis={"autorange": "reversed", "title": what, "automargin": True},
+        xaxis={"title": unit.capitalize(), "tickformat": ",d", "rangemode": "tozero"},
+        yaxis={
+            "autorange": "reversed",
+            "title": what,
+            "automargin": True,
+            "categoryorder": "array",
+            "categoryarray": list(labels),
+        },
         dragmode=False,
     )
     return figure

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
-from evalcore.queries.frames import frame, not_superseded
+from evalcore.queries.frames import data_version, frame, not_superseded
 from evalcore.schema import RaterKind, ReadingMode, Role, Rules, Viewer
 from evalcore.tables import (
     AuditEvent,
@@ -161,38 +161,11 @@ def choices(session: Session) -> dict[str, list[str]]:
     }
 
 
-def composition(session: Session) -> pd.DataFrame:
-    """One row an example: theme, language, n_turns, n_criteria, n_responses, n_read (responses with a physician's verdict)."""
-    read = (
-        select(
-            col(Verdict.example_id).label("example_id"), func.count(col(Verdict.response_id).distinct()).label("n_read")
-        )
-        .where(col(Verdict.stage) != "judge", not_superseded(), col(Verdict.label).is_not(None))
-        .group_by(col(Verdict.example_id))
-        .subquery()
-    )
-
-    def per_example(table: type[SQLModel], name: str) -> Any:
-        rows = SQLModel.metadata.tables[str(table.__tablename__)]
-        return select(rows.c.example_id, func.count().label(name)).group_by(rows.c.example_id).subquery()
-
-    criteria, responses = per_example(Criterion, "n_criteria"), per_example(Response, "n_responses")
-    example = SQLModel.metadata.tables["example"]
-    statement = (
-        select(
-            example.c.id.label("example_id"),
-            example.c.theme,
-            example.c.language,
-            example.c.n_turns,
-            func.coalesce(criteria.c.n_criteria, 0).label("n_criteria"),
-            func.coalesce(responses.c.n_responses, 0).label("n_responses"),
-            func.coalesce(read.c.n_read, 0).label("n_read"),
-        )
-        .outerjoin(criteria, criteria.c.example_id == example.c.id)
-        .outerjoin(responses, responses.c.example_id == example.c.id)
-        .outerjoin(read, read.c.example_id == example.c.id)
-    )
-    return frame(session, statement)
+def trail_head(session: Session) -> tuple[int, str]:
+    """How many events the audit trail has, and the hash of the newest; an empty one before the first event."""
+    event = SQLModel.metadata.tables["audit_event"].c
+    newest = session.connection().execute(select(event.hash).order_by(event.id.desc()).limit(1)).scalar()
+    return data_version(session), newest or ""
 
 
 def audit_trail(

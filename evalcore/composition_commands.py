@@ -1,0 +1,123 @@
+"""What a study is made of, by the command line."""
+
+import math
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from evalcore.console import Db, Json, out, print_json, some_of, study
+
+NO_VALUE = "–"
+EVERY = "theme,category,language,turns,length,axis,sign,points,model,response_length"
+
+
+def composition(
+    by: Annotated[str, typer.Option(help="Some of these groupings, joined by commas.")] = EVERY,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """What the study is made of and what physicians have read of it, beside the published counts of the full HealthBench.
+
+    With --json an object. sizes: a list with what (conversations, criteria, ...), n, n_read, published. spreads: a list with what, n,
+    mean, low, quartile_1, median, quartile_3, high, published_mean. groups: a list with grouping, unit (conversations, criteria or
+    responses), group, n, share, n_read (with a physician's verdict), n_unread, published, published_whole and published_share; and
+    twice, under benchmark_ (the study beside the full benchmark) and read_ (the responses, or items of criteria, that physicians
+    read beside all of the study): n, share, expected_share, n_expected, ratio, design_effect, residual (standardised, clustered by
+    example), p_value, p_holm, and leaning: more, fewer, alike (no clear difference), too_few (too few to say), no_count (nothing
+    to hold it against). sentences: what stands out. weights: by_theme (the weight of a conversation of each theme that gives the
+    themes their published shares), n_known, n_unknown (without a theme of the benchmark: weight 0), absent, share_present,
+    n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of is null.
+    """
+    from evalcore.db import reading
+    from evalcore.metrics import composition as metric
+    from evalcore.metrics import theme_weights
+    from evalcore.metrics.composition_words import findings
+    from evalcore.queries import composition as queries
+
+    wanted = some_of("--by", by, metric.GROUPINGS)
+    with study(db) as engine, reading(engine) as session:
+        frames = queries.load(session)
+        sizes = metric.sizes(**frames, subsets=queries.subset_sizes(session))
+    tables = {grouping: metric.parts(grouping, **frames) for grouping in wanted}
+    spreads = metric.spreads(**frames)
+    sentences = [said for grouping, table in tables.items() for said in findings(grouping, table)]
+    weighting = theme_weights.weighting(frames["examples"]) if theme_weights.has_themes(frames["examples"]) else None
+    if as_json:
+        groups = [
+            {"grouping": grouping, "unit": metric.UNITS[metric.Grouping(grouping)], **row}
+            for grouping, table in tables.items()
+            for row in _records(table.drop(columns=["label", "n_hidden"]))
+        ]
+        print_json(
+            {
+                "sizes": _records(sizes),
+                "spreads": _records(spreads),
+                "groups": groups,
+                "sentences": sentences,
+                "weights": _weights(weighting),
+            }
+        )
+        return
+    out.print(_sizes(sizes), _spreads(spreads))
+    for grouping, table in tables.items():
+        out.print(_groups(grouping, metric.UNITS[metric.Grouping(grouping)], table))
+    for sentence in sentences:
+        out.print(sentence, markup=False)
+    if weighting:
+        out.print(theme_weights.weighting_sentence(weighting), markup=False)
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {str(name): value for name, value in row.items()}
+        for row in table.astype(object).where(table.notna(), None).to_dict("records")
+    ]
+
+
+def _weights(weighting: Any) -> dict[str, Any] | None:
+    if weighting is None:
+        return None
+    return {name: value for name, value in vars(weighting).items() if name != "weights"}
+
+
+def _number(value: float, digits: int = 0) -> str:
+    return NO_VALUE if math.isnan(value) else f"{value:,.{digits}f}"
+
+
+def _sizes(sizes: pd.DataFrame) -> Table:
+    shown = Table("", "here", "read", "full benchmark", box=None, padding=(0, 2))
+    for row in sizes.to_dict("records"):
+        shown.add_row(escape(row["what"]), _number(row["n"]), _number(row["n_read"]), _number(row["published"]))
+    return shown
+
+
+def _spreads(spreads: pd.DataFrame) -> Table:
+    shown = Table("", "mean", "median", "from", "to", "mean of the full benchmark", box=None, padding=(0, 2))
+    for row in spreads.to_dict("records"):
+        cells = (_number(row["mean"], 1), _number(row["median"]), _number(row["low"]), _number(row["high"]))
+        shown.add_row(row["what"], *cells, _number(row["published_mean"], 1))
+    return shown
+
+
+def _groups(grouping: str, unit: str, table: pd.DataFrame) -> Table:
+    from evalcore.metrics import composition as metric
+    from evalcore.metrics import composition_words as words
+    from evalcore.metrics.lopsided import Beside
+
+    whole, has_published = int(table["n"].sum()), bool(table["published_share"].notna().any())
+    columns = (unit, *(("full benchmark", "beside it") if has_published else ()), "read", "beside the study")
+    shown = Table(words.NAMES[metric.Grouping(grouping)], *columns, box=None, padding=(0, 2))
+    for row in table.to_dict("records"):
+        published = (words.benchmark_words(row), words.beside_words(row, Beside.BENCHMARK)) if has_published else ()
+        cells = (
+            row["group"],
+            words.here_words(row, whole),
+            *published,
+            words.read_words(row),
+            words.beside_words(row, Beside.STUDY),
+        )
+        shown.add_row(*map(escape, cells))
+    return shown

@@ -1,0 +1,141 @@
+"""`overread composition`: what it prints, and the JSON that its help promises."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from evalcore import composition_commands, demo, store
+from evalcore.db import open_study, reading, writing
+from evalcore.errors import OverreadError
+from evalcore.metrics.benchmark_counts import THEMES
+from evalcore.metrics.composition import GROUPINGS, Grouping
+from evalcore.queries import composition
+from tests import world
+
+app = typer.Typer()
+app.command()(composition_commands.composition)
+RESIDUALS = (
+    "n",
+    "share",
+    "expected_share",
+    "n_expected",
+    "ratio",
+    "design_effect",
+    "residual",
+    "p_value",
+    "p_holm",
+    "leaning",
+)
+
+
+def ran(db: Path, *arguments: str) -> str:
+    done = CliRunner().invoke(app, [*arguments, "--db", str(db)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("composition") / "demo.db"
+    engine = open_study(str(path))
+    with writing(engine) as session:
+        store.ensure_study(session)
+    demo.seed(engine)
+    engine.dispose()
+    return path
+
+
+def test_json_holds_what_the_help_lists_and_counts_every_conversation(demo_file: Path):
+    said = json.loads(ran(demo_file, "--json"))
+    engine = open_study(str(demo_file))
+    with reading(engine) as session:
+        examples = composition.examples(session)
+    engine.dispose()
+    assert set(said) == {"sizes", "spreads", "groups", "sentences", "weights"}
+    assert said["sizes"][0] == {
+        "what": "conversations",
+        "n": len(examples),
+        "n_read": (examples["n_read"] > 0).sum(),
+        "published": 5000,
+    }
+    groups = pd.DataFrame(said["groups"])
+    assert set(groups.columns) == {
+        "grouping", "unit", "group", "n", "share", "n_read", "n_unread", "published", "published_whole", "published_share",
+        *(f"{beside}_{name}" for beside in ("benchmark", "read") for name in RESIDUALS),
+    }  # fmt: skip
+    assert list(groups["grouping"].unique()) == list(GROUPINGS)
+    themes = groups.loc[groups["grouping"].eq("theme")].set_index("group")
+    assert themes["n"].to_dict() == {
+        theme.replace("_", " "): n for theme, n in examples["theme"].value_counts().items()
+    }
+    assert themes["published"].to_dict() == {theme.replace("_", " "): n for theme, n in THEMES.items()}
+    documented = composition_commands.composition.__doc__ or ""
+    assert all(
+        re.search(rf"\b{name}\b", documented)
+        for name in {*said, *said["sizes"][0], *said["spreads"][0], *RESIDUALS, *said["weights"]}
+    )
+
+
+def test_json_gives_the_weight_of_each_theme(demo_file: Path):
+    weights = json.loads(ran(demo_file, "--by", "theme", "--json"))["weights"]
+    engine = open_study(str(demo_file))
+    with reading(engine) as session:
+        counts = composition.examples(session)["theme"].value_counts()
+    engine.dispose()
+    assert weights["by_theme"] == pytest.approx({theme: n / 5000 / (counts[theme] / 30) for theme, n in THEMES.items()})
+    assert (weights["n_known"], weights["n_unknown"], weights["absent"]) == (30, 0, [])
+
+
+def test_only_the_groupings_that_were_asked_for_are_shown(demo_file: Path):
+    said = json.loads(ran(demo_file, "--by", "axis,sign", "--json"))
+    assert {group["grouping"] for group in said["groups"]} == {"axis", "sign"}
+    shown = ran(demo_file, "--by", "axis,sign")
+    assert re.search(r"accuracy +42 % \(153/364\) +33 % \(18,888/57,237\) +▲ more, 1.3 times", shown)
+    assert re.search(
+        r"undesirable +16 % \(60/364\) +100 % \(60/60\)", shown
+    )  # nothing is published of it: no such column
+    assert "This study holds criteria of completeness 0.7 times as often as the full benchmark does" in shown
+    assert "emergency referrals" not in shown
+
+
+def test_an_unknown_grouping_is_one_sentence(demo_file: Path):
+    done = CliRunner().invoke(app, ["--by", "colour", "--db", str(demo_file)])
+    assert isinstance(done.exception, OverreadError)
+    assert "--by: colour came, expected some of theme, category" in str(done.exception)
+
+
+def test_the_default_is_every_grouping():
+    assert composition_commands.EVERY.split(",") == [str(grouping) for grouping in Grouping]
+
+
+def test_a_study_without_themes_of_the_benchmark_has_no_weights(demo_file: Path, tmp_path: Path):
+    path = shutil.copyfile(demo_file, tmp_path / "study.db")
+    engine = open_study(str(path))
+    world.tampered(engine, "UPDATE example SET theme = NULL")
+    engine.dispose()
+    said = json.loads(ran(path, "--by", "theme", "--json"))
+    assert said["weights"] is None
+    assert [group["n"] for group in said["groups"] if group["group"] == "not known"] == [30]
+    assert said["groups"][-1]["benchmark_residual"] is None
+
+
+def test_an_empty_study_says_that_there_is_nothing(tmp_path: Path):
+    shown = ran(tmp_path / "new.db")
+    assert re.search(r"conversations +0 +0 +5,000", shown)
+    said = json.loads(ran(tmp_path / "new.db", "--json"))
+    assert said["spreads"][0]["median"] is None
+    assert said["sentences"] == []
+
+
+def test_names_are_not_taken_for_markup(demo_file: Path, tmp_path: Path):
+    path = shutil.copyfile(demo_file, tmp_path / "study.db")
+    engine = open_study(str(path))
+    world.tampered(engine, "UPDATE model SET name = '[red]Alder[/red]' WHERE name = 'Alder-2'")
+    engine.dispose()
+    assert "[red]Alder[/red]" in ran(path, "--by", "model")

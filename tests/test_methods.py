@@ -1,0 +1,95 @@
+"""The methods paragraph says what was done, with the numbers of the study, and does not mention what was not."""
+
+from collections.abc import Iterator
+from importlib.metadata import version
+
+import pytest
+from sqlalchemy import Engine
+
+from evalcore import demo, methods, store
+from evalcore.db import reading, writing
+from evalcore.queries import frames
+from evalcore.schema import RaterKind
+from tests import world
+from tests.invented import study
+
+READER, OTHER = "Dr. Imani Noor", "Dr. Tove Lind"
+
+
+@pytest.fixture
+def seeded(sqlite_database_url: str) -> Iterator[Engine]:
+    with study(sqlite_database_url) as engine:
+        with writing(engine) as session:
+            store.ensure_study(session)
+        demo.seed(engine)
+        yield engine
+
+
+@pytest.fixture
+def small(sqlite_database_url: str) -> Iterator[world.World]:
+    made = world.made(sqlite_database_url, points=((7,), (7,), (7,), (7,)), judged="++++")
+    yield made
+    made.engine.dispose()
+
+
+def test_the_numbers_are_those_of_the_verdicts(seeded):
+    done = methods.facts(seeded)
+    with reading(seeded) as session:
+        long = frames.verdicts(session, kind=RaterKind.REVIEWER)
+    firsts = long.loc[long["stage"].eq("first")]
+    labels = firsts.groupby("item_id")["label"]
+    conflicts = labels.nunique().gt(1)
+    adjudicated = long.loc[long["stage"].eq("adjudicated"), "item_id"]
+    assert (done.n_reads, done.n_read_items, done.n_readers) == (
+        len(firsts),
+        firsts["item_id"].nunique(),
+        firsts["rater"].nunique(),
+    )
+    assert done.n_cannot_assess == firsts["label"].eq("cannot_assess").sum()
+    assert done.n_read_twice == labels.size().gt(1).sum()
+    assert done.n_conflicting == conflicts.sum()
+    assert done.n_adjudicated == conflicts.index[conflicts].isin(adjudicated).sum()
+    said = methods.paragraph(done)
+    assert f"{len(firsts):,} first reads" in said
+    assert f"({done.n_adjudicated}/{done.n_conflicting})" in said
+    assert f"seed {demo.ASSIGNED_SEED}" in said
+    assert f"Overread {version('overread')}" in said
+    assert "Gwet's AC1" in said
+
+
+def test_an_empty_study_has_no_methods(sqlite_database_url):
+    with study(sqlite_database_url) as engine:
+        assert methods.paragraph(methods.facts(engine)) == "Nothing has been labelled yet."
+
+
+def test_what_did_not_happen_is_not_mentioned(small):
+    said = methods.paragraph(methods.facts(small.engine))
+    assert "No physician has read any of them blind." in said
+    assert not [
+        word
+        for word in ("adjudicat", "guideline", "drawn at random", "AC1", "reveal", "nan")
+        if word in said.split(methods.ESTIMATOR)[0]
+    ]
+
+
+def test_a_drawing_is_named_with_its_seed_and_what_it_was_drawn_from(small):
+    world.assigned(small, n_items=3, n_readers=1, readers=(READER,), seed=17)
+    world.submitted(small, READER, "+")
+    said = methods.paragraph(methods.facts(small.engine))
+    assert "3 responses of 4 were drawn at random (seed 17)." in said
+    assert "Every first read was blind: until it was locked, its reader did not see the judge's verdict." in said
+
+
+def test_what_waits_for_the_viewers_own_read_is_not_counted(small):
+    world.assigned(small, n_readers=2, readers=(READER, OTHER))
+    world.submitted(small, OTHER, "+")
+    everything, hidden = methods.facts(small.engine), methods.facts(small.engine, blind=frozenset({1, 2, 3, 4}))
+    assert (everything.n_reads, hidden.n_reads, hidden.n_items) == (1, 0, 0)
+
+
+def test_reads_of_unknown_blinding_are_not_called_blind(seeded):
+    done = methods.facts(seeded)
+    unknown = methods.Facts(**(vars(done) | {"n_blind": 0}))
+    some = methods.Facts(**(vars(done) | {"n_blind": 10}))
+    assert "do not say whether these reads were blind" in methods.paragraph(unknown)
+    assert "10 of the first reads were blind" in methods.paragraph(some)

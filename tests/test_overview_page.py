@@ -1,0 +1,277 @@
+"""The Overview page: what it says to whom, what the study is made of, and what a blind reader is not told."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from unittest.mock import PropertyMock
+
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.runtime.context import ContextProxy
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest
+
+from evalcore.db import reading
+from evalcore.metrics import composition_words as words
+from evalcore.metrics.composition import GROUPINGS, Beside, Grouping, parts
+from evalcore.plots.overview import PUBLISHED, groups_read
+from evalcore.queries import study, tasks
+from evalcore.schema import Role
+from evalcore.serving import cookie_name
+from evalcore.tables import now
+from pages._overview_composition import OPTIONS
+from tests import world
+from tests.test_composition import made_of
+
+ROOT = Path(__file__).parents[1]
+LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pages keep engines and reads for the whole process; and AppTest looks for pages itself, which the launcher forbids."""
+    made = PagesManager.__init__
+
+    def as_launched(manager: PagesManager, *arguments: object, **named: object) -> None:
+        PagesManager.uses_pages_directory = False
+        made(manager, *arguments, **named)
+
+    monkeypatch.setattr(PagesManager, "__init__", as_launched)
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    yield
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[world.World]:
+    """Two conversations of two criteria; two reviewers, a lead."""
+    path = str(tmp_path / "overread.db")
+    monkeypatch.setenv("OVERREAD_DB", path)
+    made = world.made(path, judged="+-++")
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def opened(small: world.World, monkeypatch: pytest.MonkeyPatch):
+    """Opens the Overview as somebody."""
+
+    def open_page(name: str, **query: str) -> AppTest:
+        with reading(small.engine) as session:
+            number = next(person.person_id for person in study.people(session) if person.name == name)
+            cookies = {cookie_name(study.study_key(session) or ""): str(number)}
+        monkeypatch.setattr(ContextProxy, "cookies", PropertyMock(return_value=cookies))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
+        for key, value in query.items():
+            app.query_params[key] = value
+        app.run()
+        assert not app.exception, [error.value for error in app.exception]
+        return app
+
+    return open_page
+
+
+def said(app: AppTest) -> str:
+    html = [element.proto.body for element in app.get("html") if not element.proto.body.startswith("<style>")]
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", part) for part in html))
+
+
+def table(app: AppTest) -> pd.DataFrame:
+    (found,) = app.dataframe
+    return found.value
+
+
+# ---------------------------------------------------------------- to whom
+
+
+def test_a_reader_is_told_what_waits_and_what_they_have_read(small: world.World, opened):
+    world.assigned(small)
+    shown = said(opened(IMANI))
+    assert "2 items wait for your read in Review" in shown
+    assert "You have not given a verdict yet" in shown
+    assert "by reader" not in shown
+    assert "seven days" not in shown
+    world.submitted(small, IMANI, "++")
+    shown = said(opened(IMANI))
+    assert "1 item waits for your read in Review" in shown
+    assert "You have given 2 verdicts on 1 response, the last on" in shown
+
+
+def test_an_adjudicator_is_told_what_waits_to_be_settled(small: world.World, opened):
+    world.add_researcher(small.engine, "Dr. Rui Sato", Role.ADJUDICATOR)
+    assert "Nothing waits for you to settle" in said(opened("Dr. Rui Sato"))
+    world.assigned(small, readers=(IMANI, TOVE))
+    world.submitted(small, IMANI, "++")
+    world.submitted(small, TOVE, "--")
+    assert "2 items on 1 response or case wait for you to settle" in said(opened("Dr. Rui Sato"))
+
+
+def test_a_lead_is_told_how_far_assigned_reading_and_each_reader_is(small: world.World, opened):
+    world.assigned(small)
+    world.submitted(small, IMANI, "++")
+    shown = said(opened(LEAD))
+    assert "Assigned reading: 1 of 4 reads done in 1 assignment, 0 being read now, 3 still needed." in shown
+    assert "Verdicts on responses, by reader: Dr. Imani Noor 2 on 1." in shown
+    assert "wait for your read" not in shown
+
+
+def test_a_researcher_is_told_what_has_come_of_late(small: world.World, opened):
+    world.add_researcher(small.engine, "Lena Falk", Role.RESEARCHER)
+    assert "Nothing has come in the last seven days" in said(opened("Lena Falk"))
+    world.assigned(small)
+    world.submitted(small, IMANI, "++", at=now())
+    shown = said(opened("Lena Falk"))
+    assert (
+        "In the last seven days: 2 verdicts of 1 physician on 1 response. The numbers that rest on them have moved."
+        in shown
+    )
+
+
+# ---------------------------------------------------------------- what it is made of
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_each_grouping_has_its_figure_and_its_table(grouping: Grouping, opened):
+    app = opened(LEAD, made_of=OPTIONS[grouping])
+    found = table(app)
+    assert found.columns[0] == OPTIONS[grouping]
+    assert len(app.get("plotly_chart")) == 1
+    assert ("Full benchmark" in found.columns) == (grouping in ("theme", "axis", "turns"))
+    assert not found.isin(["nan", "None"]).any(axis=None)
+
+
+def test_two_conversations_are_too_few_to_say_anything_of_themes(opened):
+    app = opened(LEAD)
+    rows = table(app).set_index("Theme")
+    assert rows.loc["hedging"].to_dict() == {
+        "Conversations": "100 % (2/2)", "Full benchmark": "21 % (1,071/5,000)", "Beside it": "too few to say", "Read": "0 % (0/2)",
+        "Beside the study": "too few to say",
+    }  # fmt: skip
+    assert rows.loc["global health", "Read"] == "– (0/0)"
+    shown = said(app)
+    n_chars = len("I have had a sore throat for 2 days.")
+    assert "2 responses of 1 model to 2 conversations, judged by 1 judge and read by 0 physicians" in shown
+    assert "By theme nothing stands out clearly." in shown
+    assert (
+        f"A conversation has 1 turn (1 to 1) and {n_chars} characters ({n_chars} to {n_chars}), its rubric 2 criteria (2 to 2)"
+        in shown
+    )
+    assert "Undesirable are 25 % (1/4) of the criteria." in shown
+    assert "No conversation here has the theme global health, communication" in shown
+
+
+def test_a_blind_reader_is_not_told_what_others_have_read_where_they_are_to_read(small: world.World, opened):
+    world.assigned(small)
+    before = opened(TOVE)
+    assert "left out of what is said here of readers" in said(before)
+    world.submitted(small, IMANI, "++")
+    after = opened(TOVE)
+    pd.testing.assert_frame_equal(table(before), table(after))
+    assert table(after).loc[0, "Read"] == "– (0/0)"
+    assert before.get("plotly_chart")[0].proto.spec == after.get("plotly_chart")[0].proto.spec
+    assert table(opened(LEAD)).loc[0, "Read"] == "50 % (1/2)"
+
+
+def test_a_model_that_is_known_only_from_what_waits_is_not_named(small: world.World, opened):
+    world.tampered(
+        small.engine,
+        "INSERT INTO model (id, name) VALUES (9, 'Only-there')",
+        "UPDATE response SET model_id = 9 WHERE example_id = 2",
+    )
+    world.assigned(small)
+    world.submitted(small, TOVE, "+-")  # agrees with the judge: done; the other conversation waits still
+    with reading(small.engine) as session:
+        (waits,) = tasks.blind_examples(session, small.viewer(TOVE))
+    shown = "Alder-2" if waits == 2 else "Only-there"
+    app = opened(TOVE, made_of="Model")
+    assert table(app)["Model"].to_list() == [shown]
+    assert ("Only-there" in app.get("plotly_chart")[0].proto.spec) == (waits == 1)
+    assert len(table(opened(LEAD, made_of="Model"))) == 2
+
+
+def test_names_in_the_figure_and_the_sentences_stay_words(small: world.World, opened):
+    hostile = "<img src=x onerror=alert(1)>"
+    world.tampered(small.engine, "UPDATE model SET name = :name", name=hostile)
+    app = opened(LEAD, made_of="Model")
+    assert hostile not in app.get("plotly_chart")[0].proto.spec
+    assert table(app).loc[0, "Model"] == hostile
+    assert all(hostile not in element.proto.body for element in app.get("html"))
+
+
+# ---------------------------------------------------------------- the words
+
+
+def lopsided() -> pd.DataFrame:
+    """400 conversations: 320 hedging, of which 20 have been read, and 80 emergency referrals, of which 60 have."""
+    n_read = [1] * 20 + [0] * 300 + [1] * 60 + [0] * 20
+    return parts("theme", **made_of(["hedging"] * 320 + ["emergency_referrals"] * 80, n_read=n_read, n_responses=1))
+
+
+def test_a_lopsided_study_is_named_in_words():
+    # of 80 reads .75 are of emergency referrals, of all .2: 3.75 times; .25 against .8: .3 times. Benchmark: .8 / .2142 = 3.7
+    found = lopsided().set_index("group")
+    benchmark, read = words.findings("theme", lopsided())
+    assert "This study holds hedging 3.7 times as often as the full benchmark does" in benchmark
+    assert (
+        read
+        == "Physicians have read emergency referrals 3.8 times as often as an even draw would, and hedging 0.3 times as often."
+    )
+    row = found.loc["emergency referrals"].to_dict()
+    assert words.beside_words(row, Beside.STUDY) == "▲ more, 3.8 times"
+    assert words.beside_words(row, Beside.BENCHMARK) == "▲ more, 2.1 times"  # .2 / .0964
+    assert words.marks(row) == "▲ more than the benchmark, ▲ read more often"
+    assert words.marks(found.loc["communication"].to_dict()) == "▽ fewer than the benchmark"
+    assert words.read_words(row) == "75 % (60/80)"
+    assert words.benchmark_words(row) == "10 % (482/5,000)"
+
+
+@pytest.mark.parametrize(
+    ("grouping", "group", "said_of_it"),
+    [
+        ("language", "Arabic", "conversations in Arabic"),
+        ("language", "not known", "conversations without a known language"),
+        ("points", "−5 to −1", "criteria of −5 to −1 points"),
+        ("sign", "undesirable", "undesirable criteria"),
+        ("axis", "not known", "criteria without a known axis"),
+        ("response_length", "500 to 999", "responses of 500 to 999 characters"),
+    ],
+)
+def test_a_sentence_says_of_what_a_group_is(grouping: str, group: str, said_of_it: str):
+    row = {"group": group, "read_leaning": "more", "read_ratio": 2.0, "read_residual": 5.0, "benchmark_leaning": "no_count",
+           "benchmark_ratio": None, "benchmark_residual": None}  # fmt: skip
+    assert words.findings(grouping, pd.DataFrame([row])) == [
+        f"Physicians have read {said_of_it} twice as often as an even draw would."
+    ]
+
+
+# ---------------------------------------------------------------- the figure
+
+
+def drawn(found: pd.DataFrame):
+    marked = found.assign(marks=[words.marks(row) for row in found.to_dict(orient="records")])
+    return groups_read(marked, what="Theme", unit="conversations")
+
+
+def test_the_figure_draws_every_count_and_the_share_of_the_benchmark():
+    found = lopsided()
+    figure = drawn(found)
+    read, unread, published, marks = figure.data
+    assert list(read.x) == found["n_read"].to_list()
+    assert list(unread.x) == found["n_unread"].to_list()
+    assert list(published.x) == pytest.approx(found["benchmark_n_expected"].to_list())
+    assert published.marker.color == PUBLISHED
+    assert "▲ more than the benchmark, ▲ read more often" in [said.strip() for said in marks.text]
+    assert figure.layout.xaxis.title.text == "Conversations"
+    assert list(figure.layout.yaxis.categoryarray) == found["label"].to_list()
+
+
+def test_what_waits_for_the_viewer_has_a_segment_of_its_own():
+    found = parts("theme", **made_of(["hedging"] * 4, n_read=[1, 1, 1, 0]), hidden={1, 2})
+    hidden = next(trace for trace in drawn(found).data if trace.name == "waits for your own read")
+    assert hidden.x[0] == 2
+    assert hidden.marker.pattern.shape == "/"
+    assert all(trace.name != "waits for your own read" for trace in drawn(lopsided()).data)
