@@ -25,6 +25,8 @@ def drawn(
     whole_responses: bool = False,
     spread: float = 1.0,
     n_repeats: int = 1,
+    importance: bool = False,
+    leanings: Mapping[str, float] | None = None,
 ) -> tuple[Opinions, pd.Series]:
     """A study and the truth that it was drawn from.
 
@@ -40,6 +42,8 @@ def drawn(
         whole_responses: Units are responses; else items.
         spread: Standard deviation of the examples' difficulty on the logit scale, which makes criteria of one example alike.
         n_repeats: Responses of a model to an example.
+        importance: Units are drawn with `mild_probabilities`; `share_read` is then their mean.
+        leanings: By reader, the share of not met that they call met (above 0), or of met that they call not met (below 0); others: 0.
 
     Returns:
         The study, and the truth: met (1.0 or 0.0) of every item.
@@ -94,7 +98,14 @@ def drawn(
     }
     unit = items["response_id"] if whole_responses else items["item_id"]
     numbers, codes = np.unique(unit, return_inverse=True)
-    taken = np.flatnonzero((rng.random(len(numbers)) < share_read)[codes])
+    probabilities = np.full(len(numbers), share_read)
+    if importance:
+        possible = items["points"].clip(lower=0).groupby(items["response_id"]).transform("sum").to_numpy()
+        mild = mild_probabilities(
+            items["points"].to_numpy() / possible, np.column_stack(list(told.values())), share_read
+        )
+        probabilities = np.bincount(codes, mild) / np.bincount(codes)
+    taken = np.flatnonzero((rng.random(len(numbers)) < probabilities)[codes])
     reads = []
     order = np.argsort(rng.random((len(numbers), len(readers))), axis=1)[codes[taken], :n_readers]
     for place in range(n_readers):
@@ -109,13 +120,35 @@ def drawn(
             )
         )
     read = pd.concat(reads, ignore_index=True)
+    if leanings:
+        lean = read["rater"].map(leanings).fillna(0.0).to_numpy()
+        read["met"] = leaning(rng, read["met"].to_numpy(), lean)
     for column in ("item_id", "example_id", "response_id"):
         read[column] = items[column].to_numpy()[read["row"]]
     read = read.assign(
         stage="first",
         blinded=True,
-        selection="random",
-        inclusion_probability=share_read,
+        selection="importance" if importance else "random",
+        inclusion_probability=probabilities[codes[read["row"]]],
         unit=unit.to_numpy()[read["row"]],
     )[list(READ_COLUMNS)]
     return Opinions(items, pd.DataFrame(told), read), truth
+
+
+def mild_probabilities(moves: np.ndarray, labels: np.ndarray, share: float) -> np.ndarray:
+    """The probabilities of a draw by importance: in proportion to |moves|, and to .5 where judges split, .3 where they agree.
+
+    At least a fifth of their mean and at most 1; `share` is their mean.
+    """
+    sizes = np.abs(moves) * np.where(labels.min(axis=1) == labels.max(axis=1), 0.3, 0.5)
+    sizes = np.maximum(sizes, sizes.mean() / 5)
+    low, high = 0.0, 1e6 / sizes.mean()
+    for _ in range(40):
+        scale = (low + high) / 2
+        low, high = (scale, high) if np.minimum(scale * sizes, 1).mean() < share else (low, scale)
+    return np.minimum(high * sizes, 1)
+
+
+def leaning(rng: np.random.Generator, met: np.ndarray, lean: np.ndarray) -> np.ndarray:
+    """Votes of physicians who lean: of not met the share `lean` becomes met; below 0, of met the share -lean becomes not met."""
+    return np.where(rng.random(len(met)) < np.abs(lean), (lean > 0).astype(float), met)

@@ -1,0 +1,286 @@
+"""The corrected score: judges on all criteria, physicians on those that were drawn, and an interval that holds."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from evalcore.metrics import survey
+from evalcore.metrics.enough import lacking
+from evalcore.metrics.intervals import LEVEL, NO_VALUE
+from evalcore.metrics.judge_worth import further_reads
+from evalcore.metrics.opinions import Opinions
+from evalcore.metrics.over_physicians import freedom_of_sum, physicians_variance
+from evalcore.metrics.surveyed import Surveyed, surveyed
+
+JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
+KINDS = (JUDGE, PHYSICIANS, CORRECTED)
+WORTH = ("worth", "worth_low", "worth_high")
+COLUMNS = [
+    "model", "evaluation", "n_examples", "n_responses", "n_items", "n_left_out", "n_unreached", "n_read", "n_reads", "n_readers", "n_cannot_assess", "n_units",
+    *(kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")), *WORTH, "enough", "n_needed", "needed",
+]  # fmt: skip
+TERM_COLUMNS = ["model", "evaluation", "example_id", "share", "psi_corrected", "psi_judge", "psi_physicians"]
+
+
+class Claim(StrEnum):
+    """What the interval of a score is to hold for."""
+
+    BENCHMARK = "benchmark"
+    """The examples of this benchmark, and no others."""
+    NEW_EXAMPLES = "new_examples"
+    """Examples of the same kind, of which this benchmark's are a sample."""
+
+
+class Physicians(StrEnum):
+    """Whose judgement the interval of a score is to hold for."""
+
+    THESE = "these"
+    """Those who have read."""
+    IN_GENERAL = "in_general"
+    """Physicians, of whom those who have read are a sample."""
+
+
+_OF_SAMPLE = "physicians in general, of whom these are a sample"
+_CLAIMS: Mapping[tuple[Claim, Physicians], str] = {
+    (Claim.BENCHMARK, Physicians.THESE): "if these physicians read every criterion of this benchmark",
+    (Claim.BENCHMARK, Physicians.IN_GENERAL): f"if {_OF_SAMPLE}, read every criterion of this benchmark",
+    (Claim.NEW_EXAMPLES, Physicians.THESE): "on ever more examples of the same kind, read by these physicians",
+    (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): f"on ever more examples of the same kind, read by {_OF_SAMPLE}",
+}
+JUDGE_ONLY_CAUTION = "Judge-only is the judge's opinion: its interval leaves out how often the judge is wrong."
+
+
+def claim_sentence(claim: Claim, physicians: Physicians) -> str:
+    """What the interval of a corrected score means.
+
+    >>> claim_sentence(Claim.BENCHMARK, Physicians.THESE)
+    'The interval says where the score would lie if these physicians read every criterion of this benchmark.'
+    """
+    return f"The interval says where the score would lie {_CLAIMS[claim, physicians]}."
+
+
+def score_words(score: float, low: float, high: float) -> str:
+    """A score with its interval as screens say it: clipped to [0, 1], where the frame has the raw numbers.
+
+    >>> score_words(0.5432, 0.5211, 0.5653), score_words(-0.03, -0.08, 0.02)
+    ('0.543 [0.521, 0.565]', '0.000 [0.000, 0.020]')
+    """
+    if np.isnan(score):
+        return NO_VALUE
+    shown, *bounds = (f"{min(max(number, 0.0), 1.0):.3f}" for number in (score, low, high))
+    return shown if np.isnan(low) else f"{shown} [{', '.join(bounds)}]"
+
+
+def corrected_scores(
+    opinions: Opinions,
+    *,
+    judges: Sequence[str] | None = None,
+    claim: Claim = Claim.BENCHMARK,
+    physicians: Physicians = Physicians.THESE,
+    settled: bool = False,
+    weights: pd.Series | None = None,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with intervals.
+
+    The formulas are in `survey`. The variance of an estimate with p fitted numbers from k units drawn (items, or whole responses), N examples
+    and K physicians, and the quantile of its interval:
+
+        this benchmark, these physicians       V_A                            t(k - p)
+        new examples, these physicians         V_B                            t(min(k - p, N - 1))
+        this benchmark, physicians             V_physicians                   t(K - 1), fewer where some read far more than others
+        new examples, physicians               V_physicians + max(0, V_B - V_A)      t of both, K - 1 and N - 1 (Satterthwaite)
+
+    For new examples the interval is at least as wide as for this benchmark. Where nearly all votes are as predicted, each is widened by
+    what V_A lacks to that of three votes that are not. Measured coverage of the 95 % interval: `tests/benchmarks/coverage.py`.
+
+    Judge-only is the judge's opinion, and no physician is in it. On this benchmark every item has its label, so there is nothing to sample:
+    the interval has width 0 and says nothing of the judge's errors. For new examples it is over examples, t(N - 1). With several judges it
+    is that of their jury: the mean of their labels.
+
+    Responses count that `is_scored` and on which every chosen judge labelled every item. Of physicians' reads those count that were made
+    blind of a drawn item; reads that could not assess are counted and not used, as if the item had not been drawn: the probabilities are scaled
+    so that the read items stand for all (sum of 1/pi = number of items). That also holds while a drawing is only partly read.
+
+    Args:
+        opinions: The study, or a part of it.
+        judges: Whose labels are used; None: all. Without any there is neither a judge-only nor a corrected score.
+        claim: What the interval is to hold for.
+        physicians: Whose judgement it is to hold for.
+        settled: An adjudicated label takes the place of the readers' votes.
+        weights: By example_id, 0 or more, e.g. to weight to a benchmark's themes; examples without one are left out. None: all alike.
+        level: Of confidence, in (0, 1).
+
+    Returns:
+        One row a model and evaluation: model, evaluation, n_examples, n_responses, n_items, n_left_out (responses without a score, a weight,
+        or a label of every chosen judge on every item), n_unreached (of those that count: which no drawing could have taken, so that
+        the reads do not stand for them; 0 where nothing is read), n_read (items), n_reads, n_readers, n_cannot_assess (reads), n_units (k); for each
+        KIND of judge_only, physicians_only and corrected: KIND (raw: below 0 where undesirable things outweigh, at most about 1), KIND_low,
+        KIND_high, KIND_se, NaN where there is none; worth with worth_low and worth_high (further items that physicians would have had
+        to read to do without the judge, by `further_reads`); enough (whether physicians-only and corrected are said at all), n_needed
+        (further items to be read until they can be, 0 where enough) and needed (the same in words, empty where enough).
+
+        Enough is 30 items read, from 10 examples, 2 of either sign that occurs, k - p at least 10, and for physicians in general 3 of them.
+
+    Raises:
+        ValueError: A judge is not in the study.
+    """
+    rows = []
+    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights):
+        found = estimated(about, claim=claim, physicians=physicians)
+        row: dict[str, Any] = {"model": about.model, "evaluation": about.evaluation, **about.counts}
+        for kind, estimate in found.of_kind.items():
+            row |= estimate.columns(kind, level)
+        worth = (np.nan, np.nan, np.nan)
+        if found.is_enough and about.judges:
+            alone, helped = found.of_kind[PHYSICIANS].fit, found.of_kind[CORRECTED].fit
+            worth = further_reads(about.population, about.sample, alone=alone, helped=helped, level=level)
+        row |= dict(zip(WORTH, worth, strict=True))
+        rows.append(row | {"enough": found.is_enough, "n_needed": found.n_needed, "needed": found.needed})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def example_terms(
+    opinions: Opinions,
+    *,
+    judges: Sequence[str] | None = None,
+    settled: bool = False,
+    weights: pd.Series | None = None,
+) -> pd.DataFrame:
+    """What each example adds to each model's score: differences of models take it in pairs, example by example.
+
+    Args:
+        opinions: The study, or a part of it.
+        judges: As in `corrected_scores`.
+        settled: As in `corrected_scores`.
+        weights: As in `corrected_scores`.
+
+    Returns:
+        One row a model, evaluation and example: model, evaluation, example_id, share (of the example in the mean; adds up to 1 by
+        model), and the influence values psi_corrected, psi_judge and psi_physicians. Their mean over the examples is the estimate, and their
+        variance divided by the number of examples is that of the estimate for new examples. NaN where too little was read; judges
+        alone need nothing read.
+    """
+    tables = []
+    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights):
+        psi = {kind: estimate.psi for kind, estimate in estimated(about).of_kind.items()}
+        columns = {
+            "model": about.model,
+            "evaluation": about.evaluation,
+            "example_id": about.example_ids,
+            "share": about.population.shares,
+            "psi_corrected": psi[CORRECTED],
+            "psi_judge": psi[JUDGE],
+            "psi_physicians": psi[PHYSICIANS],
+        }
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=TERM_COLUMNS)
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """One kind of score of one model.
+
+    Attributes:
+        fit: How it was made.
+        variance: Of the estimate; NaN where it cannot be told.
+        unseen: Part of it for votes not seen (`survey.unseen_variance`).
+        freedom: Degrees of freedom of its interval.
+        psi: Influence of each example (`survey.influences`).
+        narrower: Variance and degrees of freedom of a narrower claim: the interval is at least as wide as by that one.
+    """
+
+    fit: survey.Fit
+    variance: float
+    unseen: float
+    freedom: float
+    psi: survey.Floats
+    narrower: tuple[float, float] = (0.0, 1.0)
+
+    def columns(self, kind: str, level: float) -> dict[str, float]:
+        """The columns of `corrected_scores`."""
+        widths = [
+            float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)) if freedom > 0 else np.nan
+            for variance, freedom in ((self.variance, self.freedom), self.narrower)
+        ]
+        value, half, error = self.fit.value, max(widths), float(np.sqrt(self.variance))
+        return {kind: value, f"{kind}_low": value - half, f"{kind}_high": value + half, f"{kind}_se": error}
+
+
+class Estimates(msgspec.Struct, frozen=True):
+    """The scores of one model.
+
+    Attributes:
+        of_kind: One of each of `KINDS`; without value where there is no judge, or too little was read.
+        n_needed: Further items to be read, at least, until physicians-only and corrected scores are said; 0 where they are.
+        needed: The same in words; empty where nothing lacks.
+    """
+
+    of_kind: dict[str, Estimate]
+    n_needed: int
+    needed: str
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether physicians-only and corrected scores are said."""
+        return self.n_needed == 0
+
+
+def estimated(
+    about: Surveyed, *, claim: Claim = Claim.NEW_EXAMPLES, physicians: Physicians = Physicians.THESE
+) -> Estimates:
+    """The scores of one model, as `corrected_scores` says."""
+    population, sample = about.population, about.sample
+    found = {JUDGE: _of_judge(population, claim), PHYSICIANS: _nothing(population), CORRECTED: _nothing(population)}
+    fits = {}
+    if len(sample.rows):
+        fits = {PHYSICIANS: survey.by_physicians(population, sample), CORRECTED: survey.corrected(population, sample)}
+    n_columns = max((fit.n_columns for fit in fits.values()), default=1)
+    n_needed, needed = lacking(about, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
+    for kind, fit in fits.items():
+        if not n_needed and (kind == PHYSICIANS or about.judges):
+            found[kind] = of_reads(population, sample, fit, claim, physicians)
+    return Estimates(found, n_needed, needed)
+
+
+def _of_judge(population: survey.Population, claim: Claim) -> Estimate:
+    if not population.n_examples:
+        return _nothing(population)
+    fit = survey.by_judges(population)
+    psi = survey.influences(population, None, fit)
+    if claim is Claim.BENCHMARK:
+        return Estimate(fit, 0.0 if not np.isnan(fit.value) else np.nan, 0.0, np.inf, psi)
+    n = len(psi)
+    return Estimate(fit, float(psi.var(ddof=1)) / n if n > 1 else np.nan, 0.0, n - 1, psi)
+
+
+def of_reads(
+    population: survey.Population, sample: survey.Sample, fit: survey.Fit, claim: Claim, physicians: Physicians
+) -> Estimate:
+    """An estimate from what was read, with its variance by the table of `corrected_scores`."""
+    benchmark = float(survey.benchmark_parts(sample, fit.factors * survey.deviations(population, sample, fit)).sum())
+    unseen = max(0.0, survey.unseen_variance(population, sample) - benchmark)
+    psi = survey.influences(population, sample, fit)
+    n = len(psi)
+    new_examples = float(psi.var(ddof=1)) / n
+    freedom: float = sample.n_units - fit.n_columns
+    variance, narrower = benchmark, (0.0, 1.0)
+    if physicians is Physicians.IN_GENERAL:
+        of_physicians, freedom = physicians_variance(population, sample, fit)
+        of_examples = max(0.0, new_examples - benchmark) if claim is Claim.NEW_EXAMPLES else 0.0
+        variance, narrower = of_physicians + of_examples, (of_physicians + unseen, freedom)
+        freedom = freedom_of_sum(of_physicians, freedom, of_examples, n - 1)
+    elif claim is Claim.NEW_EXAMPLES:
+        narrower = (benchmark + unseen, freedom)
+        variance, freedom = new_examples, min(freedom, n - 1)
+    return Estimate(fit, variance + unseen, unseen, freedom, psi, narrower)
+
+
+def _nothing(population: survey.Population) -> Estimate:
+    none = np.empty(0)
+    fit = survey.Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
+    return Estimate(fit, np.nan, np.nan, 0, np.full(population.n_examples, np.nan))

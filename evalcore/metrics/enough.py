@@ -1,0 +1,47 @@
+"""Whether physicians have read enough of a model to say its corrected score, and what lacks."""
+
+from math import ceil
+
+from evalcore.metrics.survey import MIN_OF_A_SIGN
+from evalcore.metrics.surveyed import Surveyed
+
+MIN_READ = 30
+"""Items read: with 33 a 95 % interval still covers 94 % and more."""
+MIN_EXAMPLES_READ = 10
+MIN_FREEDOM = 10
+"""Units drawn, over the numbers that are fitted."""
+MIN_PHYSICIANS = 3
+"""To say something of physicians in general: of two the spread is a guess."""
+
+
+def lacking(about: Surveyed, *, n_columns: int, in_general: bool) -> tuple[int, str]:
+    """How many items more have to be read, at least, and that in words; 0 and nothing where it is enough.
+
+    A benchmark that has fewer of something than is asked for never has enough.
+
+    Args:
+        about: The model's items and reads.
+        n_columns: Numbers that are fitted.
+        in_general: The score is to hold for physicians in general.
+    """
+    population, sample = about.population, about.sample
+    by_unit = max(1.0, len(sample.rows) / max(sample.n_units, 1))
+    signs = {
+        name: max(0, min(MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
+        for name, side in (("desirable", ~population.undesirable), ("undesirable", population.undesirable))
+    }
+    examples = max(0, MIN_EXAMPLES_READ - about.n_examples_read)
+    readers = max(0, MIN_PHYSICIANS - sample.n_readers) if in_general else 0
+    units = max(0, MIN_FREEDOM + n_columns - sample.n_units)
+    n_needed = max(MIN_READ - len(sample.rows), ceil(units * by_unit), sum(signs.values()), examples, readers)
+    if n_needed <= 0:
+        return 0, ""
+    words = [f"{n_needed:,} more {_plural(n_needed, 'criterion', 'criteria')} to be read"]
+    words += [f"{n} of them {name}" for name, n in signs.items() if n]
+    words += [f"from {examples} more {_plural(examples, 'example', 'examples')}"] if examples else []
+    words += [f"by {readers} more {_plural(readers, 'physician', 'physicians')}"] if readers else []
+    return n_needed, ", ".join(words)
+
+
+def _plural(n: int, one: str, several: str) -> str:
+    return one if n == 1 else several

@@ -1,0 +1,161 @@
+"""Differences of corrected scores: paired by example, the same either way round, and on what both models have answered."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
+
+from evalcore.metrics.corrected import Claim, Physicians, corrected_scores, example_terms
+from evalcore.metrics.corrected_differences import corrected_differences
+from evalcore.metrics.opinions import Opinions
+from tests.population import drawn
+
+some = settings(max_examples=10, deadline=None)
+READERS = ("Dr. A", "Dr. B", "Dr. C", "Dr. D")
+
+
+def study(seed=1, **how):
+    plain = {"n_examples": 100, "share_read": 0.4, "models": {"Alder": 0.0, "Birch": 0.5}, "readers": READERS}
+    return drawn(np.random.default_rng(seed), **(plain | how))
+
+
+def one(opinions, **how):
+    (row,) = corrected_differences(opinions, **how).to_dict(orient="records")
+    return row
+
+
+def renamed(opinions, names):
+    return replace(opinions, items=opinions.items.assign(model=opinions.items["model"].cat.rename_categories(names)))
+
+
+def test_a_difference_is_that_of_the_scores_and_its_error_that_of_the_paired_examples():
+    opinions, _ = study()
+    scores = corrected_scores(opinions).set_index("model")["corrected"]
+    psi = example_terms(opinions).pivot(index="example_id", columns="model", values="psi_corrected")
+    apart = psi["Alder"] - psi["Birch"]
+    row = one(opinions)
+    assert (row["model_1"], row["model_2"], row["n_examples"]) == ("Alder", "Birch", 100)
+    assert row["difference"] == pytest.approx(scores["Alder"] - scores["Birch"])
+    assert row["se"] == pytest.approx(apart.std(ddof=1) / 10)
+    # t(99): .975 quantile 1.984217 (scipy 1.17, scipy.stats.t.ppf(.975, 99)); 300 reads and more, so k - p is larger
+    assert row["high"] - row["difference"] == pytest.approx(1.984217 * row["se"], rel=1e-6)
+
+
+@given(st.integers(0, 50), st.sampled_from(Physicians))
+@some
+def test_models_that_change_places_change_the_sign(seed, physicians):
+    opinions, _ = study(seed, n_repeats=2, n_examples=40)
+    row = one(opinions, physicians=physicians)
+    other = one(renamed(opinions, {"Alder": "Birch", "Birch": "Alder"}), physicians=physicians)
+    assert other["difference"] == pytest.approx(-row["difference"])
+    assert (other["low"], other["high"]) == pytest.approx((-row["high"], -row["low"]))
+    assert (other["se"], other["p"]) == pytest.approx((row["se"], row["p"]))
+
+
+def test_a_model_and_its_copy_do_not_differ():
+    opinions, _ = study(models=("Alder",))
+    copy = opinions.items.assign(
+        model="Copy", response_id=opinions.items["response_id"] + 1000, item_id=opinions.items["item_id"] + 10**9
+    )
+    items = pd.concat([opinions.items.astype({"model": str}), copy], ignore_index=True).astype({"model": "category"})
+    n = len(opinions.items)
+    reads = pd.concat([opinions.reads, opinions.reads.assign(row=opinions.reads["row"] + n)], ignore_index=True)
+    twice = Opinions(items, pd.concat([opinions.judged] * 2, ignore_index=True), reads)
+    for physicians in Physicians:
+        row = one(twice, physicians=physicians)
+        assert row["difference"] == pytest.approx(0, abs=1e-12)
+        assert row["se"] == pytest.approx(0, abs=1e-9)
+
+
+def test_only_examples_that_both_have_answered_count():
+    opinions, _ = study()
+    is_birch, example = opinions.items["model"].eq("Birch"), opinions.items["example_id"]
+    part = opinions.where(~is_birch | example.le(60))
+    row = one(part)
+    assert row["n_examples"] == 60
+    # Alder is corrected by all of its reads, and its score is then that on the 60: its examples' own corrected scores, averaged.
+    psi = example_terms(part).pivot(index="example_id", columns="model", values="psi_corrected").loc[:60]
+    assert row["difference"] == pytest.approx((psi["Alder"] - psi["Birch"]).mean())
+    none = opinions.where(np.where(is_birch, example.le(50), example.gt(50)))
+    assert one(none)["n_examples"] == 0
+    assert np.isnan([one(none)[name] for name in ("difference", "low", "high", "se", "p", "p_holm")]).all()
+
+
+def test_where_too_little_was_read_of_a_model_there_is_no_difference():
+    opinions, _ = study(models=("Alder", "Birch", "Cedar"))
+    of_cedar = opinions.items["model"].eq("Cedar").to_numpy()
+    reads = opinions.reads.loc[~of_cedar[opinions.reads["row"]]].reset_index(drop=True)
+    found = corrected_differences(replace(opinions, reads=reads)).set_index(["model_1", "model_2"])
+    assert found["p"].notna().tolist() == [True, False, False]
+    # Holm's over one pair is the p itself
+    assert found.loc[("Alder", "Birch"), "p_holm"] == found.loc[("Alder", "Birch"), "p"]
+
+
+def test_p_values_are_adjusted_over_the_pairs_of_an_evaluation():
+    opinions, _ = study(models=("Alder", "Birch", "Cedar"))
+    found = corrected_differences(opinions)
+    assert found["p_holm"].tolist() == pytest.approx(multipletests(found["p"], method="holm")[1].tolist())
+    other = opinions.items.assign(
+        evaluation="other", response_id=opinions.items["response_id"] + 10_000, example_id=opinions.items["example_id"] + 5_000
+    )  # fmt: skip
+    items = pd.concat([opinions.items.astype({"evaluation": str}), other], ignore_index=True)
+    reads = pd.concat(
+        [opinions.reads, opinions.reads.assign(row=opinions.reads["row"] + len(other))], ignore_index=True
+    )
+    both = Opinions(
+        items.astype({"evaluation": "category", "model": "category"}), pd.concat([opinions.judged] * 2, ignore_index=True), reads
+    )  # fmt: skip
+    again = corrected_differences(both)
+    assert again["evaluation"].tolist() == ["invented"] * 3 + ["other"] * 3
+    assert again["p_holm"].tolist() == pytest.approx(found["p_holm"].tolist() * 2)
+
+
+def test_a_physician_who_leans_alike_on_both_models_does_not_set_them_apart():
+    # All four lean strongly, each alike on both models: that widens either score for physicians in general, and hardly their difference.
+    leanings = {"Dr. A": 0.6, "Dr. B": -0.6, "Dr. C": 0.4, "Dr. D": -0.4}
+    opinions, _ = study(n_examples=600, leanings=leanings, models=("Alder", "Birch"))
+    scores = corrected_scores(opinions, physicians=Physicians.IN_GENERAL, claim=Claim.NEW_EXAMPLES)
+    apart = one(opinions, physicians=Physicians.IN_GENERAL)
+    assert apart["se"] < 0.6 * np.sqrt((scores["corrected_se"] ** 2).sum())
+
+
+def test_four_physicians_who_lean_one_way_on_one_model_and_the_other_on_the_other_leave_three_degrees_of_freedom():
+    # t(3) is 3.18 (scipy 1.17, scipy.stats.t.ppf(.975, 3)); loads that are not quite equal make it a little more, the examples a little less
+    leanings = {"Dr. A": 0.9, "Dr. B": -0.9, "Dr. C": 0.5, "Dr. D": -0.5}
+    opinions, _ = study(n_examples=600, leanings=leanings, models=("Alder", "Birch"))
+    is_birch = opinions.items["model"].eq("Birch").to_numpy()[opinions.reads["row"]]
+    other = opinions.reads["rater"].map({"Dr. A": "Dr. B", "Dr. B": "Dr. A", "Dr. C": "Dr. D", "Dr. D": "Dr. C"})
+    turned = replace(opinions, reads=opinions.reads.assign(rater=opinions.reads["rater"].where(~is_birch, other)))
+    row = one(turned, physicians=Physicians.IN_GENERAL)
+    assert (row["high"] - row["low"]) / 2 == pytest.approx(3.18 * row["se"], rel=0.05)
+
+
+def test_where_judges_are_always_right_a_difference_is_widened_as_the_scores_are():
+    opinions, truth = study()
+    right = replace(opinions, judged=pd.DataFrame({"Right": truth.astype(np.float32)}))
+    psi = example_terms(right).pivot(index="example_id", columns="model", values="psi_corrected")
+    scores = corrected_scores(right)  # for this benchmark: V_A is 0, and all is what was not seen
+    paired = (psi["Alder"] - psi["Birch"]).var() / 100
+    assert one(right)["se"] ** 2 == pytest.approx(paired + (scores["corrected_se"] ** 2).sum())
+
+
+def test_at_full_read_physicians_who_agree_add_nothing():
+    opinions, truth = study(share_read=1.0)
+    right = replace(opinions, judged=pd.DataFrame({"Right": truth.astype(np.float32)}))
+    assert one(right, physicians=Physicians.IN_GENERAL)["se"] == pytest.approx(one(right)["se"])
+
+
+def test_the_claim_makes_no_difference():
+    opinions, _ = study()
+    assert one(opinions, claim=Claim.BENCHMARK) == one(opinions, claim=Claim.NEW_EXAMPLES)
+
+
+def test_a_study_without_items_has_no_pairs():
+    opinions, _ = study()
+    found = corrected_differences(opinions.where(np.zeros(len(opinions.items), dtype=bool)))
+    assert found.empty
+    assert "p_holm" in found.columns

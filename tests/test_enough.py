@@ -1,0 +1,74 @@
+"""When physicians have read enough of a model for a corrected score, and what is said where they have not."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from evalcore.metrics.corrected import Physicians, corrected_scores
+from evalcore.metrics.enough import MIN_READ
+from tests.population import drawn
+
+UNSAID = [f"{kind}{bound}" for kind in ("physicians_only", "corrected") for bound in ("", "_low", "_high", "_se")]
+
+
+def study(seed=1, **how):
+    """Sixty examples, half of the items read, unless said otherwise."""
+    return drawn(np.random.default_rng(seed), **({"n_examples": 60, "share_read": 0.5} | how))
+
+
+def one(opinions, **how):
+    """The row of a study with one model."""
+    (row,) = corrected_scores(opinions, **how).to_dict(orient="records")
+    return row
+
+
+def reads_of(opinions, rows):
+    return replace(opinions, reads=opinions.reads.loc[opinions.reads["row"].isin(rows)].reset_index(drop=True))
+
+
+def test_with_29_items_read_there_is_no_corrected_score_and_one_more_is_needed():
+    opinions, _ = study(share_read=1.0)
+    rng = np.random.default_rng(2)
+    rows = rng.permutation(len(opinions.items))[:MIN_READ]
+    row, fewer = one(reads_of(opinions, rows)), one(reads_of(opinions, rows[1:]))
+    assert row["enough"]
+    assert (row["n_needed"], row["needed"]) == (0, "")
+    assert not fewer["enough"]
+    assert (fewer["n_needed"], fewer["needed"]) == (1, "1 more criterion to be read")
+    lacking = [fewer[name] for name in (*UNSAID, "worth", "worth_low", "worth_high")]
+    assert np.isnan(lacking).all()
+    assert not np.isnan(fewer["judge_only"])
+
+
+def test_reads_must_come_from_ten_examples():
+    opinions, _ = study(share_read=1.0)
+    row = one(reads_of(opinions, np.flatnonzero(opinions.items["example_id"].le(8))))
+    assert row["n_read"] > MIN_READ
+    assert row["needed"] == "2 more criteria to be read, from 2 more examples"
+
+
+def test_whole_responses_must_be_ten_more_than_what_is_fitted():
+    # 11 responses are drawn, and at least the mean, the judge and the sign are fitted: 13 or more are needed.
+    opinions, _ = study(share_read=1.0, whole_responses=True)
+    row = one(reads_of(opinions, np.flatnonzero(opinions.items["example_id"].le(11))))
+    assert row["n_units"] == 11
+    assert not row["enough"]
+    by_response = row["n_read"] / 11
+    assert row["n_needed"] in {int(np.ceil(n * by_response)) for n in (2, 3)}
+
+
+def test_physicians_in_general_need_three():
+    opinions, _ = study()
+    assert one(opinions)["enough"]
+    row = one(opinions, physicians=Physicians.IN_GENERAL)
+    assert (row["enough"], row["needed"]) == (False, "1 more criterion to be read, by 1 more physician")
+
+
+def test_where_nothing_was_read_the_judge_alone_speaks():
+    row = one(study(share_read=0.0)[0])
+    assert (row["n_read"], row["enough"], row["n_needed"]) == (0, False, MIN_READ)
+    assert (
+        row["needed"]
+        == "30 more criteria to be read, 2 of them desirable, 2 of them undesirable, from 10 more examples"
+    )
+    assert not np.isnan(row["judge_only"])
