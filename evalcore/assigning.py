@@ -29,6 +29,23 @@ Item = tuple[int, int | None]
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """Items that were drawn for a purpose (`planning.draw`).
+
+    Attributes:
+        shares: The probability of each item that was drawn, in (0, 1].
+        selection: Random where all had the same, else importance.
+        n_population: How many items they were drawn from.
+        how: For the record: what probability any other item had, as JSON would hold it.
+    """
+
+    shares: dict[Item, float]
+    selection: Selection
+    n_population: int
+    how: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Choice:
     """What is to be read.
 
@@ -36,19 +53,21 @@ class Choice:
         ask: What readers are asked.
         filters: Which items; a plan goes before.
         plan: Items with their probabilities, from `read_plan`; empty: by filters.
+        drawn: Items that were drawn here, with their probabilities; goes before filters and plan.
         n_items: How many are drawn of those that fit; None: all.
         readers: Names of those who may read; empty: everybody who can.
         specialty: Only readers with this specialty.
         n_readers: How many readers an item gets.
         seed: Of the drawing and the order; None: drawn.
         reserve_minutes: For how long an opened item is kept.
-        blind: Numbers of conversations that wait for whoever assigns (`queries.tasks.blind_examples`): filters on items leave them out, since
-            how many fit would tell what was said there.
+        blind: Numbers of conversations that wait for whoever assigns (`queries.tasks.blind_examples`): filters on items, and words that are
+            searched for, leave them out, since how many fit would tell what was said there.
     """
 
     ask: Ask = Ask.RUBRIC
     filters: Filters = field(default_factory=Filters)
     plan: tuple[Planned, ...] = ()
+    drawn: Drawn | None = None
     n_items: int | None = None
     readers: tuple[str, ...] = ()
     specialty: str | None = None
@@ -102,13 +121,18 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
     """
     _check(choice)
     seed = choice.seed if choice.seed is not None else int(np.random.default_rng().integers(MAX_SEED))
+    if choice.filters.search or choice.filters.language:
+        store.index_texts(engine)  # notes, and what an import that was broken off left, wait for it
     with writing(engine) as session:
         store.wait_for_others(session)  # two leads at once: what the first assigned is no longer free for the second
         readers = _readers(study.people(session), choice)
-        if choice.plan:
+        if choice.drawn is not None:
+            fitting: list[Item] = list(choice.drawn.shares)
+            shares = choice.drawn.shares
+        elif choice.plan:
             of_cases, with_rubric = choice.ask is Ask.GOLD_ACUITY, choice.ask is Ask.RUBRIC
             population = candidates.planned(session, choice.plan, of_cases=of_cases, with_rubric=with_rubric)
-            fitting: list[Item] = [item for item, _ in population]
+            fitting = [item for item, _ in population]
             shares = dict(population)
         else:
             fitting = _fitting(session, choice)
@@ -122,12 +146,13 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
             raise OverreadError(msg)
         drawn = draw(free, choice.n_items, seed=seed)
         share = len(drawn) / len(free)
+        n_population = choice.drawn.n_population if choice.drawn is not None else len(free)
         languages = candidates.languages(session, {example for example, _ in drawn})
         able = {code: [r for r in readers if code is None or code in reads(r)] for code in set(languages.values())}
         report = Assigned(
             assignment_id=None,
             n_items=len(drawn),
-            n_population=len(free),
+            n_population=n_population,
             n_waiting=len(fitting) - len(free),
             n_too_few=sum(0 < len(able[languages[example]]) < choice.n_readers for example, _ in drawn),
             languages_missing=tuple(sorted(code for code, who in able.items() if code and not who)),
@@ -144,9 +169,9 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
             n_readers=choice.n_readers,
             seed=seed,
             reserve_minutes=choice.reserve_minutes,
-            selection=Selection.IMPORTANCE if choice.plan else Selection.RANDOM,
-            chosen_by={"plan": len(choice.plan)} if choice.plan else _said(choice.filters),
-            n_population=len(free),
+            selection=_selection(choice),
+            chosen_by=_chosen_by(choice),
+            n_population=n_population,
             actor=actor,
         )
         store.refresh_statistics(session)
@@ -177,7 +202,7 @@ def _check(choice: Choice) -> None:
     if choice.reserve_minutes > MAX_MINUTES:
         msg = f"minutes: {choice.reserve_minutes:,} came, expected at most {MAX_MINUTES:,}, which is thirty days"
         raise OverreadError(msg)
-    if choice.plan and choice.n_items is not None:
+    if (choice.plan or choice.drawn is not None) and choice.n_items is not None:
         msg = "items: a plan says itself which items are read; leave the number out"
         raise OverreadError(msg)
     if choice.seed is not None and not 0 <= choice.seed <= MAX_SEED:
@@ -203,13 +228,25 @@ def _readers(people: Sequence[Viewer], choice: Choice) -> list[Viewer]:
 
 
 def _fitting(session: Any, choice: Choice) -> list[Item]:
-    left_out = choice.blind if choice.filters.on_items() else frozenset()
+    left_out = choice.blind if choice.filters.on_what_was_said() else frozenset()
     fitting: list[Item]
     if choice.ask is Ask.GOLD_ACUITY:
         fitting = [(int(example), None) for example in browse.examples(session, choice.filters)["example_id"]]
     else:
         fitting = candidates.responses(session, choice.filters, with_rubric=choice.ask is Ask.RUBRIC)
     return [item for item in fitting if item[0] not in left_out]
+
+
+def _selection(choice: Choice) -> Selection:
+    if choice.drawn is not None:
+        return choice.drawn.selection
+    return Selection.IMPORTANCE if choice.plan else Selection.RANDOM
+
+
+def _chosen_by(choice: Choice) -> dict[str, Any]:
+    if choice.drawn is not None:
+        return {"plan": len(choice.drawn.shares), **choice.drawn.how}
+    return {"plan": len(choice.plan)} if choice.plan else _said(choice.filters)
 
 
 def _said(filters: Filters) -> dict[str, Any]:

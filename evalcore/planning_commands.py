@@ -1,0 +1,195 @@
+"""Planning by the command line: how much has to be read, which responses, and who reads them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from evalcore.console import Db, Json, actor, out, print_json, study, write_whole
+from evalcore.errors import OverreadError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from evalcore.metrics.retrospect import Retrospect
+    from evalcore.metrics.sample_size import Answer
+    from evalcore.planning import Plan
+
+RETROSPECT_SEED = 20
+
+
+def plan(  # noqa: PLR0913, PLR0917 - one option each
+    target: Annotated[
+        str,
+        typer.Option(
+            help="score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03: what is to be known within what."
+        ),
+    ],
+    judges: Annotated[
+        str, typer.Option(help="Whose labels, joined by commas; default: the judge with most labels.")
+    ] = "",
+    evaluation: Annotated[
+        str | None, typer.Option(help="The data set; default: the one with most responses, for a judge's errors all.")
+    ] = None,
+    design: Annotated[str, typer.Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
+    responses: Annotated[
+        int | None, typer.Option(help="Draw so many (of a difference: examples); default: as many as are needed.")
+    ] = None,
+    draw: Annotated[
+        Path | None, typer.Option(help="Write the responses drawn, with their probabilities, to this CSV.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the drawing; default: drawn, and stored.")] = None,
+    assign: Annotated[bool, typer.Option("--assign", help="Hand what is drawn to readers.")] = False,
+    n_readers: Annotated[int, typer.Option("--readers", help="How many readers a response gets.")] = 2,
+    reader: Annotated[
+        list[str] | None, typer.Option(help="Who may read; may be repeated. Default: every reviewer.")
+    ] = None,
+    specialty: Annotated[str | None, typer.Option(help="Only readers with this specialty.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --assign: report what would be assigned and change nothing.")
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """How many responses physicians still have to read until a number is as exact as wanted; draws them and assigns them.
+
+    With --json: target (goal, models, judges, evaluation, within); basis (drawn, not_drawn, others or assumed: where the
+    expectations come from) and n_pilot (criteria read that they come from), correlation of errors on one response, share_wrong (of a judge's
+    labels, else null); n_responses, n_items (criteria) that the number is about, of those n_responses_read, n_items_read (drawn and read blind)
+    and n_responses_waiting (assigned); half_width_now (expected; null where nothing is read) and half_width_all (with everything read);
+    seconds_each (a criterion, as measured, or null); designs, a list of uniform and importance: reachable, n_units, n_responses, n_items (further ones
+    needed), half_width, hours (all readers together, or null), n_same and half_width_same (with as many units as uniform needs);
+    retrospect: n_responses, n_items, n_drawn, seed, and table (null where too little is read), a list a design and estimator: n_units, n_items, n_draws,
+    error, half_width, coverage, n_covered, n_same, share_saved; sentences; drawn (with --draw or --assign): design, seed, n_responses, n_items,
+    n_population; assigned (with --assign): as `overread assign --json`.
+    """
+    from evalcore import planning
+    from evalcore.db import reading
+    from evalcore.queries import opinions
+
+    chosen = [word.strip() for word in judges.split(",") if word.strip()]
+    with study(db) as engine:
+        with reading(engine) as session:
+            known = opinions.load(session)
+            wanted = planning.target_of(target, known, evaluation=evaluation, judges=chosen)
+            found = planning.answer(known, wanted, taken=planning.taken(session))
+            seconds = planning.seconds_each(session)
+            drawn = None
+            if draw is not None or assign:
+                number = responses if responses is not None else _needed(found, design)
+                drawn = planning.draw(session, wanted, n_units=number, design=design, seed=seed, known=known)
+                if draw is not None:
+                    write_whole(draw, planning.csv_of(session, drawn))
+        tried = planning.tried(known, wanted, seed=RETROSPECT_SEED)
+        said = _said(found, tried, seconds, n_readers)
+        report = _report(found, tried, seconds, n_readers) | {"sentences": said}
+        if drawn is not None:
+            report["drawn"] = _drawn(drawn)
+            said = [*said, _drawn_words(drawn)]
+        if assign and drawn is not None:
+            handed = _assigned(engine, drawn, n_readers, reader or [], specialty, dry_run=dry_run)
+            report["assigned"] = handed["report"]
+            said += handed["sentences"]
+    if as_json:
+        print_json(report)
+        return
+    for sentence in said:
+        out.print(sentence, markup=False)
+
+
+def _needed(found: "Answer", design: str) -> int:
+    from evalcore.metrics.sample_size import DESIGNS
+
+    if design not in DESIGNS:
+        msg = f"--design: {design!r} came, expected one of {', '.join(DESIGNS)}"
+        raise OverreadError(msg)
+    needed = found.design(design).n_units if found.n_units else 0
+    if not needed:
+        msg = "Nothing more has to be read for this, so nothing was drawn: say how many with --responses."
+        raise OverreadError(msg)
+    return needed
+
+
+def _said(found: "Answer", tried: "Retrospect", seconds: float | None, n_readers: int) -> list[str]:
+    from evalcore.metrics import plan_words
+    from evalcore.metrics.sample_size import IMPORTANCE
+    from evalcore.planning import hours
+
+    sentences = [plan_words.finding(found)]
+    if found.n_units:
+        n_items = found.design(IMPORTANCE).n_items
+        if n_items:
+            sentences.append(plan_words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds))
+        sentences += [plan_words.basis_words(found), plan_words.so_far_words(found)]
+        sentences.append(plan_words.saving_words(tried, found.target))
+    return [sentence for sentence in sentences if sentence]
+
+
+def _report(found: "Answer", tried: "Retrospect", seconds: float | None, n_readers: int) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from evalcore.planning import hours
+
+    designs = [
+        row | {"hours": hours(row["n_items"], n_readers, seconds)} for row in found.designs.to_dict(orient="records")
+    ]
+    return {
+        "target": asdict(found.target),
+        "basis": found.pilot.basis,
+        "n_pilot": found.pilot.n_reads,
+        "correlation": float(found.pilot.correlation),
+        "share_wrong": _known(found.pilot.share_wrong),
+        "n_responses": found.n_responses,
+        "n_items": found.n_items,
+        "n_responses_read": found.n_responses_read,
+        "n_items_read": found.n_items_read,
+        "n_responses_waiting": found.n_responses_waiting,
+        "half_width_now": _known(found.half_width_now),
+        "half_width_all": _known(found.half_width_all),
+        "seconds_each": seconds,
+        "designs": [{name: _known(value) for name, value in row.items()} for row in designs],
+        "retrospect": {
+            "n_responses": tried.n_responses,
+            "n_items": tried.n_items,
+            "n_drawn": tried.n_drawn,
+            "seed": RETROSPECT_SEED,
+            "table": None if tried.is_too_early else tried.table.to_dict(orient="records"),
+        },
+    }
+
+
+def _known(value: Any) -> Any:
+    """JSON has neither infinity nor NaN."""
+    import math
+
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _drawn(plan: "Plan") -> dict[str, Any]:
+    return {
+        "design": plan.design,
+        "seed": plan.seed,
+        "n_responses": len(plan.drawn.shares),
+        "n_items": plan.n_items,
+        "n_population": plan.drawn.n_population,
+    }
+
+
+def _drawn_words(plan: "Plan") -> str:
+    from evalcore.metrics.plan_words import DESIGN_WORDS
+
+    n, of = len(plan.drawn.shares), plan.drawn.n_population
+    return f"{n:,} of {of:,} responses {DESIGN_WORDS[plan.design]} (seed {plan.seed}), {plan.n_items:,} criteria"
+
+
+def _assigned(
+    engine: "Engine", plan: "Plan", n_readers: int, readers: list[str], specialty: str | None, *, dry_run: bool
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from evalcore.assigning import Choice, assign
+
+    choice = Choice(drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed)
+    report = assign(engine, choice, actor=actor(), dry_run=dry_run)
+    last = "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}."
+    return {"report": asdict(report), "sentences": [*report.sentences(), last]}

@@ -1,0 +1,189 @@
+"""Which responses to read next: probabilities that add up, a drawing that keeps them, the same again from its seed and its record."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalcore.metrics.inclusion import (
+    AGREED,
+    FLOOR,
+    SPLIT,
+    by_recipe,
+    doubt,
+    drawn_systematically,
+    inclusion_probabilities,
+    unit_sizes,
+)
+
+many = settings(max_examples=60, deadline=None)
+size = st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 1.0, 2.0])
+wanted = st.lists(size, min_size=1, max_size=30).flatmap(
+    lambda sizes: st.tuples(st.just(np.array(sizes)), st.integers(1, len(sizes)))
+)
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def test_physicians_are_doubted_more_where_judges_split_and_alike_with_one_judge():
+    labels = pd.DataFrame({"a": [1, 0, 1], "b": [1, 0, 0], "c": [1, 0, 1]}, dtype=float)
+    assert doubt(labels).tolist() == [AGREED, AGREED, SPLIT] == [0.3, 0.3, 0.5]
+    assert doubt(labels[["a"]]).tolist() == [0.5] * 3
+
+
+def test_the_size_of_a_response_is_the_root_of_its_summed_squares_and_the_sum_only_if_all_errors_go_one_way():
+    weights, unit = np.array([3.0, 4.0, 2.0]), np.array([0, 0, 1])
+    assert unit_sizes(weights, unit) == pytest.approx([5, 2])
+    assert unit_sizes(weights, unit, correlation=1.0) == pytest.approx([7, 2])
+    assert unit_sizes(weights, unit, correlation=0.5) == pytest.approx([math.sqrt((25 + 49) / 2), 2])
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3])
+def test_no_other_probabilities_of_the_same_number_give_a_smaller_variance(correlation):
+    # V = sum (1/pi - 1) size^2 is least at pi ~ size: moving a little from any unit to any other makes it larger
+    rng = np.random.default_rng(5)
+    unit = np.sort(rng.integers(0, 12, 60))
+    unit = np.unique(unit, return_inverse=True)[1]
+    sizes = unit_sizes(rng.random(60), unit, correlation=correlation)
+    best = inclusion_probabilities(sizes, 3, floor=0.01).of_units
+    assert best.max() < 1
+
+    def variance(pi):
+        return float(((1 / pi - 1) * sizes**2).sum())
+
+    for one in range(len(sizes)):
+        for other in range(len(sizes)):
+            moved = best.copy()
+            moved[one] += 0.01
+            moved[other] -= 0.01
+            assert variance(moved) >= variance(best)
+
+
+# ---------------------------------------------------------------- probabilities
+
+
+def test_probabilities_are_proportional_to_size_where_neither_bound_is_met():
+    # 1, 2, 3 of 6 units wanted: 1/6 of each point of size
+    found = inclusion_probabilities(np.array([1.0, 2.0, 3.0]), 1)
+    assert found.of_units == pytest.approx([1 / 6, 2 / 6, 3 / 6])
+    assert found.scale == pytest.approx(1 / 6)
+
+
+def test_what_is_above_one_is_certain_and_the_rest_is_scaled_anew():
+    # 2 wanted of 10, 1, 1, 2: the first is certain, and 1 more of sizes 1, 1, 2
+    assert inclusion_probabilities(np.array([10.0, 1, 1, 2]), 2).of_units == pytest.approx([1, 1 / 4, 1 / 4, 1 / 2])
+
+
+def test_no_probability_is_below_a_fifth_of_the_mean():
+    # 1 wanted of 5, mean .2, floor .04; the other .96 go to 16 points of size: .06 a point
+    found = inclusion_probabilities(np.array([0.01, 4, 4, 4, 4]), 1)
+    assert found.of_units == pytest.approx([0.04, 0.24, 0.24, 0.24, 0.24])
+    assert found.floor == pytest.approx(0.2 / 5)
+
+
+@many
+@given(wanted)
+def test_probabilities_add_up_lie_above_the_floor_and_grow_with_size(case):
+    sizes, n = case
+    found = inclusion_probabilities(sizes, n)
+    pi = found.of_units
+    assert pi.sum() == pytest.approx(n, abs=1e-6)
+    assert (pi > 0).all()
+    assert (pi <= 1).all()
+    assert (pi >= FLOOR * n / len(sizes) - 1e-9).all()
+    assert (np.diff(pi[np.argsort(sizes, kind="stable")]) >= -1e-9).all()
+    assert found.again(sizes).tolist() == pi.tolist()
+
+
+@many
+@given(wanted, st.randoms(use_true_random=False))
+def test_the_order_of_units_does_not_matter(case, chance):
+    sizes, n = case
+    order = list(range(len(sizes)))
+    chance.shuffle(order)
+    assert inclusion_probabilities(sizes[order], n).of_units == pytest.approx(
+        inclusion_probabilities(sizes, n).of_units[order], abs=1e-9
+    )
+
+
+@many
+@given(wanted)
+def test_drawing_more_makes_nothing_less_likely(case):
+    sizes, n = case
+    if n < len(sizes):
+        fewer, more = inclusion_probabilities(sizes, n).of_units, inclusion_probabilities(sizes, n + 1).of_units
+        assert (more >= fewer - 1e-9).all()
+
+
+@many
+@given(wanted, st.floats(0.01, 100))
+def test_only_the_ratios_of_sizes_matter(case, times):
+    sizes, n = case
+    assert inclusion_probabilities(sizes * times, n).of_units == pytest.approx(
+        inclusion_probabilities(sizes, n).of_units, abs=1e-9
+    )
+
+
+def test_sizes_alike_or_none_at_all_are_drawn_alike():
+    for sizes in (np.full(8, 3.0), np.zeros(8)):
+        assert inclusion_probabilities(sizes, 2).of_units == pytest.approx([0.25] * 8)
+    assert inclusion_probabilities(np.array([1.0, 5.0]), 1, floor=1.0).of_units.tolist() == [0.5, 0.5]
+    assert inclusion_probabilities(np.array([0.0, 5.0]), 2).of_units.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("n", [0, -1, 4])
+def test_more_than_there_are_and_none_is_refused(n):
+    with pytest.raises(ValueError, match="expected more than 0 and at most 3"):
+        inclusion_probabilities(np.ones(3), n)
+
+
+def test_what_was_stored_of_a_drawing_gives_its_probabilities_again():
+    sizes = pd.Series([0.5, 3.0, 100.0, 0.0], index=[7, 8, 9, 10])
+    found = inclusion_probabilities(sizes.to_numpy(), 2)
+    again = by_recipe(sizes, {"scale": found.scale, "floor": found.floor, "design": "importance"})
+    assert again.to_dict() == dict(zip(sizes.index, found.of_units, strict=True))
+
+
+# ---------------------------------------------------------------- the drawing
+
+
+@many
+@given(wanted, st.integers(0, 2**31))
+def test_a_drawing_has_the_wanted_number_each_once_and_all_that_are_certain(case, seed):
+    sizes, n = case
+    pi = inclusion_probabilities(sizes, n).of_units
+    drawn = drawn_systematically(pi, rng=np.random.default_rng(seed))
+    assert len(drawn) == len(set(drawn.tolist())) == n
+    assert set(np.flatnonzero(pi == 1)) <= set(drawn.tolist())
+    assert drawn.tolist() == drawn_systematically(pi, rng=np.random.default_rng(seed)).tolist()
+
+
+def test_every_unit_is_drawn_as_often_as_its_probability_says():
+    pi = inclusion_probabilities(np.array([0.1, 1, 1, 2, 3, 5, 8, 40.0]), 3).of_units
+    assert pi.max() == 1
+    rng, n_draws = np.random.default_rng(3), 2_000
+    counts = np.zeros(len(pi))
+    for _ in range(n_draws):
+        counts[drawn_systematically(pi, rng=rng)] += 1
+    assert (np.abs(counts / n_draws - pi) <= 4 * np.sqrt(pi * (1 - pi) / n_draws)).all(), counts / n_draws - pi
+
+
+def test_units_are_drawn_in_random_order_so_that_any_two_can_come_together():
+    pi, rng = np.full(6, 1 / 3), np.random.default_rng(4)
+    pairs = {tuple(sorted(drawn_systematically(pi, rng=rng).tolist())) for _ in range(600)}
+    assert len(pairs) == 15  # all of 6 over 2; in one fixed order only neighbours 3 apart would meet
+
+
+def test_probabilities_that_add_up_to_no_whole_number_draw_one_more_or_less():
+    pi, rng = np.full(5, 0.5), np.random.default_rng(6)
+    numbers = [len(drawn_systematically(pi, rng=rng)) for _ in range(2_000)]
+    assert set(numbers) == {2, 3}
+    assert abs(np.mean(numbers) - 2.5) < 4 * 0.5 / math.sqrt(2_000)
+
+
+def test_nothing_to_draw_from_is_nothing_drawn():
+    assert drawn_systematically(np.empty(0), rng=np.random.default_rng(1)).tolist() == []

@@ -1,0 +1,254 @@
+"""From what somebody wants to know to an assignment: targets, what is taken, the drawing, its record."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from evalcore import assigning, planning, reviewing
+from evalcore.assigning import Choice, assign, read_plan
+from evalcore.db import reading
+from evalcore.errors import OverreadError
+from evalcore.metrics.inclusion import by_recipe
+from evalcore.metrics.sample_size import IMPORTANCE, UNIFORM, response_sizes
+from evalcore.metrics.targets import Goal, Target
+from evalcore.queries import opinions, reading_times
+from evalcore.schema import Selection
+from tests import world
+from tests.population import drawn
+
+LEAD = "Ana Ruiz"
+N_EXAMPLES = 12
+
+
+@pytest.fixture
+def small(database_url):
+    # twelve conversations of 1 to 4 criteria, two models
+    points = tuple((7, -4, 2, 5)[: 1 + index % 4] for index in range(N_EXAMPLES))
+    made = world.made(
+        database_url, points=points, judged="+" * sum(map(len, points)), models=("Alder:2", "Birch"), languages={}
+    )
+    yield made
+    made.engine.dispose()
+
+
+def known(small):
+    with reading(small.engine) as session:
+        return opinions.load(session)
+
+
+def target_of(small, words, **how):
+    return planning.target_of(words, known(small), **how)
+
+
+@pytest.fixture(scope="module")
+def study():
+    return drawn(np.random.default_rng(1), n_examples=5, models=("Alder:2", "Birch"))[0]
+
+
+def draw(small, words="score:Alder:2:0.05", n_units=4, design=IMPORTANCE, seed=1):
+    with reading(small.engine) as session:
+        return planning.draw(session, target_of(small, words), n_units=n_units, design=design, seed=seed)
+
+
+def tasks(small):
+    return world.rows(small.engine, "SELECT response_id, inclusion_probability FROM task ORDER BY place")
+
+
+# ---------------------------------------------------------------- targets
+
+
+def test_a_target_is_read_from_words_also_where_names_hold_colons(study):
+    score = planning.target_of("score:Alder:2:0.05", study)
+    assert score == Target(Goal.SCORE, 0.05, ("Alder:2",), ("Magpie",), "invented")
+    assert planning.target_of("difference:Alder:2:Birch:0.03", study).models == ("Alder:2", "Birch")
+    assert planning.target_of("difference:Birch:Alder:2:0.03", study).models == ("Birch", "Alder:2")
+    error = planning.target_of("judge-error:0.03", study)
+    assert error == Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",), None)
+    assert planning.target_of("judge-error:.1", study, evaluation="invented").evaluation == "invented"
+
+
+@pytest.mark.parametrize(
+    ("words", "how", "sentence"),
+    [
+        ("mean:Birch:0.03", {}, "target: 'mean:Birch:0.03' came, expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03"),
+        ("score:Birch:much", {}, "target: 'much' came last, expected how exactly, for example 0.03"),
+        ("score:Birch:0", {}, "target: within 0.0 came, expected more than 0 and at most 0.5"),
+        ("score:Birch:nan", {}, "target: within nan came"),
+        ("score:Birch:0.51", {}, "target: within 0.51 came"),
+        ("score:Cedar:0.03", {}, "models: 'Cedar' came, expected some of Alder:2, Birch"),
+        ("score:0.03", {}, "models: none came, expected 1 for score"),
+        ("difference:Birch:0.03", {}, "models: Birch came, expected 2 for difference"),
+        ("difference:Birch:Birch:0.03", {}, "models: Birch, Birch came, expected 2 for difference"),
+        ("difference:Birch:Cedar:0.03", {}, "models: 'Cedar' came"),
+        ("judge-error:Birch:0.03", {}, "models: Birch came, expected 0 for judge-error"),
+        ("judge-error:0.03", {"judges": ["Wren"]}, "judges: 'Wren' came, expected some of Magpie"),
+        ("score:Birch:0.03", {"evaluation": "hard"}, "evaluation: 'hard' came, expected some of invented"),
+    ],
+)  # fmt: skip
+def test_a_target_that_is_none_says_what_came_and_what_was_expected(study, words, how, sentence):
+    with pytest.raises(OverreadError, match="^" + re.escape(sentence)):
+        planning.target_of(words, study, **how)
+
+
+def test_a_judges_errors_are_of_one_judge():
+    study, _ = drawn(np.random.default_rng(1), n_examples=5, judges={"Magpie": 0.8, "Wren": 0.8})
+    with pytest.raises(OverreadError, match="expected one: a judge's errors are its own"):
+        planning.target(Goal.JUDGE_ERROR, 0.03, [], study, judges=["Magpie", "Wren"])
+
+
+def test_without_a_judge_nothing_can_be_planned(sqlite_database_url):
+    bare = world.made(sqlite_database_url, judged="    ")
+    with pytest.raises(OverreadError, match=r"no judge has labelled a response\. Import a file of results first"):
+        target_of(bare, "judge-error:0.03")
+    bare.engine.dispose()
+
+
+# ---------------------------------------------------------------- how long
+
+
+def test_hours_come_from_the_measured_time_a_criterion(small):
+    world.assigned(small, n_readers=1)
+    with reading(small.engine) as session:
+        assert planning.seconds_each(session) is None
+    assert planning.hours(100, 2, None) is None
+    for minutes in (0, 10, 20):
+        name = "Dr. Imani Noor"
+        desk_labels = reviewing.take(small.engine, small.viewer(name), at=world.after(minutes))
+        number = world.answer(
+            small, small.viewer(name), desk_labels, "+" * len(desk_labels.keys), at=world.after(minutes, seconds=30)
+        )
+        reviewing.submit(small.engine, small.viewer(name), number, at=world.after(minutes, seconds=60))
+    with reading(small.engine) as session:
+        times = reading_times.reading_times(session)
+        each = planning.seconds_each(session)
+    stored = world.rows(
+        small.engine,
+        "SELECT r.seconds, (SELECT count(*) FROM criterion c WHERE c.example_id = t.example_id) FROM reading r JOIN task t ON t.id = r.task_id",
+    )
+    assert sorted(zip(times["seconds"], times["n_criteria"], strict=True)) == sorted(stored)
+    assert len(stored) == 3
+    assert each == pytest.approx(float(np.median([seconds / n for seconds, n in stored])))
+    assert planning.hours(100, 2, each) == pytest.approx(100 * 2 * each / 3600)
+
+
+# ---------------------------------------------------------------- drawing
+
+
+def test_a_drawing_has_the_wanted_number_its_probabilities_and_the_same_again_by_its_seed(small):
+    plan = draw(small)
+    assert len(plan.drawn.shares) == 4
+    assert plan.drawn.n_population == N_EXAMPLES
+    assert plan.drawn.selection is Selection.IMPORTANCE
+    alder = {response for place, response in enumerate(small.responses) if place % 2 == 0}
+    assert {response for _, response in plan.drawn.shares} <= alder
+    assert plan.n_items == sum(1 + (example - 1) % 4 for example, _ in plan.drawn.shares)
+    assert draw(small).drawn == plan.drawn
+    assert draw(small, seed=2).drawn != plan.drawn
+
+
+def test_drawn_alike_every_response_has_the_same_probability(small):
+    plan = draw(small, design=UNIFORM)
+    assert set(plan.drawn.shares.values()) == {4 / N_EXAMPLES}
+    assert plan.drawn.selection is Selection.RANDOM
+
+
+def test_a_response_whose_criteria_move_the_score_more_is_the_more_likely_drawn(small):
+    shares = draw(small, n_units=6, seed=3).drawn.shares | draw(small, n_units=6, seed=4).drawn.shares
+    # of one criterion: 7/7; of two: 7/7 and 4/7: sqrt(1 + .33)
+    one = {share for (example, _), share in shares.items() if (example - 1) % 4 == 0}
+    two = {share for (example, _), share in shares.items() if (example - 1) % 4 == 1}
+    assert len(one) == len(two) == 1
+    assert max(one) < min(two)
+
+
+def test_for_a_difference_both_responses_to_an_example_are_drawn_with_one_probability(small):
+    plan = draw(small, "difference:Alder:2:Birch:0.05", n_units=3)
+    assert len(plan.drawn.shares) == 6
+    examples = {example for example, _ in plan.drawn.shares}
+    assert len(examples) == 3
+    for example in examples:
+        assert len({share for (of, _), share in plan.drawn.shares.items() if of == example}) == 1
+
+
+def test_what_is_assigned_already_is_not_drawn_again(small):
+    world.assigned(small, filters=assigning.Filters(model="Alder:2"), n_items=9)
+    gone = {response for response, _ in tasks(small)}
+    plan = draw(small, n_units=3)
+    assert plan.drawn.n_population == 3
+    assert not gone & {response for _, response in plan.drawn.shares}
+    with pytest.raises(
+        OverreadError, match=r"responses: 4 came, expected 1 to 3, as many as are neither read nor assigned"
+    ):
+        draw(small, n_units=4)
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"design": "bold"}, "design: 'bold' came, expected one of uniform, importance"),
+        ({"seed": -1}, "seed: -1 came"),
+        ({"n_units": 0}, "responses: 0 came"),
+    ],
+)
+def test_a_drawing_that_cannot_be_made_is_refused(small, how, sentence):
+    with pytest.raises(OverreadError, match=re.escape(sentence)):
+        draw(small, **how)
+
+
+# ---------------------------------------------------------------- handed over
+
+
+def test_what_is_drawn_is_assigned_with_its_probabilities_and_a_record_that_gives_those_of_all_others(small):
+    plan = draw(small, n_units=5)
+    report = assign(small.engine, Choice(drawn=plan.drawn, n_readers=2, seed=plan.seed), actor=LEAD)
+    assert (report.n_items, report.n_population, report.seed) == (5, N_EXAMPLES, 1)
+    assert dict(tasks(small)) == {response: share for (_, response), share in plan.drawn.shares.items()}
+    ((selection, chosen_by, n_population),) = world.rows(
+        small.engine, "SELECT selection, chosen_by, n_population FROM assignment"
+    )
+    assert (selection, n_population) == ("importance", N_EXAMPLES)
+    recipe = json.loads(chosen_by)
+    assert recipe["plan"] == 5
+    again = Target(
+        Goal(recipe["goal"]), recipe["within"], tuple(recipe["models"]), tuple(recipe["judges"]), recipe["evaluation"]
+    )
+    shares = by_recipe(response_sizes(known(small), again, correlation=recipe["correlation"]), recipe)
+    assert len(shares) == N_EXAMPLES
+    assert shares.sum() == pytest.approx(5)  # the wanted number: what every response could have been drawn with
+    for (_, response), share in plan.drawn.shares.items():
+        assert shares[response] == pytest.approx(share)
+
+
+def test_what_was_assigned_in_between_falls_out(small):
+    plan = draw(small, n_units=N_EXAMPLES, design=UNIFORM)
+    world.assigned(small, n_items=20)
+    report = assign(small.engine, Choice(drawn=plan.drawn), actor=LEAD)
+    assert report.n_items + report.n_waiting == N_EXAMPLES
+    assert report.n_waiting >= 8  # 20 of 24 responses, 12 of which are Birch's
+    ((selection,),) = world.rows(small.engine, "SELECT selection FROM assignment WHERE id = 2")
+    assert selection == "random"
+
+
+def test_a_drawing_and_a_number_of_items_contradict_each_other(small):
+    with pytest.raises(OverreadError, match="a plan says itself which items are read"):
+        assign(small.engine, Choice(drawn=draw(small).drawn, n_items=2), actor=LEAD)
+    assert world.count(small.engine, "assignment") == 0
+
+
+def test_a_drawing_as_csv_is_a_plan_that_assigning_reads(small):
+    plan = draw(small, n_units=5)
+    with reading(small.engine) as session:
+        content = planning.csv_of(session, plan)
+    assign(small.engine, Choice(plan=read_plan(content)), actor=LEAD)
+    assert dict(tasks(small)) == {response: share for (_, response), share in plan.drawn.shares.items()}
+
+
+def test_responses_that_wait_are_counted_as_if_they_were_read(small):
+    world.assigned(small, filters=assigning.Filters(model="Birch"), n_items=4)
+    wanted = target_of(small, "score:Birch:0.05")
+    with reading(small.engine) as session:
+        found = planning.answer(known(small), wanted, taken=planning.taken(session))
+    assert (found.n_responses_read, found.n_responses_waiting, found.n_responses) == (0, 4, N_EXAMPLES)
+    assert found.variances.n_free == N_EXAMPLES - 4

@@ -1,0 +1,366 @@
+"""How many responses have to be read: the formulas, what they are fed from, and that what they promise comes true."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalcore.metrics import plan_words
+from evalcore.metrics.corrected import corrected_scores
+from evalcore.metrics.pilot import ASSUMED_CORRELATION, Basis, measured
+from evalcore.metrics.retrospect import retrospect
+from evalcore.metrics.sample_size import (
+    IMPORTANCE,
+    UNIFORM,
+    Variances,
+    answer,
+    curve,
+    reads_for_share,
+    reads_for_total,
+    response_sizes,
+    variances,
+)
+from evalcore.metrics.targets import Goal, Target, population
+from evalcore.opinions import Opinions
+from tests.population import drawn
+
+FULL_BENCHMARK = 57_237  # criteria of HealthBench
+many = settings(max_examples=60, deadline=None)
+
+
+def study(seed=1, **how):
+    return drawn(np.random.default_rng(seed), **({"n_examples": 120, "whole_responses": True} | how))[0]
+
+
+def score(within=0.03, judges=("Magpie",)):
+    return Target(Goal.SCORE, within, ("Alder",), judges, "invented")
+
+
+def difference(within=0.05, judges=("Magpie",)):
+    return Target(Goal.DIFFERENCE, within, ("Alder", "Birch"), judges, "invented")
+
+
+ERROR = Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",))
+
+
+def unread(opinions):
+    return Opinions(opinions.items, opinions.judged, opinions.reads.iloc[:0])
+
+
+# ---------------------------------------------------------------- the formulas
+
+
+def test_a_judges_error_rate_of_a_fifth_within_three_points_needs_675_of_the_criteria_of_healthbench():
+    # (1.96/.03)^2 .2 .8 = 682.95 of endless many; 682.95 / (1 + 682.95/57,237) = 674.9
+    assert reads_for_share(0.2, 0.03) == 683
+    assert reads_for_share(0.2, 0.03, n_population=FULL_BENCHMARK) == 675
+    assert reads_for_share(0.2, 0.03, design_effect=2, n_population=FULL_BENCHMARK) == 1335  # 1365.9 / 1.02386
+
+
+def test_a_share_is_a_total_whose_items_all_move_it_alike():
+    for share, n in ((0.2, 1_000), (0.05, 57_237), (0.5, 300)):
+        spread = math.sqrt(share * (1 - share)) / n
+        assert reads_for_total(spread, 0.03, n_population=n) == reads_for_share(share, 0.03, n_population=n)
+
+
+@pytest.mark.parametrize(
+    ("width", "n_needed"), [(1, 3131), (0.86, 2343), (0.61, 1192), (0.34, 383)]
+)  # one judge of .78; three of .78 and three of .905 with importance sampling
+def test_reads_go_with_the_square_of_the_width_as_the_simulations_of_real_rubrics_do(width, n_needed):
+    # 3,131 physicians-only give sd(a e): n0 = 3131 / (1 - 3131/57237) = 3312.2, sd = .03 sqrt(n0) / (1.96 M)
+    alone = 0.03 * math.sqrt(3131 / (1 - 3131 / FULL_BENCHMARK)) / (1.959964 * FULL_BENCHMARK)
+    low, high = (
+        reads_for_total(alone * (width + rounded), 0.03, n_population=FULL_BENCHMARK) for rounded in (-0.005, 0.005)
+    )
+    assert low - 1 <= n_needed <= high + 1
+
+
+@many
+@given(share=st.floats(0.01, 0.99), within=st.floats(0.005, 0.4), effect=st.floats(1, 20), n=st.integers(1, 100_000))
+def test_no_more_is_needed_than_there_is_and_a_narrower_interval_never_needs_less(share, within, effect, n):
+    found = reads_for_share(share, within, design_effect=effect, n_population=n)
+    assert 1 <= found <= n
+    assert reads_for_share(share, within / 2, design_effect=effect, n_population=n) >= found
+    assert reads_for_share(share, within, design_effect=effect + 1, n_population=n) >= found
+
+
+# ---------------------------------------------------------------- variances
+
+
+parts = st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=1, max_size=25)
+
+
+@many
+@given(parts, st.floats(0, 0.9), st.floats(0, 0.1), st.sampled_from([UNIFORM, IMPORTANCE]))
+def test_reading_more_never_widens(units, share_taken, of_examples, design):
+    spread, sizes = np.array(units).T
+    n_free = max(round(len(units) * (1 - share_taken)), 1)
+    found = Variances(spread**2, sizes, of_examples, 1 - n_free / len(units), n_free)
+    widths = [found.half_width(n, design) for n in range(n_free + 1)]
+    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(widths))
+    assert widths[-1] == pytest.approx(1.959964 * math.sqrt(of_examples), abs=1e-6)
+    assert math.isinf(widths[0]) == (n_free == len(units))
+
+
+@many
+@given(parts, st.floats(0.01, 2.0), st.sampled_from([UNIFORM, IMPORTANCE]))
+def test_the_number_needed_is_the_smallest_that_is_enough(units, within, design):
+    spread, sizes = np.array(units).T
+    found = Variances(spread**2, sizes, 0.0, 0.0, len(units))
+    needed = found.n_needed(within, design)
+    assert needed is not None
+    assert found.half_width(needed, design) <= within
+    assert needed == 0 or found.half_width(needed - 1, design) > within
+
+
+def test_units_drawn_alike_need_what_the_formula_says():
+    found = Variances(np.full(400, 0.002**2), np.ones(400), 0.0, 0.0, 400)
+    assert found.n_needed(0.05, UNIFORM) == reads_for_total(0.002, 0.05, n_population=400)
+    # what was read already is taken off
+    half = Variances(np.full(400, 0.002**2), np.ones(400), 0.0, 0.25, 300)
+    assert half.n_needed(0.05, UNIFORM) == reads_for_total(0.002, 0.05, n_population=400) - 100
+
+
+def test_examples_that_vary_are_a_floor_that_no_reading_goes_below():
+    found = Variances(np.full(10, 0.01), np.ones(10), 0.04, 0.0, 10)
+    assert found.half_width(10, UNIFORM) == pytest.approx(1.959964 * 0.2)
+    assert found.n_needed(0.39, UNIFORM) is None
+    assert found.n_needed(0.3921, UNIFORM) == 10
+
+
+def test_sizes_that_are_what_units_move_the_number_by_never_make_it_worse_than_drawing_alike():
+    spread = np.random.default_rng(2).gamma(2, 0.01, 200)
+    found = Variances(spread**2, spread, 0.0, 0.0, 200)
+    for n in (5, 40, 150):
+        assert found.half_width(n, IMPORTANCE) < found.half_width(n, UNIFORM)
+
+
+# ---------------------------------------------------------------- what the reads so far say
+
+
+def test_with_nothing_read_a_judge_of_80_percent_is_assumed_and_said():
+    opinions = unread(study())
+    found = answer(opinions, score())
+    assert found.pilot.basis is Basis.ASSUMED
+    assert found.pilot.spread == pytest.approx(math.sqrt(0.8 * 0.2))
+    assert found.pilot.correlation == ASSUMED_CORRELATION
+    assert set(found.pilot.expected.round(9)) == {0.2, 0.8}
+    assert math.isinf(found.half_width_now)
+    assert "assumes a judge that is right on 80 %" in plan_words.basis_words(found)
+
+
+def test_without_reads_a_judges_errors_need_the_textbook_number_times_the_design_effect():
+    opinions = unread(study(n_examples=900))
+    found = answer(opinions, ERROR)
+    about = population(opinions, ERROR)
+    n_items = np.bincount(about.unit)
+    # deff = 1 + (b - 1) r with b = sum m^2 / sum m, the criteria of a response as a criterion meets them
+    effect = 1 + ((n_items**2).sum() / n_items.sum() - 1) * ASSUMED_CORRELATION
+    expected = reads_for_share(0.2, 0.03, design_effect=effect, n_population=len(about.items)) / n_items.mean()
+    assert found.design(UNIFORM).n_units == math.ceil(expected)
+
+
+def test_the_spread_is_that_of_what_was_read_and_a_handful_of_reads_promises_little():
+    exact = study(judges={"Magpie": 1.0}, share_read=0.4)  # the judge is never wrong
+    pilot = measured(exact, score(), population(exact, score()))
+    n = pilot.n_reads
+    assert pilot.basis is Basis.DRAWN
+    assert pilot.spread.max() == pytest.approx(
+        math.sqrt(10 * 0.16 / (10 + n))
+    )  # as if 10 more had been read with what is assumed
+    wrong = study(judges={"Magpie": 0.5}, share_read=0.4)  # the judge says nothing
+    noisy = measured(wrong, score(), population(wrong, score()))
+    assert 0.45 < noisy.spread.mean() < 0.52
+
+
+def test_several_judges_have_a_spread_where_they_agree_and_another_where_they_split():
+    judges = {"Magpie": 0.85, "Wren": 0.85, "Finch": 0.85}
+    opinions = study(n_examples=300, judges=judges, share_read=0.5)
+    pilot = measured(opinions, score(judges=tuple(judges)), about := population(opinions, score(judges=tuple(judges))))
+    labels = about.opinions.judged
+    split = labels.nunique(axis=1).gt(1).to_numpy()
+    assert pilot.spread[split].min() > 2 * pilot.spread[~split].max()
+
+
+def test_criteria_of_one_response_that_go_wrong_together_are_found_to_be_alike():
+    found = []
+    for spread in (0.0, 4.0):  # of the examples' difficulty
+        opinions = study(judges={"Magpie": 0.5}, spread=spread, share_read=0.6)
+        desirable = Opinions(
+            opinions.items.assign(points=opinions.items["points"].abs()), opinions.judged, opinions.reads
+        )
+        found += [measured(part, score(), population(part, score())).correlation for part in (desirable, opinions)]
+    apart, _, alike, with_signs = found
+    assert apart < 0.15
+    assert alike > 0.4
+    assert alike > 2 * with_signs  # what is met more often everywhere adds points here and takes them there
+
+
+def test_reads_of_other_models_serve_where_too_few_of_the_models_own_are_there():
+    opinions = study(models=("Alder", "Birch"), share_read=0.3)
+    alder = opinions.items["model"].eq("Alder").to_numpy()[opinions.reads["row"].to_numpy()]
+    others = Opinions(opinions.items, opinions.judged, opinions.reads.loc[~alder].reset_index(drop=True))
+    pilot = measured(others, score(), about := population(others, score()))
+    assert (pilot.basis, pilot.n_reads) == (Basis.OTHERS, len(others.reads))
+    assert len(pilot.expected) == len(pilot.spread) == len(about.items)
+    met = about.opinions.judged["Magpie"].eq(1).to_numpy()
+    assert pilot.expected[met].min() > pilot.expected[~met].max()
+
+
+def test_reads_that_nobody_drew_are_a_guess_and_said_to_be():
+    opinions = study(share_read=0.3)
+    reads = opinions.reads.assign(selection="volunteered", inclusion_probability=np.nan)
+    found = answer(Opinions(opinions.items, opinions.judged, reads), score())
+    assert (found.pilot.basis, found.pilot.n_reads) == (Basis.NOT_DRAWN, len(reads))
+    assert (found.n_responses_read, found.n_items_read) == (0, 0)  # they are no part of the estimate
+    assert "not all of them were drawn" in plan_words.basis_words(found)
+
+
+def test_a_judges_errors_are_those_that_were_read():
+    opinions = study(judges={"Magpie": 0.7}, share_read=0.5)
+    pilot = measured(opinions, ERROR, population(opinions, ERROR))
+    rows = opinions.reads["row"].to_numpy()
+    wrong = opinions.reads["met"].to_numpy() != opinions.judged["Magpie"].to_numpy()[rows]
+    assert pilot.share_wrong == pytest.approx(wrong.mean())
+    share = (10 * 0.2 + wrong.sum()) / (10 + len(rows))
+    assert pilot.spread[0] ** 2 == pytest.approx(share * (1 - share))
+
+
+# ---------------------------------------------------------------- the answer
+
+
+def test_what_is_read_and_what_is_assigned_counts_once():
+    opinions = study(share_read=0.2)
+    read = set(opinions.reads["response_id"])
+    waiting = set(range(1, 121)) - read
+    some = frozenset(sorted(waiting)[:30])
+    found = answer(opinions, score(), taken=some | frozenset(read))
+    assert (found.n_responses, found.n_items) == (120, len(opinions.items))
+    assert (found.n_responses_read, found.n_items_read) == (len(read), len(opinions.reads))
+    assert found.n_responses_waiting == 30
+    assert found.variances.n_free == 120 - len(read) - 30
+    alone = answer(opinions, score())
+    assert alone.n_responses_waiting == 0
+    assert found.half_width_now < alone.half_width_now
+    assert alone.design(UNIFORM).n_units - found.design(UNIFORM).n_units == 30
+
+
+def test_with_everything_read_nothing_more_is_needed():
+    found = answer(study(share_read=1.0), score(0.001))
+    assert found.half_width_now == found.half_width_all == 0
+    assert found.designs["n_units"].tolist() == [0, 0]
+    assert "Nothing more has to be read" in plan_words.finding(found)
+
+
+def test_a_difference_takes_examples_that_both_models_have_answered_and_both_responses_of_them():
+    opinions = study(models=("Alder", "Birch", "Cedar"), share_read=0.2)
+    birch = opinions.items["model"].eq("Birch") & opinions.items["example_id"].gt(100)
+    about = population(opinions.where(~birch), difference())
+    assert set(about.items["model"]) == {"Alder", "Birch"}
+    assert about.n_units == about.items["example_id"].nunique() == 100
+    assert len({*zip(about.unit, about.items["example_id"], strict=True)}) == 100
+    # Alder's moves add up to those of its score, Birch's go the other way
+    sign = np.sign(about.moves) * np.sign(about.items["points"])
+    assert set(sign[about.items["model"].eq("Alder")]) == {1}
+    assert set(sign[about.items["model"].eq("Birch")]) == {-1}
+    assert about.moves[about.moves * sign > 0].shape == about.moves[about.items["points"] > 0].shape
+
+
+def test_a_difference_that_the_examples_cannot_tell_is_not_promised():
+    found = answer(study(models=("Alder", "Birch"), n_examples=40), difference(0.01))
+    assert not found.designs["reachable"].any()
+    assert found.half_width_all > 0.01
+    assert "That takes more examples." in plan_words.finding(found)
+
+
+def test_what_has_no_points_or_lacks_a_judges_label_is_no_part_of_a_score():
+    opinions = study(n_examples=30)
+    items = opinions.items.assign(points=opinions.items["points"].where(opinions.items["example_id"].ne(3)))
+    judged = opinions.judged.assign(
+        Magpie=opinions.judged["Magpie"].where(opinions.items["item_id"].ne(items["item_id"].iloc[0]))
+    )
+    found = answer(Opinions(items, judged, opinions.reads), score())
+    assert found.n_responses == 28
+    errors = answer(Opinions(items, judged, opinions.reads), ERROR)
+    assert errors.n_items == len(items) - 1
+
+
+def test_nothing_to_read_is_said():
+    opinions = study(n_examples=5)
+    bare = Opinions(opinions.items.assign(points=np.nan), opinions.judged, opinions.reads)
+    found = answer(bare, score())
+    assert (found.n_units, found.n_responses, len(found.designs)) == (0, 0, 0)
+    assert math.isnan(found.half_width_now)
+    assert "There is nothing to read for this" in plan_words.finding(found)
+    assert curve(found).empty
+
+
+@pytest.mark.parametrize("target", [score(), difference(), ERROR])
+def test_the_order_of_rows_does_not_matter(target):
+    opinions = study(models=("Alder", "Birch"), judges={"Magpie": 0.8, "Wren": 0.7}, share_read=0.3)
+    rng = np.random.default_rng(8)
+    order, place = rng.permutation(len(opinions.items)), np.empty(len(opinions.items), dtype=int)
+    place[order] = np.arange(len(order))
+    reads = opinions.reads.assign(row=place[opinions.reads["row"].to_numpy()]).sample(frac=1, random_state=3)
+    mixed = Opinions(
+        opinions.items.iloc[order].reset_index(drop=True),
+        opinions.judged.iloc[order].reset_index(drop=True),
+        reads.reset_index(drop=True),
+    )
+    one, other = answer(opinions, target), answer(mixed, target)
+    assert other.half_width_now == pytest.approx(one.half_width_now)
+    pd.testing.assert_frame_equal(one.designs, other.designs)
+
+
+def test_the_curve_ends_narrow_and_passes_what_is_needed():
+    found = answer(study(share_read=0.1, n_examples=400), score(0.02))
+    table = curve(found)
+    for design in (UNIFORM, IMPORTANCE):
+        rows = table.loc[table["design"].eq(design)].set_index("n_units")["half_width"]
+        assert rows.is_monotonic_decreasing
+        needed = found.design(design)
+        assert rows.loc[rows.index <= needed.n_units - 1].min() > 0.02
+        assert rows.loc[rows.index >= needed.n_units].max() <= 0.02
+
+
+def test_sizes_can_be_made_again_when_responses_were_added():
+    judges = {"Magpie": 0.8, "Wren": 0.7}
+    opinions, target = study(judges=judges, n_examples=60), score(judges=tuple(judges))
+    fewer = opinions.where(opinions.items["example_id"].le(40))
+    before, after = (response_sizes(study, target, correlation=0.1) for study in (fewer, opinions))
+    assert len(before) == 40
+    pd.testing.assert_series_equal(before, after.loc[before.index])
+
+
+# ---------------------------------------------------------------- whether it comes true
+
+
+def test_the_width_that_is_expected_of_what_is_read_is_that_of_the_corrected_score():
+    ratios = []
+    for seed in range(5):
+        opinions = study(seed, n_examples=400, judges={"Magpie": 0.8}, share_read=0.3)
+        expected = answer(opinions, score()).half_width_now
+        row = corrected_scores(opinions, judges=["Magpie"]).iloc[0]
+        ratios.append(expected / ((row["corrected_high"] - row["corrected_low"]) / 2))
+    # the assumptions still weigh as ten reads and ten responses: rather too wide than too narrow
+    assert 0.9 < np.mean(ratios) < 1.25
+
+
+@pytest.mark.parametrize("judges", [{"Magpie": 0.8}, {"Magpie": 0.8, "Wren": 0.78, "Finch": 0.78}])
+def test_the_width_that_is_expected_is_the_error_that_drawings_have(judges):
+    # everything is read, so that the truth is known: what is expected of a third of it, against 300 drawings of a third
+    opinions = study(n_examples=500, judges=judges, share_read=1.0)
+    target = score(judges=tuple(judges))
+    about = population(opinions, target)
+    expected = variances(about, measured(opinions, target, about), target, taken=frozenset())
+    found = retrospect(opinions, target, rng=np.random.default_rng(4))
+    corrected = found.table.loc[found.table["estimator"].eq("corrected")].set_index("design")["error"]
+    for design in (UNIFORM, IMPORTANCE):
+        half = expected.half_width(found.n_drawn, design)
+        assert half / 1.96 == pytest.approx(corrected[design], rel=0.15), (
+            design
+        )  # 300 drawings: 4 % of the error itself
