@@ -34,7 +34,10 @@ page = st.navigation(
                 "pages/adjudicate.py", title="Adjudicate", icon=":material/balance:", visibility=shown(can_adjudicate)
             ),
         ],
-        "Results": [st.Page("pages/judges.py", title="Judges", icon=":material/gavel:")],
+        "Results": [
+            st.Page("pages/models.py", title="Models", icon=":material/leaderboard:"),
+            st.Page("pages/judges.py", title="Judges", icon=":material/gavel:"),
+        ],
         "Study": [
             st.Page("pages/overview.py", title="Overview", icon=":material/home:", default=True),
             st.Page("pages/study.py", title="Study", icon=":material/database:"),

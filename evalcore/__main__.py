@@ -10,7 +10,19 @@ from pydantic import ValidationError
 from rich.table import Table
 from sqlalchemy.exc import DBAPIError
 
-from evalcore import __version__, commands, judging_commands, reading_commands
+from evalcore import (
+    __version__,
+    agreement_commands,
+    commands,
+    compare_commands,
+    composition_commands,
+    drift_commands,
+    judging_commands,
+    paper_commands,
+    planning_commands,
+    quality_commands,
+    reading_commands,
+)
 from evalcore.console import Db, Json, actor, err, location, out, print_json, study
 from evalcore.errors import ImportFailed, OverreadError
 from evalcore.settings import Settings
@@ -31,9 +43,21 @@ app.command()(commands.download)
 app.command()(commands.formats)
 app.command()(commands.scores)
 app.command()(commands.export)
+app.command()(compare_commands.compare)
+app.command()(quality_commands.judges)
+app.command()(agreement_commands.agreement)
 app.command()(judging_commands.anchoring)
+app.command()(drift_commands.criteria)
+app.command()(drift_commands.drift)
+app.command("self-preference")(drift_commands.self_preference)
+app.command()(drift_commands.families)
+app.command("judge-check")(drift_commands.judge_check)
+app.command()(composition_commands.composition)
+app.command()(planning_commands.plan)
 app.command()(reading_commands.assign)
 app.command()(reading_commands.guideline)
+app.command()(paper_commands.methods)
+app.command()(paper_commands.bundle)
 
 
 @app.callback(invoke_without_command=True)

@@ -4,10 +4,9 @@ from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from evalcore.console import Db, Json, out, print_json, some_of, study
+from evalcore.console import Db, Json, grid, out, print_json, records, some_of, study
 
 ALL_JUDGES = "all"
 
@@ -65,7 +64,7 @@ def agreement(
     pooled = metric.agreement(labels, by=groupings, coefficients=chosen)
     by_pair = metric.pair_agreement(labels, coefficients=chosen)
     if as_json:
-        print_json({"pooled": _records(pooled), "by_pair": _records(by_pair)})
+        print_json({"pooled": records(pooled), "by_pair": records(by_pair)})
     elif by_pair.empty:
         out.print(
             "No criterion has been read blind by two physicians yet: assign items to two readers, or import their first reads."
@@ -77,28 +76,19 @@ def agreement(
         _print_bounds(pooled)
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, object]]:
-    return [
-        {str(name): value for name, value in row.items()}
-        for row in table.astype(object).where(table.notna(), None).to_dict(orient="records")
-    ]
-
-
 def _shown(table: pd.DataFrame, keys: list[str]) -> Table:
     from evalcore.metrics.agreement_words import NAMES, coefficient_words
 
     used = list(dict.fromkeys(table["coefficient"]))
-    shown = Table(*keys, *(NAMES[name] for name in used), "criteria", "examples", box=None, padding=(0, 2))
+    lines = []
     for key, rows in table.groupby(keys if "grouping" not in table else ["grouping", *keys], sort=False):
         words = [
             coefficient_words(row["coefficient"], row["value"], row["low"], row["high"])
             for row in rows.to_dict(orient="records")
         ]
         counts = rows.iloc[0]
-        shown.add_row(
-            *map(escape, (*map(str, key[-len(keys) :]), *words, str(counts["n_items"]), str(counts["n_examples"])))
-        )
-    return shown
+        lines.append((*map(str, key[-len(keys) :]), *words, str(counts["n_items"]), str(counts["n_examples"])))
+    return grid((*keys, *(NAMES[name] for name in used), "criteria", "examples"), lines)
 
 
 def _print_bounds(pooled: pd.DataFrame) -> None:

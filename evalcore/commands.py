@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from sqlalchemy import Engine
 
-from evalcore.console import Db, Json, actor, err, out, print_json, progress, some_of, study, write_whole
+from evalcore.console import Db, Json, actor, err, grid, out, print_json, progress, records, some_of, study, write_whole
 from evalcore.errors import OverreadError
 from evalcore.settings import settings
 
@@ -115,11 +115,9 @@ def scores(
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
     table = score.scores(score.response_scores(verdicts, by=wanted))
     if as_json:
-        print_json(table.astype(object).where(table.notna(), None).to_dict(orient="records"))
+        print_json(records(table))
         return
-    shown = Table(*table.columns, box=None, padding=(0, 2))
-    for row in table.itertuples(index=False):
-        shown.add_row(*(_cell(value) for value in row))
+    shown = grid(table.columns, (map(_cell, row) for row in table.itertuples(index=False)))
     out.print(shown if len(table) else "No scores yet: import responses with a judge's verdicts first.")
 
 

@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from evalcore.console import Db, Json, out, print_json, some_of, study
+from evalcore.console import Db, Json, grid, out, print_json, records, some_of, study
 
 NO_VALUE = "–"
 EVERY = "theme,category,language,turns,length,axis,sign,points,model,response_length"
@@ -49,12 +48,12 @@ def composition(
         groups = [
             {"grouping": grouping, "unit": metric.UNITS[metric.Grouping(grouping)], **row}
             for grouping, table in tables.items()
-            for row in _records(table.drop(columns=["label", "n_hidden"]))
+            for row in records(table.drop(columns=["label", "n_hidden"]))
         ]
         print_json(
             {
-                "sizes": _records(sizes),
-                "spreads": _records(spreads),
+                "sizes": records(sizes),
+                "spreads": records(spreads),
                 "groups": groups,
                 "sentences": sentences,
                 "weights": _weights(weighting),
@@ -70,13 +69,6 @@ def composition(
         out.print(theme_weights.weighting_sentence(weighting), markup=False)
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {str(name): value for name, value in row.items()}
-        for row in table.astype(object).where(table.notna(), None).to_dict("records")
-    ]
-
-
 def _weights(weighting: Any) -> dict[str, Any] | None:
     if weighting is None:
         return None
@@ -88,18 +80,19 @@ def _number(value: float, digits: int = 0) -> str:
 
 
 def _sizes(sizes: pd.DataFrame) -> Table:
-    shown = Table("", "here", "read", "full benchmark", box=None, padding=(0, 2))
-    for row in sizes.to_dict("records"):
-        shown.add_row(escape(row["what"]), _number(row["n"]), _number(row["n_read"]), _number(row["published"]))
-    return shown
+    lines = [
+        (row["what"], *(_number(row[name]) for name in ("n", "n_read", "published")))
+        for row in sizes.to_dict("records")
+    ]
+    return grid(("", "here", "read", "full benchmark"), lines)
 
 
 def _spreads(spreads: pd.DataFrame) -> Table:
-    shown = Table("", "mean", "median", "from", "to", "mean of the full benchmark", box=None, padding=(0, 2))
+    lines = []
     for row in spreads.to_dict("records"):
         cells = (_number(row["mean"], 1), _number(row["median"]), _number(row["low"]), _number(row["high"]))
-        shown.add_row(row["what"], *cells, _number(row["published_mean"], 1))
-    return shown
+        lines.append((row["what"], *cells, _number(row["published_mean"], 1)))
+    return grid(("", "mean", "median", "from", "to", "mean of the full benchmark"), lines)
 
 
 def _groups(grouping: str, unit: str, table: pd.DataFrame) -> Table:
@@ -109,7 +102,7 @@ def _groups(grouping: str, unit: str, table: pd.DataFrame) -> Table:
 
     whole, has_published = int(table["n"].sum()), bool(table["published_share"].notna().any())
     columns = (unit, *(("full benchmark", "beside it") if has_published else ()), "read", "beside the study")
-    shown = Table(words.NAMES[metric.Grouping(grouping)], *columns, box=None, padding=(0, 2))
+    lines = []
     for row in table.to_dict("records"):
         published = (words.benchmark_words(row), words.beside_words(row, Beside.BENCHMARK)) if has_published else ()
         cells = (
@@ -119,5 +112,5 @@ def _groups(grouping: str, unit: str, table: pd.DataFrame) -> Table:
             words.read_words(row),
             words.beside_words(row, Beside.STUDY),
         )
-        shown.add_row(*map(escape, cells))
-    return shown
+        lines.append(cells)
+    return grid((words.NAMES[metric.Grouping(grouping)], *columns), lines)

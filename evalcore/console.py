@@ -2,15 +2,18 @@
 
 import getpass
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
+import pandas as pd
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
 from sqlalchemy import Engine
 
 from evalcore.errors import OverreadError
@@ -83,6 +86,24 @@ def print_json(value: object) -> None:
     )
 
 
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as JSON has them: what has no value is None."""
+    return rows(table.astype(object).where(table.notna(), None))
+
+
+def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table by the names of its columns."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict(orient="records")]
+
+
+def grid(columns: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
+    """A table without frames. Its cells may be names from a file: they are not taken for markup."""
+    shown = Table(*columns, box=None, padding=(0, 2))
+    for cells in lines:
+        shown.add_row(*map(escape, cells))
+    return shown
+
+
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar with rate and time left, where somebody looks; it is told bytes done and in all."""
@@ -96,6 +117,19 @@ def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
         task = bars.add_task(title, total=None)
         yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def content(path: Path) -> bytes:
+    """What a file holds.
+
+    Raises:
+        OverreadError: It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror or error}"
+        raise OverreadError(msg) from error
 
 
 def write_whole(path: Path, content: bytes) -> None:

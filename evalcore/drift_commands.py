@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from evalcore.console import Db, Json, actor, err, out, print_json, some_of, study
+from evalcore.console import Db, Json, actor, content, err, grid, out, print_json, records, rows, some_of, study
 from evalcore.errors import OverreadError
 
 BAD_INPUT = 2
@@ -45,7 +44,7 @@ def criteria(
         renamed = kept.rename(
             columns={"judge": "judge_met", "judge_low": "judge_met_low", "judge_high": "judge_met_high"}
         )
-        print_json(_records(renamed.assign(judge=chosen)))
+        print_json(records(renamed.assign(judge=chosen)))
         return
     out.print(f"{chosen}: {said}", markup=False)
     if len(kept):
@@ -53,16 +52,13 @@ def criteria(
 
 
 def _criteria_shown(table: pd.DataFrame) -> Table:
-    from evalcore.metrics.intervals import interval_words, share_words
+    from evalcore.metrics.intervals import interval_words, percent_words, share_words
 
-    shown = Table(
-        "group", "judge, met", "physicians, met", "items", "readers differ", "alarms", box=None, padding=(0, 2)
-    )
-    for row in _rows(table):
-        cells = [
+    lines = [
+        [
             str(row["group"]),
             *(
-                f"{100 * row[side]:.0f} % {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
+                f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
                 if row["n"]
                 else "–"
                 for side in ("judge", "physicians")
@@ -71,8 +67,9 @@ def _criteria_shown(table: pd.DataFrame) -> Table:
             share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"]),
             row["reasons"] or "–",
         ]
-        shown.add_row(*map(escape, cells))
-    return shown
+        for row in rows(table)
+    ]
+    return grid(("group", "judge, met", "physicians, met", "items", "readers differ", "alarms"), lines)
 
 
 def drift(
@@ -102,7 +99,7 @@ def drift(
     flips = metric.flips(opinions, before, after, by=wanted)
     scores = metric.score_drift(opinions, before, after)
     if as_json:
-        print_json({"before": before, "after": after, "flips": _records(flips), "scores": _records(scores)})
+        print_json({"before": before, "after": after, "flips": records(flips), "scores": records(scores)})
         return
     out.print(f"From {before} to {after}", markup=False)
     out.print(_flips_shown(flips))
@@ -112,8 +109,8 @@ def drift(
 def _flips_shown(table: pd.DataFrame) -> Table:
     from evalcore.metrics.intervals import interval_words, share_words
 
-    shown = Table("group", "flipped", "met to not met", "not met to met", "p", box=None, padding=(0, 2))
-    for row in _rows(table):
+    lines = []
+    for row in rows(table):
         totals = {"flips": row["n"], "to_not_met": row["n_met_before"], "to_met": row["n"] - row["n_met_before"]}
         cells = [
             f"{share_words(row['n_flips' if name == 'flips' else f'n_{name}'], n, row[name])} "
@@ -121,18 +118,18 @@ def _flips_shown(table: pd.DataFrame) -> Table:
             for name, n in totals.items()
         ]
         p = row["reason"] or f"{row['p']:.2g} ({row['test']})"
-        shown.add_row(*map(escape, (str(row["group"]), *cells, p)))
-    return shown
+        lines.append((str(row["group"]), *cells, p))
+    return grid(("group", "flipped", "met to not met", "not met to met", "p"), lines)
 
 
 def _scores_shown(table: pd.DataFrame) -> Table:
-    shown = Table("model", "evaluation", "responses", "before", "after", "difference", box=None, padding=(0, 2))
-    for row in _rows(table):
+    lines = []
+    for row in rows(table):
         difference = f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
         known = row["n_responses"] > 0
         numbers = (f"{row['score_before']:.3f}", f"{row['score_after']:.3f}", difference) if known else ("–",) * 3
-        shown.add_row(*map(escape, (row["model"], row["evaluation"], f"{row['n_responses']:,}", *numbers)))
-    return shown
+        lines.append((row["model"], row["evaluation"], f"{row['n_responses']:,}", *numbers))
+    return grid(("model", "evaluation", "responses", "before", "after", "difference"), lines)
 
 
 def self_preference(db: Db = None, as_json: Json = False) -> None:
@@ -153,10 +150,10 @@ def self_preference(db: Db = None, as_json: Json = False) -> None:
     names = [*opinions.items["model"].cat.categories, *opinions.judges]
     table = metric.self_preference(opinions, families.families_of(names, patterns))
     if as_json:
-        print_json(_records(table))
+        print_json(records(table))
     elif table.empty:
         out.print("No judge has labelled anything yet.")
-    for row in [] if as_json else _rows(table):
+    for row in [] if as_json else rows(table):
         out.print(metric.finding(row), markup=False)
 
 
@@ -179,7 +176,7 @@ def families(
     from evalcore.queries import families as stored
     from evalcore.queries import study as queries
 
-    given = None if path is None else tables.parse(_content(path).decode("utf-8-sig", "replace"), path.name)
+    given = None if path is None else tables.parse(content(path).decode("utf-8-sig", "replace"), path.name)
     if reset and given:
         msg = "--reset: a file came with it, expected one of the two"
         raise OverreadError(msg)
@@ -201,10 +198,8 @@ def families(
         return
     whose = "the study's own table" if own else "the table that comes with Overread"
     out.print(f"{len(patterns)} patterns, {whose}", markup=False)
-    shown = Table("name", "kind", "family", box=None, padding=(0, 2))
-    for row in names:
-        shown.add_row(*map(escape, (str(row["name"]), str(row["kind"]), row["family"] or "– (no pattern fits)")))
-    out.print(shown)
+    lines = [(str(row["name"]), str(row["kind"]), row["family"] or "– (no pattern fits)") for row in names]
+    out.print(grid(("name", "kind", "family"), lines))
 
 
 def judge_check(  # noqa: PLR0913, PLR0917 - one option each
@@ -246,7 +241,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         if by_bound not in (metric.POINT, metric.LOW):
             msg = f"--by-bound: {by_bound!r} came, expected point or low"
             raise OverreadError(msg)  # noqa: TRY301 - as every other wrong option
-        rows = judge_checking.read_gold(_content(gold), gold.name)
+        rows = judge_checking.read_gold(content(gold), gold.name)
         with study(db) as engine, reading(engine) as session:
             report = judge_checking.check_judge(
                 session,
@@ -272,7 +267,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
                 "sources": sources,
                 "by_bound": by_bound,
                 "bounds": wanted,
-                "measures": _records(report.measures),
+                "measures": records(report.measures),
                 **numbers,
                 "n_missing": report.n_not_in_study + report.n_not_labelled,
                 "max_missing": max_missing,
@@ -288,14 +283,14 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
 def _check_shown(measures: pd.DataFrame, bounds: dict[str, float]) -> Table:
     from evalcore.metrics.gold_check import MEASURES
 
-    shown = Table("measure", "value", "95 % interval", "at least", "items", box=None, padding=(0, 2))
-    for row in _rows(measures):
+    lines = []
+    for row in rows(measures):
         value = f"– ({row['reason']})" if row["reason"] else f"{row['value']:.3f}"
         interval = "–" if pd.isna(row["low"]) else f"[{row['low']:.3f}, {row['high']:.3f}]"
         bound = bounds.get(row["measure"])
-        cells = (MEASURES[row["measure"]], value, interval, "–" if bound is None else f"{bound:g}", f"{row['n']:,}")
-        shown.add_row(*map(escape, cells))
-    return shown
+        least = "–" if bound is None else f"{bound:g}"
+        lines.append((MEASURES[row["measure"]], value, interval, least, f"{row['n']:,}"))
+    return grid(("measure", "value", "95 % interval", "at least", "items"), lines)
 
 
 def _opinions(db: str | None) -> Any:
@@ -313,19 +308,3 @@ def _judge(judges: list[str], wanted: str | None, option: str) -> str:
         msg = f"{option}: {wanted or 'nothing'} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
         raise OverreadError(msg)
     return wanted
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return _rows(table.astype(object).where(table.notna(), None))
-
-
-def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict(orient="records")]
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise OverreadError(msg) from error

@@ -4,10 +4,9 @@ from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from evalcore.console import Db, Json, out, print_json, some_of, study
+from evalcore.console import Db, Json, grid, out, print_json, records, some_of, study
 from evalcore.errors import OverreadError
 
 
@@ -40,7 +39,7 @@ def anchoring(
             raise OverreadError(msg)
         table = metric.anchoring(blind_reads(session, judge), by=wanted)
     if as_json:
-        print_json(table.astype(object).where(table.notna(), None).to_dict(orient="records"))
+        print_json(records(table))
     elif table.empty:
         out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
     else:
@@ -50,9 +49,8 @@ def anchoring(
 def _shown(table: pd.DataFrame) -> Table:
     from evalcore.metrics.intervals import interval_words, share_words
 
-    shown = Table("judge", "group", "movement", "share", "95 % interval", "examples", box=None, padding=(0, 2))
-    for row in table.to_dict(orient="records"):
-        cells = (
+    lines = [
+        (
             row["judge"],
             row["group"],
             f"{row['movement']} (of {row['denominator']})",
@@ -60,5 +58,6 @@ def _shown(table: pd.DataFrame) -> Table:
             interval_words(row["low"], row["high"]),
             str(row["n_examples"]),
         )
-        shown.add_row(*map(escape, cells))
-    return shown
+        for row in table.to_dict(orient="records")
+    ]
+    return grid(("judge", "group", "movement", "share", "95 % interval", "examples"), lines)

@@ -18,6 +18,7 @@ from evalcore.metrics.agreement_sums import Coefficient
 from evalcore.metrics.anchoring import CHANGED, OVERALL, anchoring
 from evalcore.metrics.intervals import interval_words, share_words
 from evalcore.metrics.opinions import first_reads
+from evalcore.metrics.wording import counted, listed
 from evalcore.opinions import Opinions
 from evalcore.policies import visible_verdicts
 from evalcore.queries import opinions as labels
@@ -165,10 +166,10 @@ def paragraph(done: Facts) -> str:
 
 
 def _material(done: Facts) -> str:
-    judges = f" Items were labelled met or not met by {_listed(done.judges, 'judge')}." if done.judges else ""
+    judges = f" Items were labelled met or not met by {_named(done.judges, 'judge')}." if done.judges else ""
     return (
-        f"We studied {_number(done.n_responses, 'response')} of {_listed(done.models, 'model')} to {_number(done.n_examples, 'conversation')} "
-        f"({', '.join(done.evaluations)}): {_number(done.n_items, 'item')}, each one criterion of one response.{judges}"
+        f"We studied {counted(done.n_responses, 'response')} of {_named(done.models, 'model')} to {counted(done.n_examples, 'conversation')} "
+        f"({', '.join(done.evaluations)}): {counted(done.n_items, 'item')}, each one criterion of one response.{judges}"
     )
 
 
@@ -177,14 +178,14 @@ def _reading(done: Facts) -> list[str]:
         return ["No physician has read any of them blind."]
     twice = f", {done.n_read_twice:,} of them by two or more" if done.n_read_twice else ""
     said = [
-        f"{_number(done.n_readers, 'physician')} read {_number(done.n_read_items, 'item')} of {_number(done.n_read_examples, 'conversation')}{twice} "
-        f"({_number(done.n_reads, 'first read')}; {done.n_cannot_assess:,} could not be assessed and are left out).",
+        f"{counted(done.n_readers, 'physician')} read {counted(done.n_read_items, 'item')} of {counted(done.n_read_examples, 'conversation')}{twice} "
+        f"({counted(done.n_reads, 'first read')}; {done.n_cannot_assess:,} could not be assessed and are left out).",
         _blinding(done),
     ]
     if done.guidelines:
-        said.append(f"Readers had a written guideline ({_number(done.guidelines, 'version')}).")
+        said.append(f"Readers had a written guideline ({counted(done.guidelines, 'version')}).")
     if done.n_open:
-        said.append(f"A further {_number(done.n_open, 'read')} with the judge's verdict in view enter no estimate.")
+        said.append(f"A further {counted(done.n_open, 'read')} with the judge's verdict in view enter no estimate.")
     return said
 
 
@@ -215,14 +216,14 @@ def _drawing(done: Facts) -> list[str]:
         for name, n in done.by_selection.items()
     ]
     said = [
-        f"Of the first reads, {_joined(counts)} were made."
+        f"Of the first reads, {listed(counts)} were made."
         if len(counts) > 1
         else f"All first reads were made {counts[0].partition(' ')[2]}."
     ]
     for drawn in done.drawn:
         how = "by a plan of inclusion probabilities" if drawn.by_plan else "at random"
         said.append(
-            f"{_number(drawn.n_drawn, 'response')} of {drawn.n_population:,} were drawn {how} (seed {drawn.seed})."
+            f"{counted(drawn.n_drawn, 'response')} of {drawn.n_population:,} were drawn {how} (seed {drawn.seed})."
         )
     return said
 
@@ -234,15 +235,15 @@ def _between(done: Facts) -> list[str]:
         for name, words in COEFFICIENTS.items()
         if name in known and not math.isnan(known[name]["value"]) and not math.isnan(known[name]["low"])
     ]
-    return [f"Between physicians, on items with two reads or more: {_joined(values)}."] if values else []
+    return [f"Between physicians, on items with two reads or more: {listed(values)}."] if values else []
 
 
 def _settling(done: Facts) -> list[str]:
     if not done.n_conflicting:
         return []
-    who = f" by {_number(done.n_adjudicators, 'adjudicator')}" if done.n_adjudicated else ""
+    who = f" by {counted(done.n_adjudicators, 'adjudicator')}" if done.n_adjudicated else ""
     share = share_words(done.n_adjudicated, done.n_conflicting, done.n_adjudicated / done.n_conflicting)
-    return [f"First reads differed on {_number(done.n_conflicting, 'item')}, of which {share} were adjudicated{who}."]
+    return [f"First reads differed on {counted(done.n_conflicting, 'item')}, of which {share} were adjudicated{who}."]
 
 
 def software() -> str:
@@ -251,13 +252,5 @@ def software() -> str:
     return f"Software: Overread {version('overread')} on Python {platform.python_version()} with {packages}."
 
 
-def _number(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
-
-
-def _listed(names: Sequence[str], what: str) -> str:
-    return f"{_number(len(names), what)} ({', '.join(names)})"
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+def _named(names: Sequence[str], what: str) -> str:
+    return f"{counted(len(names), what)} ({', '.join(names)})"

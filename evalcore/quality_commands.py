@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from evalcore.console import Db, Json, out, print_json, some_of, study
+from evalcore.console import Db, Json, grid, out, print_json, records, some_of, study
 from evalcore.errors import OverreadError
 
 
@@ -69,7 +69,7 @@ def judges(
     if as_json:
         tables = {"balanced_f1": quality, "percentiles": ranks, "error_rates": errors}
         print_json(
-            {name: _records(table) for name, table in tables.items()}
+            {name: records(table) for name, table in tables.items()}
             | {"jury": decided and msgspec.to_builtins(decided), "selection": selection}
         )
         return
@@ -85,26 +85,21 @@ def judges(
     out.print(selection)
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, object]]:
-    rows = table.astype(object).where(table.notna(), None).to_dict(orient="records")
-    return [{str(name): value for name, value in row.items()} for row in rows]
-
-
 def _quality(table: pd.DataFrame) -> Table:
     from evalcore.metrics.pairs import PHYSICIAN
     from evalcore.metrics.percentiles import value_words
 
-    shown = Table("who", "criteria", "balanced F1", "pairs", "examples", box=None, padding=(0, 2))
-    for row in table.loc[table["rater_kind"].ne(PHYSICIAN)].to_dict(orient="records"):
-        cells = (row["rater"], row["group"], value_words(row), f"{row['n_pairs']:,}", f"{row['n_examples']:,}")
-        shown.add_row(*map(escape, cells))
-    return shown
+    lines = [
+        (row["rater"], row["group"], value_words(row), f"{row['n_pairs']:,}", f"{row['n_examples']:,}")
+        for row in table.loc[table["rater_kind"].ne(PHYSICIAN)].to_dict(orient="records")
+    ]
+    return grid(("who", "criteria", "balanced F1", "pairs", "examples"), lines)
 
 
 def _errors(table: pd.DataFrame) -> Table:
     from evalcore.metrics.intervals import interval_words, share_words
 
-    shown = Table("judge", "group", "sensitivity", "", "specificity", "", box=None, padding=(0, 2))
+    lines = []
     for row in table.to_dict(orient="records"):
         cells = [row["judge"], row["group"]]
         for rate, of in (("sensitivity", "met"), ("specificity", "not_met")):
@@ -112,5 +107,5 @@ def _errors(table: pd.DataFrame) -> Table:
                 share_words(row[f"n_{of}_right"], row[f"n_{of}"], row[rate]),
                 interval_words(row[f"{rate}_low"], row[f"{rate}_high"]),
             ]
-        shown.add_row(*map(escape, cells))
-    return shown
+        lines.append(cells)
+    return grid(("judge", "group", "sensitivity", "", "specificity", ""), lines)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from evalcore.console import Db, Json, actor, out, print_json, study
+from evalcore.console import Db, Json, actor, content, out, print_json, study
 from evalcore.errors import OverreadError
 
 
@@ -29,6 +29,15 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     language: Annotated[str | None, typer.Option(help="ISO 639-1 code, e.g. en")] = None,
     axis: Annotated[str | None, typer.Option()] = None,
     model: Annotated[str | None, typer.Option(help="Only this model's responses.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Only criteria that this judge has labelled.")] = None,
+    label: Annotated[str | None, typer.Option(help="What a judge says: met, not_met or cannot_assess")] = None,
+    judges_differ: Annotated[
+        bool, typer.Option("--judges-differ", help="Only criteria on which judges say different things.")
+    ] = False,
+    points_from: Annotated[int | None, typer.Option(help="Only criteria with at least so many points.")] = None,
+    points_to: Annotated[
+        int | None, typer.Option(help="Only criteria with at most so many points: -1 means undesirable ones.")
+    ] = None,
     search: Annotated[str, typer.Option(help="Words that occur in the conversation or its verdicts.")] = "",
     reads: Annotated[str | None, typer.Option(help="unread, read, conflicting or overridden")] = None,
     dry_run: Annotated[
@@ -37,14 +46,18 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Assign responses (or cases) to readers, drawn at random with a stored seed and a known probability."""
+    """Assign responses (or cases) to readers, drawn at random with a stored seed and a known probability.
+
+    What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response.
+    """
     from dataclasses import asdict
 
     from evalcore import assigning
     from evalcore.queries.browse import READ_STATES, Filters
-    from evalcore.schema import Ask
+    from evalcore.schema import Ask, Label
 
-    for word, value, allowed in (("ask", ask, list(Ask)), ("reads", reads, list(READ_STATES))):
+    words = (("ask", ask, list(Ask)), ("reads", reads, list(READ_STATES)), ("label", label, list(Label)))
+    for word, value, allowed in words:
         if value is not None and value not in allowed:
             msg = f"--{word}: {value!r} came, expected one of {', '.join(allowed)}"
             raise OverreadError(msg)
@@ -59,9 +72,14 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
             language=language,
             axis=axis,
             model=model,
+            judge=judge,
+            label=label,
             reads=reads,
+            judges_differ=judges_differ,
+            points_from=points_from,
+            points_to=points_to,
         ),
-        plan=assigning.read_plan(_content(plan)) if plan is not None else (),
+        plan=assigning.read_plan(content(plan)) if plan is not None else (),
         n_items=n_items,
         readers=tuple(reader or ()),
         specialty=specialty,
@@ -95,18 +113,10 @@ def guideline(
             out.print(found.text if found else "No guideline yet: overread guideline FILE.md", markup=False)
             return
         try:
-            text = _content(path).decode("utf-8-sig")
+            text = content(path).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             msg = f"{path}: byte {error.start + 1}: expected UTF-8"
             raise OverreadError(msg) from error
         with writing(engine) as session:
             version = store.set_guideline(session, text, actor=actor())
     out.print(f"Guideline version {version}.")
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise OverreadError(msg) from error

@@ -1,6 +1,7 @@
 """The reading part of the Study page: assign items, follow the reading, write the guideline, choose the rules."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,10 +11,9 @@ from evalcore import store
 from evalcore.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
 from evalcore.db import reading, writing
 from evalcore.errors import OverreadError
-from evalcore.languages import LANGUAGES
 from evalcore.policies import can_assign, check_can_assign, reason
 from evalcore.queries import study, tasks
-from evalcore.queries.browse import READ_STATES, Filters
+from evalcore.queries.browse import Filters
 from evalcore.schema import Ask, ReadingMode, Role, Rules, Viewer
 from pages import _common, _filters, _text
 
@@ -22,6 +22,10 @@ ASKS = {
     Ask.RESPONSE_ACUITY: "The level of care that the response recommends",
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
+ON_ONE_CRITERION = (
+    "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response."
+)
+NOT_YOURS = " Conversations that wait for your own first read are left out then, and wherever words are searched for."
 MODES = {
     ReadingMode.BLIND: "Blind: the judge's verdict is shown after the first read is locked",
     ReadingMode.OPEN: "Open: the judge's verdict is in view from the start",
@@ -31,20 +35,20 @@ MODES = {
 def show(viewer: Viewer) -> None:
     """Everything that a lead says about the reading; others see how far it is."""
     why_not = reason(check_can_assign, viewer)
+    hidden = _common.blind(viewer)
     if why_not:
         st.html(_text.notice(why_not))
     else:
-        _assign(viewer)
-    _assignments(viewer)
+        _assign(viewer, hidden)
+    _assignments(viewer, hidden)
     with st.expander("Guideline for the readers", icon=":material/menu_book:"):
         _guideline(viewer, disabled=bool(why_not))
     with st.expander("Rules of the study", icon=":material/gavel:"):
         _rules(viewer, disabled=bool(why_not))
 
 
-def _assign(viewer: Viewer) -> None:
+def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
     st.subheader("Assign items", anchor=False)
-    hidden = _common.blind(viewer)
     ask = st.segmented_control(
         "What readers are asked", list(Ask), default=Ask.RUBRIC, required=True, format_func=ASKS.__getitem__, key="assign_ask"
     )  # fmt: skip
@@ -53,8 +57,7 @@ def _assign(viewer: Viewer) -> None:
         type="csv",
         key="assign_plan",
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        filters = _which(hidden, disabled=plan is not None)
+    filters = _which(hidden, disabled=plan is not None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         n_items = st.number_input(
             "How many, drawn at random", min_value=1, value=None, step=1, placeholder="all that fit", key="assign_n", disabled=plan is not None
@@ -68,7 +71,7 @@ def _assign(viewer: Viewer) -> None:
         seed = st.number_input(
             "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="assign_seed"
         )
-    readers, specialty = _who()
+    readers, specialty = who("assign")
     with st.container(horizontal=True):
         go = st.button("Assign", type="primary", icon=":material/assignment_ind:", key="assign")
         check = st.button("Check only", key="assign_check")
@@ -93,38 +96,56 @@ def _assign(viewer: Viewer) -> None:
 
 
 def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
-    choices = _common.read("choices")
+    fields = _filters.Fields(hidden, form="assign_", in_address=False, disabled=disabled)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        dataset, theme, language, model = fields.dataset(), fields.theme(), fields.language(), fields.model()
+        reads = fields.reads("Physicians so far")
+    with st.expander("More filters", icon=":material/tune:", type="compact", key="assign_more"):
+        more = _more(fields)
+        st.html(_text.quiet(ON_ONE_CRITERION + (NOT_YOURS if hidden else "")))
+    if on := _filters.words(more):  # not in the label of what may be folded: a new label folds it
+        st.html(_text.chips(on))
+    return replace(more, dataset=dataset, theme=theme, language=language, model=model, reads=reads)
 
-    def select(key: str, label: str, options: list[str], words: dict[str, str] | None = None) -> str | None:
-        shown = words.__getitem__ if words else _filters.plain
-        chosen: str | None = st.selectbox(
-            label, options, index=None, key=f"assign_{key}", format_func=shown, placeholder="Any", disabled=disabled
-        )
-        return chosen
 
+def _more(fields: _filters.Fields) -> Filters:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        search, subset, category, axis = fields.search(), fields.subset(), fields.category(), fields.axis()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        sign, judge, label, judges_differ = fields.sign(), fields.judge(), fields.label(), fields.judges_differ()
+    points_from, points_to = _filters.points_of(sign)
     return Filters(
-        dataset=select("dataset", "Data set", choices["dataset"]),
-        theme=select("theme", "Theme", choices["theme"]),
-        language=select("language", "Language", choices["language"], LANGUAGES),
-        model=select("model", "Model", _common.read("models", hidden)),
-        reads=select("reads", "Physicians so far", list(READ_STATES), _filters.READS),
+        search=search,
+        subset=subset,
+        category=category,
+        axis=axis,
+        judge=judge,
+        label=label,
+        judges_differ=judges_differ,
+        points_from=points_from,
+        points_to=points_to,
     )
 
 
-def _who() -> tuple[list[str], str | None]:
+def who(form: str) -> tuple[list[str], str | None]:
+    """Who may read: the fields for readers and their specialty.
+
+    Args:
+        form: Whose fields they are: the beginning of their keys.
+    """
     people = [person for person in _common.read("people") if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
     specialties = sorted({word for person in people for word in person.specialties})
     with st.container(horizontal=True, vertical_alignment="bottom"):
         readers = st.multiselect(
-            "Readers", [person.name for person in people], placeholder="Every reviewer", key="assign_people", width=420
+            "Readers", [person.name for person in people], placeholder="Every reviewer", key=f"{form}_people", width=420
         )
         specialty = st.selectbox(
-            "Only with the specialty", specialties, index=None, placeholder="Any", key="assign_specialty", width=260
+            "Only with the specialty", specialties, index=None, placeholder="Any", key=f"{form}_specialty", width=260
         )
     return readers, specialty
 
 
-def _assignments(viewer: Viewer) -> None:
+def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
     with reading(_common.engine()) as session:
         found = tasks.assignments(session)
     st.subheader("What is assigned", anchor=False)
@@ -142,7 +163,7 @@ def _assignments(viewer: Viewer) -> None:
                 "Readers each": found["n_readers"],
                 "Reads done": [f"{done:,} of {want:,}" for done, want in zip(found["n_reads"], wanted, strict=True)],
                 "Being read": found["n_open"],
-                **_for_leads(viewer, found),
+                **_for_leads(viewer, found, hidden),
                 "Seed": [str(seed) for seed in found["seed"]],
                 "By": found["created_by"],
             }
@@ -153,11 +174,11 @@ def _assignments(viewer: Viewer) -> None:
     )
 
 
-def _for_leads(viewer: Viewer, found: pd.DataFrame) -> dict[str, Any]:
+def _for_leads(viewer: Viewer, found: pd.DataFrame, hidden: frozenset[int]) -> dict[str, Any]:
     """Who reads, for leads; and by which filters the items were chosen, which may name a model or a label: for leads who read nothing blind."""
     if not can_assign(viewer):
         return {}
-    chosen = {} if _common.blind(viewer) else {"Chosen by": [_chosen(words) for words in found["chosen_by"]]}
+    chosen = {} if hidden else {"Chosen by": [_chosen(words) for words in found["chosen_by"]]}
     return {"Readers": found["readers"], **chosen}
 
 
@@ -172,7 +193,7 @@ def _guideline(viewer: Viewer, *, disabled: bool) -> None:
     version = (
         f"Version {found.version}, by {found.created_by}, {_common.local_time(found.created_at)}"
         if found
-        else "None yet"
+        else "No version yet"
     )
     st.html(_text.quiet(f"{version}. Every verdict keeps the version that its reader had at hand."))
     with st.form("guideline"):

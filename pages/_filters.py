@@ -1,7 +1,8 @@
-"""The filters of Browse. Each is kept in the address, so that a link opens the same view."""
+"""The filters of conversations: those of Browse, kept in the address so that a link opens the same view, and the fields of any other form."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -29,17 +30,98 @@ def plain(word: str) -> str:
     return word.replace("_", " ")
 
 
-def _select(key: str, label: str, options: Sequence[str], shown: Callable[[str], str] = plain) -> str | None:
-    return st.selectbox(
-        label,
-        options,
-        index=None,
-        key=key,
-        format_func=shown,
-        placeholder="Any",
-        bind="query-params",
-        persist_state="session",
-    )
+@dataclass(frozen=True)
+class Fields:
+    """The fields of one form of filters, in the same words everywhere.
+
+    Attributes:
+        hidden: Conversations that wait for the viewer's first read: their models are not named.
+        form: Whose fields they are: the beginning of their keys.
+        in_address: Whether what is chosen is kept in the address.
+        disabled: Whether nothing can be chosen now.
+    """
+
+    hidden: frozenset[int]
+    form: str = ""
+    in_address: bool = True
+    disabled: bool = False
+
+    def _named(self, key: str) -> dict[str, Any]:
+        kept = {"bind": "query-params", "persist_state": "session"} if self.in_address else {}
+        return {"key": self.form + key, "disabled": self.disabled, **kept}
+
+    def _select(self, key: str, label: str, options: Sequence[str], shown: Callable[[str], str] = plain) -> str | None:
+        chosen: str | None = st.selectbox(
+            label, options, index=None, format_func=shown, placeholder="Any", **self._named(key)
+        )
+        return chosen
+
+    def _choice(self, key: str, label: str, shown: Callable[[str], str] = plain) -> str | None:
+        return self._select(key, label, _common.read("choices")[key], shown)
+
+    def search(self) -> str:
+        """Words that occur in the conversation or in what was said of it."""
+        said: str | None = st.text_input(
+            "Search", placeholder="Conversations, answers, criteria, explanations", width=340, **self._named("q")
+        )
+        return said or ""
+
+    def dataset(self) -> str | None:
+        """The data set."""
+        return self._choice("dataset", "Data set")
+
+    def subset(self) -> str | None:
+        """The part of a data set."""
+        return self._choice("subset", "Subset", str)
+
+    def theme(self) -> str | None:
+        """The theme."""
+        return self._choice("theme", "Theme")
+
+    def category(self) -> str | None:
+        """The category that physicians agreed on."""
+        return self._choice("category", "Category")
+
+    def language(self) -> str | None:
+        """The language."""
+        return self._choice("language", "Language", lambda code: LANGUAGES.get(code, code))
+
+    def axis(self) -> str | None:
+        """The axis of a criterion."""
+        return self._choice("axis", "Axis of the criterion")
+
+    def sign(self) -> str | None:
+        """The sign of a criterion's points: a key of `SIGNS`."""
+        return self._select("sign", "Criterion", list(SIGNS), SIGNS.__getitem__)
+
+    def model(self) -> str | None:
+        """The model that answered."""
+        return self._select("model", "Model", _common.read("models", self.hidden), str)
+
+    def judge(self) -> str | None:
+        """The judge that labelled."""
+        return self._select("judge", "Judge", _common.read("judges"), str)
+
+    def label(self) -> str | None:
+        """What the judge says."""
+        return self._select("label", "The judge says", ["met", "not_met"], LABELS.__getitem__)
+
+    def judges_differ(self) -> bool:
+        """Whether judges say different things."""
+        return st.toggle("Judges disagree", **self._named("differ"))
+
+    def reads(self, label: str) -> str | None:
+        """What physicians have done."""
+        return self._select("reads", label, READ_STATES, READS.__getitem__)
+
+
+def points_of(sign: str | None, low: int = MIN_POINTS, high: int = MAX_POINTS) -> tuple[int | None, int | None]:
+    """From and to how many points a criterion of this sign has, within a range; None where that asks for nothing."""
+    if sign == "undesirable":
+        high = min(high, -1)
+    elif sign == "desirable":
+        low = max(low, 1)
+    return (None if low == MIN_POINTS else low), (None if high == MAX_POINTS else high)
 
 
 def bar(*, hidden: frozenset[int], folded: bool = False) -> Filters:
@@ -51,53 +133,38 @@ def bar(*, hidden: frozenset[int], folded: bool = False) -> Filters:
         hidden: Conversations that wait for the viewer's first read: their models are not named.
         folded: As one button.
     """
-    choices = _common.read("choices")
+    fields = Fields(hidden)
     on = sum(key in st.query_params for key in KEYS)
     if folded:
         with st.popover(f"Filters ({on} on)" if on else "Filters", icon=":material/tune:", key="filters_folded"):
-            found = _first(choices, _more(choices, hidden))
+            found = _first(fields, _more(fields))
     else:
         with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
-            found = _first(choices, Filters())
+            found = _first(fields, Filters())
             with st.popover("More filters", icon=":material/tune:", width=160, key="filters_more"):
-                rest = _more(choices, hidden)
+                rest = _more(fields)
             found = replace(rest, search=found.search, theme=found.theme, reads=found.reads)
             if st.button("Clear", icon=":material/close:", type="tertiary", key="clear", disabled=not on):
                 _clear()
     return found
 
 
-def _first(choices: dict[str, list[str]], rest: Filters) -> Filters:
-    search = st.text_input(
-        "Search", key="q", placeholder="Conversations, answers, criteria, explanations", bind="query-params",
-        persist_state="session", width=340,
-    )  # fmt: skip
-    theme = _select("theme", "Theme", choices["theme"])
-    reads = _select("reads", "Physicians", READ_STATES, lambda state: READS[state])
-    return replace(rest, search=search or "", theme=theme, reads=reads)
+def _first(fields: Fields, rest: Filters) -> Filters:
+    return replace(rest, search=fields.search(), theme=fields.theme(), reads=fields.reads("Physicians"))
 
 
-def _more(choices: dict[str, list[str]], hidden: frozenset[int]) -> Filters:
+def _more(fields: Fields) -> Filters:
     left, right = st.columns(2)
     with left:
-        dataset = _select("dataset", "Data set", choices["dataset"])
-        category = _select("category", "Category", choices["category"])
-        axis = _select("axis", "Axis of the criterion", choices["axis"])
-        judge = _select("judge", "Judge", _common.read("judges"), str)
-        sign = _select("sign", "Criterion", list(SIGNS), lambda word: SIGNS[word])
+        dataset, category, axis = fields.dataset(), fields.category(), fields.axis()
+        judge, sign = fields.judge(), fields.sign()
     with right:
-        subset = _select("subset", "Subset", choices["subset"], str)
-        language = _select("language", "Language", choices["language"], lambda code: LANGUAGES.get(code, code))
-        model = _select("model", "Model", _common.read("models", hidden), str)
-        label = _select("label", "The judge says", ["met", "not_met"], lambda word: LABELS[word])
-        differ = st.toggle("Judges disagree", key="differ", bind="query-params", persist_state="session")
-    low, high = st.slider(
+        subset, language, model = fields.subset(), fields.language(), fields.model()
+        label, differ = fields.label(), fields.judges_differ()
+    points = st.slider(
         "Points", MIN_POINTS, MAX_POINTS, ALL_POINTS, key="points", bind="query-params", persist_state="session"
     )
-    if sign == "undesirable":
-        high = min(high, -1)
-    elif sign == "desirable":
-        low = max(low, 1)
+    points_from, points_to = points_of(sign, *points)
     return Filters(
         dataset=dataset,
         subset=subset,
@@ -108,8 +175,8 @@ def _more(choices: dict[str, list[str]], hidden: frozenset[int]) -> Filters:
         judge=judge,
         label=label,
         judges_differ=differ,
-        points_from=None if low == MIN_POINTS else low,
-        points_to=None if high == MAX_POINTS else high,
+        points_from=points_from,
+        points_to=points_to,
     )
 
 

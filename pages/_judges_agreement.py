@@ -2,26 +2,30 @@
 
 import hashlib
 import hmac
+import math
 import secrets
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.metrics import agreement_words as words
 from evalcore.metrics.agreement import GROUPINGS, MIN_ITEMS, OF_TWO_CATEGORIES, OVERALL, agreement, pair_agreement
 from evalcore.metrics.agreement_labels import labels_of, most_labels
 from evalcore.metrics.agreement_sums import Coefficient
-from evalcore.metrics.dawid_skene import dawid_skene
+from evalcore.metrics.dawid_skene import Habits, dawid_skene
+from evalcore.metrics.intervals import NO_VALUE
 from evalcore.opinions import Opinions
 from evalcore.plots.agreement import pair_matrix
-from evalcore.plots.colours import INK_ON_PAPER, INK_ON_SLATE
 from evalcore.policies import can_see_audit
 from evalcore.schema import Viewer
-from pages import _filters, _text
+from pages import _filters, _judges_parts, _tables, _text, _theme
 
-HEADER_PIXELS, ROW_PIXELS, MAX_TABLE = 38, 35, 560
-MOST_RATERS = 20
+MOST_RATERS, LEAST_SHARE = 15, 0.25
+"""Raters in the matrix; and the share of its pairs that must have a criterion in common, or it would be a page of holes."""
+KINDS = {"Theme": "theme", "Axis": "axis", "Category": "cluster", "Category of the conversation": "category"}
+"""What agreement is shown by, and the tag that says it."""
 IN_WIDE_TABLES = (Coefficient.AGREEMENT, Coefficient.KAPPA, Coefficient.ALPHA_NOMINAL, Coefficient.AC1)
 YOU = "You"
 NOTHING_READ = "No two physicians have read the same criterion blind yet. Give the responses a second reader, or import first reads of several physicians."
@@ -62,66 +66,84 @@ def shown_names(raters: Sequence[str], judges: Iterable[str], viewer: Viewer, se
     return found | dict.fromkeys(own, YOU) | {name: f"Reader {n}" for n, name in enumerate(others, start=1)}
 
 
+Judges = tuple[str, ...]
+Names = tuple[tuple[str, str], ...]
+"""Raters in their order, each with the name that the viewer sees."""
+
+
 def named(labels: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     """The labels with raters by the names that the viewer sees, in their order."""
     return labels.assign(rater=labels["rater"].cat.reorder_categories(list(names)).cat.rename_categories(names))
 
 
 def cells(rows: pd.DataFrame) -> list[str]:
-    """Each value with its interval; a dash with the reason where there is none."""
+    """Each value with its interval; a dash where there is none."""
     return [
         words.coefficient_words(row["coefficient"], row["value"], row["low"], row["high"])
-        + (f" {row['reason']}" if missing else "")
-        for row, missing in zip(rows.to_dict(orient="records"), rows["value"].isna(), strict=True)
+        for row in rows.to_dict(orient="records")
     ]
 
 
-def table(columns: dict[str, object], key: str, n_rows: int, alt: str) -> None:
-    """A table as high as its rows, up to a limit."""
-    st.dataframe(columns, key=key, hide_index=True, height=min(HEADER_PIXELS + ROW_PIXELS * n_rows, MAX_TABLE), alt=alt)
-
-
 def pooled_table(overall: pd.DataFrame) -> None:
-    """All coefficients of all raters together, with bounds."""
+    """All coefficients of all raters together, with bounds where somebody could not assess."""
     between = [
         words.bounds_words(row["coefficient"], row["bound_low"], row["bound_high"])
         for row in overall.to_dict(orient="records")
     ]
-    table(
+    _tables.show(
         {
             "All together": [words.NAMES[Coefficient(name)] for name in overall["coefficient"]],
             "Value and 95 % interval": cells(overall),
-            "Between, by cannot assess": between,
-            **({"Without an interval because": overall["reason"]} if overall["reason"].any() else {}),
+            **({"Between, by cannot assess": between} if overall["n_cannot_assess"].any() else {}),
+            "Without an interval because": overall["reason"],
         },
-        "agreement_pooled",
-        len(overall),
-        "Coefficients of agreement of all raters together",
+        key="agreement_pooled",
+        alt="Coefficients of agreement of all raters together",
+        optional=("Without an interval because",),
     )
 
 
 def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str) -> None:
-    """A row a group or pair, a column a coefficient."""
+    """A row a group or pair, a column a coefficient; why a value is missing stands in the last column."""
     by = list(keys)
     counts = rows.drop_duplicates(by).set_index(by)
     spread = rows.assign(words=cells(rows)).pivot(index=by, columns="coefficient", values="words").reindex(counts.index)
-    table(
+    of_none = rows.loc[rows["value"].isna() & rows["coefficient"].isin(IN_WIDE_TABLES)]
+    reasons = of_none.drop_duplicates(by).set_index(by)["reason"].reindex(counts.index).fillna("")
+    _tables.show(
         {
             **{title: counts.index.get_level_values(column) for column, title in keys.items()},
             **{words.NAMES[Coefficient(name)]: spread[name] for name in IN_WIDE_TABLES},
             "Criteria": counts["n_items"],
             "Conversations": counts["n_examples"],
             "Cannot assess": counts["n_cannot_assess"],
+            f"{NO_VALUE} because": reasons,
         },
-        key,
-        len(counts),
-        alt,
+        key=key,
+        alt=alt,
+        optional=("Cannot assess", f"{NO_VALUE} because"),
+        names=("Rater", "and rater"),
     )
 
 
-def matrix(labels: pd.DataFrame, by_pair: pd.DataFrame) -> None:
-    """The coefficient that is chosen, for each two raters."""
-    kept = most_labels(labels, MOST_RATERS)
+def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
+    """The coefficient that is chosen, for each two raters; not where most of them have no criterion in common.
+
+    Args:
+        by_pair: As `pair_agreement` gives it.
+        kept: The raters to show, in their order.
+        n_raters: How many there are.
+    """
+    inside = by_pair.loc[by_pair["rater_1"].isin(kept) & by_pair["rater_2"].isin(kept)]
+    n_met, n_pairs = inside[["rater_1", "rater_2"]].drop_duplicates().shape[0], math.comb(len(kept), 2)
+    if n_met < LEAST_SHARE * n_pairs:
+        st.html(
+            _text.quiet(
+                f"Of the {n_pairs:,} pairs of the {len(kept)} raters with the most labels, {n_met:,} have a criterion in common: too few to draw. "
+                "The table has every pair, those with most criteria first."
+            )
+        )
+        return
     chosen = st.segmented_control(
         "By pair",
         OF_TWO_CATEGORIES,
@@ -131,34 +153,27 @@ def matrix(labels: pd.DataFrame, by_pair: pd.DataFrame) -> None:
         key="agreement_shown",
         bind="query-params",
     )
-    rows = by_pair.loc[
-        by_pair["coefficient"].eq(chosen) & by_pair["rater_1"].isin(kept) & by_pair["rater_2"].isin(kept)
-    ]
+    rows = inside.loc[inside["coefficient"].eq(chosen)]
+    missing = rows["value"].isna()
     shown = rows.assign(
         shown=[words.value_words(row["coefficient"], row["value"]) for row in rows.to_dict(orient="records")],
-        words=cells(rows),
+        words=[f"{cell} {why}" if gone else cell for cell, why, gone in zip(cells(rows), rows["reason"], missing, strict=True)],
         small=rows["n_items"].lt(MIN_ITEMS),
-    )
-    ink = INK_ON_SLATE if st.context.theme.type == "dark" else INK_ON_PAPER
+    )  # fmt: skip
     st.plotly_chart(
-        pair_matrix(shown, kept, ink=ink),
+        pair_matrix(shown, kept, ink=_theme.ink()),
         config={"displayModeBar": False},
         key="agreement_matrix",
         width="content",
         alt="Agreement of each two raters",
     )
-    n = labels["rater"].nunique()
-    few = f"Grey: fewer than {MIN_ITEMS} criteria that both have labelled."
-    st.html(
-        _text.quiet(
-            few
-            if n <= MOST_RATERS
-            else f"{few} The {MOST_RATERS} raters of {n} with the most labels; the table has every pair."
-        )
-    )
+    few = f"Grey: fewer than {MIN_ITEMS} criteria that both have labelled." if shown["small"].any() else ""
+    part = f"The {MOST_RATERS} raters of {n_raters:,} with the most labels; the table has every pair."
+    if said := " ".join(sentence for sentence in (few, part if n_raters > MOST_RATERS else "") if sentence):
+        st.html(_text.quiet(said))
 
 
-def habits(labels: pd.DataFrame) -> None:
+def habits(viewer: Viewer, judges: Judges, names: Names) -> None:
     """Dawid-Skene, for exploration."""
     with st.expander(
         "Exploration: who differs from whom",
@@ -168,13 +183,14 @@ def habits(labels: pd.DataFrame) -> None:
     ) as part:
         if not part.open:
             return
-        found = dawid_skene(labels)
+        with st.spinner("Estimating"):
+            found = _judges_parts.computed(_habits, viewer, judges, names)
         met = found.raters.pivot(index="rater", columns="shared", values="met").reindex(
             found.raters["rater"].drop_duplicates()
         )
         n_labels = found.raters.drop_duplicates("rater")["n_labels"]
         st.html(_text.quiet(EXPLORED))
-        table(
+        _tables.show(
             {
                 "Rater": met.index,
                 "Says met of what is met": [words.value_words(Coefficient.AGREEMENT, share) for share in met["met"]],
@@ -183,9 +199,9 @@ def habits(labels: pd.DataFrame) -> None:
                 ],
                 "Labels": n_labels,
             },
-            "agreement_habits_table",
-            len(met),
-            "How often each rater says met, of what is estimated to be met and not met",
+            key="agreement_habits_table",
+            alt="How often each rater says met, of what is estimated to be met and not met",
+            names=("Rater",),
         )
         stopped = "" if found.settled else " The estimate had not settled."
         st.html(
@@ -195,16 +211,46 @@ def habits(labels: pd.DataFrame) -> None:
         )
 
 
-def show(viewer: Viewer, opinions: Opinions) -> None:
-    """How far physicians agree: all together, by pair, by group, and what cannot assess could change."""
-    judges = (
-        opinions.judges
-        if opinions.judges and st.toggle("Count judges as raters", key="agreement_judges", bind="query-params")
-        else []
+def kinds(groups: pd.DataFrame) -> None:
+    """Agreement by the kind of criterion that is chosen."""
+    known = [name for name, tag in KINDS.items() if groups["grouping"].eq(tag).any()]
+    if not known:
+        return
+    st.subheader("By kind of criterion", anchor=False)
+    chosen = st.segmented_control(
+        "By", known, default=known[0], required=True, key="agreement_by", label_visibility="collapsed"
     )
-    labels = labels_of(opinions, judges=judges)
-    labels = named(labels, shown_names(list(labels["rater"].cat.categories), judges, viewer, _secret()))
-    pooled = agreement(labels, by=GROUPINGS)
+    rows = groups.loc[groups["grouping"].eq(KINDS[chosen or known[0]])]
+    wide(
+        rows.assign(group=rows["group"].map(_filters.plain)),
+        {"group": chosen or known[0]},
+        f"agreement_groups_{chosen}",
+        "Agreement by kind of criterion",
+    )
+
+
+def _raters(opinions: Opinions, judges: Judges) -> list[str]:
+    return [str(name) for name in labels_of(opinions, judges=judges)["rater"].cat.categories]
+
+
+def _measured(opinions: Opinions, judges: Judges, names: Names) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    """Agreement pooled and by group, and by pair, of raters by the names that the viewer sees; and those with the most labels."""
+    labels = named(labels_of(opinions, judges=judges), dict(names))
+    return agreement(labels, by=GROUPINGS), pair_agreement(labels), most_labels(labels, MOST_RATERS)
+
+
+def _habits(opinions: Opinions, judges: Judges, names: Names) -> Habits:
+    return dawid_skene(named(labels_of(opinions, judges=judges), dict(names)))
+
+
+def show(viewer: Viewer, row: DeltaGenerator) -> None:
+    """How far physicians agree: all together, by pair, by group, and what cannot assess could change."""
+    known = _judges_parts.computed(_judges_parts.names, viewer)
+    with_judges = known and row.toggle("Count judges as raters", key="agreement_judges", bind="query-params")
+    judges = tuple(known) if with_judges else ()
+    raters = _judges_parts.computed(_raters, viewer, judges)
+    names = tuple(shown_names(raters, judges, viewer, _secret()).items())
+    pooled, by_pair, most = _judges_parts.computed(_measured, viewer, judges, names)
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
     if not overall["n_items"].any():
         st.html(_text.notice(NOTHING_READ))
@@ -213,19 +259,15 @@ def show(viewer: Viewer, opinions: Opinions) -> None:
     first, *more = words.finding(overall, "raters" if judges else "physicians")
     st.html(_text.finding(first))
     st.html(_text.items(more))
-    by_pair = pair_agreement(labels)
     if by_pair.groupby(["rater_1", "rater_2"]).ngroups > 1:
-        matrix(labels, by_pair)
+        matrix(by_pair, most, len(names))
     pooled_table(overall)
-    wide(by_pair, {"rater_1": "Rater", "rater_2": "and rater"}, "agreement_pairs", "Agreement of each two raters")
-    groups = pooled.loc[pooled["grouping"].ne(OVERALL) & pooled["n_items"].gt(0)]
-    if not groups.empty:
-        st.subheader("By kind of criterion", anchor=False)
-        wide(
-            groups.assign(group=groups["group"].map(_filters.plain)),
-            {"grouping": "By", "group": "Group"},
-            "agreement_groups",
-            "Agreement by theme, axis, category and cluster",
-        )
-    habits(labels)
+    wide(
+        by_pair.sort_values("n_items", ascending=False, kind="stable") if len(names) > MOST_RATERS else by_pair,
+        {"rater_1": "Rater", "rater_2": "and rater"},
+        "agreement_pairs",
+        "Agreement of each two raters",
+    )
+    kinds(pooled.loc[pooled["grouping"].ne(OVERALL) & pooled["n_items"].gt(0)])
+    habits(viewer, judges, names)
     st.html(_text.foot(FOOT))

@@ -106,6 +106,11 @@ def heading(title: str, line: str) -> str:
     return f'<div class="or-heading"><h1>{escaped(title)}</h1><p>{escaped(line)}</p></div>'
 
 
+def finding(text: str) -> str:
+    """What the numbers say, in a sentence above the figure."""
+    return f'<p class="or-finding" dir="ltr">{escaped(text)}</p>'
+
+
 def quiet(text: str) -> str:
     """A line that explains what stands above it."""
     return f'<p class="or-quiet">{escaped(text)}</p>'

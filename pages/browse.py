@@ -13,6 +13,7 @@ from evalcore.policies import check_can_open, reason
 from evalcore.queries import browse
 from evalcore.schema import Viewer
 from pages import _common, _filters, _rubric, _text
+from pages._names import response_names
 
 SCORED_MODELS = 6
 MAX_SHOWN = 3
@@ -155,7 +156,7 @@ def detail(
 
 def choose(opened: browse.Opened, filters: browse.Filters) -> tuple[pd.DataFrame, bool]:
     """Which responses are shown, one to three, and whether Markdown is drawn."""
-    responses = opened.responses.assign(name=_names(opened.responses)).set_index("name", drop=False)
+    responses = opened.responses.assign(name=response_names(opened.responses)).set_index("name", drop=False)
     names = list(responses.index)
     preferred = [name for name in names if filters.model is None or responses.loc[name, "model"] == filters.model][:1]
     kept = [name for name in st.session_state.get("shown", []) if name in names]
@@ -166,14 +167,6 @@ def choose(opened: browse.Opened, filters: browse.Filters) -> tuple[pd.DataFrame
     )  # fmt: skip
     as_markdown = st.toggle("Formatted text", key="formatted", persist_state="session")
     return responses.loc[shown or preferred], as_markdown
-
-
-def _names(responses: pd.DataFrame) -> list[str]:
-    """The model's name, with data set and repeat where one name would stand for several responses."""
-    models = responses["model"].astype(str)
-    repeats = (responses["sample_index"] + 1).astype(str)
-    longer = models + " · " + responses["evaluation"].astype(str) + " · " + repeats
-    return list(models.mask(models.duplicated(keep=False), longer))
 
 
 def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:

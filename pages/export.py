@@ -6,11 +6,15 @@ from dataclasses import replace
 import streamlit as st
 
 from evalcore import export
+from evalcore.bundle import bundle
 from evalcore.codebook import CODEBOOK
 from evalcore.policies import check_can_export
 from pages import _common, _filters, _text
 
 PREVIEW_ROWS = 50
+WHOLE = _text.Fold(10_000, 200)
+"""The paragraph for a paper is shown whole."""
+NOT_LABELLED = "Nothing has been labelled yet. Begin with a file of results."
 WHAT = {
     "labels": "Labels",
     "verdicts": "Verdicts",
@@ -33,7 +37,14 @@ MIME = {
     "parquet": "application/vnd.apache.parquet",
     "jsonl": "application/x-ndjson",
     "md": "text/markdown",
+    "zip": "application/zip",
 }
+
+
+def is_labelled() -> bool:
+    """Whether anybody has labelled anything."""
+    counts = _common.read("counts")
+    return bool(counts["judge_verdicts"] or counts["physician_verdicts"])
 
 
 def part(hidden: frozenset[int]) -> export.Part:
@@ -63,7 +74,9 @@ def preview(what: str, chosen: export.Part) -> int:
         return int(content.count(b"\n"))
     table = _common.export_table(what, chosen)
     if table.empty:
-        st.html(_text.notice("Nothing fits this part. Import results on the Study page, or choose a larger part."))
+        st.html(_text.notice("Nothing fits this part: choose a larger one." if is_labelled() else NOT_LABELLED))
+        if not is_labelled():
+            st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
         return 0
     st.dataframe(table.head(PREVIEW_ROWS), key="preview", hide_index=True, height=390, alt=f"First rows of {what}")
     return len(table)
@@ -77,6 +90,46 @@ def maker(what: str, file_format: str, chosen: export.Part, n_rows: int) -> Call
         now = replace(chosen, blind=_common.blind(viewer))  # what was assigned since the page was drawn waits too
         content = _common.exported(what, file_format, now)
         export.record(engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=chosen)
+        return content
+
+    return make
+
+
+def for_a_paper(hidden: frozenset[int]) -> None:
+    """The methods paragraph, and everything behind the numbers as one file."""
+    st.subheader("For a paper", anchor=False)
+    st.html(
+        _text.quiet(
+            "Methods, written from what was done in this study. The bundle holds them with labels, verdicts, scores, corrected scores and agreement "
+            "as CSV, the codebooks, and a manifest with the hash of each file."
+        )
+    )
+    st.html(_text.verbatim(_common.methods_paragraph(hidden), WHOLE))
+    with st.container(horizontal=True):
+        st.download_button(
+            "Download the bundle",
+            bundle_maker(),
+            file_name="overread-bundle.zip",
+            mime=MIME["zip"],
+            icon=":material/folder_zip:",
+            key="bundle",
+        )
+        st.download_button(
+            "Download the methods",
+            _common.methods_paragraph(hidden),
+            file_name="overread-methods.txt",
+            mime="text/plain",
+            key="methods",
+        )
+
+
+def bundle_maker() -> Callable[[], bytes]:
+    """Makes the bundle when the button is pressed, and leaves the audit event."""
+    engine, actor = _common.engine(), viewer.name
+
+    def make() -> bytes:
+        content, n_rows = bundle(engine, blind=_common.blind(viewer))
+        export.record(engine, actor=actor, what="bundle", file_format="zip", n_rows=n_rows)
         return content
 
     return make
@@ -143,6 +196,8 @@ with _common.shown_errors():
 if what in CODEBOOK:
     with st.expander("What the columns mean", icon=":material/list:"):
         st.html(_text.items(f"{column}: {meaning}" for column, meaning in CODEBOOK[what]))
+if is_labelled():
+    for_a_paper(hidden)
 st.html(
     _text.foot(
         "In CSV a text that begins with = + - @, a tab or a carriage return has a quote before it, so that no spreadsheet runs it. "

@@ -15,7 +15,7 @@ from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.languages import LANGUAGES
 from evalcore.policies import check_can_add_people, check_can_import, reason
 from evalcore.schema import Role, Viewer
-from pages import _assigning, _common, _text
+from pages import _assigning, _common, _planning, _text
 
 BY_CONTENT = "told by the content"
 BLOCK = 1 << 20
@@ -181,7 +181,9 @@ st.html(
         f"{counts['physician_verdicts']:,} physicians' verdicts so far",
     )
 )
-import_tab, reading_tab, people_tab = st.tabs(["Import", "Reading", "People"], key="study_tab", on_change="rerun")
+import_tab, plan_tab, reading_tab, people_tab = st.tabs(
+    ["Import", "Plan", "Reading", "People"], key="study_tab", on_change="rerun"
+)
 with import_tab:
     importing(viewer)
     st.html(
@@ -190,6 +192,9 @@ with import_tab:
             "same item stands beside the old one and counts instead of it."
         )
     )
+with plan_tab:
+    if plan_tab.open:
+        _planning.show(viewer)
 with reading_tab:
     if reading_tab.open:
         _assigning.show(viewer)

@@ -17,7 +17,7 @@ from evalcore.agreement_commands import agreement as command
 from evalcore.opinions import Opinions
 from evalcore.plots.agreement import pair_matrix
 from evalcore.schema import Role, Viewer
-from pages import _judges_agreement
+from pages import _judges_agreement, _judges_parts
 from tests import population, world
 
 LEAD = Viewer(1, "Ana Ruiz", frozenset({Role.LEAD}))
@@ -44,7 +44,7 @@ def study(*, n_readers=2, undecided=0) -> Opinions:
 def page() -> None:
     from tests.test_agreement_page import SHOWN
 
-    SHOWN.show(SHOWN.viewer, SHOWN.opinions)
+    SHOWN.show(SHOWN.viewer, SHOWN.row())
 
 
 @pytest.fixture
@@ -52,7 +52,8 @@ def opened(monkeypatch: pytest.MonkeyPatch):
     """The section as somebody sees it."""
 
     def open_section(viewer: Viewer, opinions: Opinions) -> AppTest:
-        SHOWN.show, SHOWN.viewer, SHOWN.opinions = _judges_agreement.show, viewer, opinions
+        SHOWN.show, SHOWN.viewer, SHOWN.row = _judges_agreement.show, viewer, st.container
+        monkeypatch.setattr(_judges_parts, "computed", lambda make, _, *arguments: make(opinions, *arguments))
         monkeypatch.setattr(st, "page_link", lambda page, *, label, icon: st.text(f"{label}: {page}"))
         return AppTest.from_function(page, default_timeout=30).run()
 
@@ -78,7 +79,11 @@ def test_the_lead_reads_the_finding_the_coefficients_and_the_names(opened):
     assert re.search(r"Cohen's kappa 0\.\d\d \[0\.\d\d, 0\.\d\d\], Gwet's AC1 0\.\d\d \[", said)
     assert "7 labels were cannot assess" in said
     assert all(name in said for name in READERS)
-    assert "context awareness" in said
+    assert "global health" in said
+    assert "context awareness" not in said  # an axis: one kind at a time
+    app = opened(LEAD, study())
+    app.session_state["agreement_by"] = "Axis"
+    assert "context awareness" in words(app.run())
 
 
 def test_a_reader_sees_no_names_of_others(opened):
@@ -155,13 +160,59 @@ def test_the_matrix_draws_what_it_is_given():
         }
     )
     ground, grey, many, few = pair_matrix(table, ["<i>a</i>", "b", "c"]).data
-    assert list(ground.x) == ["&lt;i&gt;a&lt;/i&gt;", "b"]
-    assert list(ground.y) == ["b", "c"]
+    figure = pair_matrix(table, ["<i>a</i>", "b", "c"])
+    assert figure.layout.xaxis.ticktext == ("&lt;i&gt;a&lt;/i&gt;", "b")
+    assert figure.layout.yaxis.ticktext == ("b", "c")
+    assert (
+        (list(ground.x), list(ground.y))
+        == ([0, 1], [1, 2])
+        == (list(figure.layout.xaxis.tickvals), list(figure.layout.yaxis.tickvals))
+    )
     assert np.array_equal(np.array(ground.z, dtype=float), [[0.5, np.nan], [np.nan, np.nan]], equal_nan=True)
     assert np.array_equal(np.array(grey.z, dtype=float), [[np.nan, np.nan], [-0.1, np.nan]], equal_nan=True)
     assert (list(many.text), list(few.text)) == (["0.50"], ["−0.10", "–"])
-    assert (list(few.x), list(few.y)) == (["&lt;i&gt;a&lt;/i&gt;", "b"], ["c", "c"])
-    assert list(many.customdata[0]) == ["0.50 [0.40, 0.60]", 40, 9]
+    assert (list(few.x), list(few.y)) == ([0, 1], [2, 2])
+    assert list(many.customdata[0]) == ["0.50 [0.40, 0.60]", 40, 9, "b and &lt;i&gt;a&lt;/i&gt;"]
+
+
+def test_where_names_are_long_the_matrix_numbers_the_raters_and_two_that_begin_alike_stay_apart():
+    names = ["a" * 80 + "1", "a" * 80 + "2", "b"]
+    table = pd.DataFrame(
+        {
+            "rater_1": [names[0]],
+            "rater_2": [names[1]],
+            "value": [0.5],
+            "shown": ["0.50"],
+            "words": ["0.50"],
+            "n_items": [40],
+            "n_examples": [9],
+            "small": [False],
+        }
+    )
+    figure = pair_matrix(table, names)
+    assert figure.layout.xaxis.ticktext == ("1", "2")
+    assert [row.split()[-1] for row in figure.layout.yaxis.ticktext] == ["1", "2", "3"]
+    assert max(len(row) for row in figure.layout.yaxis.ticktext) < 45
+    cell = figure.data[2]
+    assert (list(cell.x), list(cell.y), cell.customdata[0][3]) == ([0], [1], f"{names[1]} and {names[0]}")
+
+
+def test_where_most_pairs_have_no_criterion_in_common_the_table_stands_alone(opened):
+    opinions, _ = population.drawn(
+        np.random.default_rng(3),
+        n_examples=40,
+        readers=tuple(f"Dr. {n:02d}" for n in range(40)),
+        n_readers=2,
+        whole_responses=True,
+        share_read=0.5,
+    )
+    app = opened(LEAD, opinions)
+    assert re.search(
+        r"Of the 105 pairs of the 15 raters with the most labels, \d+ have a criterion in common: too few", words(app)
+    )
+    assert not app.get("plotly_chart")
+    counts = app.dataframe[1].value["Criteria"]
+    assert counts.tolist() == sorted(counts, reverse=True)
 
 
 # The command

@@ -3,6 +3,7 @@
 import io
 import logging
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ from tests.test_pages import ROOT, _no_cache, cookie_of, location, open_page
 __all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 Query = dict[str, str]
-PAGES = ("overview", "study", "browse", "review", "my_reads", "judges", "adjudicate", "audit", "export")
+PAGES = ("overview", "study", "browse", "review", "my_reads", "models", "judges", "adjudicate", "audit", "export")
 N_EXAMPLES, N_RESPONSES, N_READINGS = 4, 7, 5
 
 
@@ -149,7 +150,11 @@ class Walker:
 
 
 def _read(content: bytes) -> bytes:
-    """A file as words: Parquet is packed."""
+    """A file as words: Parquet is packed, and so is a bundle."""
+    if content[:4] == b"PK\x03\x04":
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            words = b"\n".join(packed.read(name) for name in packed.namelist())
+        return re.sub(rb'"audit_hash": "\w+"', b"", words)  # holds the time of the newest event
     return pd.read_parquet(io.BytesIO(content)).to_csv().encode() if content[:4] == b"PAR1" else content
 
 
@@ -169,9 +174,12 @@ def test_the_walk_knows_every_page():
 
 # ---------------------------------------------------------------- where one may go
 
+JUDGES = ("Against physicians", "Criteria", "Between physicians", "Versions and families")
+MODELS = ("By theme and axis", "Who is better", "Head to head", "More")
 ADDRESSES: tuple[Visit, ...] = (
     Visit("overview"),
-    *(Visit("study", chosen={"study_tab": tab}) for tab in ("Import", "Reading", "People")),
+    *(Visit("overview", {"made_of": words}) for words in ("Model", "Length of responses")),
+    *(Visit("study", chosen={"study_tab": tab}) for tab in ("Import", "Plan", "Reading", "People")),
     Visit("browse"),
     *(Visit("browse", {"reads": words}) for words in _filters.READS.values()),
     *(Visit("browse", {"label": words, "theme": "hedging"}) for words in ("met", "not met")),
@@ -189,6 +197,9 @@ ADDRESSES: tuple[Visit, ...] = (
     *(Visit("my_reads", {"read": str(number)}) for number in range(1, N_READINGS + 2)),
     Visit("judges"),
     Visit("judges", {"judges_judge": leaks.JUDGE}),
+    *(Visit("judges", {"judges_show": section}) for section in JUDGES),
+    *(Visit("models", {"models_show": section}) for section in MODELS),
+    Visit("models", {"models_claim": "new examples too", "models_readers": "physicians in general"}),
     *(Visit("adjudicate", chosen={"adjudicate_view": view}) for view in ("waiting", "settled", "faults")),
     *(Visit("adjudicate", {"case": word}) for word in ("r1", "r5", "r6", "r7", "r9", "e1", "e4")),
     Visit("audit"),
@@ -372,6 +383,7 @@ def test_a_read_that_belongs_to_somebody_else_opens_no_more_than_one_that_is_not
 
 # ---------------------------------------------------------------- words that somebody tries in an address
 
+ASSIGNED = {"study_tab": "Reading", "assign_ask": Ask.RESPONSE_ACUITY, "assign_seed": 1, "assign_n": 1}
 TRIED = (MODEL, leaks.EXPLANATIONS[0], leaks.FIRST_NOTE, leaks.RATIONALE, leaks.IMPORTED_READER, BLIND[1])
 ECHOES: dict[str, tuple[tuple[str, Query], ...]] = {
     REVIEWER: (
@@ -396,13 +408,29 @@ def test_a_secret_word_in_an_address_opens_no_more_than_any_other_word(name, wal
             assert masked == in_vain[other], (page, query, word)
 
 
+def test_a_secret_word_by_which_items_would_be_assigned_finds_no_more_than_any_other_word(walker, phases):
+    one = walker(phases["in_hand"].path)
+
+    def assigned(word: str) -> Sent:
+        return one.see(Visit("study", chosen={**ASSIGNED, "assign_q": word}, pressed=("assign_check",)))
+
+    one.come(EVERY_ROLE)
+    for word in TRIED:
+        other = "x" * len(word)
+        masked = tuple(part.replace(word.encode(), other.encode()) for part in assigned(word).steady)
+        assert masked == assigned(other).steady, word
+    one.come(OPEN_EYES)
+    assert b"items would be assigned" in assigned(leaks.EXPLANATIONS[0]).everything
+
+
 # ---------------------------------------------------------------- what cannot be looked for by a word: labels
 
-ASSIGNED = {"study_tab": "Reading", "assign_ask": Ask.RESPONSE_ACUITY, "assign_seed": 1, "assign_n": 1}
+NOT_MET = {"assign_judge": leaks.JUDGE, "assign_label": "not_met", "assign_sign": "desirable"}  # once turned round
 FLIPPED: tuple[Visit, ...] = (
     *(visit for visit in BRIEF if "read" not in visit.query),
     *(Visit("browse", {"reads": _filters.READS[state]}) for state in (browse.OVERRIDDEN, browse.CONFLICTING)),
     Visit("browse", {"label": "met"}),
+    Visit("study", chosen={**ASSIGNED, **NOT_MET}, pressed=("assign_check",)),
     *(Visit("study", chosen={**ASSIGNED, "assign_reads": state}, pressed=("assign_check",)) for state in (browse.OVERRIDDEN, browse.CONFLICTING)),
 )  # fmt: skip
 
@@ -450,10 +478,12 @@ def test_a_file_that_is_made_after_a_conversation_was_assigned_leaves_it_out(wal
     one = walker(phases["waiting"].path)
     one.come(OPEN_EYES)
     one.see(Visit("export", chosen={"export_what": "verdicts"}))
-    (maker,) = one.makers()
-    assert leaks.found(SECRETS, maker()) >= {MODEL}
+    table, bundle = one.makers()
+    for maker in (table, bundle):
+        assert leaks.found(SECRETS, _read(maker())) >= {MODEL}
     leaks.assign_to(one.engine, OPEN_EYES)
-    assert leaks.found((*SECRETS, *BLIND), maker()) == set()
+    for maker in (table, bundle):
+        assert leaks.found((*SECRETS, *BLIND), _read(maker())) == set()
 
 
 def test_a_rubric_that_is_redrawn_after_its_conversation_was_assigned_shows_nothing(walker, phases):

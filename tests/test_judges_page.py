@@ -1,92 +1,46 @@
 """The Judges page: what it says of a judge and of its pull, to whom, and what it says where there is nothing yet."""
 
+import math
 import re
 from collections.abc import Iterator
-from html import unescape
-from pathlib import Path
-from unittest.mock import PropertyMock
+from functools import partial
 
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
-import streamlit as st
-from streamlit.runtime.context import ContextProxy
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
-from evalcore import deciding, desks, reviewing, store
-from evalcore.db import reading, writing
+from evalcore import deciding, desks, reviewing
 from evalcore.deciding import Decision
 from evalcore.metrics.anchoring import OVERALL, anchoring
 from evalcore.plots.judges import shift
-from evalcore.queries import study
-from evalcore.schema import Label, RaterKind, Role, Stage, Verdict
-from evalcore.serving import cookie_name
+from evalcore.plots.quality import among_physicians, by_category
+from evalcore.schema import Label, Role
 from tests import world
-from tests.test_judge_record import reads_of
+from tests.drawn_reads import reads_of
+from tests.test_pages import Open, _no_cache, location, open_page
+from tests.test_pages import said as words
 
-ROOT = Path(__file__).parents[1]
+__all__ = ["_no_cache", "location", "open_page"]  # fixtures
+
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
 TITLE = "How often the judge is right, and how it moves its readers"
-
-
-@pytest.fixture(autouse=True)
-def _no_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Pages keep engines and reads for the whole process; and AppTest looks for pages itself, which the launcher forbids."""
-    made = PagesManager.__init__
-
-    def as_launched(manager: PagesManager, *arguments: object, **named: object) -> None:
-        PagesManager.uses_pages_directory = False
-        made(manager, *arguments, **named)
-
-    monkeypatch.setattr(PagesManager, "__init__", as_launched)
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
+HOSTILE = "![](http://canary.invalid/x) <b>$1$</b> :red[x]"
+NOT_EQUAL = "Not all of these reads were drawn at random with equal chances"
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[world.World]:
+def small(location: str) -> Iterator[world.World]:
     """Two conversations of two criteria; the judge says met, not met, met, met."""
-    path = str(tmp_path / "overread.db")
-    monkeypatch.setenv("OVERREAD_DB", path)
-    made = world.made(path, judged="+-++")
+    made = world.made(location, judged="+-++")
     yield made
     made.engine.dispose()
 
 
 @pytest.fixture
-def opened(small: world.World, monkeypatch: pytest.MonkeyPatch):
+def opened(small: world.World, open_page: Open) -> Open:
     """Opens the page as somebody; `alone`: its file without app.py."""
-
-    def open_page(name: str | None, *, alone: bool = False, **query: str) -> AppTest:
-        cookies = {}
-        if name is not None:
-            with reading(small.engine) as session:
-                number = next(person.person_id for person in study.people(session) if person.name == name)
-                cookies = {cookie_name(study.study_key(session) or ""): str(number)}
-        monkeypatch.setattr(ContextProxy, "cookies", PropertyMock(return_value=cookies))
-        app = AppTest.from_file(str(ROOT / ("pages/judges.py" if alone else "app.py")), default_timeout=30)
-        if not alone:
-            app.run()
-            app.switch_page("pages/judges.py")
-        for key, value in query.items():
-            app.query_params[key] = value
-        return app.run()
-
-    return open_page
-
-
-def words(app: AppTest) -> str:
-    """What stands on the page and in its tables; nothing went wrong, and no sentence has a hole."""
-    assert not app.exception, [error.value for error in app.exception]
-    html = [element.proto.body for element in app.get("html") if not element.proto.body.startswith("<style>")]
-    cells = [str(cell) for table in app.dataframe for column in table.value for cell in (column, *table.value[column])]
-    headings = [element.value for element in (*app.subheader, *app.info)]
-    found = "\n".join([unescape(re.sub(r"<[^>]*>", " ", part)) for part in html] + headings + cells)
-    assert not re.search(r"\b(nan|NaN|None|NaT|<NA>|inf)\b", found)
-    return found
+    return partial(open_page, small.location, "judges")
 
 
 def main_words(app: AppTest) -> str:
@@ -110,16 +64,7 @@ def read_all(small: world.World, name: str, labels: dict[int, str], decisions: d
 
 def imported(small: world.World, label: Label, *, name: str = "hash", example: int = 0, criterion: int = 0) -> None:
     """A blind first read as a file brings it."""
-    with writing(small.engine) as session:
-        verdict = Verdict(
-            example_id=example + 1,
-            rater_id=store.ensure_rater(session, RaterKind.REVIEWER, name),
-            stage=Stage.FIRST,
-            label=label,
-            blinded=True,
-            **small.item(example, criterion),
-        )
-        store.add_verdicts(session, [verdict], actor="set-up", action="verdicts made")
+    world.said(small, label, name=name, example=example, criterion=criterion, blinded=True)
 
 
 @pytest.fixture
@@ -154,25 +99,18 @@ def test_everybody_sees_the_record_and_the_shift_with_counts(name, both_read, op
 
 
 def test_the_judge_is_chosen_in_the_address(both_read, opened):
-    with writing(both_read.engine) as session:
-        wren = store.ensure_rater(session, RaterKind.JUDGE, "Wren")
-        verdict = Verdict(example_id=1, rater_id=wren, stage=Stage.JUDGE, label=Label.NOT_MET, **both_read.item())
-        store.add_verdicts(session, [verdict], actor="set-up", action="verdicts made")
+    world.judged(both_read, "Wren", Label.NOT_MET)
     shown = words(opened(LEAD, judges_judge="Wren"))
-    assert "Judge Wren beside 2 blind first reads of criteria in 1 conversations" in shown
+    assert "Judge Wren beside 2 blind first reads of criteria in 1 conversation" in shown
     assert "100 % (2/2)" in shown
     assert "This judge's label has not been shown after a blind read yet" in shown
     assert "Judge Magpie beside 8" in words(opened(LEAD, judges_judge="nobody"))
 
 
 def test_a_judges_name_that_looks_like_markdown_or_html_stays_words(small, opened):
-    name = "![](http://canary.invalid/x) <b>$1$</b> :red[x]"
-    with writing(small.engine) as session:
-        judge = store.ensure_rater(session, RaterKind.JUDGE, name)
-        verdict = Verdict(example_id=1, rater_id=judge, stage=Stage.JUDGE, label=Label.NOT_MET, **small.item())
-        store.add_verdicts(session, [verdict], actor="set-up", action="verdicts made")
+    world.judged(small, HOSTILE, Label.NOT_MET)
     imported(small, Label.MET)
-    app = opened(LEAD, judges_judge=name)
+    app = opened(LEAD, judges_judge=HOSTILE)
     bodies = "\n".join(element.proto.body for element in app.get("html"))
     assert "![](http://canary.invalid/x) &lt;b&gt;$1$&lt;/b&gt; :red[x]" in bodies
     assert not app.markdown
@@ -201,7 +139,7 @@ def test_a_lead_who_reads_too_sees_no_names_while_anything_waits_for_them(small,
     number = world.answer(small, small.viewer(sol), desk, "+-" if desk.asked.example_id == 1 else "++")
     reviewing.submit(small.engine, small.viewer(sol), number)  # agrees throughout; the other conversation waits
     shown = words(opened(sol))
-    assert "Judge Magpie beside 6 blind first reads of criteria in 1 conversations" in shown
+    assert "Judge Magpie beside 6 blind first reads of criteria in 1 conversation" in shown
     assert TOVE not in shown
     assert IMANI not in shown
     read_all(small, sol, {1: "+-", 2: "++"}, {})
@@ -230,8 +168,8 @@ def test_what_waits_for_a_reader_is_left_out_until_they_have_read_it(small, open
     number = world.answer(small, viewer, desk, "+-" if desk.asked.example_id == 1 else "++")
     reviewing.submit(small.engine, viewer, number)  # agrees throughout: done; the other conversation still waits
     shown = main_words(opened(IMANI))
-    assert "Judge Magpie beside 4 blind first reads of criteria in 1 conversations" in shown
-    assert "Reads of conversations that wait for your own first read are left out of all numbers here." in shown
+    assert "Judge Magpie beside 4 blind first reads of criteria in 1 conversation" in shown
+    assert "Conversations that wait for your own first read are left out of all numbers here." in shown
     assert TOVE not in shown
     assert "Judge Magpie beside 6 blind first reads of criteria in 2 conversations" in words(opened(LEAD))
 
@@ -241,6 +179,106 @@ def test_nobody_sees_anything(both_read, opened):
     assert "Choose who is reading first" in words(app)
     assert TITLE not in words(app)
     assert not app.dataframe
+
+
+# ---------------------------------------------------------------- one section at a time
+
+SECTIONS = ("Against physicians", "Criteria", "Between physicians", "Versions and families")
+
+
+def test_the_record_comes_first_and_the_address_names_another_section(both_read, opened):
+    app = opened(LEAD)
+    (control,) = (group for group in app.get("button_group") if group.label == "Show")
+    assert list(control.options) == ["Record", *SECTIONS]
+    assert control.value == "Record"
+    assert TITLE in words(app)
+    assert TITLE not in words(opened(LEAD, judges_show="Against physicians"))
+    assert TITLE in words(opened(LEAD, judges_show="no such section"))
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_opens_for_everybody_and_without_a_read(section, small, opened):
+    for name in (LEAD, IMANI):
+        assert "blind first reads of criteria in 0 conversations" in words(opened(name, judges_show=section))
+
+
+@pytest.mark.parametrize("section", ["Record", *SECTIONS])
+def test_only_the_chosen_section_is_computed(section, both_read, opened, monkeypatch):
+    modules = ("record", "quality", "criteria", "agreement", "versions")
+    computed = []
+    for module in modules:
+        monkeypatch.setattr(f"pages._judges_{module}.show", lambda *_, module=module: computed.append(module))
+    words(opened(LEAD, judges_show=section))
+    assert computed == [modules[("Record", *SECTIONS).index(section)]]
+
+
+# ---------------------------------------------------------------- against physicians
+
+
+def test_against_physicians_it_says_what_it_found_and_shows_the_tables(both_read, opened):
+    shown = words(opened(LEAD, judges_show="Against physicians"))
+    assert "How a judge does against physicians" in shown
+    assert "Judge Magpie beside 8 blind first reads of criteria in 2 conversations" in shown
+    # judge + - + + against (- -)(- +)(+ -)(+ +): both 3, judge alone 3, physician alone 1, neither 1: (6/10 + 2/6) / 2
+    # physicians against one another: both 2, alone 2 and 2, neither 2: 1/2
+    assert re.search(
+        r"Magpie agrees with physicians at a balanced F1 of 0\.47( \[[\d., ]+\])?; physicians among themselves reach 0\.50( \[[\d., ]+\])?, all together; "
+        r"no physician has more than 50 pairs",
+        shown,
+    )
+    for share in ("75 % (3/4)", "25 % (1/4)"):
+        assert re.search(rf"^{re.escape(share)} \[\d+ %, \d+ %\]$", shown, re.MULTILINE), share
+    assert "arXiv 2505.08775" in shown
+    assert "Blind first reads: 8" in shown
+    assert NOT_EQUAL not in shown
+    assert "majority" not in shown.partition("A pair is a judge's label")[0]  # one judge is no jury
+
+
+def test_a_second_judge_stands_beside_the_first_with_their_jury(both_read, opened):
+    world.judged(both_read, "Wren", Label.NOT_MET)
+    app = opened(LEAD, judges_show="Against physicians", judges_judge="Wren")
+    shown = words(app)
+    assert "undefined: it never says met" in shown
+    assert [box.value for box in app.multiselect] == [["Magpie"]]
+    assert "mean of 2 judges" in shown  # the majority has no pair: they differ on the only criterion that both labelled
+    assert (
+        "Of 4 criteria that any of the 2 judges labelled, 0 have a majority (0 unanimous), 1 is tied, and 3 have too few labels"
+        in shown
+    )
+    alone = app.multiselect[0].set_value([]).run()
+    assert "of 2 judges" not in words(alone)
+
+
+def test_physicians_are_named_in_the_figure_to_the_lead_alone_and_min_pairs_is_in_the_address(both_read, opened):
+    for name, is_named in ((LEAD, True), (IMANI, False)):
+        app = opened(name, judges_show="Against physicians", judges_min_pairs="1")
+        assert "(median of 2)" in words(app)
+        figures = "".join(chart.proto.spec for chart in app.get("plotly_chart"))
+        assert "all criteria" in figures
+        assert (TOVE in figures) is is_named
+
+
+def test_against_physicians_a_reader_sees_nothing_of_reads_on_what_waits_for_them(small, opened):
+    world.assigned(small)
+    read_all(small, TOVE, {1: "-+", 2: "-+"}, {})
+    app = opened(IMANI, judges_show="Against physicians")
+    shown = main_words(app)
+    assert "Judge Magpie beside 0 blind first reads of criteria in 0 conversations" in shown
+    assert "Conversations that wait for your own first read are left out of all numbers here." in shown
+    assert "No physician has read blind what these judges have labelled" in shown
+    assert not app.dataframe
+    assert "balanced F1 of 0." in words(opened(LEAD, judges_show="Against physicians"))
+
+
+def test_a_hostile_name_stays_words_against_physicians_too(small, opened):
+    world.judged(small, HOSTILE, Label.NOT_MET)
+    imported(small, Label.MET)
+    app = opened(LEAD, judges_judge=HOSTILE, judges_show="Against physicians")
+    assert NOT_EQUAL in words(app)  # an imported read of which no drawing is known
+    bodies = "\n".join(element.proto.body for element in app.get("html"))
+    assert "The balanced F1 of ![](http://canary.invalid/x) &lt;b&gt;$1$&lt;/b&gt; :red[x] is undefined" in bodies
+    assert "<b>$1$" not in "".join(chart.proto.spec for chart in app.get("plotly_chart"))
+    assert not app.markdown
 
 
 # ---------------------------------------------------------------- nothing to show yet
@@ -300,3 +338,43 @@ def test_the_figure_draws_each_share_with_its_interval_and_nothing_where_there_i
         "&lt;b&gt;odd&lt;/b&gt;, undesirable",
         "accuracy, desirable",
     ]
+
+
+def test_the_category_figure_draws_both_sides_and_nothing_where_a_value_is_undefined():
+    table = pd.DataFrame(
+        {
+            "category": ["<b>odd</b>", "second"],
+            "judge": [0.5, math.nan],
+            "judge_low": [0.4, math.nan],
+            "judge_high": [0.7, math.nan],
+            "judge_pairs": [60, 8],
+            "physicians": [0.6, 0.8],
+            "physicians_low": [0.55, math.nan],
+            "physicians_high": [0.65, math.nan],
+            "physicians_pairs": [40, 6],
+        }
+    )
+    judge, physicians = by_category(table, "<i>Magpie</i>").data
+    assert judge.name == "&lt;i&gt;Magpie&lt;/i&gt;"
+    assert list(judge.x) == [0.5]
+    assert list(physicians.x) == [0.6, 0.8]
+    assert (judge.error_x.array[0], judge.error_x.arrayminus[0]) == pytest.approx((0.2, 0.1))
+    assert math.isnan(physicians.error_x.array[1])
+    assert round(judge.y[0]) == round(physicians.y[0]) == 0
+    assert by_category(table, "Magpie").layout.yaxis.ticktext == ("&lt;b&gt;odd&lt;/b&gt;", "second")
+
+
+def test_the_figure_among_physicians_has_a_tick_each_and_the_judge_in_its_row():
+    judge = pd.DataFrame({"words": ["all criteria", "hedging"], "balanced_f1": [0.7, math.nan], "n_pairs": [90, 0]})
+    physicians = pd.DataFrame(
+        {
+            "words": ["hedging", "all criteria"],
+            "name": ["<b>Dr. X</b>", "a physician"],
+            "balanced_f1": [0.4, 0.6],
+            "n_pairs": [51, 52],
+        }
+    )
+    ticks, dot = among_physicians(judge, physicians).data
+    assert dict(zip(ticks.x, ticks.y, strict=True)) == {0.4: 1, 0.6: 0}
+    assert ticks.customdata[0][0] == "&lt;b&gt;Dr. X&lt;/b&gt;"
+    assert (list(dot.x), list(dot.y)) == ([0.7], [0])

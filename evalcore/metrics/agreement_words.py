@@ -8,6 +8,7 @@ import pandas as pd
 
 from evalcore.metrics.agreement_sums import Coefficient
 from evalcore.metrics.intervals import NO_VALUE, interval_words
+from evalcore.metrics.wording import counted
 
 NAMES: Mapping[Coefficient, str] = {
     Coefficient.AGREEMENT: "Percent agreement",
@@ -87,8 +88,8 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
     raw, beyond = of[Coefficient.AGREEMENT], [of[Coefficient.KAPPA], of[Coefficient.AC1]]
     if not raw["n_items"]:
         return [f"No criterion has been read by two {who} yet."]
-    items = f"{raw['n_items']:,} {'criterion' if raw['n_items'] == 1 else 'criteria'}"
-    examples = f"{raw['n_examples']:,} {'conversation' if raw['n_examples'] == 1 else 'conversations'}"
+    items = counted(raw["n_items"], "criterion", "criteria")
+    examples = counted(raw["n_examples"], "conversation")
     said = [f"Two {who} who label the same criterion agree {_words(raw)} of the time ({items} in {examples})."]
     said.append("Beyond chance: " + ", ".join(f"{NAMES[row['coefficient']]} {_words(row)}" for row in beyond) + ".")
     if raw["n_cannot_assess"]:

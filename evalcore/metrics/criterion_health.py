@@ -1,6 +1,5 @@
 """Health of criteria: whether judge and physicians mean the same by one, whether physicians agree on it, and whether it can be assessed."""
 
-import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
@@ -10,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.metrics.grouped_shares import codes_of, grouped_shares
-from evalcore.metrics.intervals import interval_words, share_words
+from evalcore.metrics.intervals import interval_words, percent_words, share_words
 from evalcore.metrics.opinions import Opinions, first_reads
 
 
@@ -180,7 +179,7 @@ def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
 
 def _reasons(row: dict[str, Any]) -> Iterator[str]:
     def of(side: str) -> str:
-        return f"{_percent(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
+        return f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
 
     if row["is_less_right"]:
         yield f"The judge is right on {of('right')} of {row['n']:,} items, less than half: it reads the criterion the wrong way round."
@@ -193,14 +192,10 @@ def _reasons(row: dict[str, Any]) -> Iterator[str]:
         yield f"The judge finds {of('judge')} met, physicians {of('physicians')} of the same {row['n']:,} items."
     if row[Alarm.DISPUTED]:
         pairs = share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"])
-        yield f"Physicians differ in {pairs} of the pairs of reads, more than {_percent(DISPUTED_SHARE)}."
+        yield f"Physicians differ in {pairs} of the pairs of reads, more than {percent_words(DISPUTED_SHARE)}."
     if row[Alarm.UNASSESSABLE]:
         reads = share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"])
-        yield f"Physicians could not assess it in {reads} of the reads, more than {_percent(UNASSESSABLE_SHARE)}."
-
-
-def _percent(share: float) -> str:
-    return "–" if math.isnan(share) else f"{100 * share:.0f} %"
+        yield f"Physicians could not assess it in {reads} of the reads, more than {percent_words(UNASSESSABLE_SHARE)}."
 
 
 def finding(table: pd.DataFrame) -> str:
@@ -214,18 +209,20 @@ def finding(table: pd.DataFrame) -> str:
         return "No physician has read any of these criteria blind yet."
     what = {CATEGORY: ("category", "categories"), CRITERION: ("criterion", "criteria"), "axis": ("axis", "axes")}
     one, many = what.get(str(table["grouping"].iloc[0]), ("theme", "themes"))
-    of = f"{len(read):,} {one if len(read) == 1 else many} that physicians have read"
-    n_alarmed = int(read["n_alarms"].gt(0).sum())
+    is_one, n_alarmed = len(read) == 1, int(read["n_alarms"].gt(0).sum())
+    of = f"{'one ' + one if is_one else f'{len(read):,} {many}'} that physicians have read"
     n_few = int(read["n"].lt(MIN_ITEMS).sum())
-    few = (
-        f" Of {n_few:,} of them fewer than {MIN_ITEMS} items have been read, too few to say how the judge does."
-        if n_few
-        else ""
-    )
+    few = f" Of {n_few:,} of them fewer than {MIN_ITEMS} items have been read, too few to say how the judge does."
+    if n_few == len(read):
+        each = "it" if n_few == 1 else "each"
+        few = f" Fewer than {MIN_ITEMS} items of {each} have been read, too few to say how the judge does."
+    elif not n_few:
+        few = ""
     if not n_alarmed:
-        return f"No alarm among the {of}.{few}"
+        return f"No alarm {'on' if is_one else 'among'} the {of}.{few}"
     counts = [f"{int(read[alarm].sum()):,} {alarm}" for alarm in ALARM_COLUMNS if read[alarm].any()]
-    return f"{n_alarmed:,} of the {of} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
+    said = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
+    return f"{said} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
 
 
 def read_items(opinions: Opinions, judge: str, *, by: str, group: str | int) -> pd.DataFrame:

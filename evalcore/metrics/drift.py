@@ -9,7 +9,7 @@ from scipy.special import bdtr, ndtr, stdtrit
 
 from evalcore.metrics.grouped_shares import codes_of, grouped_shares
 from evalcore.metrics.intervals import LEVEL, interval_words, share_words
-from evalcore.metrics.judge_record import DESIRABLE, NO_POINTS, UNDESIRABLE
+from evalcore.metrics.judge_record import SIGNS, sign_codes
 from evalcore.metrics.opinions import Opinions, is_scored
 
 OVERALL, CATEGORY, AXIS, SIGN = "overall", "category", "axis", "sign"
@@ -60,7 +60,7 @@ def flips(
     parts = []
     for grouping in dict.fromkeys(by):
         if grouping == SIGN:
-            group, names = _signs(items["points"]), [DESIRABLE, UNDESIRABLE, NO_POINTS]
+            group, names = sign_codes(items["points"]), list(SIGNS)
         else:
             column = of[grouping]
             group, names = (np.zeros(len(items), np.int64), [OVERALL]) if column is None else codes_of(items[column])
@@ -69,11 +69,6 @@ def flips(
         table.insert(0, "grouping", grouping)
         parts.append(table.loc[table["n"] + table["n_before_only"] + table["n_after_only"] > 0])
     return pd.concat(parts, ignore_index=True)
-
-
-def _signs(points: pd.Series) -> npt.NDArray[np.int64]:
-    known = points.to_numpy(dtype=float)
-    return np.select([known > 0, known < 0], [0, 1], 2).astype(np.int64)
 
 
 def _flips(

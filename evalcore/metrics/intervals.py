@@ -103,7 +103,7 @@ def share_words(n_hits: int, n: int, share: float) -> str:
     >>> share_words(92, 148, 92 / 148), share_words(0, 0, math.nan)
     ('62 % (92/148)', '– (0/0)')
     """
-    return f"{_percent(share)} ({n_hits:,}/{n:,})"
+    return f"{percent_words(share)} ({n_hits:,}/{n:,})"
 
 
 def interval_words(low: float, high: float) -> str:
@@ -112,8 +112,13 @@ def interval_words(low: float, high: float) -> str:
     >>> interval_words(0.5404, 0.6958)
     '[54 %, 70 %]'
     """
-    return NO_VALUE if math.isnan(low) else f"[{_percent(low)}, {_percent(high)}]"
+    return NO_VALUE if math.isnan(low) else f"[{percent_words(low)}, {percent_words(high)}]"
 
 
-def _percent(share: float) -> str:
+def percent_words(share: float) -> str:
+    """A share alone.
+
+    >>> percent_words(0.6216), percent_words(math.nan)
+    ('62 %', '–')
+    """
     return NO_VALUE if math.isnan(share) else f"{100 * share:.0f} %"

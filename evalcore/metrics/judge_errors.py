@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalcore.languages import LANGUAGES
 from evalcore.metrics.intervals import LEVEL, Share, share_interval
-from evalcore.metrics.judge_record import DESIRABLE, NO_AXIS, NO_POINTS, UNDESIRABLE
+from evalcore.metrics.judge_record import NO_AXIS, SIGNS, sign_codes
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.pairs import COUNTS, judge_pairs
 
@@ -75,9 +75,8 @@ def _groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, list[str]]:
     if grouping == OVERALL:
         return np.zeros(len(items), dtype=np.int64), [OVERALL]
     if grouping == SIGN:
-        points = items["points"].to_numpy(dtype=float)
-        tags = np.select([points < 0, points > 0], [1, 0], default=-1)
-        words = [DESIRABLE, UNDESIRABLE, NO_POINTS]
+        tags: Numbers = sign_codes(items["points"])
+        words = list(SIGNS)
     else:
         column = items[grouping].astype("category")
         tags = column.cat.codes.to_numpy()

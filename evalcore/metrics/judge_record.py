@@ -3,6 +3,8 @@
 import math
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from evalcore.metrics.intervals import interval_words, share_interval, share_words
@@ -12,6 +14,7 @@ KIND, SIGN, ALL = "kind", "sign", "all"
 """Values of `grouping`: axis and sign together, the sign alone, everything."""
 ALL_CRITERIA = "all criteria"
 DESIRABLE, UNDESIRABLE, NO_POINTS = "desirable", "undesirable", "no points known"
+SIGNS = (DESIRABLE, UNDESIRABLE, NO_POINTS)
 NO_AXIS = "no axis"
 MIN_KIND_READS = 20
 """With fewer reads of a kind, the record of a wider one is shown."""
@@ -41,6 +44,16 @@ def sign_of(points: float | None) -> str:
     if points is None or math.isnan(points):
         return NO_POINTS
     return UNDESIRABLE if points < 0 else DESIRABLE
+
+
+def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
+    """The sign of many criteria at once, as places in `SIGNS`.
+
+    >>> sign_codes(pd.Series([7.0, -3.0, None]))
+    array([0, 1, 2])
+    """
+    known = points.to_numpy(dtype=float)
+    return np.select([known > 0, known < 0], [0, 1], 2).astype(np.int64)
 
 
 def kind_of(axis: str | None, points: float | None) -> str:
@@ -152,6 +165,25 @@ def sentence(record: Record) -> str:
         return f"Too few blind reads yet to say how often this judge is right on {criteria} ({record.n})."
     share = share_words(record.n_right, record.n, record.share)
     return f"This judge is right on {share} {interval_words(record.low, record.high)} of {criteria} by blind reads."
+
+
+def finding(records: pd.DataFrame) -> str:
+    """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read.
+
+    Args:
+        records: As `judge_record` gives them, of one judge, with a read.
+    """
+    row = records.loc[records["grouping"].eq(ALL)].to_dict(orient="records")[0]
+    share = f"{share_words(row['n_right'], row['n'], row['share'])} {interval_words(row['low'], row['high'])}"
+    said = f"{row['judge']} gives the label that a physician gave blind on {share} of the reads"
+    signs = records.loc[records["grouping"].eq(SIGN) & records["n"].gt(0)].to_dict(orient="records")
+    if len(signs) < len((DESIRABLE, UNDESIRABLE)):
+        return f"{said}."
+    parts = [
+        f"{share_words(sign['n_right'], sign['n'], sign['share'])} on {_adjective(sign['kind'])} criteria"
+        for sign in signs
+    ]
+    return f"{said}: {', '.join(parts)}."
 
 
 def _adjective(sign: str) -> str:

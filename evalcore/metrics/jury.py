@@ -85,12 +85,12 @@ def words(found: Decisions) -> str:
     """A jury's decisions in words, for the screen.
 
     >>> words(Decisions(n_judges=2, n_items=10, n_decided=7, n_unanimous=7, n_tied=2, n_open=1))
-    'Of 10 criteria that the 2 judges labelled, 7 have a majority (7 unanimous), 2 are tied, and 1 is open for want of a label.'
+    'Of 10 criteria that any of the 2 judges labelled, 7 have a majority (7 unanimous), 2 are tied, and 1 has too few labels.'
     """
-    tied, opened = ("is" if n == 1 else "are" for n in (found.n_tied, found.n_open))
+    tied, has = "is" if found.n_tied == 1 else "are", "has" if found.n_open == 1 else "have"
     return (
-        f"Of {found.n_items:,} criteria that the {found.n_judges} judges labelled, {found.n_decided:,} have a majority "
-        f"({found.n_unanimous:,} unanimous), {found.n_tied:,} {tied} tied, and {found.n_open:,} {opened} open for want of a label."
+        f"Of {found.n_items:,} criteria that any of the {found.n_judges} judges labelled, {found.n_decided:,} have a majority "
+        f"({found.n_unanimous:,} unanimous), {found.n_tied:,} {tied} tied, and {found.n_open:,} {has} too few labels."
     )
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from evalcore.metrics.benchmark_counts import THEMES
 from evalcore.metrics.hard_subset import HardSubset, hard_subset
 from evalcore.metrics.theme_weights import Weighting, weighting
+from evalcore.metrics.wording import listed
 from evalcore.opinions import Opinions
 
 CONSENSUS = "consensus"
@@ -102,8 +103,7 @@ def jury_name(judges: Sequence[str]) -> str:
     >>> jury_name(["Magpie"]), jury_name(["Magpie", "Wren"]), jury_name(["A", "B", "C"])
     ('Magpie', 'Magpie and Wren', 'A, B and C')
     """
-    *first, last = judges
-    return f"{', '.join(first)} and {last}" if first else last
+    return listed(judges)
 
 
 HARD_SHARE = 5

@@ -7,6 +7,7 @@ from evalcore.metrics.pilot import ASSUMED_ACCURACY, ASSUMED_CORRELATION, PILOT_
 from evalcore.metrics.retrospect import CORRECTED, MIN_ITEMS, MIN_UNITS, Retrospect
 from evalcore.metrics.sample_size import IMPORTANCE, UNIFORM, Answer, Needed
 from evalcore.metrics.targets import Goal, Target
+from evalcore.metrics.wording import counted
 
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
 MINUTES_AN_HOUR, FEW_HOURS = 60, 10
@@ -40,14 +41,10 @@ def width_words(target: Target, half_width: float) -> str:
 
 def amount_words(target: Target, needed: Needed) -> str:
     """How much has to be read."""
-    inside = f"{_counted(needed.n_responses, 'response')}, {needed.n_items:,} criteria"
+    inside = f"{counted(needed.n_responses, 'response')}, {needed.n_items:,} criteria"
     if target.goal is Goal.DIFFERENCE:
-        return f"{_counted(needed.n_units, 'further example')} with both models' responses ({inside})"
-    return f"{_counted(needed.n_units, 'further response')} ({needed.n_items:,} criteria)"
-
-
-def _counted(n: int, thing: str) -> str:
-    return f"{n:,} {thing}" + ("" if n == 1 else "s")
+        return f"{counted(needed.n_units, 'further example')} with both models' responses ({inside})"
+    return f"{counted(needed.n_units, 'further response')} ({needed.n_items:,} criteria)"
 
 
 def units_words(target: Target) -> str:

@@ -6,9 +6,15 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from evalcore.plots.colours import GREY_RAMP, INK_ON_PAPER, RAMP
+from evalcore.plots.frames import NAME_PIXELS, inked, on_one_line
 
-CELL_PIXELS, ROW_PIXELS, NAMES_PIXELS, HEAD_PIXELS = 96, 34, 190, 84
-TEXT_PIXELS, NAME_PIXELS = 14, 13
+ROW_PIXELS, HEAD_PIXELS = 34, 76
+NAMED_PIXELS, NUMBERED_PIXELS, CHARACTER_PIXELS = 140, 52, 7.5
+"""Width of a cell under a name, and under a number; and of a character of a name."""
+HEAD_CHARACTERS, MOST_NAMED = 20, 6
+"""Columns are headed by names where all are this short and this few; else raters are numbered, and columns headed by numbers."""
+TEXT_PIXELS = 14
+LEFT_TO_RIGHT = "\u200e"  # keeps a number behind a name that is written from right to left
 MARGIN = {"l": 8, "r": 8, "t": 32, "b": 8}
 
 
@@ -23,19 +29,27 @@ def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAP
         raters: Names in the order of rows and columns; rater_1 comes before rater_2.
         ink: Colour of words.
     """
-    names = [html.escape(name) for name in raters]
-    columns, rows = names[:-1], names[1:]
+    places = {name: place for place, name in enumerate(raters)}
+    is_named = len(raters) <= MOST_NAMED and max(map(len, raters)) <= HEAD_CHARACTERS
+    heads = [html.escape(name) if is_named else str(n) for n, name in enumerate(raters, start=1)]
+    rows = [
+        on_one_line(name) if is_named else f"{on_one_line(name)}{LEFT_TO_RIGHT}  {n}"
+        for n, name in enumerate(raters, start=1)
+    ]
+    first_row, n_columns = int(is_named), len(raters) - 1
     named = table.assign(
-        across=table["rater_1"].map(html.escape),
-        down=table["rater_2"].map(html.escape),
+        across=table["rater_1"].map(places),
+        down=table["rater_2"].map(places),
+        pair=table["rater_2"].map(html.escape) + " and " + table["rater_1"].map(html.escape),
         words=table["words"].map(html.escape),
         few=table["small"].astype(bool),
     )
     figure = go.Figure()
+    down, across = list(range(first_row, len(raters))), list(range(n_columns))
     for few, ramp in ((False, RAMP), (True, GREY_RAMP)):
         depth = named.loc[named["few"].eq(few)].pivot(index="down", columns="across", values="value")
         figure.add_heatmap(
-            z=depth.reindex(rows, columns=columns).to_numpy(), x=columns, y=rows, zmin=0, zmax=1, colorscale=[list(stop) for stop in ramp],
+            z=depth.reindex(down, columns=across).to_numpy(), x=across, y=down, zmin=0, zmax=1, colorscale=[list(stop) for stop in ramp],
             showscale=False, xgap=2, ygap=2, hoverinfo="skip",
         )  # fmt: skip
     for is_few, cells in named.groupby("few"):
@@ -46,33 +60,35 @@ def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAP
             name="few criteria" if is_few else "agreement",
             text=cells["shown"],
             textfont={"size": TEXT_PIXELS, "color": ink},
-            customdata=cells[["words", "n_items", "n_examples"]],
-            hovertemplate="%{y} and %{x}: %{customdata[0]}<br>%{customdata[1]:,} criteria of %{customdata[2]:,} conversations<extra></extra>",
+            customdata=cells[["words", "n_items", "n_examples", "pair"]],
+            hovertemplate="%{customdata[3]}: %{customdata[0]}<br>%{customdata[1]:,} criteria of %{customdata[2]:,} conversations<extra></extra>",
         )
     figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=rows,
-        range=[len(rows) - 0.5, -0.5],
+        tickvals=down,
+        ticktext=rows[first_row:],
+        range=[len(raters) - 0.5, first_row - 0.5],
         automargin=True,
-        tickfont={"size": NAME_PIXELS, "color": ink},
+        tickfont_size=NAME_PIXELS,
         showgrid=False,
         zeroline=False,
     )
     figure.update_xaxes(
-        categoryorder="array",
-        categoryarray=columns,
+        tickvals=across,
+        ticktext=heads[:n_columns],
+        tickangle=0,
         side="top",
-        range=[-0.5, len(columns) - 0.5],
+        range=[-0.5, n_columns - 0.5],
         automargin=True,
-        tickfont={"size": NAME_PIXELS, "color": ink},
+        tickfont_size=NAME_PIXELS,
         showgrid=False,
         zeroline=False,
     )
+    longest = max(len(html.unescape(row)) for row in rows)
     figure.update_layout(
-        height=HEAD_PIXELS + ROW_PIXELS * len(rows),
-        width=NAMES_PIXELS + CELL_PIXELS * len(columns),
+        height=HEAD_PIXELS + ROW_PIXELS * len(down),
+        width=round(CHARACTER_PIXELS * longest) + (NAMED_PIXELS if is_named else NUMBERED_PIXELS) * n_columns,
         margin=MARGIN,
         showlegend=False,
         dragmode=False,
     )
-    return figure
+    return inked(figure, ink)

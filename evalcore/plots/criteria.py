@@ -5,15 +5,16 @@ import html
 import pandas as pd
 import plotly.graph_objects as go
 
-from evalcore.plots.colours import FAINT, MARK
+from evalcore.plots.colours import FAINT, INK_ON_PAPER, MARK
+from evalcore.plots.frames import framed, on_lines, on_one_line, reach
 from evalcore.plots.judges import BLUE
 
 SIDES = (("judge", BLUE, "circle", -0.14), ("physicians", MARK, "diamond-open", 0.14))
 """Whose share, its colour, its mark, and its place within the row."""
-ROW_PIXELS, FRAME_PIXELS = 32, 96
+ROW_PIXELS, FRAME_PIXELS = 34, 96
 
 
-def health(table: pd.DataFrame, judge: str) -> go.Figure:
+def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Two dots with intervals a group: the share that the judge finds met and that physicians find met, of the same items.
 
     A group without an item that both have labelled has its row and no dot.
@@ -22,6 +23,7 @@ def health(table: pd.DataFrame, judge: str) -> go.Figure:
         table: words (of the group), alarms (in words; empty without one), and of `criterion_health` judge, physicians with their intervals, n;
             in the order from top to bottom.
         judge: What the judge's dots are called.
+        ink: Colour of words.
     """
     figure = go.Figure()
     known = table["judge"].notna()
@@ -32,47 +34,17 @@ def health(table: pd.DataFrame, judge: str) -> go.Figure:
             x=rows[side],
             y=[place + shift for place in places],
             mode="markers",
-            name=html.escape(judge) if side == "judge" else "physicians, blind",
+            name=on_one_line(judge) if side == "judge" else "physicians, blind",
             marker={"color": colour, "size": 10, "symbol": symbol, "line": {"color": colour, "width": 2}},
-            error_x={
-                "array": rows[f"{side}_high"] - rows[side],
-                "arrayminus": rows[side] - rows[f"{side}_low"],
-                "color": colour,
-                "thickness": 2,
-                "width": 0,
-            },
+            error_x=reach(rows, side, f"{side}_low", f"{side}_high", colour),
             customdata=rows[["words", "n", f"{side}_low", f"{side}_high"]],
             hovertemplate="%{customdata[0]}: %{x:.0%} [%{customdata[2]:.0%}, %{customdata[3]:.0%}] met, %{customdata[1]:,} items<extra></extra>",
         )
     named = [
-        html.escape(words) + (f"  <b>{html.escape(alarms)}</b>" if alarms else "")
+        on_lines(words) + (f"  <b>{html.escape(alarms)}</b>" if alarms else "")
         for words, alarms in zip(table["words"], table["alarms"], strict=True)
     ]
     figure.update_xaxes(
         title="Met (share of items)", range=[-0.02, 1.02], tickformat=".0%", gridcolor=FAINT, zeroline=False
     )
-    return framed(figure, named)
-
-
-def framed(figure: go.Figure, rows: list[str]) -> go.Figure:
-    """A figure of rows from top to bottom, at places 0, 1, ..., with a legend above.
-
-    Args:
-        figure: With its marks.
-        rows: Their names, escaped.
-    """
-    figure.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=rows,
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-        automargin=True,
-    )
-    figure.update_layout(
-        height=FRAME_PIXELS + ROW_PIXELS * max(len(rows), 2),
-        margin={"l": 8, "r": 8, "t": 28, "b": 40},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-        dragmode=False,
-    )
-    return figure
+    return framed(figure, named, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, ink=ink)

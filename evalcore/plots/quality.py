@@ -5,7 +5,8 @@ import html
 import pandas as pd
 import plotly.graph_objects as go
 
-from evalcore.plots.colours import FAINT, GREY, MARK
+from evalcore.plots.colours import FAINT, GREY, INK_ON_PAPER, MARK
+from evalcore.plots.frames import framed, on_lines, on_one_line, reach
 from evalcore.plots.judges import BLUE
 
 F1 = "Balanced F1 (0 to 1)"
@@ -14,7 +15,7 @@ SERIES = (("judge", BLUE, "circle", -0.14), ("physicians", MARK, "diamond-open",
 ROW_PIXELS, FRAME_PIXELS = 34, 92
 
 
-def by_category(table: pd.DataFrame, judge: str) -> go.Figure:
+def by_category(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Dots with intervals: a judge against physicians and physicians against one another, a row a category.
 
     A value that is not defined has no dot, and one without an interval has a dot alone.
@@ -22,6 +23,7 @@ def by_category(table: pd.DataFrame, judge: str) -> go.Figure:
     Args:
         table: category, and for judge and physicians each KIND, KIND_low, KIND_high, KIND_pairs, in the order from top to bottom.
         judge: What the judge's dots are called.
+        ink: Colour of words.
     """
     figure = go.Figure()
     for kind, colour, symbol, shift in SERIES:
@@ -31,27 +33,22 @@ def by_category(table: pd.DataFrame, judge: str) -> go.Figure:
             x=rows[kind],
             y=[place + shift for place, is_known in enumerate(known) if is_known],
             mode="markers",
-            name=html.escape(judge) if kind == "judge" else "physicians, against one another",
+            name=on_one_line(judge) if kind == "judge" else "physicians, against one another",
             marker={"color": colour, "size": 10, "symbol": symbol, "line": {"color": colour, "width": 2}},
-            error_x={
-                "array": rows[f"{kind}_high"] - rows[kind],
-                "arrayminus": rows[kind] - rows[f"{kind}_low"],
-                "color": colour,
-                "thickness": 2,
-                "width": 0,
-            },
+            error_x=reach(rows, kind, f"{kind}_low", f"{kind}_high", colour),
             customdata=_cells(rows, "category", [f"{kind}_pairs", f"{kind}_low", f"{kind}_high"]),
             hovertemplate="%{customdata[0]}: %{x:.2f} [%{customdata[2]:.2f}, %{customdata[3]:.2f}], %{customdata[1]:,} pairs<extra></extra>",
         )
-    return _framed(figure, table["category"])
+    return _framed(figure, table["category"], ink)
 
 
-def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame) -> go.Figure:
+def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Where a judge stands: its balanced F1 as a dot among ticks, one a physician; a row over all and one a theme.
 
     Args:
         judge: words (of the row), balanced_f1 (NaN: no dot), n_pairs, in the order from top to bottom.
         physicians: words, name (what the hover may say), balanced_f1, n_pairs.
+        ink: Colour of words.
     """
     figure = go.Figure()
     places = {words: place for place, words in enumerate(judge["words"])}
@@ -69,7 +66,7 @@ def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame) -> go.Figure
             customdata=_cells(rows, "name", ["n_pairs"]),
             hovertemplate="%{customdata[0]}: %{x:.2f}, %{customdata[1]:,} pairs<extra></extra>",
         )
-    return _framed(figure, judge["words"])
+    return _framed(figure, judge["words"], ink)
 
 
 def _cells(rows: pd.DataFrame, words: str, numbers: list[str]) -> pd.DataFrame:
@@ -77,20 +74,6 @@ def _cells(rows: pd.DataFrame, words: str, numbers: list[str]) -> pd.DataFrame:
     return rows[[words, *numbers]].assign(**{words: rows[words].map(html.escape)})
 
 
-def _framed(figure: go.Figure, words: pd.Series) -> go.Figure:
+def _framed(figure: go.Figure, words: pd.Series, ink: str) -> go.Figure:
     figure.update_xaxes(title=F1, range=[-0.02, 1.02], tickformat=".1f", gridcolor=FAINT, zeroline=False)
-    figure.update_yaxes(
-        tickvals=list(range(len(words))),
-        ticktext=[html.escape(word) for word in words],
-        range=[len(words) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-        automargin=True,
-    )
-    figure.update_layout(
-        height=FRAME_PIXELS + ROW_PIXELS * max(len(words), 2),
-        margin={"l": 8, "r": 8, "t": 28, "b": 40},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-        dragmode=False,
-    )
-    return figure
+    return framed(figure, [on_lines(word) for word in words], row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, ink=ink)

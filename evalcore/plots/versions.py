@@ -7,8 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from evalcore.plots.colours import FAINT, MARK
-from evalcore.plots.criteria import FRAME_PIXELS, ROW_PIXELS, framed
+from evalcore.plots.colours import FAINT, INK_ON_PAPER, MARK
+from evalcore.plots.criteria import FRAME_PIXELS, ROW_PIXELS
+from evalcore.plots.frames import TEXT_PIXELS, framed, on_lines, reach
 from evalcore.plots.judges import BLUE, OCHRE
 
 DIRECTIONS = (
@@ -17,11 +18,12 @@ DIRECTIONS = (
 )
 
 
-def flips(table: pd.DataFrame) -> go.Figure:
+def flips(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Dots with intervals by group: left the share of met labels that became not met, right the other way.
 
     Args:
         table: words (of the group), n_not_met_before, and the columns of `drift.flips`, in the order from top to bottom.
+        ink: Colour of words.
     """
     figure = make_subplots(
         cols=2, shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=[way[3] for way in DIRECTIONS]
@@ -34,7 +36,7 @@ def flips(table: pd.DataFrame) -> go.Figure:
             y=[place for place, is_known in enumerate(known) if is_known],
             mode="markers",
             marker={"color": colour, "size": 10, "symbol": symbol, "line": {"color": colour, "width": 2}},
-            error_x=_reach(rows, name, f"{name}_low", f"{name}_high", colour),
+            error_x=reach(rows, name, f"{name}_low", f"{name}_high", colour),
             customdata=rows[["words", hits, total, f"{name}_low", f"{name}_high"]],
             hovertemplate="%{customdata[0]}: %{x:.0%} (%{customdata[1]:,}/%{customdata[2]:,}) "
             "[%{customdata[3]:.0%}, %{customdata[4]:.0%}]<extra></extra>",
@@ -44,17 +46,18 @@ def flips(table: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(
             title=axis, range=[-0.02, 1.02], tickformat=".0%", gridcolor=FAINT, zeroline=False, row=1, col=column
         )
-    framed(figure, [html.escape(words) for words in table["words"]])
-    figure.update_layout(showlegend=False, margin={"l": 8, "r": 8, "t": 36, "b": 40})
-    return figure
+    figure.update_annotations(font_size=TEXT_PIXELS)
+    _rows(figure, table["words"], ink)
+    return figure.update_layout(showlegend=False, margin={"l": 8, "r": 8, "t": 36, "b": 40})
 
 
-def score_drift(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
+def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Each model's mean score by the earlier judge (open) and by the later one (filled), joined by a line.
 
     Args:
         table: words (of the row), and the columns of `drift.score_drift`, in the order from top to bottom.
         colours: Of each model; others are grey.
+        ink: Colour of words.
     """
     figure = go.Figure()
     known = table["score_before"].notna()
@@ -74,20 +77,23 @@ def score_drift(table: pd.DataFrame, colours: Mapping[str, str]) -> go.Figure:
             y=places,
             mode="markers",
             name=name,
-            marker={"color": of_row, "size": 11, "symbol": symbol, "line": {"width": 2}},
+            marker={"color": of_row, "size": 11, "symbol": symbol, "line": {"color": of_row, "width": 2}},
             customdata=rows[["words", "difference", "low", "high"]],
             hovertemplate="%{customdata[0]}: %{x:.3f}, difference %{customdata[1]:+.3f} "
             "[%{customdata[2]:+.3f}, %{customdata[3]:+.3f}]<extra></extra>",
         )
-    figure.update_xaxes(title="Mean score (at most 1, not clipped at 0)", gridcolor=FAINT, zeroline=False)
-    return framed(figure, [html.escape(words) for words in table["words"]])
+    figure.update_xaxes(
+        title="Mean score (at most 1, not clipped at 0)", tickformat=".2f", gridcolor=FAINT, zeroline=False
+    )
+    return _rows(figure, table["words"], ink)
 
 
-def family_bias(table: pd.DataFrame) -> go.Figure:
+def family_bias(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """By how much the judge scores each family's responses above physicians; its own family's dot is filled, the others' are open.
 
     Args:
         table: As `self_preference.family_bias` gives it, in the order from top to bottom.
+        ink: Colour of words.
     """
     figure = go.Figure()
     for is_own, name, colour, symbol in (
@@ -104,25 +110,21 @@ def family_bias(table: pd.DataFrame) -> go.Figure:
             mode="markers",
             name=name,
             marker={"color": colour, "size": 11, "symbol": symbol, "line": {"color": colour, "width": 2}},
-            error_x=_reach(rows, "bias", "low", "high", colour),
+            error_x=reach(rows, "bias", "low", "high", colour),
             customdata=rows[["words", "models", "n", "low", "high"]],
             hovertemplate="%{customdata[0]} (%{customdata[1]}): %{x:+.3f} [%{customdata[3]:+.3f}, %{customdata[4]:+.3f}], "
             "%{customdata[2]:,} items read<extra></extra>",
         )
     figure.add_vline(x=0, line={"color": MARK, "width": 1})
     figure.update_xaxes(
-        title="Judge's score less physicians' (score; right of 0: too generous)", gridcolor=FAINT, zeroline=False
+        title="Judge's score less physicians' (right of 0: the judge is more generous)",
+        tickformat=".2f",
+        gridcolor=FAINT,
+        zeroline=False,
     )
-    framed(figure, [html.escape(family) for family in table["family"]])
-    return figure.update_layout(height=FRAME_PIXELS + ROW_PIXELS * max(len(table), 3))
+    return _rows(figure, table["family"], ink, least_rows=3)
 
 
-def _reach(rows: pd.DataFrame, value: str, low: str, high: str, colour: str) -> dict[str, object]:
-    """An interval as Plotly draws it; none where there is none."""
-    return {
-        "array": rows[high] - rows[value],
-        "arrayminus": rows[value] - rows[low],
-        "color": colour,
-        "thickness": 2,
-        "width": 0,
-    }
+def _rows(figure: go.Figure, names: pd.Series, ink: str, *, least_rows: int = 2) -> go.Figure:
+    rows = [on_lines(name) for name in names]
+    return framed(figure, rows, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, ink=ink, least_rows=least_rows)

@@ -47,6 +47,10 @@ class Filters:
         asked = (self.axis, self.model, self.judge, self.label, self.reads, self.points_from, self.points_to)
         return self.judges_differ or any(value is not None for value in asked)
 
+    def on_what_was_said(self) -> bool:
+        """Whether what fits may tell what somebody said of a conversation: words are looked for in explanations and notes as well."""
+        return self.on_items() or bool(self.search.strip())
+
 
 def examples(session: Session, filters: Filters) -> pd.DataFrame:
     """The conversations that fit, oldest first.

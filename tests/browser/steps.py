@@ -23,6 +23,7 @@ ROW_PIXELS = 35  # of Streamlit's tables, the header's too: their cells are pain
 PAGES = {
     "overview": ("/", "Where the study stands"),
     "browse": ("/browse", "Read conversations"),
+    "models": ("/models", "What each model scores"),
     "judges": ("/judges", "How often the judge is right"),
     "study": ("/study", "Bring data in"),
     "export": ("/export", "Take the labels away"),

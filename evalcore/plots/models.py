@@ -1,0 +1,276 @@
+"""Figures of the Models page that show one model beside the next: forest, heat map, curves."""
+
+import html
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from evalcore.plots.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, MARK, RAMP
+
+KINDS = (
+    ("judge_only", "judge only", "circle-open", 10, -0.26),
+    ("physicians_only", "physicians only", "diamond", 9, 0.0),
+    ("corrected", "corrected", "circle", 12, 0.26),
+)
+"""The three marks of a model, from top to bottom: column, words, symbol, size in pixels, place within its row."""
+ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, FOOT_PIXELS, CURVE_PIXELS = 30, 84, 96, 44, 400
+TEXT_PIXELS, NAME_PIXELS = 13, 14
+MARGIN = 0.1
+SCORE = "Score (mean share of the positive points)"
+
+
+def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """Three marks with intervals a model: judge only hollow, physicians only grey, corrected solid.
+
+    A model without a corrected score has the words `needs` in its place; a number that is NaN is not drawn.
+
+    Args:
+        table: model, KIND, KIND_low, KIND_high for judge_only, physicians_only and corrected, and needs (words, "" where the
+            corrected score stands), in the order from top to bottom.
+        colours: By model.
+        ink: Colour of words.
+    """
+    figure = go.Figure()
+    for kind, words, symbol, size, shift in KINDS:
+        for place, row in enumerate(table.to_dict(orient="records")):
+            if math.isnan(row[kind]):
+                continue
+            colour = GREY if kind == "physicians_only" else colours[row["model"]]
+            figure.add_scatter(
+                x=[row[kind]],
+                y=[place + shift],
+                mode="markers",
+                showlegend=False,
+                name=words,
+                marker={"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": 2}},
+                error_x={
+                    "array": [row[f"{kind}_high"] - row[kind]],
+                    "arrayminus": [row[kind] - row[f"{kind}_low"]],
+                    "color": colour,
+                    "thickness": 3 if kind == "corrected" else 1.5,
+                    "width": 0,
+                },
+                customdata=[[row[f"{kind}_low"], row[f"{kind}_high"], html.escape(row["model"])]],
+                hovertemplate="%{customdata[2]}, "
+                + words
+                + ": %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",
+            )
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", name=words,
+            marker={"color": MARK, "size": size, "symbol": symbol, "line": {"color": MARK, "width": 2}},
+        )  # fmt: skip
+    for place, words in enumerate(table["needs"]):
+        if words:
+            figure.add_annotation(
+                x=0,
+                xref="x domain",
+                xanchor="left",
+                y=place + KINDS[-1][-1],
+                text=html.escape(words),
+                showarrow=False,
+                font={"size": TEXT_PIXELS, "color": ink},
+            )
+        if place:
+            figure.add_hline(y=place - 0.5, line={"color": FAINT, "width": 1})
+    figure.update_yaxes(
+        tickvals=list(range(len(table))),
+        ticktext=[html.escape(model) for model in table["model"]],
+        range=[len(table) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+        automargin=True,
+        tickfont={"size": NAME_PIXELS, "color": ink},
+    )
+    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    return _framed(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
+
+
+def heat_map(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """Scores by group and model: a row a group, a column a model; deeper is higher.
+
+    A cell of few examples is grey; the interval and the number of examples stand in the hover.
+
+    Args:
+        table: group, model, n_examples, score (NaN: a dash), low, high, small (few examples); rows and columns in the order in which groups and models
+            first occur.
+        ink: Colour of words.
+    """
+    groups = [html.escape(group) for group in table["group"].drop_duplicates()]
+    models = [html.escape(model) for model in table["model"].drop_duplicates()]
+    named = table.assign(
+        group=table["group"].map(html.escape),
+        model=table["model"].map(html.escape),
+        few=table["small"].astype(bool),
+    )
+    figure = go.Figure()
+    for few, ramp in ((False, RAMP), (True, GREY_RAMP)):
+        part = named.loc[named["few"].eq(few)]
+        depth = part.pivot(index="group", columns="model", values="score").reindex(groups, columns=models)
+        figure.add_heatmap(
+            z=depth.to_numpy(), x=models, y=groups, zmin=0, zmax=1, colorscale=[list(stop) for stop in ramp], showscale=False, xgap=2, ygap=2,
+            hoverinfo="skip",
+        )  # fmt: skip
+    for few in (False, True):
+        rows = named.loc[named["few"].eq(few)]
+        figure.add_scatter(
+            x=rows["model"],
+            y=rows["group"],
+            mode="text",
+            name="few examples" if few else "score",
+            text=["–" if math.isnan(score) else f"{score:.2f}" for score in rows["score"]],
+            textfont={"size": TEXT_PIXELS, "color": ink},
+            customdata=rows[["low", "high", "n_examples"]],
+            hovertemplate="%{y}, %{x}: %{text} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], %{customdata[2]:,} examples<extra></extra>",
+        )
+    figure.update_yaxes(
+        categoryorder="array",
+        categoryarray=groups,
+        range=[len(groups) - 0.5, -0.5],
+        automargin=True,
+        showgrid=False,
+        tickfont={"size": NAME_PIXELS, "color": ink},
+    )
+    figure.update_xaxes(
+        categoryorder="array",
+        categoryarray=models,
+        side="top",
+        range=[-0.5, len(models) - 0.5],
+        showgrid=False,
+        tickfont={"size": NAME_PIXELS, "color": ink},
+    )
+    figure.update_layout(showlegend=False)
+    return _framed(figure, height=FRAME_PIXELS - FOOT_PIXELS + ROW_PIXELS * len(groups), foot=0)
+
+
+def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
+    """A line a model: the score of the worst of k responses to an example, over k.
+
+    Args:
+        table: model, k (1, 2, ...), score, n_examples, sorted by k.
+        colours: By model.
+        dashes: By model.
+    """
+    figure = go.Figure()
+    for model, rows in table.groupby("model", sort=True):
+        figure.add_scatter(
+            x=rows["k"],
+            y=rows["score"],
+            mode="lines+markers",
+            name=html.escape(str(model)),
+            line={"color": colours[str(model)], "dash": dashes[str(model)], "width": 2},
+            marker={"size": 7},
+            customdata=rows[["n_examples"]],
+            hovertemplate="%{fullData.name}, worst of %{x}: %{y:.3f} (%{customdata[0]:,} examples)<extra></extra>",
+        )
+    figure.update_xaxes(title="Responses to the example of which the worst counts (k)", dtick=1, gridcolor=FAINT)
+    figure.update_yaxes(title="Score of the worst", tickformat=".2f", gridcolor=FAINT)
+    return _framed(figure, height=CURVE_PIXELS)
+
+
+def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
+    """A line a model: the mean score of its responses over their length, with intervals.
+
+    Args:
+        table: model, mean_chars, raw_mean, raw_low, raw_high, n_examples, sorted by length.
+        colours: By model.
+        dashes: By model.
+    """
+    figure = go.Figure()
+    for model, rows in table.groupby("model", sort=True):
+        colour = colours[str(model)]
+        figure.add_scatter(
+            x=rows["mean_chars"],
+            y=rows["raw_mean"],
+            mode="lines+markers",
+            name=html.escape(str(model)),
+            line={"color": colour, "dash": dashes[str(model)], "width": 2},
+            marker={"size": 8},
+            error_y={
+                "array": rows["raw_high"] - rows["raw_mean"],
+                "arrayminus": rows["raw_mean"] - rows["raw_low"],
+                "color": colour,
+                "thickness": 1.5,
+                "width": 0,
+            },
+            customdata=rows[["raw_low", "raw_high", "n_examples"]],
+            hovertemplate="%{fullData.name}, %{x:,.0f} characters: %{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], "
+            "%{customdata[2]:,} examples<extra></extra>",
+        )
+    figure.update_xaxes(title="Length of the response (characters)", tickformat=",.0f", gridcolor=FAINT, zeroline=False)
+    # Few responses in a bin have an interval beyond any score: it runs out of the picture, and stands in the hover.
+    lowest = min(0.0, float(table["raw_mean"].min())) if len(table) else 0.0
+    figure.update_yaxes(
+        title="Mean score", tickformat=".2f", gridcolor=FAINT, zeroline=False, range=[lowest - MARGIN, 1 + MARGIN / 2]
+    )
+    return _framed(figure, height=CURVE_PIXELS)
+
+
+def beside_published(
+    own: pd.DataFrame, published: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER
+) -> go.Figure:
+    """This study's scores, hollow in the models' colours, over published ones, grey crosses that are named as another judge's.
+
+    Args:
+        own: model, score, low, high, in the order from top to bottom.
+        published: model, score, judge, in the order from top to bottom.
+        colours: By model of this study.
+        ink: Colour of words.
+    """
+    figure = go.Figure()
+    names = [f"{html.escape(model)} " for model in own["model"]]  # a model of the same name may have been published
+    figure.add_scatter(
+        x=own["score"],
+        y=names,
+        mode="markers",
+        name="this study, judge only",
+        marker={
+            "color": [colours[model] for model in own["model"]],
+            "size": 10,
+            "symbol": "circle-open",
+            "line": {"width": 2},
+        },
+        error_x={
+            "array": own["high"] - own["score"],
+            "arrayminus": own["score"] - own["low"],
+            "color": MARK,
+            "thickness": 1.5,
+            "width": 0,
+        },
+        customdata=own[["low", "high"]],
+        hovertemplate="%{y}: %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",
+    )
+    others = [html.escape(model) for model in published["model"]]
+    figure.add_scatter(
+        x=published["score"],
+        y=others,
+        mode="markers",
+        name="published, by another judge",
+        marker={"color": MARK, "size": 9, "symbol": "x-thin", "line": {"color": MARK, "width": 2}},
+        customdata=published[["judge"]].map(html.escape),
+        hovertemplate="%{y}: %{x:.3f}, judge %{customdata[0]}<extra></extra>",
+    )
+    rows = [*names, *others]
+    figure.add_hline(y=len(names) - 0.5, line={"color": GREY, "width": 1})
+    figure.update_yaxes(
+        categoryorder="array",
+        categoryarray=rows,
+        range=[len(rows) - 0.5, -0.5],
+        automargin=True,
+        showgrid=False,
+        tickfont={"size": NAME_PIXELS, "color": ink},
+    )
+    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    return _framed(figure, height=FRAME_PIXELS + ROW_PIXELS * len(rows))
+
+
+def _framed(figure: go.Figure, *, height: int, foot: int = FOOT_PIXELS) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 24, "t": 40, "b": foot},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        dragmode=False,
+        hovermode="closest",
+    )
+    return figure

@@ -1,0 +1,142 @@
+"""Figures of the Models page that hold models against each other: differences, ranks, head to head."""
+
+import html
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from evalcore.plots.colours import FAINT, GREY, INK_ON_PAPER, MARK, RAMP
+
+ROW_PIXELS, FRAME_PIXELS, FOOT_PIXELS = 30, 92, 44
+TEXT_PIXELS, NAME_PIXELS = 13, 14
+SOLID, HOLLOW = "circle", "circle-open"
+MANY_POINTS = 2_000
+LOWEST = -0.1
+
+
+def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER) -> go.Figure:
+    """A row a pair: by how much the first is ahead of the second, with its interval, against a line at nought.
+
+    Args:
+        table: model_1, model_2, difference, low, high (points of score), in the order from top to bottom.
+        corrected: After correction by physicians: solid marks; else they are the judge's opinion: hollow.
+        ink: Colour of words.
+    """
+    names = [
+        f"{html.escape(first)} − {html.escape(second)}"
+        for first, second in zip(table["model_1"], table["model_2"], strict=True)
+    ]
+    figure = go.Figure(
+        go.Scatter(
+            x=table["difference"],
+            y=names,
+            mode="markers",
+            marker={"color": MARK, "size": 10, "symbol": SOLID if corrected else HOLLOW, "line": {"color": MARK, "width": 2}},
+            error_x={
+                "array": table["high"] - table["difference"],
+                "arrayminus": table["difference"] - table["low"],
+                "color": MARK,
+                "thickness": 2.5 if corrected else 1.5,
+                "width": 0,
+            },
+            customdata=table[["low", "high"]],
+            hovertemplate="%{y}: %{x:+.3f} [%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.add_vline(x=0, line={"color": GREY, "width": 1})
+    figure.update_yaxes(
+        categoryorder="array",
+        categoryarray=names,
+        range=[len(names) - 0.5, -0.5],
+        automargin=True,
+        showgrid=False,
+        tickfont={"size": NAME_PIXELS, "color": ink},
+    )
+    figure.update_xaxes(
+        title="Difference of the scores, on the same examples",
+        tickformat="+.2f",
+        gridcolor=FAINT,
+        zeroline=False,
+        showgrid=True,
+        rangemode="tozero",
+    )
+    return _framed(figure, height=FRAME_PIXELS + ROW_PIXELS * len(names))
+
+
+def rank_probabilities(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """How likely each model is to hold each place: a row a model, a column a place; deeper is likelier.
+
+    Args:
+        table: model, rank (1: the best), probability in [0, 1], models in the order from top to bottom.
+        ink: Colour of words.
+    """
+    names = [html.escape(model) for model in table["model"].drop_duplicates()]
+    ranks = sorted(table["rank"].unique())
+    wide = table.assign(model=table["model"].map(html.escape)).pivot(
+        index="model", columns="rank", values="probability"
+    )
+    wide = wide.reindex(names, columns=ranks)
+    figure = go.Figure(
+        go.Heatmap(
+            z=wide.to_numpy(), x=ranks, y=names, zmin=0, zmax=1, colorscale=[list(stop) for stop in RAMP], showscale=False,
+            xgap=2, ygap=2, texttemplate="%{z:.0%}", textfont={"size": TEXT_PIXELS, "color": ink}, hovertemplate="%{y}, place %{x}: %{z:.1%}<extra></extra>",
+        )
+    )  # fmt: skip
+    figure.update_yaxes(
+        categoryorder="array",
+        categoryarray=names,
+        range=[len(names) - 0.5, -0.5],
+        automargin=True,
+        showgrid=False,
+        tickfont={"size": NAME_PIXELS, "color": ink},
+    )
+    figure.update_xaxes(title="Place", side="top", dtick=1, range=[min(ranks) - 0.5, max(ranks) + 0.5], showgrid=False)
+    return _framed(figure, height=FRAME_PIXELS - FOOT_PIXELS + ROW_PIXELS * len(names), top=56, foot=0)
+
+
+def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
+    """A point an example: the score of one model across, of the other up; on the diagonal they are equal.
+
+    Args:
+        table: One row an example with a score of both: example_id, first, second (scores, at most 1), words (of the conversation).
+        first: Name of the model across.
+        second: Name of the model up.
+    """
+    drawn = go.Scattergl if len(table) > MANY_POINTS else go.Scatter
+    low = min(LOWEST, float(table[["first", "second"]].min().min()) - 0.05) if len(table) else LOWEST
+    across, up = html.escape(first), html.escape(second)
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[low, 1.05], y=[low, 1.05], mode="lines", line={"color": GREY, "width": 1}, hoverinfo="skip", showlegend=False
+    )
+    figure.add_trace(
+        drawn(
+            x=table["first"],
+            y=table["second"],
+            mode="markers",
+            marker={"color": MARK, "size": 9, "opacity": 0.65},
+            customdata=[
+                [number, html.escape(words)] for number, words in zip(table["example_id"], table["words"], strict=True)
+            ],
+            hovertemplate=f"%{{customdata[1]}}<br>{across} %{{x:.2f}}, {up} %{{y:.2f}}<extra></extra>",
+            selected={"marker": {"opacity": 1}},
+            unselected={"marker": {"opacity": 0.65}},
+        )
+    )
+    figure.update_xaxes(
+        title=f"Score of {across}", range=[low, 1.05], tickformat=".1f", gridcolor=FAINT, zeroline=False, showgrid=True
+    )
+    figure.update_yaxes(title=f"Score of {up}", range=[low, 1.05], tickformat=".1f", gridcolor=FAINT, zeroline=False)
+    figure.update_layout(showlegend=False, clickmode="event+select")
+    return _framed(figure, height=520)
+
+
+def _framed(figure: go.Figure, *, height: int, top: int = 32, foot: int = FOOT_PIXELS) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 24, "t": top, "b": foot},
+        dragmode=False,
+        hovermode="closest",
+        showlegend=False,
+    )
+    return figure

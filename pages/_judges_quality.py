@@ -1,0 +1,247 @@
+"""Judges against physicians: balanced F1, place among physicians, sensitivity and specificity. A section of the Judges page."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from evalcore.metrics import jury, pairs, percentiles
+from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words
+from evalcore.metrics.judge_errors import OVERALL, error_rates
+from evalcore.metrics.judge_quality import CATEGORY, balanced_f1
+from evalcore.opinions import Opinions
+from evalcore.plots import quality as figures
+from evalcore.policies import can_see_audit
+from evalcore.schema import Viewer
+from pages import _common, _filters, _judges_parts, _tables, _text, _theme
+
+GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
+SAY_NOTHING = {"displayModeBar": False}
+
+Tables = dict[str, Any]
+
+
+def _found(opinions: Opinions, judges: tuple[str, ...], judge: str) -> Tables:
+    of_judges = opinions.by(judges)
+    quality = balanced_f1(of_judges)
+    themes = percentiles.theme_of_categories(of_judges.items)
+    is_jury = len(judges) >= jury.MIN_JUDGES
+    return {
+        "quality": quality,
+        "values": percentiles.standings(quality, themes),
+        "errors": error_rates(of_judges),
+        "jury": jury.words(jury.decisions(of_judges.judged)) if is_jury else "",
+        "note": pairs.selection_note(opinions),
+        "left_out": pairs.left_out(opinions, judge),
+        "selection": pairs.selection_words(opinions),
+    }
+
+
+def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
+    """How the judge, the judges beside it and their jury do against physicians."""
+    known = _judges_parts.computed(_judges_parts.names, viewer)
+    others = [name for name in known if name != judge]
+    beside = (
+        row.multiselect("Judges beside it", others, default=others, key="judges_beside", width=320, placeholder="None")
+        if others
+        else []
+    )
+    min_pairs = row.number_input(
+        "Physicians with more pairs than", 0, 10_000, percentiles.MIN_PAIRS, step=10, key="judges_min_pairs",
+        bind="query-params", width=240,
+    )  # fmt: skip
+    judges = tuple(name for name in known if name == judge or name in beside)
+    found = _judges_parts.computed(_found, viewer, judges, judge)
+    quality, values = found["quality"], found["values"]
+    if not quality["rater_kind"].eq(pairs.JUDGE).any():
+        st.html(
+            _text.notice(
+                "No physician has read blind what these judges have labelled, so there is nothing to hold their labels against. "
+                "Assign responses to readers, or import their first reads."
+            )
+        )
+        st.page_link("pages/study.py", label="Go to Study", icon=":material/database:")
+        return
+    ranks = percentiles.percentiles(values, min_pairs=min_pairs)
+    st.html(_text.finding(percentiles.finding(quality, ranks, judge, min_pairs=min_pairs)))
+    for sentence in (found["note"], found["jury"]):
+        if sentence:
+            st.html(_text.quiet(sentence))
+    _pooled(quality, ranks)
+    if (quality["rater_kind"].eq(pairs.JUDGE) & quality["rater"].eq(judge)).any():
+        with_names = can_see_audit(viewer) and not _common.blind(viewer)
+        st.subheader("Among physicians", anchor=False)
+        _among(values, ranks, judge, min_pairs, with_names=with_names)
+        st.subheader("By category", anchor=False)
+        _by_category(quality, judge)
+    st.subheader("Sensitivity and specificity", anchor=False)
+    _error_rates(found["errors"])
+    n_cannot_assess, n_unlabelled = found["left_out"]
+    st.html(
+        _text.foot(
+            "A pair is a judge's label and one physician's blind first read of the same criterion; a criterion with three reads makes "
+            "three. F1 of met and of not met, and their plain mean (balanced, macro F1), as in HealthBench's meta-evaluation (arXiv "
+            "2505.08775). It is undefined where either side never says one of the labels. Physicians are held against the other "
+            "physicians' reads of the same criteria. Of a theme: the mean of its categories, weighted by pairs. Percentile: the share of "
+            "physicians below, ties half. Each judge is counted on what it has labelled. The majority needs more than half of the judges; "
+            "the mean counts the pairs of all of them where all have labelled. Intervals are 95 % and clustered by conversation: for F1 by "
+            "leaving out one conversation at a time (t), for shares Wilson's on the effective number; there is none where too few "
+            "conversations hold both labels, or where nothing varies. "
+            f"Left out for this judge: {n_cannot_assess:,} reads that could not assess, {n_unlabelled:,} reads of criteria that it has "
+            f"not labelled. {found['selection']}"
+        )
+    )
+
+
+def _numbers(column: pd.Series) -> list[str]:
+    return [NO_VALUE if pd.isna(value) else f"{value:.2f}" for value in column]
+
+
+def _pooled(quality: pd.DataFrame, ranks: pd.DataFrame) -> None:
+    """All criteria together: each judge, the jury, and physicians."""
+    rows = quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(pairs.PHYSICIAN)]
+    percentile = ranks.loc[ranks["grouping"].eq(OVERALL)].set_index("judge")["percentile"]
+    _tables.show(
+        {
+            "Who": rows["rater"],
+            "Balanced F1": [_dashed(percentiles.value_words(row)) for row in rows.to_dict(orient="records")],
+            "Percentile": [percentiles.ordinal(value) for value in rows["rater"].map(percentile)],
+            "Met: F1 (precision, recall)": _of_label(rows, "met"),
+            "Not met: F1 (precision, recall)": _of_label(rows, "not_met"),
+            "Pairs": rows["n_pairs"],
+            "Conversations": rows["n_examples"],
+        },
+        key="quality_pooled",
+        alt="Balanced F1 of judges, their jury and physicians, over all criteria",
+        optional=("Percentile",),
+        names=("Who",),
+    )
+
+
+def _dashed(words: str) -> str:
+    """A balanced F1 for a cell: a dash and the reason where it is undefined."""
+    return words.replace("undefined:", NO_VALUE)
+
+
+def _undefined(sides: pd.DataFrame) -> list[str]:
+    """Why a category's value is undefined: the judge's, else that of physicians."""
+    words = sides["judge_words"].where(
+        sides["judge"].isna(), sides["physicians_words"].where(sides["physicians"].isna(), "")
+    )
+    return [word.removeprefix("undefined: ") for word in words]
+
+
+def _of_label(rows: pd.DataFrame, label: str) -> list[str]:
+    columns = [_numbers(rows[f"{what}_{label}"]) for what in ("f1", "precision", "recall")]
+    return [f"{f1} ({precision}, {recall})" for f1, precision, recall in zip(*columns, strict=True)]
+
+
+def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int, *, with_names: bool) -> None:
+    """The judge's value among the physicians' own, over all and by theme."""
+    kept = percentiles.kept_physicians(values, min_pairs=min_pairs)
+    mine = ranks.loc[ranks["judge"].eq(judge) & (ranks["n_physicians"].gt(0) | ranks["grouping"].eq(OVERALL))]
+    if kept.empty:
+        st.html(
+            _text.quiet(
+                f"No physician has more than {min_pairs:,} pairs with other physicians. More criteria read by two, or a smaller number above, bring them here."
+            )
+        )
+        return
+    words = {group: "all criteria" if group == OVERALL else group.replace("_", " ") for group in mine["group"]}
+    names = kept["rater"].map(_text.reader_name) if with_names else "a physician"
+    st.plotly_chart(
+        figures.among_physicians(
+            mine.assign(words=mine["group"].map(words)),
+            kept.loc[kept["group"].isin(list(words))].assign(words=kept["group"].map(words), name=names),
+            ink=_theme.ink(),
+        ),
+        config=SAY_NOTHING,
+        key="quality_among",
+        alt="The judge's balanced F1 among those of physicians",
+    )
+    _tables.show(
+        {
+            "Criteria": mine["group"].map(words),
+            "The judge": _numbers(mine["balanced_f1"]),
+            "Percentile": [percentiles.ordinal(value) for value in mine["percentile"]],
+            "Physicians, median": _numbers(mine["median"]),
+            "Lowest": _numbers(mine["lowest"]),
+            "First quarter": _numbers(mine["q25"]),
+            "Third quarter": _numbers(mine["q75"]),
+            "Highest": _numbers(mine["highest"]),
+            "Physicians": mine["n_physicians"],
+            "Left out": mine["n_physicians_left_out"],
+            "Pairs of the judge": mine["n_pairs"],
+        },
+        key="quality_ranks",
+        alt="The judge's balanced F1 among physicians' own",
+        optional=("Left out",),
+    )
+
+
+def _by_category(quality: pd.DataFrame, judge: str) -> None:
+    """The judge and physicians, category by category."""
+    sides = percentiles.side_by_side(quality.loc[quality["grouping"].eq(CATEGORY)], judge)
+    if sides.empty:
+        st.html(
+            _text.quiet(
+                "No criterion that this judge has labelled and a physician has read belongs to a category (a cluster tag)."
+            )
+        )
+        return
+    sides = sides.assign(category=sides["category"].str.replace("_", " "))
+    drawn = sides.loc[sides["judge"].notna() | sides["physicians"].notna()]
+    if drawn.empty:
+        st.html(_text.quiet("No category has both labels often enough to draw yet."))
+    else:
+        st.plotly_chart(
+            figures.by_category(drawn, judge, ink=_theme.ink()),
+            config=SAY_NOTHING,
+            key="quality_categories",
+            alt="Balanced F1 by category, of the judge and of physicians against one another",
+        )
+    _tables.show(
+        {
+            "Category": sides["category"],
+            "The judge": sides["judge_words"].where(sides["judge"].notna(), NO_VALUE),
+            "Physicians": sides["physicians_words"].where(sides["physicians"].notna(), NO_VALUE),
+            "Pairs": sides["judge_pairs"],
+            "Physicians' pairs": sides["physicians_pairs"],
+            f"{NO_VALUE} because": _undefined(sides),
+        },
+        key="quality_category_table",
+        alt="Balanced F1 by category, of the judge and of physicians",
+        optional=(f"{NO_VALUE} because",),
+    )
+
+
+def _error_rates(errors: pd.DataFrame) -> None:
+    """Sensitivity and specificity of every judge and of the jury, by one grouping."""
+    grouping = st.segmented_control(
+        "By", list(GROUPINGS), default="Points' sign", required=True, key="judges_errors_by", bind="query-params"
+    )
+    rows = errors.loc[errors["grouping"].isin([OVERALL, GROUPINGS[grouping or "Points' sign"]])]
+    order = {group: place for place, group in enumerate([OVERALL, *sorted(set(rows["group"]) - {OVERALL})])}
+    rows = rows.sort_values("group", key=lambda column: column.map(order), kind="stable")
+    _tables.show(
+        {
+            "Criteria": rows["group"].replace({OVERALL: "all criteria"}).map(_filters.plain),
+            "Judge": rows["judge"],
+            "Sensitivity (met called met)": _rates(rows, "sensitivity", "met"),
+            "Specificity (not met called not met)": _rates(rows, "specificity", "not_met"),
+            "Conversations": rows["n_examples"],
+        },
+        key="quality_errors",
+        alt="Sensitivity and specificity by judge and kind of criterion",
+        names=("Judge",),
+    )
+
+
+def _rates(rows: pd.DataFrame, rate: str, of: str) -> list[str]:
+    return [
+        f"{share_words(row[f'n_{of}_right'], row[f'n_{of}'], row[rate])} {interval_words(row[f'{rate}_low'], row[f'{rate}_high'])}"
+        if row[f"n_{of}"]
+        else f"{NO_VALUE} none read as {of.replace('_', ' ')}"
+        for row in rows.to_dict(orient="records")
+    ]

@@ -1,0 +1,124 @@
+"""Repeats, length and published scores: the last section of the Models page."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.metrics import finding, parts, published
+from evalcore.metrics.comparison import response_scores
+from evalcore.metrics.group_scores import OVERALL, group_scores
+from evalcore.metrics.length import length_bins, length_slopes
+from evalcore.metrics.worst_at_k import worst_at_k
+from evalcore.opinions import Opinions
+from evalcore.plots import models as figures
+from evalcore.plots.colours import colour_of, dash_of
+from evalcore.schema import Viewer
+from pages import _models_parts, _text
+from pages._models_parts import Chosen
+
+HEADER_PIXELS, ROW_PIXELS = 38, 35
+HARD = "hard"
+
+
+def further(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
+    """Worst-at-k, score by length, and the whole scores, in the judge's opinion."""
+    one, judge = parts.jury(opinions, chosen.judges)
+    responses = response_scores(one, judge)
+    return {
+        "worst": worst_at_k(responses),
+        "slopes": length_slopes(responses),
+        "bins": length_bins(responses),
+        "overall": group_scores(one, judge, by=(OVERALL,)),
+    }
+
+
+def show(viewer: Viewer, chosen: Chosen) -> None:
+    """Three short parts, one below the other."""
+    found = _models_parts.computed(further, viewer, chosen)
+    if not found["overall"]["n_responses"].any():
+        st.html(_text.notice(_models_parts.NO_LABELS))
+        return
+    everybody = _models_parts.models()
+    look = {"colours": colour_of(everybody), "dashes": dash_of(everybody)}
+    st.html(
+        _text.quiet(
+            f"All numbers here but the published ones are {chosen.judge}'s opinion, not corrected by physicians."
+        )
+    )
+    _repeats(found["worst"], look)
+    _length(found["bins"], found["slopes"], look)
+    _published(found["overall"], chosen, look["colours"])
+    st.html(
+        _text.foot(
+            "Worst-at-k: of each example's responses by a model, the mean of the lowest score over all choices of k of them, then the mean over "
+            "examples (HealthBench). Length: all responses in bins of about equal number, and the slope of a line through all responses of a model, with "
+            "intervals clustered by example; a relation, not what would happen if a response were made longer. "
+            f"{published.CITATION}. Cost is not stored, so there is no plot of it. "
+            f"Judge: {_models_parts.versions(chosen.judges)}. Criteria: {chosen.criteria}."
+        )
+    )
+
+
+def _repeats(worst: pd.DataFrame, look: dict[str, Any]) -> None:
+    st.subheader("How low a model falls on its worst of several answers", anchor=False)
+    if worst.empty or worst["k"].max() < 2:  # noqa: PLR2004 - one answer has no worst
+        st.html(
+            _text.notice(
+                "Each model answered each example once. Import a file with repeats (several answers to each example) to see how steady it is."
+            )
+        )
+        return
+    st.plotly_chart(
+        figures.worst_at_k(worst, **look), config={"displayModeBar": False}, key="models_worst", alt="Score of the worst of k answers, by model"
+    )  # fmt: skip
+    rows = worst.to_dict(orient="records")
+    st.dataframe(
+        {
+            "Model": worst["model"],
+            "k": worst["k"],
+            "Worst of k": [finding.score_words(row["score"], row["low"], row["high"]) for row in rows],
+            "Examples": worst["n_examples"],
+            "Left out (fewer answers)": worst["n_left_out"],
+        },
+        key="models_worst_table",
+        hide_index=True,
+        height=min(400, HEADER_PIXELS + ROW_PIXELS * len(worst)),
+        alt="Worst-at-k by model",
+    )
+
+
+def _length(bins: pd.DataFrame, slopes: pd.DataFrame, look: dict[str, Any]) -> None:
+    st.subheader("Whether longer responses score higher", anchor=False)
+    st.plotly_chart(
+        figures.score_by_length(bins, **look), config={"displayModeBar": False}, key="models_length", alt="Mean score by length of the response, by model"
+    )  # fmt: skip
+    rows = slopes.to_dict(orient="records")
+    st.dataframe(
+        {
+            "Model": slopes["model"],
+            "Mean length (characters)": [f"{row['mean_chars']:,.0f}" for row in rows],
+            "Score a thousand characters more": [
+                finding.difference_words(row["slope"], row["slope_low"], row["slope_high"]) for row in rows
+            ],
+            "Correlation": [finding.correlation_words(row["correlation"]) for row in rows],
+            "Responses": slopes["n_responses"],
+            "Left out": slopes["n_left_out"],
+        },
+        key="models_length_table",
+        hide_index=True,
+        height=HEADER_PIXELS + ROW_PIXELS * len(slopes),
+        alt="How the score goes with the length, by model",
+    )
+
+
+def _published(overall: pd.DataFrame, chosen: Chosen, colours: dict[str, str]) -> None:
+    st.subheader("Beside published scores of HealthBench", anchor=False)
+    st.html(_text.notice(published.NOT_COMPARABLE, kind="warning"))
+    subset = published.HARD if chosen.subset == HARD else published.FULL
+    others = published.published_scores()
+    own = overall.sort_values("score", ascending=False)
+    st.plotly_chart(
+        figures.beside_published(own, others.loc[others["subset"].eq(subset)], colours, ink=_models_parts.ink()), config={"displayModeBar": False},
+        key="models_published", alt="This study's scores over published scores of other models by another judge",
+    )  # fmt: skip

@@ -1,0 +1,282 @@
+"""Who is better, and head to head: two sections of the Models page."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from evalcore.db import reading
+from evalcore.metrics import finding, parts
+from evalcore.metrics.comparison import (
+    differences,
+    example_scores,
+    judge_only_warning,
+    rank_probabilities,
+    response_scores,
+)
+from evalcore.metrics.corrected import corrected_scores
+from evalcore.metrics.corrected_differences import corrected_differences
+from evalcore.metrics.win_rate import win_rate
+from evalcore.opinions import Opinions
+from evalcore.plots import pairs
+from evalcore.queries import browse
+from evalcore.queries.browse import Filters
+from evalcore.schema import Viewer
+from pages import _common, _models_parts, _text
+from pages._models_parts import Chosen
+from pages._names import response_names
+
+EVERY = "every model"
+MEANS = "The interval of a difference says how far apart the two scores would lie on ever more examples of the same kind, read by these physicians."
+MANY_PAIRS = 15
+HEADER_PIXELS, ROW_PIXELS, MAX_TABLE = 38, 35, 420
+CLEAR_BELOW = 0.05
+N_FARTHEST = 50
+
+
+def judged_pairs(opinions: Opinions, chosen: Chosen, seed: int) -> dict[str, pd.DataFrame]:
+    """Differences and ranks in the judge's opinion."""
+    scores = example_scores(*parts.jury(opinions, chosen.judges))
+    rng = np.random.default_rng(seed)
+    found = differences(scores, rng=rng)
+    return {"differences": found.loc[found["n_examples"].gt(0)], "ranks": rank_probabilities(scores, rng=rng)}
+
+
+def corrected_pairs(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
+    """Corrected differences, and the scores that say of which models enough is read."""
+    how = _models_parts.correcting(opinions, chosen)
+    found = corrected_differences(opinions, **how)
+    return {"differences": found.loc[found["difference"].notna()], "scores": corrected_scores(opinions, **how)}
+
+
+def better(viewer: Viewer, chosen: Chosen) -> None:
+    """Paired differences: after correction first, then the judge's opinion with the sentence that says so."""
+    left, right, _ = st.columns([3, 2, 7])
+    names = _models_parts.models_of(viewer, chosen)
+    if len(names) < 2:  # noqa: PLR2004 - a pair
+        st.html(
+            _text.notice(
+                "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
+            )
+        )
+        st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
+        return
+    many = len(names) * (len(names) - 1) // 2 > MANY_PAIRS
+    with left:
+        against = st.selectbox(
+            "Pairs with", [EVERY, *names], index=1 if many else 0, key="models_against", bind="query-params"
+        )
+    with right:
+        seed = st.number_input(
+            "Seed of chance", 0, _models_parts.MAX_SEED, _models_parts.SEED, key="models_seed", bind="query-params"
+        )
+    model = None if against == EVERY else against
+    corrected = _models_parts.computed(corrected_pairs, viewer, chosen)
+    st.subheader("After correction by physicians' reads", anchor=False)
+    scores, found = corrected["scores"], corrected["differences"]
+    st.html(_text.finding(finding.finding(scores, found, _models_parts.ELSEWHERE)))
+    if not found.empty:
+        st.html(_text.quiet(MEANS))
+        _pairs(finding.leader_first(found, model), corrected=True, key="corrected")
+    st.subheader(f"In the judge's opinion{', not weighted' if chosen.weighted else ''}", anchor=False)
+    judged = _models_parts.computed(judged_pairs, viewer, chosen, seed)
+    st.html(_text.notice(judge_only_warning(chosen.judge), kind="warning"))
+    if not judged["differences"].empty:
+        _pairs(finding.leader_first(judged["differences"], model), corrected=False, key="judged")
+    ranks = judged["ranks"]
+    st.subheader("How likely each place is, in the judge's opinion", anchor=False)
+    if ranks["probability"].notna().any():
+        order = ranks.loc[ranks["rank"].eq(1)].sort_values("probability", ascending=False)["model"]
+        ranks = ranks.set_index("model").loc[list(order)].reset_index()
+        st.plotly_chart(
+            pairs.rank_probabilities(ranks, ink=_models_parts.ink()), config={"displayModeBar": False}, key="models_ranks",
+            alt="Probability of each place of each model, in the judge's opinion", width=_rank_pixels(len(names)),
+        )  # fmt: skip
+        n_shared, n_left = int(ranks["n_examples"].iloc[0]), int(ranks["n_left_out"].iloc[0])
+        st.html(
+            _text.quiet(
+                f"On the {n_shared:,} examples that all models have a score on; {f'{n_left:,}' if n_left else 'no'} others are left out."
+            )
+        )
+    else:
+        st.html(_text.quiet("The models share no example, so they cannot be ranked against each other."))
+    st.html(_text.foot(_pairs_foot(chosen, seed)))
+
+
+def _rank_pixels(n_models: int) -> int:
+    return min(1_100, 220 + 110 * n_models)
+
+
+def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:
+    if table.empty:
+        st.html(_text.quiet("No pair with this model can be compared here."))
+        return
+    st.plotly_chart(
+        pairs.differences(table, corrected=corrected, ink=_models_parts.ink()), config={"displayModeBar": False}, key=f"models_pairs_{key}",
+        alt="Differences of the scores of each pair of models, with 95 % intervals",
+    )  # fmt: skip
+    rows = table.to_dict(orient="records")
+    columns: dict[str, Any] = {
+        "Pair": [f"{row['model_1']} − {row['model_2']}" for row in rows],
+        "Difference": [finding.difference_words(row["difference"], row["low"], row["high"]) for row in rows],
+    }
+    named = {"p": "p", "p_holm": "p, Holm", "p_max_t": "p, max-T"}
+    columns |= {
+        words: [finding.chance_words(row[name]) for row in rows]
+        for name, words in named.items()
+        if name in table.columns
+    }
+    columns["Examples"] = table["n_examples"]
+    if "n_left_out" in table.columns:
+        columns["Left out"] = table["n_left_out"]
+    st.dataframe(
+        columns,
+        key=f"models_pairs_table_{key}",
+        hide_index=True,
+        height=min(MAX_TABLE, HEADER_PIXELS + ROW_PIXELS * len(rows)),
+        alt="Differences of each pair of models",
+    )
+
+
+def _pairs_foot(chosen: Chosen, seed: int) -> str:
+    return (
+        "A difference is between two models' scores on the same examples, so what makes an example hard for both cancels. Corrected differences "
+        "rest on the corrected score's part of each example. In the judge's opinion: intervals by resampling examples 10,000 times, p by 10,000 "
+        "flips of the sign of each example's difference, two-sided. Holm: taken for as many pairs as there are. Max-T: the chance that any "
+        "pair differs so clearly where no model differs. Places: the same resampled examples. "
+        f"Seed {seed}. Judge: {_models_parts.versions(chosen.judges)}. Criteria: {chosen.criteria}."
+    )
+
+
+# ---------------------------------------------------------------- head to head
+
+
+def both(opinions: Opinions, chosen: Chosen, first: str, second: str) -> dict[str, Any]:
+    """The scores of two models on each example that both have one on, and how often the first wins."""
+    responses = response_scores(*parts.jury(opinions, chosen.judges))
+    ones, others = (responses.loc[responses["model"].eq(model)] for model in (first, second))
+    scores = example_scores(*parts.jury(opinions, chosen.judges))[[first, second]].dropna()
+    table = scores.set_axis(["first", "second"], axis=1).rename_axis("example_id").reset_index()
+    table["apart"] = table["first"] - table["second"]
+    return {
+        "table": table,
+        "wins": win_rate(ones, others),
+        "alike": win_rate(ones, others, length_controlled=True),
+    }
+
+
+def head_to_head(viewer: Viewer, chosen: Chosen) -> None:
+    """Two models' scores by example; a click opens the conversation with both responses."""
+    names = _models_parts.models_of(viewer, chosen)
+    if len(names) < 2:  # noqa: PLR2004 - a pair
+        st.html(
+            _text.notice(
+                "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
+            )
+        )
+        st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        first = st.selectbox(
+            "Across",
+            names,
+            index=_models_parts.first("models_first", names),
+            key="models_first",
+            bind="query-params",
+            persist_state="session",
+            width=260,
+        )
+        rest = [name for name in names if name != first]
+        second = st.selectbox(
+            "Up",
+            rest,
+            index=_models_parts.first("models_second", rest),
+            key="models_second",
+            bind="query-params",
+            persist_state="session",
+            width=260,
+        )
+    found = _models_parts.computed(both, viewer, chosen, first, second)
+    table = found["table"]
+    if table.empty:
+        st.html(
+            _text.notice(
+                "The two models share no example on which both have a score. Choose another pair, other examples, or fewer judges."
+            )
+        )
+        return
+    table["words"] = _first_words(viewer, table["example_id"])
+    st.html(_text.finding(finding.win_sentence(found["wins"], first, second, chosen.judge)))
+    st.html(_text.quiet(finding.alike_sentence(found["alike"])))
+    st.html(
+        _text.quiet(
+            "A point is a conversation. Click one, or a row of the table, to read it with both responses beside one rubric."
+        )
+    )
+    left, right = st.columns([52, 48], gap="medium")
+    with left:
+        event = st.plotly_chart(
+            pairs.head_to_head(table, first, second), config={"displayModeBar": False}, key="models_points", on_select="rerun",
+            selection_mode="points", alt=f"Scores of {len(table):,} conversations: one model across, the other up",
+        )  # fmt: skip
+    with right:
+        farthest = table.reindex(table["apart"].abs().sort_values(ascending=False, kind="stable").index).head(
+            N_FARTHEST
+        )
+        row = st.dataframe(
+            {
+                "Conversation": farthest["words"],
+                f"score {first}": farthest["first"],
+                f"score {second}": farthest["second"],
+                "Apart": farthest["apart"],
+            },
+            key="models_farthest",
+            hide_index=True,
+            height=480,
+            on_select="rerun",
+            selection_mode=["single-row", "single-cell"],
+            column_config={
+                "Conversation": st.column_config.TextColumn(width=200),
+                **{
+                    f"score {name}": st.column_config.NumberColumn(name, format="%.2f", width=72)
+                    for name in (first, second)
+                },
+                "Apart": st.column_config.NumberColumn(format="%+.2f", width=64),
+            },
+            alt="The conversations on which the two models are farthest apart",
+        )
+    touched = [*row.selection.rows, *(number for number, _ in row.selection.cells)]
+    points = [point["customdata"][0] for point in event.selection.points if point.get("customdata")]
+    if touched:
+        points.append(farthest["example_id"].iloc[touched[0]])
+    if points:
+        _open(viewer, chosen, int(points[0]), first, second)
+    st.html(
+        _text.foot(
+            f"A point is the mean score of a model's responses to one conversation, by {chosen.judge}, not corrected; on the line both score the same. "
+            "Win rate: all pairs of the two models' responses to the same conversation, ties dropped, then the mean over conversations; of like "
+            "length: only pairs whose lengths differ by at most 10 % of their mean (HealthBench). Intervals are 95 %, clustered by conversation. "
+            f"The table holds the {N_FARTHEST} conversations farthest apart. Judge: {_models_parts.versions(chosen.judges)}. Criteria: {chosen.criteria}."
+        )
+    )
+
+
+def _first_words(viewer: Viewer, example_ids: pd.Series) -> "pd.Series[str]":
+    hidden = _common.blind(viewer)
+    judges = _common.read("judges")
+    listed = _common.read("listed", Filters(), judges[0] if judges else "", hidden)
+    return example_ids.map(listed["first_words"]).fillna("–")
+
+
+def _open(viewer: Viewer, chosen: Chosen, example_id: int, first: str, second: str) -> None:
+    """Go to Browse, with a response of each model beside one rubric."""
+    with reading(_common.engine()) as session:
+        opened = browse.open_example(session, example_id)
+    if opened is None or example_id in _common.blind(viewer):
+        return
+    named = opened.responses.assign(name=response_names(opened.responses))
+    here = named.loc[named["evaluation"].eq(chosen.evaluation)].sort_values("sample_index", kind="stable")
+    shown = [here.loc[here["model"].eq(model), "name"].iloc[0] for model in (first, second)]
+    _models_parts.leave()
+    st.switch_page("pages/browse.py", query_params={"example": str(example_id), "shown": shown})

@@ -1,0 +1,111 @@
+"""Scores: a section of the Models page."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.metrics import finding
+from evalcore.metrics.corrected import JUDGE_ONLY_CAUTION, corrected_scores
+from evalcore.metrics.corrected_differences import corrected_differences
+from evalcore.opinions import Opinions
+from evalcore.plots.colours import colour_of
+from evalcore.plots.models import forest
+from evalcore.schema import Viewer
+from pages import _models_parts, _text
+from pages._models_parts import Chosen
+
+HEADER_PIXELS, ROW_PIXELS = 38, 35
+
+
+def scored(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
+    """The scores of the part, and the corrected differences of its models."""
+    how = _models_parts.correcting(opinions, chosen)
+    scores = corrected_scores(opinions, claim=chosen.claim, physicians=chosen.physicians, **how)
+    two = scores["enough"].sum() > 1
+    return {"scores": scores, "differences": corrected_differences(opinions, **how) if two else pd.DataFrame()}
+
+
+def show(viewer: Viewer, chosen: Chosen) -> None:
+    """Judge only, physicians only, corrected: the finding, the figure, the table, and how they were made."""
+    found = _models_parts.computed(scored, viewer, chosen)
+    scores = found["scores"]
+    if scores.empty or not scores["n_items"].any():
+        st.html(_text.notice(_models_parts.NO_LABELS))
+        return
+    best = "corrected" if scores["enough"].all() else "judge_only"
+    scores = scores.sort_values(best, ascending=False, ignore_index=True)
+    st.html(_text.finding(finding.finding(scores, found["differences"], chosen.where)))
+    if beyond := finding.unreached_words(scores):
+        st.html(_text.notice(beyond, kind="warning"))
+    if not scores["n_read"].any():
+        st.page_link("pages/study.py", label="Assign reads on Study", icon=":material/database:")
+    scores["needs"] = [
+        ""
+        if row["enough"]
+        else f"corrected: {row['needed']}"
+        if row["n_items"]
+        else f"no response is {finding.UNLABELLED}"
+        for row in scores.to_dict(orient="records")
+    ]
+    st.plotly_chart(
+        forest(scores, colour_of(_models_parts.models()), ink=_models_parts.ink()),
+        config={"displayModeBar": False},
+        key="models_forest",
+        alt="Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals",
+    )
+    table(scores)
+    st.html(_text.foot(foot(scores, chosen)))
+
+
+def table(scores: pd.DataFrame) -> None:
+    """The same numbers, exactly."""
+    rows = scores.to_dict(orient="records")
+    st.dataframe(
+        {
+            "Model": scores["model"],
+            "Judge only": [_cell(row, "judge_only") for row in rows],
+            "Physicians only": [_cell(row, "physicians_only") for row in rows],
+            "Corrected": [_corrected(row) for row in rows],
+            "Criteria read": scores["n_read"],
+            "Reads": scores["n_reads"],
+            "Judge worth": [
+                finding.worth_words(row["worth"], row["worth_low"], row["worth_high"]) if row["enough"] else "–"
+                for row in rows
+            ],
+            "Examples": scores["n_examples"],
+            "Left out": scores["n_left_out"],
+        },
+        key="models_table",
+        hide_index=True,
+        height=HEADER_PIXELS + ROW_PIXELS * len(scores),
+        alt="Scores by model",
+    )
+
+
+def _cell(row: dict[Any, Any], kind: str) -> str:
+    return finding.score_words(row[kind], row[f"{kind}_low"], row[f"{kind}_high"])
+
+
+def _corrected(row: dict[Any, Any]) -> str:
+    if not row["enough"] and row["n_items"]:
+        return f"needs {row['n_needed']:,} more criteria"
+    return _cell(row, "corrected")
+
+
+def foot(scores: pd.DataFrame, chosen: Chosen) -> str:
+    """How the scores were made."""
+    reads, readers, unsure = scores["n_reads"].sum(), scores["n_readers"].max(), scores["n_cannot_assess"].sum()
+    return (
+        "A score is the points of met criteria over the positive points, as a mean over examples (HealthBench). Judge only: by the judge's labels "
+        "on everything, which on this benchmark leaves no interval. "
+        f"{JUDGE_ONLY_CAUTION} Physicians only: by what physicians have read, each criterion weighted by one over the probability with which it was "
+        "drawn. Corrected: the judge's labels on everything, put right by how physicians differed from them where they have read (a "
+        "regression estimator, GREG, the same as PPI++). Intervals are 95 %, with the criteria of one example counted as the cluster that they are. "
+        f"A read is one physician's blind first label on one criterion; {reads:,} reads by {readers:,} physicians were used, all of items drawn "
+        f"with a known probability, and {unsure:,} that could not assess were left out. Judge worth: so many further criteria physicians would have had "
+        "to read to know the score as well without the judge, with its interval; nothing where the judge was of no use. "
+        "Left out: responses without a score, or without "
+        f"a label by every chosen judge on every criterion. Judge: {_models_parts.versions(chosen.judges)}. "
+        f"Criteria: {chosen.criteria}. No chance enters these numbers."
+    )

@@ -1,0 +1,256 @@
+"""The Plan part of the Study page: what is to be known and how exactly, how much has to be read for it, and the drawing of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore import planning
+from evalcore.assigning import MAX_SEED, READERS_EACH, Choice, assign
+from evalcore.db import reading
+from evalcore.metrics import plan_words as words
+from evalcore.metrics.parts import evaluations
+from evalcore.metrics.retrospect import Retrospect
+from evalcore.metrics.sample_size import DESIGNS, IMPORTANCE, Answer, curve
+from evalcore.metrics.targets import Goal, Target
+from evalcore.opinions import Opinions
+from evalcore.plots.plan import ESTIMATORS, narrowing, tried_out
+from evalcore.policies import check_can_assign, reason
+from evalcore.schema import Viewer
+from evalcore.settings import settings
+from pages import _assigning, _common, _tables, _text, _theme
+
+GOALS = {
+    Goal.SCORE: "A model's score",
+    Goal.DIFFERENCE: "The difference between two models",
+    Goal.JUDGE_ERROR: "How often a judge is wrong",
+}
+SEED = 20
+MOST_UNITS = 1_000_000
+POINTS, PERCENT = (0.03, 0.005, 0.5, 0.005, "%.3f"), (3.0, 0.5, 50.0, 0.5, "%.1f")
+"""Of the field "within": what stands there first, the least, the most, the step, the format."""
+PURPOSE = "How many responses physicians still have to read until a number is exact enough. They are drawn here, and handed to readers."
+NO_JUDGE = "Nothing can be planned yet: no judge has labelled a response that may be shown to you. Begin with a file of results."
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is shown for one target."""
+
+    answer: Answer
+    tried: Retrospect
+    seconds: float | None
+
+
+@st.cache_data(max_entries=16, show_spinner="Working out how much has to be read")
+def _planned(location: str, version: Any, hidden: frozenset[int], target: Target, _viewer: Viewer) -> Planned:  # noqa: ARG001 - the key
+    known = _common.opinions(_viewer)
+    with reading(_common.engine()) as session:
+        taken, seconds = planning.taken(session), planning.seconds_each(session)
+    return Planned(planning.answer(known, target, taken=taken), planning.tried(known, target, seed=SEED), seconds)
+
+
+def show(viewer: Viewer) -> None:
+    """The form, the answer, the trial on the reads so far, and the drawing."""
+    st.html(_text.quiet(PURPOSE))
+    known = _common.opinions(viewer)
+    parts = evaluations(known)
+    judged = parts.loc[parts["judges"].map(len).gt(0)]
+    if judged.empty:
+        st.html(_text.notice(NO_JUDGE))
+        st.button("Import a file", icon=":material/database:", type="tertiary", key="plan_import", on_click=_to_import)
+        return
+    target, n_readers = _asked(known, judged)
+    if target is None:
+        return
+    planned = _planned(settings().db, _common.version(), _common.blind(viewer), target, viewer)
+    found = planned.answer
+    st.html(_text.finding(words.finding(found)))
+    if not found.n_units:
+        return
+    _answer(planned, n_readers)
+    _tried(planned)
+    _draw(viewer, planned, n_readers)
+    st.html(_text.foot(FOOT))
+
+
+def _to_import() -> None:
+    """To the first tab of this page."""
+    st.session_state["study_tab"] = "Import"
+
+
+FOOT = (
+    "Widths are half the 95 % interval that is to be expected: of a score for this benchmark, of a difference for new examples too, of a judge's "
+    "errors over all that it has labelled. They follow from how far physicians' votes were from what the judges' labels let expect, and how alike "
+    "the errors on one response were. Whole responses are drawn, for a difference both models' responses to the same examples. By importance a response is "
+    "the more likely drawn the more its criteria move the score and, with several judges, the more they split; no probability is below a fifth of "
+    "the mean. Every drawing keeps its seed and its probabilities. The trial treats what was read as the whole "
+    f"(seed {SEED}); a drawing from the whole benchmark gains more."
+)
+
+
+def _asked(known: Opinions, judged: pd.DataFrame) -> tuple[Target | None, int]:
+    """The form: a target, or None with a sentence why not; and how many readers a response gets."""
+    goal = st.segmented_control(
+        "What do you want to know?", list(GOALS), default=Goal.SCORE, required=True, format_func=GOALS.__getitem__, key="plan_goal"
+    ) or Goal.SCORE  # fmt: skip
+    is_error = goal is Goal.JUDGE_ERROR
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        evaluation = st.selectbox("Data set", list(judged["evaluation"]), key="plan_data", width=180)
+        row = judged.loc[judged["evaluation"].eq(evaluation)].iloc[0]
+        inside = known.items["evaluation"].eq(evaluation)
+        names = sorted(known.items.loc[inside, "model"].unique())
+        models = [_model(goal, place, names) for place in range(0 if is_error else 1 + (goal is Goal.DIFFERENCE))]
+        if is_error:
+            judges = [st.selectbox("Judge", row["judges"], key="plan_judge", width=220)]
+        else:
+            judges = st.multiselect("Judges", row["judges"], default=row["judges"][:1], key="plan_judges", width=200)
+        first, least, most, step, form = PERCENT if is_error else POINTS
+        within = st.number_input(
+            "Within ± percentage points" if is_error else "Within ±",
+            min_value=least,
+            max_value=most,
+            value=first,
+            step=step,
+            format=form,
+            key=f"plan_within_{'error' if is_error else 'score'}",
+            width=190 if is_error else 140,
+        )
+        n_readers = st.number_input(
+            "Readers a response", min_value=1, value=READERS_EACH, step=1, key="plan_readers", width=140
+        )
+    with _common.shown_errors():
+        share = within / 100 if is_error else within
+        target = planning.target(goal, share, models, known, evaluation=evaluation, judges=judges)
+        return target, int(n_readers)
+    return None, int(n_readers)
+
+
+def _model(goal: Goal, place: int, names: list[str]) -> str:
+    label = "Model" if goal is Goal.SCORE else ("First model", "Second model")[place]
+    chosen: str = st.selectbox(label, names, index=min(place, len(names) - 1), key=f"plan_model_{place}", width=160)
+    return chosen
+
+
+def _answer(planned: Planned, n_readers: int) -> None:
+    """Both designs side by side, how the interval narrows, and where the expectations come from."""
+    found = planned.answer
+    target = found.target
+    if found.designs["n_units"].any():
+        rows = [found.design(design) for design in DESIGNS]
+        times = [words.hours_short(planning.hours(row.n_items, n_readers, planned.seconds)) for row in rows]
+        _tables.show(
+            {
+                "Responses are": [words.DESIGN_WORDS[row.design] for row in rows],
+                **({"Further examples": [row.n_units for row in rows]} if target.goal is Goal.DIFFERENCE else {}),
+                "Further responses": [row.n_responses for row in rows],
+                "Criteria": [row.n_items for row in rows],
+                "Hours of reading": times,
+                "95 % interval then": [words.width_words(target, row.half_width) for row in rows],
+                f"95 % interval with {rows[0].n_same:,} {words.units_words(target)}": [
+                    words.width_words(target, row.half_width_same) for row in rows
+                ],
+            },
+            key="plan_designs",
+            alt="How much has to be read, by how it is drawn",
+        )
+    said = [words.basis_words(found), words.so_far_words(found)]
+    n_items = found.design(IMPORTANCE).n_items
+    if n_items:
+        hours = planning.hours(n_items, n_readers, planned.seconds)
+        said.append(words.hours_words(hours, n_readers, planned.seconds))
+    st.html(_text.items(said))
+    table = curve(found)
+    if not table.empty:
+        st.plotly_chart(
+            narrowing(
+                table,
+                within=target.within,
+                units=words.units_words(target),
+                axis="Half of the 95 % interval",
+                tick_format=_ticks(target),
+                ink=_theme.ink(),
+            ),
+            config={"displayModeBar": False},
+            key="plan_curve",
+            alt="How the interval narrows as more is read, drawn with equal chances and by importance",
+        )
+
+
+def _ticks(target: Target) -> str:
+    return ".1%" if target.goal is Goal.JUDGE_ERROR else ".3f"
+
+
+def _tried(planned: Planned) -> None:
+    """What drawing would have saved on what was read."""
+    found, target = planned.tried, planned.answer.target
+    sentence = words.saving_words(found, target)
+    if not sentence:
+        return
+    st.subheader("What drawing would have saved so far", anchor=False)
+    st.html(_text.quiet(sentence) if found.is_too_early else _text.finding(sentence))
+    if found.is_too_early:
+        return
+    st.plotly_chart(
+        tried_out(
+            found.table, axis="Distance from what all that was read says", tick_format=_ticks(target), ink=_theme.ink()
+        ),
+        config={"displayModeBar": False},
+        key="plan_tried",
+        alt="Typical error and interval of drawings from what was read, by design and estimator",
+    )
+    rows = found.table.to_dict(orient="records")
+    _tables.show(
+        {
+            "Estimate": [ESTIMATORS[row["estimator"]] for row in rows],
+            "Responses are": [words.DESIGN_WORDS[row["design"]] for row in rows],
+            "Drawn": [row["n_units"] for row in rows],
+            "Typical error": [words.width_words(target, row["error"]) for row in rows],
+            "95 % interval": [words.width_words(target, row["half_width"]) for row in rows],
+            "Held the truth": [words.coverage_words(row["n_covered"], row["n_draws"]) for row in rows],
+            "As exact as physicians alone with": [words.same_words(row["n_same"], target) for row in rows],
+        },
+        key="plan_tried_table",
+        alt="Drawings from what was read",
+    )
+
+
+def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
+    """Draw and hand over to readers: checked first, then done."""
+    st.subheader("Draw them, and have them read", anchor=False)
+    if why_not := reason(check_can_assign, viewer):
+        st.html(_text.notice(why_not))
+        return
+    found = planned.answer
+    target = found.target
+    if not found.variances.n_free:
+        st.html(_text.notice("Everything is read or assigned already."))
+        return
+    with st.container(horizontal=True):
+        design = st.segmented_control(
+            "How", list(DESIGNS), default=IMPORTANCE, required=True, format_func=words.DESIGN_WORDS.__getitem__, key="plan_design"
+        ) or IMPORTANCE  # fmt: skip
+        needed = found.design(design).n_units
+        n_units = st.number_input(
+            f"How many {words.units_words(target)}", min_value=1, max_value=MOST_UNITS, value=max(needed, 1), step=1,
+            key=f"plan_n_{design}_{needed}", width=190,
+        )  # fmt: skip
+        seed = st.number_input(
+            "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="plan_seed", width=170
+        )
+    readers, specialty = _assigning.who("plan")
+    with st.container(horizontal=True):
+        go = st.button("Draw and assign", type="primary", icon=":material/assignment_ind:", key="plan_assign")
+        check = st.button("Check only", key="plan_check")
+    if go or check:
+        with _common.shown_errors():
+            with reading(_common.engine()) as session:
+                plan = planning.draw(session, target, n_units=int(n_units), design=design, seed=seed)
+            choice = Choice(
+                drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed
+            )
+            report = assign(_common.engine(), choice, actor=viewer.name, dry_run=check)
+            done = "would be assigned; nothing was changed" if check else "assigned"
+            st.html(_text.notice(f"{report.n_items:,} responses with {plan.n_items:,} criteria {done}."))
+            st.html(_text.items(report.sentences()))

@@ -1,0 +1,88 @@
+"""The bundle of a paper: whole, hashed, the same for the same study, and without what its reader may not see."""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+from sqlalchemy import Engine
+from typer.testing import CliRunner
+
+from evalcore import export, methods
+from evalcore.__main__ import app
+from evalcore.bundle import MANIFEST, bundle
+from evalcore.db import reading
+from evalcore.queries import study as queries
+from tests.invented import seeded_study, study
+
+
+@pytest.fixture
+def seeded(sqlite_database_url: str) -> Iterator[Engine]:
+    with seeded_study(sqlite_database_url) as engine:
+        yield engine
+
+
+def unpacked(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        assert packed.testzip() is None
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def test_the_manifest_names_every_file_with_its_hash_and_the_state_of_the_trail(seeded):
+    files = unpacked(bundle(seeded)[0])
+    manifest = json.loads(files.pop(MANIFEST))
+    assert manifest["files"] == {
+        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} for name, content in files.items()
+    }
+    with reading(seeded) as session:
+        assert (manifest["audit_events"], manifest["audit_hash"]) == queries.trail_head(session)
+    assert manifest["audit_events"] > 0
+
+
+def test_it_holds_the_labels_as_the_export_writes_them_and_the_methods(seeded):
+    content, n_rows = bundle(seeded)
+    files = unpacked(content)
+    labels = export.table(seeded, "labels")
+    assert n_rows == len(labels)
+    assert files["labels.csv"] == export.to_csv(labels)
+    assert files["labels-codebook.md"].decode() == export.codebook_text("labels")
+    assert methods.paragraph(methods.facts(seeded)) in files["methods.md"].decode()
+    scores = pd.read_csv(io.BytesIO(files["corrected-scores.csv"]))
+    assert sorted(scores["model"]) == ["Alder-2", "Briar-1", "Clover-mini"]
+    assert set(pd.read_csv(io.BytesIO(files["agreement.csv"]))["coefficient"]) >= {"agreement", "kappa", "ac1"}
+
+
+def test_the_same_study_gives_the_same_bytes(seeded):
+    assert bundle(seeded) == bundle(seeded)
+
+
+def test_conversations_that_wait_for_a_blind_read_are_in_no_file(seeded):
+    labels = export.table(seeded, "labels")
+    ids = labels["example_id"].unique()[:2]
+    with seeded.connect() as connection:
+        numbers = connection.exec_driver_sql(
+            f"SELECT id FROM example WHERE prompt_id IN {tuple(ids)}"  # our own ids
+        ).scalars()
+        hidden = frozenset(numbers)
+    assert len(hidden) == len(ids)
+    files = unpacked(bundle(seeded, blind=hidden)[0])
+    assert not [name for name, content in files.items() for prompt_id in ids if prompt_id.encode() in content]
+
+
+def test_the_command_writes_it_and_leaves_an_event(seeded, sqlite_database_url, tmp_path):
+    path = tmp_path / "paper.zip"
+    done = CliRunner().invoke(app, ["bundle", str(path), "--db", sqlite_database_url])
+    assert done.exit_code == 0, done.output
+    assert MANIFEST in unpacked(path.read_bytes())
+    with seeded.connect() as connection:
+        action, subject = connection.exec_driver_sql("SELECT action, subject FROM audit_event ORDER BY id DESC").first()
+    assert (action, subject) == ("labels exported", "bundle as zip")
+
+
+def test_an_empty_study_has_a_bundle_too(sqlite_database_url):
+    with study(sqlite_database_url) as engine:
+        files = unpacked(bundle(engine)[0])
+    assert "Nothing has been labelled yet." in files["methods.md"].decode()

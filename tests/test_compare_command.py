@@ -1,0 +1,148 @@
+"""`overread compare`: the same numbers as the page, for scripts."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from evalcore import compare_commands, store
+from evalcore.db import writing
+from evalcore.errors import OverreadError
+from evalcore.schema import Label, RaterKind, Stage, Verdict
+from tests import world
+
+ALDER, BRIAR = "Alder-2", "Briar-1"
+Run = Callable[..., Any]
+
+app = typer.Typer()
+app.command()(compare_commands.compare)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[world.World]:
+    """Two models on two conversations; Magpie says the same of both: 7 of 7 points, and 5 of 8."""
+    made = world.made(str(tmp_path / "study.db"), judged="+-+-", models=(ALDER, BRIAR))
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture
+def run(small: world.World) -> Run:
+    """Runs the command; what it says, as JSON where --json is among the arguments."""
+
+    def invoked(*arguments: str) -> Any:
+        done = CliRunner().invoke(app, [*arguments, "--db", small.location], catch_exceptions=False)
+        assert done.exit_code == 0
+        return json.loads(done.output) if "--json" in arguments else done.output
+
+    return invoked
+
+
+def wren(small: world.World) -> None:
+    """A second judge: Briar's second answer meets nothing, all others meet the first criterion and no other."""
+    labels = {(example, model): "+-" for example in (0, 1) for model in (0, 1)} | {(1, 1): "--"}
+    with writing(small.engine) as session:
+        judge = store.ensure_rater(session, RaterKind.JUDGE, "Wren")
+        verdicts = [
+            Verdict(
+                example_id=example + 1,
+                response_id=small.responses[2 * example + model],
+                criterion_id=small.criteria[example][place],
+                rater_id=judge,
+                stage=Stage.JUDGE,
+                label=Label.MET if label == "+" else Label.NOT_MET,
+            )
+            for (example, model), said in labels.items()
+            for place, label in enumerate(said)
+        ]
+        store.add_verdicts(session, verdicts, actor="set-up", action="verdicts made")
+
+
+def by_model(rows: list[dict[str, Any]], column: str) -> dict[str, Any]:
+    return {row["model"]: row[column] for row in rows}
+
+
+def test_scores_are_those_of_the_judge_where_nothing_is_read_and_no_number_is_said_for_physicians(run: Run):
+    said = run("--json")
+    assert (said["dataset"], said["judges"], said["seed"]) == ("invented", ["Magpie"], 20)
+    expected = (7 / 7 + 5 / 8) / 2
+    assert by_model(said["scores"], "judge_only") == pytest.approx({ALDER: expected, BRIAR: expected})
+    for row in said["scores"]:
+        assert (row["corrected"], row["physicians_only"], row["n_read"], row["enough"]) == (None, None, 0, False)
+        assert row["n_needed"] > 0
+    assert said["differences"] == []
+    assert "judge's opinion" in said["finding"]
+
+
+def test_judges_differences_carry_the_sentence_that_they_are_its_opinion(small: world.World, run: Run):
+    wren(small)
+    said = run("--json", "--judges", "Wren")
+    assert "the judge Wren alone" in said["judge_only"]["warning"]
+    (pair,) = said["judge_only"]["differences"]
+    # Wren: 7 of 7 for both on the first conversation; on the second 5 of 8 for Alder and nothing for Briar.
+    assert (pair["model_1"], pair["model_2"], pair["n_examples"]) == (ALDER, BRIAR, 2)
+    assert pair["difference"] == pytest.approx((0 + 5 / 8) / 2)
+    chances = {(row["model"], row["rank"]): row["probability"] for row in said["judge_only"]["rank_probabilities"]}
+    assert chances[ALDER, 1] > chances[BRIAR, 1]
+    assert chances[ALDER, 1] + chances[ALDER, 2] == pytest.approx(1)
+
+
+def test_two_judges_speak_as_the_mean_of_their_labels(small: world.World, run: Run):
+    wren(small)
+    scores = by_model(run("--json", "--judges", "Magpie,Wren")["scores"], "judge_only")
+    assert scores == pytest.approx({ALDER: (1 + 5 / 8) / 2, BRIAR: (1 + 5 / 16) / 2})
+
+
+def test_the_same_seed_gives_the_same_and_another_one_other_chances(small: world.World, run: Run):
+    wren(small)
+    one, again, other = (run("--json", "--judges", "Wren", "--seed", seed)["judge_only"] for seed in ("3", "3", "4"))
+    assert one == again
+    assert one["rank_probabilities"] != other["rank_probabilities"]
+
+
+def test_groups_are_those_that_were_asked_for(run: Run):
+    groups = run("--json", "--by", "theme,language")["groups"]
+    assert {(row["grouping"], row["group"]) for row in groups} == {("theme", "hedging"), ("language", "en")}
+
+
+def test_without_json_the_finding_and_the_means_stand_above_the_table(run: Run):
+    said = run("--claim", "new_examples")
+    assert "invented, judged by Magpie" in said
+    assert "on ever more examples of the same kind" in said
+    assert ALDER in said
+    assert "0.812" in said or "0.813" in said
+    assert "nan" not in said.lower()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--dataset", "other"], "--dataset: 'other' came, expected one of invented"),
+        (["--judges", "Rook"], "--judges: Rook came, expected some of Magpie"),
+        (["--claim", "all"], "--claim: 'all' came, expected one of benchmark, new_examples"),
+        (["--physicians", "mine"], "--physicians: 'mine' came, expected one of these, in_general"),
+        (["--subset", "hard"], "--subset: 'hard' came, expected one of"),
+        (["--by", "colour"], "--by: colour came, expected some of"),
+    ],
+)
+def test_a_wrong_wish_is_one_sentence(run: Run, arguments: list[str], said: str):
+    with pytest.raises(OverreadError, match=said.replace("(", r"\(")):
+        run(*arguments)
+
+
+def test_weights_need_themes_of_the_benchmark_and_are_taken_where_they_are(run: Run):
+    said = run("--json", "--weighted")
+    # Both conversations have the one theme hedging, so weights change nothing.
+    assert said["weighted"] is True
+    assert by_model(said["scores"], "judge_only") == by_model(run("--json")["scores"], "judge_only")
+
+
+def test_a_study_without_a_judge_says_what_to_do(tmp_path: Path):
+    made = world.made(str(tmp_path / "bare.db"), judged="    ")
+    made.engine.dispose()
+    with pytest.raises(OverreadError, match="No judge has labelled a response yet"):
+        CliRunner().invoke(app, ["--db", made.location], catch_exceptions=False)

@@ -1,0 +1,207 @@
+"""Figures of the Models page: each number it is given is drawn, none is made up, names stay text."""
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from evalcore.plots import models, pairs
+from evalcore.plots.colours import GREY_RAMP, INK_ON_PAPER, INK_ON_SLATE, MODEL_COLOURS, RAMP, colour_of, dash_of
+
+ODD = "<b>odd</b>"
+ESCAPED = "&lt;b&gt;odd&lt;/b&gt;"
+COLOURS = colour_of(["Alder", ODD])
+NAN = math.nan
+
+
+def forest_table(**columns: list[object]) -> pd.DataFrame:
+    """Two models: Alder with all three scores, the odd one with the judge's alone."""
+    values: dict[str, list[object]] = {"model": ["Alder", ODD], "needs": ["", "needs about 420 more reads"]}
+    for kind, first, second in (
+        ("judge_only", 0.6, 0.4),
+        ("physicians_only", 0.5, NAN),
+        ("corrected", 0.52, NAN),
+    ):
+        values |= {
+            kind: [first, second],
+            f"{kind}_low": [first - 0.02, second - 0.05],
+            f"{kind}_high": [first + 0.03, second + 0.05],
+        }
+    return pd.DataFrame(values | columns)
+
+
+def marks(figure: go.Figure) -> list[tuple[str, float, float]]:
+    """Kind, score and row of every mark that is drawn."""
+    drawn = [trace for trace in figure.data if trace.mode == "markers" and trace.x[0] is not None]
+    return [(trace.name, trace.x[0], trace.y[0]) for trace in drawn]
+
+
+def test_each_model_has_a_mark_for_each_score_that_is_known_and_none_for_the_others():
+    figure = models.forest(forest_table(), COLOURS)
+    assert [(kind, score) for kind, score, _ in marks(figure)] == [
+        ("judge only", 0.6), ("judge only", 0.4), ("physicians only", 0.5), ("corrected", 0.52),
+    ]  # fmt: skip
+    rows = {(kind, score): round(row) for kind, score, row in marks(figure)}
+    assert rows == {
+        ("judge only", 0.6): 0,
+        ("physicians only", 0.5): 0,
+        ("corrected", 0.52): 0,
+        ("judge only", 0.4): 1,
+    }
+
+
+def test_an_interval_is_drawn_from_its_low_to_its_high_bound():
+    drawn = next(trace for trace in models.forest(forest_table(), COLOURS).data if trace.x[0] == 0.52)
+    assert drawn.x[0] - drawn.error_x.arrayminus[0] == pytest.approx(0.50)
+    assert drawn.x[0] + drawn.error_x.array[0] == pytest.approx(0.55)
+
+
+def test_judge_only_is_hollow_physicians_only_grey_and_corrected_solid_in_the_models_colour():
+    found = {
+        trace.name: trace.marker for trace in models.forest(forest_table(), COLOURS).data if trace.x[0] is not None
+    }
+    assert found["judge only"].symbol == "circle-open"
+    assert found["corrected"].symbol == "circle"
+    assert found["corrected"].color == COLOURS["Alder"]
+    assert found["physicians only"].color not in COLOURS.values()
+
+
+def test_a_model_of_which_too_little_is_read_has_words_in_the_place_of_its_corrected_score():
+    figure = models.forest(forest_table(), COLOURS)
+    (words,) = figure.layout.annotations
+    assert words.text == "needs about 420 more reads"
+    assert words.y == pytest.approx(1 + 0.26)
+
+
+def test_names_stay_text_on_every_figure():
+    scores = pd.DataFrame({"example_id": [1, 2], "first": [0.2, 0.4], "second": [0.5, 0.4], "words": ["<i>x</i>", "y"]})
+    groups = pd.DataFrame(
+        {"group": ODD, "model": ["Alder", ODD], "n_examples": [40, 3], "score": 0.5, "low": 0.4, "high": 0.6, "small": [False, True]}
+    )  # fmt: skip
+    gaps = pd.DataFrame({"model_1": [ODD], "model_2": ["Alder"], "difference": [0.1], "low": [0.0], "high": [0.2]})
+    ranks = pd.DataFrame({"model": [ODD, "Alder"], "rank": [1, 1], "probability": [0.7, 0.3]})
+    curve = pd.DataFrame({"model": [ODD, ODD], "k": [1, 2], "score": [0.5, 0.4], "n_examples": [9, 9]})
+    length = pd.DataFrame(
+        {
+            "model": [ODD],
+            "mean_chars": [900.0],
+            "raw_mean": [0.5],
+            "raw_low": [0.4],
+            "raw_high": [0.6],
+            "n_examples": [9],
+        }
+    )
+    own = pd.DataFrame({"model": [ODD], "score": [0.6], "low": [0.5], "high": [0.7]})
+    others = pd.DataFrame({"model": ["<i>o3</i>"], "score": [0.6], "judge": [ODD]})
+    figures = [
+        models.forest(forest_table(), COLOURS), models.heat_map(groups), models.worst_at_k(curve, COLOURS, dash_of(COLOURS)),
+        models.score_by_length(length, COLOURS, dash_of(COLOURS)),
+        models.beside_published(own, others, COLOURS), pairs.differences(gaps, corrected=True), pairs.rank_probabilities(ranks),
+        pairs.head_to_head(scores, ODD, "Alder"),
+    ]  # fmt: skip
+    for figure in figures:
+        words = str(figure.to_dict())
+        assert "<b>" not in words
+        assert "<i>" not in words
+        assert ESCAPED in words
+
+
+def test_a_cell_of_few_examples_is_grey_and_one_without_a_score_a_dash():
+    table = pd.DataFrame(
+        {
+            "group": ["hedging", "hedging", "global health", "global health"],
+            "model": ["Alder", "Briar", "Alder", "Briar"],
+            "n_examples": [40, 9, 12, 0],
+            "score": [0.512, 0.8, 0.334, NAN],
+            "low": [0.4, 0.6, 0.2, NAN],
+            "high": [0.6, 0.9, 0.5, NAN],
+            "small": [False, True, False, True],
+        }
+    )
+    figure = models.heat_map(table)
+    coloured, grey = figure.data[:2]
+    assert list(coloured.y) == list(grey.y) == ["hedging", "global health"]
+    assert [[not math.isnan(value) for value in row] for row in coloured.z] == [[True, False], [True, False]]
+    assert [[not math.isnan(value) for value in row] for row in grey.z] == [[False, True], [False, False]]
+    assert "31,127,151" in str(coloured.colorscale)
+    assert "31,127,151" not in str(grey.colorscale)
+    texts = {
+        trace.name: dict(zip(zip(trace.y, trace.x, strict=True), trace.text, strict=True)) for trace in figure.data[2:]
+    }
+    assert texts == {
+        "score": {("hedging", "Alder"): "0.51", ("global health", "Alder"): "0.33"},
+        "few examples": {("hedging", "Briar"): "0.80", ("global health", "Briar"): "–"},
+    }
+
+
+def test_differences_after_correction_are_solid_and_the_judges_opinion_is_hollow():
+    table = pd.DataFrame(
+        {
+            "model_1": ["A", "A"],
+            "model_2": ["B", "C"],
+            "difference": [0.1, -0.2],
+            "low": [0.0, -0.4],
+            "high": [0.2, 0.1],
+        }
+    )
+    solid, hollow = (pairs.differences(table, corrected=corrected).data[0] for corrected in (True, False))
+    assert (solid.marker.symbol, hollow.marker.symbol) == ("circle", "circle-open")
+    assert list(solid.y) == ["A − B", "A − C"]
+    assert list(solid.x) == [0.1, -0.2]
+    assert list(solid.error_x.array) == pytest.approx([0.1, 0.3])
+    assert list(solid.error_x.arrayminus) == pytest.approx([0.1, 0.2])
+
+
+def test_a_click_on_a_point_of_head_to_head_knows_its_example():
+    table = pd.DataFrame({"example_id": [7, 9], "first": [0.2, -1.4], "second": [0.5, 0.4], "words": ["a", "b"]})
+    figure = pairs.head_to_head(table, "A", "B")
+    points = figure.data[1]
+    assert [data[0] for data in points.customdata] == [7, 9]
+    assert list(zip(points.x, points.y, strict=True)) == [(0.2, 0.5), (-1.4, 0.4)]
+    assert figure.layout.xaxis.range[0] < -1.4, "a score below nought is on the screen too"
+    assert figure.layout.xaxis.range == figure.layout.yaxis.range
+
+
+def test_the_chances_of_places_are_drawn_by_model_and_place():
+    table = pd.DataFrame({"model": ["B", "B", "A", "A"], "rank": [1, 2, 1, 2], "probability": [0.8, 0.2, 0.2, 0.8]})
+    drawn = pairs.rank_probabilities(table).data[0]
+    assert list(drawn.y) == ["B", "A"]
+    assert [list(row) for row in drawn.z] == [[0.8, 0.2], [0.2, 0.8]]
+
+
+def test_a_model_keeps_its_colour_whichever_order_they_come_in_and_the_seventh_is_told_by_its_line():
+    names = [f"Model {n}" for n in range(8)]
+    assert colour_of(names) == colour_of(reversed(names))
+    assert [colour_of(names)[name] for name in names] == [*MODEL_COLOURS, *MODEL_COLOURS[:2]]
+    looks = {(colour_of(names)[name], dash_of(names)[name]) for name in names}
+    assert len(looks) == len(names)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of a colour #rrggbb (WCAG 2.2)."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize(("ground", "ink"), [("#fbf9f5", INK_ON_PAPER), ("#14181c", INK_ON_SLATE)])
+def test_words_can_be_read_on_the_deepest_cell_in_both_themes(ground: str, ink: str):
+    for ramp in (RAMP, GREY_RAMP):
+        red, green, blue, strength = (
+            float(part) for part in ramp[-1][1].removeprefix("rgba(").removesuffix(")").split(",")
+        )
+        under = [int(ground[place : place + 2], 16) for place in (1, 3, 5)]
+        mixed = [
+            round(strength * over + (1 - strength) * below)
+            for over, below in zip((red, green, blue), under, strict=True)
+        ]
+        light, dark = sorted((luminance("#{:02x}{:02x}{:02x}".format(*mixed)), luminance(ink)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) > 4.5
+
+
+@pytest.mark.parametrize("ground", ["#fbf9f5", "#14181c"])
+def test_every_models_colour_can_be_told_from_the_page(ground: str):
+    for colour in MODEL_COLOURS:
+        light, dark = sorted((luminance(colour), luminance(ground)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) > 2, colour
