@@ -12,6 +12,8 @@ import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
+from tests.invented import seeded_study
+
 # A server for tests alone: nothing it holds has to survive a power cut.
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
 
@@ -76,3 +78,12 @@ def run(url: str, *statements: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in statements:
             connection.execute(statement.encode())
+
+
+@pytest.fixture(scope="session")
+def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo study as a SQLite file: to be copied, or read alone."""
+    path = tmp_path_factory.mktemp("demo") / "demo.db"
+    with seeded_study(str(path)) as engine, engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path

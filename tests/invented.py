@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from evalcore.db import open_study
+from evalcore import demo, store
+from evalcore.db import open_study, writing
 from evalcore.importing import ImportReport, import_file
 
 TABLES = (
@@ -150,6 +151,16 @@ def study(url: str) -> Iterator[Engine]:
         yield engine
     finally:
         engine.dispose()
+
+
+@contextmanager
+def seeded_study(url: str) -> Iterator[Engine]:
+    """The demo study, made anew."""
+    with study(url) as engine:
+        with writing(engine) as session:
+            store.ensure_study(session)
+        demo.seed(engine)
+        yield engine
 
 
 def bring(engine: Engine, path: Path, **told: Any) -> ImportReport:

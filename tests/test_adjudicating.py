@@ -1,19 +1,16 @@
-"""Adjudicate: what waits for whom, settle once and with a reason, correct; nobody is named, nobody writes over anybody."""
+"""Adjudicate: what waits for whom, settle once and with a reason, correct; nobody is named."""
 
-import multiprocessing
 import re
-import time
-import traceback
 
 import msgspec
 import pytest
 
 from evalcore import adjudication, deciding, overriding, reviewing, store
 from evalcore.adjudication import Settling
-from evalcore.db import open_study, reading, writing
+from evalcore.db import reading, writing
 from evalcore.deciding import Decision
 from evalcore.desks import MAX_NOTE
-from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
+from evalcore.errors import NotAllowed, NotFound, OverreadError
 from evalcore.metrics.conflicts import Reason, needing
 from evalcore.queries import conflicts, study
 from evalcore.schema import (
@@ -31,47 +28,23 @@ from evalcore.schema import (
     Verdict,
 )
 from tests import world
+from tests.adjudicating_steps import (
+    IMANI,
+    RUNE,
+    SOL,
+    TOVE,
+    WHY,
+    item,
+    key_of,
+    opened,
+    reading_of,
+    settle,
+    settlements,
+    small,
+    waiting,
+)
 
-SOL, RUNE = "Dr. Sol Adler", "Dr. Rune Okeke"
-IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
-WHY = ConflictCause.CLINICAL_DISAGREEMENT
-
-
-@pytest.fixture
-def small(database_url):
-    """One response with three criteria, read by two: they agree on the first, differ on the second, and one cannot assess the third."""
-    made = world.made(database_url, points=((7, -4, 3),), judged="+-+")
-    for name in (SOL, RUNE):
-        world.add_researcher(made.engine, name, Role.ADJUDICATOR)
-    world.assigned(made)
-    world.submitted(made, IMANI, "++?")
-    world.submitted(made, TOVE, "+-+")
-    yield made
-    made.engine.dispose()
-
-
-def key_of(small, example=0):
-    return example + 1, small.responses[example]
-
-
-def opened(small, name=SOL, key=None):
-    return adjudication.open_case(small.engine, small.viewer(name), key or key_of(small))
-
-
-def settle(small, *items, name=SOL, key=None):
-    return adjudication.settle(small.engine, small.viewer(name), key or key_of(small), items)
-
-
-def item(question, label=Label.MET, cause=WHY, rationale="It says so in its last line."):
-    return Settling(question.criterion_id, label, cause, rationale, question.seen)
-
-
-def waiting(small, name=SOL):
-    return adjudication.cases(small.engine, small.viewer(name))
-
-
-def settlements(small):
-    return [row for row in small.history() if row["stage"] == "adjudicated"]
+__all__ = ["small"]  # a fixture
 
 
 # ---------------------------------------------------------------- what waits
@@ -402,7 +375,7 @@ def test_severe_harm_claimed_after_the_reveal_sends_an_item_on(small):
     """The second criterion: the judge says not met, Dr. Noor met."""
     judged = Decision(Label.MET, Cause.MISREAD_ANSWER, Severity.SEVERE, note="It would kill.")
     reader = small.viewer(IMANI)
-    deciding.decide(small.engine, reader, _reading(small, IMANI), small.criteria[0][1], judged, seen=None)
+    deciding.decide(small.engine, reader, reading_of(small, IMANI), small.criteria[0][1], judged, seen=None)
     assert waiting(small).waiting[0].reasons == (Reason.SEVERE_HARM, Reason.CONFLICT, Reason.CANNOT_ASSESS)
     question = opened(small).questions[0]
     said = [reader.said for reader in question.readers if len(reader.said) == 2]
@@ -410,165 +383,6 @@ def test_severe_harm_claimed_after_the_reveal_sends_an_item_on(small):
         (Stage.FIRST, None, None),
         (Stage.REVISED, "severe", "It would kill."),
     ]
-
-
-def _reading(small, name):
-    person = small.viewer(name).person_id
-    return world.rows(small.engine, "SELECT id FROM reading WHERE person_id = :person", person=person)[0][0]
-
-
-# ---------------------------------------------------------------- two at once
-
-
-def test_what_somebody_else_has_settled_meanwhile_stands(small):
-    asked = opened(small).questions[0]
-    late = opened(small, RUNE).questions[0]
-    settle(small, item(asked))
-    with pytest.raises(AlreadyChanged, match="Somebody else has settled this item meanwhile"):
-        settle(small, item(late, Label.NOT_MET), name=RUNE)
-    assert [row["rater"] for row in settlements(small)] == [SOL]
-    assert late.criterion_id not in [question.criterion_id for question in opened(small, RUNE).questions]
-
-
-def test_a_second_tab_is_told(small):
-    asked = opened(small).questions[0]
-    settle(small, item(asked))
-    with pytest.raises(AlreadyChanged, match="in another tab"):
-        settle(small, item(asked, Label.NOT_MET))
-    assert [row["label"] for row in settlements(small)] == ["met"]
-
-
-def test_a_read_that_was_amended_since_is_looked_at_first(small):
-    asked = opened(small).questions[0]
-    decision = Decision(Label.NOT_MET)
-    deciding.decide(
-        small.engine, small.viewer(IMANI), _reading(small, IMANI), small.criteria[0][1], decision, seen=None
-    )
-    with pytest.raises(AlreadyChanged, match="A reader has changed a verdict here"):
-        settle(small, item(asked))
-    assert settlements(small) == []
-    settle(small, item(opened(small).questions[0]))
-    assert len(settlements(small)) == 1
-
-
-def test_a_read_that_is_amended_later_leaves_the_item_settled(small):
-    settle(small, *(item(question) for question in opened(small).questions))
-    decision = Decision(Label.NOT_MET)
-    deciding.decide(
-        small.engine, small.viewer(IMANI), _reading(small, IMANI), small.criteria[0][1], decision, seen=None
-    )
-    assert waiting(small).waiting == ()
-    assert len(settlements(small)) == 2
-    assert {reader.said[-1].stage for reader in opened(small).questions[0].readers} == {Stage.FIRST, Stage.REVISED}
-
-
-def settle_at_once(location, key, name, settling, start, said):
-    """In a process of its own: wait for the other one, then settle."""
-    act_at_once(
-        location, start, said, lambda small: adjudication.settle(small.engine, small.viewer(name), key, [settling])
-    )
-
-
-def amend_at_once(location, number, criterion, start, said):
-    """In a process of its own: wait for the other one, then amend a read that is done."""
-    act_at_once(
-        location,
-        start,
-        said,
-        lambda small: deciding.decide(
-            small.engine, small.viewer(IMANI), number, criterion, Decision(Label.NOT_MET), seen=None
-        ),
-    )
-
-
-def act_at_once(location, start, said, act):
-    try:
-        small = world.World(location, open_study(location), [], [])
-        small.viewer()
-        start.wait(60)
-        try:
-            act(small)
-            said.put("kept")
-        except AlreadyChanged as refusal:
-            said.put(str(refusal))
-        small.engine.dispose()
-    except Exception:  # noqa: BLE001 - whatever it is, the test shows it
-        said.put(traceback.format_exc())
-
-
-def at_once(*processes):
-    """What each says, after all have started together."""
-    spawn = multiprocessing.get_context("spawn")
-    start, said = spawn.Barrier(len(processes)), spawn.Queue()
-    running = [spawn.Process(target=target, args=(*arguments, start, said)) for target, *arguments in processes]
-    for process in running:
-        process.start()
-    found = [said.get(timeout=90) for _ in running]
-    for process in running:
-        process.join(30)
-    return sorted(found, key=lambda words: words != "kept")
-
-
-def test_of_two_adjudicators_who_settle_at_once_one_is_kept_and_one_is_told(small):
-    settling = item(opened(small).questions[0])
-    n_events = len(small.events())
-    said = at_once(*((settle_at_once, small.location, key_of(small), name, settling) for name in (SOL, RUNE)))
-    assert said[0] == "kept"
-    assert said[1].startswith("Somebody else has settled this item meanwhile")
-    assert len(settlements(small)) == 1
-    assert len(small.events()) == n_events + 1
-
-
-def test_of_two_tabs_of_one_adjudicator_one_is_kept_and_one_is_told(small):
-    settling = item(opened(small).questions[0])
-    said = at_once(*((settle_at_once, small.location, key_of(small), SOL, settling) for _ in range(2)))
-    assert said[0] == "kept"
-    assert said[1].startswith("You have settled this item in another tab")
-    assert len(settlements(small)) == 1
-
-
-def test_an_adjudicator_who_settles_while_a_reader_amends_has_seen_the_amended_read_or_came_before_it(small):
-    settling = item(opened(small).questions[0])
-    number, criterion = _reading(small, IMANI), small.criteria[0][1]
-    said = at_once(
-        (settle_at_once, small.location, key_of(small), SOL, settling),
-        (amend_at_once, small.location, number, criterion),
-    )
-    acts = [action for _, action in small.events()][-2:]
-    (amended,) = [row for row in small.history() if row["stage"] == "revised"]
-    if said == ["kept", "kept"]:
-        assert acts[0] == "conflict settled"
-        assert settlements(small)[0]["verdict_id"] < amended["verdict_id"]
-    else:
-        assert said[1].startswith("A reader has changed a verdict here")
-        assert settlements(small) == []
-    assert amended["label"] == "not_met"
-
-
-def test_an_adjudicator_waits_for_a_reader_who_is_amending(small):
-    """The reader's transaction is open when the adjudicator presses: it is waited for, and then seen."""
-    question = opened(small).questions[0]
-    number, person = _reading(small, IMANI), small.viewer(IMANI)
-    spawn = multiprocessing.get_context("spawn")
-    start, said = spawn.Barrier(2), spawn.Queue()
-    other = spawn.Process(target=settle_at_once, args=(small.location, key_of(small), SOL, item(question), start, said))
-    with writing(small.engine) as session:
-        asked = conflicts.said(session, key_of(small))
-        conflicts.hold_readings(session, key_of(small))
-        other.start()
-        start.wait(60)
-        time.sleep(0.5)
-        assert said.empty()
-        verdict = Verdict(
-            example_id=1, response_id=small.responses[0], criterion_id=question.criterion_id, stage=Stage.REVISED, label=Label.NOT_MET,
-            rater_id=store.ensure_rater(session, RaterKind.REVIEWER, person.name), blinded=False,
-        )  # fmt: skip
-        store.add_verdicts(session, [verdict], actor=person.name, action="read amended")
-    assert said.get(timeout=60).startswith("A reader has changed a verdict here")
-    other.join(30)
-    assert settlements(small) == []
-    assert number
-    assert len(asked) == 6
 
 
 # ---------------------------------------------------------------- the list for the authors

@@ -1,18 +1,11 @@
 """The anchoring shift: which first reads were followed by a reveal, and which of them moved, toward the judge or away from it."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore import deciding, desks, reviewing, store
-from evalcore.db import reading, writing
-from evalcore.deciding import Decision
 from evalcore.metrics.anchoring import (
     AWAY,
     CHANGED,
@@ -25,24 +18,12 @@ from evalcore.metrics.anchoring import (
     sentences,
 )
 from evalcore.metrics.intervals import share_interval
-from evalcore.queries.blind_reads import blind_reads
-from evalcore.schema import Ask, Label, RaterKind, ReadingMode, ReadingState, Rules, Stage
 from tests import world
-from tests.test_judge_record import IMANI, TOVE, drawn, read, reads_of, said
+from tests.drawn_reads import LEFT_OUT, drawn, left_out, read, reads_of, shares
+from tests.reading_steps import IMANI, decide_places, finish, first_conversation
+from tests.test_command_line import Run
 
 many = settings(max_examples=60, deadline=None)
-LEFT_OUT = ["n_without_label", "n_not_revealed", "n_undecided"]
-
-
-def shares(table, group=OVERALL):
-    """(moved, of) by movement, of one group."""
-    rows = table.loc[table["group"].eq(group)].to_dict(orient="records")
-    return {row["movement"]: (row["n_moved"], row["n"]) for row in rows}
-
-
-def left_out(table):
-    """The reads left out, by reason."""
-    return table.iloc[0][LEFT_OUT].to_dict()
 
 
 # ---------------------------------------------------------------- the metric
@@ -256,227 +237,7 @@ def test_what_was_left_out_is_said_with_its_reason():
     )
 
 
-# ---------------------------------------------------------------- reads made in Review, and imported ones
-
-
-@pytest.fixture
-def small(database_url):
-    made = world.made(database_url, judged="+-++")
-    yield made
-    made.engine.dispose()
-
-
-def found_reads(small, judge=world.JUDGE):
-    with reading(small.engine) as session:
-        return blind_reads(session, judge)
-
-
-def decide(small, name, number, **labels):
-    """Decide items of a locked read by their place: `_0="-"`."""
-    viewer = small.viewer(name)
-    desk = desks.desk(small.engine, viewer, number)
-    for place, label in labels.items():
-        key = desk.keys[int(place[1:])]
-        seen = desk.decided[key].verdict_id if key in desk.decided else None
-        deciding.decide(small.engine, viewer, number, key, Decision(world.LABELS[label]), seen=seen)
-
-
-def finish(small, name, number):
-    deciding.finish(small.engine, small.viewer(name), number)
-
-
-def of_first(small):
-    """revised_label (None where missing), revealed, decided of each item of the first conversation, in order."""
-    found = found_reads(small)
-    found = found.loc[found["example_id"].eq(1)].sort_values("criterion_id")
-    return [
-        (row["revised_label"] if isinstance(row["revised_label"], str) else None, row["revealed"], row["decided"])
-        for row in found.to_dict(orient="records")
-    ]
-
-
-def first_conversation(small, labels, name=IMANI):
-    """A read of the first conversation, locked: its number and state. The judge says met, not met there."""
-    world.assigned(small, readers=(IMANI, TOVE))
-    for _ in range(2):
-        viewer = small.viewer(name)
-        desk = reviewing.take(small.engine, viewer, at=world.START)
-        wanted = labels if desk.asked.example_id == 1 else "++"
-        number = world.answer(small, viewer, desk, wanted)
-        state = reviewing.submit(small.engine, viewer, number, at=world.START)
-        if desk.asked.example_id == 1:
-            return number, state
-    raise AssertionError
-
-
-def test_a_draft_is_no_read(small):
-    world.assigned(small)
-    viewer = small.viewer(IMANI)
-    world.answer(small, viewer, reviewing.take(small.engine, viewer, at=world.START), "+-")
-    assert found_reads(small).empty
-
-
-def test_a_read_is_revealed_once_locked_and_decided_once_done(small):
-    number, state = first_conversation(small, "--")  # differs from the judge on the first
-    assert state is ReadingState.REVEALED
-    assert of_first(small) == [(None, True, False), (None, True, False)]
-    decide(small, IMANI, number, _0="+")
-    assert of_first(small) == [("met", True, False), (None, True, False)]
-    finish(small, IMANI, number)
-    assert of_first(small) == [("met", True, True), (None, True, True)]
-
-
-def test_a_read_that_agrees_throughout_is_revealed_and_decided_at_once(small):
-    _, state = first_conversation(small, "+-")
-    assert state is ReadingState.DONE
-    assert of_first(small) == [(None, True, True)] * 2
-
-
-def test_the_newest_decision_counts(small):
-    number, _ = first_conversation(small, "--")
-    decide(small, IMANI, number, _0="+")
-    decide(small, IMANI, number, _0="-")
-    finish(small, IMANI, number)
-    decide(small, IMANI, number, _1="+")  # amended afterwards: away from the judge
-    assert of_first(small) == [("not_met", True, True), ("met", True, True)]
-    reads = found_reads(small)
-    table = anchoring(reads.loc[reads["example_id"].eq(1)])
-    assert shares(table) == {CHANGED: (1, 2), TOWARD: (0, 1), AWAY: (1, 1)}
-
-
-def test_each_readers_own_decision_stands_beside_their_own_read(small):
-    number, _ = first_conversation(small, "--")
-    decide(small, IMANI, number, _0="+")
-    finish(small, IMANI, number)
-    for _ in range(2):
-        world.submitted(small, TOVE, "--")
-        viewer = small.viewer(TOVE)
-        desk = reviewing.take(small.engine, viewer, at=world.START)
-        for key in desk.undecided:
-            deciding.decide(small.engine, viewer, desk.reading.id, key, Decision(Label.NOT_MET), seen=None)
-        finish(small, TOVE, desk.reading.id)
-    reads = found_reads(small)
-    first = reads.loc[reads["criterion_id"].eq(small.criteria[0][0])].set_index("rater")["revised_label"]
-    assert first.to_dict() == {IMANI: "met", TOVE: "not_met"}
-    by_reader = anchoring(reads.loc[reads["example_id"].eq(1)], by=["rater"])
-    assert shares(by_reader, IMANI)[TOWARD] == (1, 1)
-    assert shares(by_reader, TOVE)[TOWARD] == (0, 1)
-
-
-def test_reads_of_an_open_study_are_not_blind(small):
-    with writing(small.engine) as session:
-        store.set_rules(session, Rules(mode=ReadingMode.OPEN), actor="set-up")
-    first_conversation(small, "--")
-    assert found_reads(small).empty
-
-
-def test_a_read_of_acuity_reveals_nothing_of_the_rubric(small):
-    said(small, Label.MET)
-    world.assigned(small, ask=Ask.RESPONSE_ACUITY, readers=(IMANI, TOVE))
-    viewer = small.viewer(IMANI)
-    for _ in range(2):
-        desk = reviewing.take(small.engine, viewer, at=world.START)
-        reviewing.mark(
-            small.engine, viewer, desk.reading.id, None, Label.CANNOT_ASSESS, reason="language", at=world.START
-        )
-        reviewing.submit(small.engine, viewer, desk.reading.id, at=world.START)
-    assert of_first(small) == [(None, False, False)]
-
-
-def test_imported_reads_are_revealed_where_their_reader_revised_anything_on_the_response(small):
-    said(small, Label.NOT_MET, name="hash", criterion=0)
-    said(small, Label.NOT_MET, name="hash", criterion=1)
-    said(small, Label.NOT_MET, name="another", criterion=0)
-    said(small, Label.MET, name="hash", example=1)
-    assert found_reads(small)["revealed"].tolist() == [False] * 4
-    said(small, Label.MET, name="hash", stage=Stage.REVISED, criterion=0, blinded=False)
-    found = found_reads(small)
-    of = {(row["rater"], row["criterion_id"]): row["revealed"] for row in found.to_dict(orient="records")}
-    (first, second), (third, _) = small.criteria
-    assert of == {("hash", first): True, ("hash", second): True, ("another", first): False, ("hash", third): False}
-    assert found["decided"].tolist() == found["revealed"].tolist()
-    table = anchoring(found)
-    assert shares(table) == {CHANGED: (1, 2), TOWARD: (1, 1), AWAY: (0, 1)}
-    assert left_out(table) == {"n_without_label": 0, "n_not_revealed": 2, "n_undecided": 0}
-
-
-def test_somebody_elses_reveal_is_none_of_an_imported_read(small):
-    said(small, Label.NOT_MET, name="hash")
-    first_conversation(small, "--")
-    revealed = found_reads(small).drop_duplicates("rater").set_index("rater")["revealed"]
-    assert revealed.to_dict() == {"hash": False, IMANI: True}
-
-
-def test_a_decision_that_was_taken_back_is_none(small):
-    said(small, Label.NOT_MET, name="hash")
-    number = said(small, Label.MET, name="hash", stage=Stage.REVISED)
-    said(small, None, name="hash", stage=Stage.REVISED, supersedes=number)
-    assert of_first(small) == [(None, False, False)]
-
-
-def test_only_the_judge_that_was_shown_moves_a_reader(small):
-    for criterion, label in enumerate((Label.NOT_MET, Label.NOT_MET)):
-        said(small, label, name="Wren", kind=RaterKind.JUDGE, stage=Stage.JUDGE, criterion=criterion)
-    number, _ = first_conversation(small, "--")
-    decide(small, IMANI, number, _0="+")
-    finish(small, IMANI, number)
-    shown, other = found_reads(small), found_reads(small, "Wren")
-    assert shown.loc[shown["example_id"].eq(1), "revealed"].tolist() == [
-        True,
-        True,
-    ]  # as many verdicts: the first by name
-    assert not other["revealed"].any()
-    with writing(small.engine) as session:
-        store.set_rules(session, Rules(judge="Wren"), actor="set-up")
-    shown, other = found_reads(small), found_reads(small, "Wren")  # what was shown is kept with the read
-    assert shown.loc[shown["example_id"].eq(1), "revealed"].tolist() == [True, True]
-    assert not other["revealed"].any()
-
-
-labels = st.sampled_from("+-?")
-
-
-@settings(max_examples=8, deadline=None)
-@given(firsts=st.tuples(labels, labels, labels, labels), ends=st.tuples(labels, labels, labels, labels))
-def test_what_is_said_in_review_comes_back_as_the_shift(firsts, ends, tmp_path_factory):
-    judged = "+-++"
-    small = world.made(str(tmp_path_factory.mktemp("study") / "overread.db"), judged=judged)
-    world.assigned(small, readers=(IMANI,), n_readers=1)
-    viewer = small.viewer(IMANI)
-    for _ in range(2):
-        desk = reviewing.take(small.engine, viewer, at=world.START)
-        start = (desk.asked.example_id - 1) * 2
-        number = world.answer(small, viewer, desk, "".join(firsts[start : start + 2]))
-        reviewing.submit(small.engine, viewer, number, at=world.START)
-        decide(small, IMANI, number, _0=ends[start], _1=ends[start + 1])
-        finish(small, IMANI, number)
-    table = anchoring(found_reads(small), by=[OVERALL])
-    small.engine.dispose()
-    differed = [place for place in range(4) if firsts[place] != judged[place]]
-    agreed = [place for place in range(4) if firsts[place] == judged[place]]
-    assert shares(table) == {
-        CHANGED: (sum(firsts[place] != ends[place] for place in range(4)), 4),
-        TOWARD: (sum(ends[place] == judged[place] for place in differed), len(differed)),
-        AWAY: (sum(ends[place] != judged[place] for place in agreed), len(agreed)),
-    }
-
-
 # ---------------------------------------------------------------- by the command line
-
-
-def overread(folder, *arguments):
-    """A command in a process of its own."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("OVERREAD_")}
-    return subprocess.run(
-        [sys.executable, "-m", "evalcore", *map(str, arguments)],
-        cwd=folder,
-        env=clean | {"PYTHONPATH": str(Path(__file__).parents[1])},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
 
 
 @pytest.fixture
@@ -485,14 +246,14 @@ def study(tmp_path):
     path = tmp_path / "study.db"
     small = world.made(str(path), judged="+-++")
     number, _ = first_conversation(small, "--")
-    decide(small, IMANI, number, _0="+")
-    finish(small, IMANI, number)
+    decide_places(small, number, _0="+")
+    finish(small, number)
     small.engine.dispose()
     return path
 
 
 def test_anchoring_json_has_the_documented_keys_and_the_derived_numbers(study):
-    done = overread(study.parent, "anchoring", "--json", "--db", study)
+    done = Run(study.parent)("anchoring", "--json", "--db", study)
     assert (done.returncode, done.stderr) == (0, "")
     rows = json.loads(done.stdout)
     documented = {
@@ -511,9 +272,9 @@ def test_anchoring_json_has_the_documented_keys_and_the_derived_numbers(study):
 
 def test_anchoring_comes_by_what_was_asked_for_and_by_one_judge(study):
     told = ("--json", "--by", "rater", "--judge", world.JUDGE, "--db", study)
-    rows = json.loads(overread(study.parent, "anchoring", *told).stdout)
+    rows = json.loads(Run(study.parent)("anchoring", *told).stdout)
     assert {(row["grouping"], row["group"]) for row in rows} == {("rater", IMANI)}
-    table = overread(study.parent, "anchoring", "--by", "sign", "--db", study).stdout
+    table = Run(study.parent)("anchoring", "--by", "sign", "--db", study).stdout
     assert "toward (of differed)" in table
     assert "– (0/0)" in table
 
@@ -527,7 +288,7 @@ def test_anchoring_comes_by_what_was_asked_for_and_by_one_judge(study):
     ],
 )
 def test_what_anchoring_does_not_know_is_one_sentence(study, arguments, sentence):
-    done = overread(study.parent, "anchoring", *arguments, "--db", study)
+    done = Run(study.parent)("anchoring", *arguments, "--db", study)
     assert (done.returncode, done.stdout) == (1, "")
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -535,5 +296,5 @@ def test_what_anchoring_does_not_know_is_one_sentence(study, arguments, sentence
 
 def test_a_study_without_reads_has_no_shift(tmp_path):
     world.made(str(tmp_path / "study.db")).engine.dispose()
-    assert json.loads(overread(tmp_path, "anchoring", "--json", "--db", "study.db").stdout) == []
-    assert "No blind first read beside a judge yet" in overread(tmp_path, "anchoring", "--db", "study.db").stdout
+    assert json.loads(Run(tmp_path)("anchoring", "--json", "--db", "study.db").stdout) == []
+    assert "No blind first read beside a judge yet" in Run(tmp_path)("anchoring", "--db", "study.db").stdout

@@ -13,7 +13,7 @@ from evalcore.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, draw, read
 from evalcore.errors import NotFound, OverreadError
 from evalcore.queries.browse import Filters
 from evalcore.queries.candidates import Planned
-from evalcore.schema import Ask, Role, Viewer
+from evalcore.schema import Ask, Label, Role, Viewer
 from tests import world
 
 LEAD = "Ana Ruiz"
@@ -124,6 +124,30 @@ def test_the_record_keeps_every_filter_that_was_set_a_zero_too(small):
     assign(small.engine, Choice(filters=Filters(points_from=0, dataset="invented", judges_differ=False)), actor=LEAD)
     ((chosen_by,),) = world.rows(small.engine, "SELECT chosen_by FROM assignment")
     assert json.loads(chosen_by) == {"points_from": 0, "dataset": "invented"}
+
+
+def test_filters_on_what_was_said_leave_out_what_waits_for_the_one_who_assigns_and_no_others_do(small):
+    """Two answers to each of four conversations: met on every one, not met on the second criterion of the first; there Wren differs."""
+    world.judged(small, "Wren", Label.MET, criterion=1, explanation="Kelbrunth.")
+    for filters, n_whole, n_seen in (
+        (Filters(label="met"), 8, 6),
+        (Filters(label="not_met"), 2, 0),
+        (Filters(judge="Wren"), 1, 0),
+        (Filters(judges_differ=True), 1, 0),
+        (Filters(reads="unread"), 8, 6),
+        (Filters(points_to=-1), 2, 0),
+        (Filters(search="kelbrunth"), 2, 0),  # a word of a judge
+        (Filters(search="does"), 8, 6),
+        (Filters(search=" "), 8, 8),
+        (Filters(theme="hedging", language="en"), 4, 4),
+        (Filters(), 8, 8),
+    ):
+        for n_fitting, blind in ((n_whole, frozenset()), (n_seen, frozenset({1}))):
+            choice = Choice(filters=filters, blind=blind)
+            if n_fitting:
+                assert assign(small.engine, choice, actor=LEAD, dry_run=True).n_population == n_fitting, choice
+            else:
+                refused(small, choice, "Nothing is left to assign: no item fits.")
 
 
 # ---------------------------------------------------------------- the drawing itself

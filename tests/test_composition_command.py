@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import composition_commands, demo, store
-from evalcore.db import open_study, reading, writing
+from evalcore import composition_commands
+from evalcore.db import open_study, reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.benchmark_counts import THEMES
 from evalcore.metrics.composition import GROUPINGS, Grouping
@@ -38,17 +38,6 @@ def ran(db: Path, *arguments: str) -> str:
     done = CliRunner().invoke(app, [*arguments, "--db", str(db)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
-
-
-@pytest.fixture(scope="module")
-def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("composition") / "demo.db"
-    engine = open_study(str(path))
-    with writing(engine) as session:
-        store.ensure_study(session)
-    demo.seed(engine)
-    engine.dispose()
-    return path
 
 
 def test_json_holds_what_the_help_lists_and_counts_every_conversation(demo_file: Path):

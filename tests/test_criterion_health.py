@@ -253,13 +253,13 @@ def test_the_finding_counts_alarms_of_what_was_read():
     bad = one_a_case("-" * 60, "+" * 60)
     assert (
         health.finding(criterion_health(bad, "Magpie"))
-        == "1 of the 1 category that physicians have read raises an alarm: 1 inverted, 1 far."
+        == "The one category that physicians have read raises an alarm: 1 inverted, 1 far."
     )
     well_read = criterion_health(one_a_case("+-" * 5, "+-" * 5), "Magpie")
-    assert health.finding(well_read) == "No alarm among the 1 category that physicians have read."
+    assert health.finding(well_read) == "No alarm on the one category that physicians have read."
     assert health.finding(criterion_health(one_a_case("++", "++"), "Magpie")) == (
-        "No alarm among the 1 category that physicians have read. "
-        "Of 1 of them fewer than 10 items have been read, too few to say how the judge does."
+        "No alarm on the one category that physicians have read. "
+        "Fewer than 10 items of it have been read, too few to say how the judge does."
     )
     assert health.finding(criterion_health(one_a_case("++", ".."), "Magpie")) == (
         "No physician has read any of these criteria blind yet."

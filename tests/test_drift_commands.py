@@ -122,7 +122,7 @@ def test_criteria_lists_the_groups_that_were_read_and_all_when_asked(small):
     assert rows[0]["disagreement"] is None
     assert len(told(small, "criteria", "--by", "criterion", "--all")) == 6
     shown = ran(small, "criteria", "--by", "axis").stdout
-    assert "Magpie: No alarm among the 1 axis that physicians have read." in shown
+    assert "Magpie: No alarm on the one axis that physicians have read." in shown
 
 
 def test_criteria_of_an_unknown_judge_or_grouping_name_what_there_is(small):

@@ -15,7 +15,7 @@ from evalcore.opinions import Opinions
 from evalcore.queries import frames
 from evalcore.queries import opinions as opinion_queries
 from tests import opinion_rows, population, tables, world
-from tests.as_opinions import as_opinions
+from tests.opinion_rows import of_verdicts
 
 few = settings(max_examples=30, deadline=None)
 
@@ -47,7 +47,7 @@ def test_responses_and_examples_score_as_metrics_score_says(rows, judge):
     verdicts = drawn(rows)
     expected = score.response_scores(verdicts, by=["overall"])
     expected = expected.loc[expected["judge"].eq(judge)].set_index("response_id")["score"].sort_index()
-    opinions = as_opinions(verdicts)
+    opinions = of_verdicts(verdicts)
     found = response_scores(opinions, judge).set_index("response_id")["score"]
     pd.testing.assert_series_equal(found, expected, rtol=1e-12)
     wide = verdicts.drop_duplicates("response_id").set_index("response_id").join(expected)
@@ -77,7 +77,7 @@ DRAWING = """
 
 
 def test_repeats_are_averaged_and_what_has_no_score_is_nan():
-    found = example_scores(as_opinions(tables.verdicts(DRAWING)), "judge")
+    found = example_scores(of_verdicts(tables.verdicts(DRAWING)), "judge")
     assert found.index.tolist() == [1, 2, 3]
     assert found["Alder"].tolist() == pytest.approx([(3 / 7 + 1) / 2, math.nan, math.nan], nan_ok=True)
     assert found["Birch"].tolist() == pytest.approx([math.nan, 0.0, math.nan], nan_ok=True)
@@ -86,12 +86,12 @@ def test_repeats_are_averaged_and_what_has_no_score_is_nan():
 def test_a_response_without_a_score_is_left_out_of_the_mean_of_its_example():
     unsure = DRAWING.replace("r2       | e1      | Alder | c2        |  -4    |  -", "r2 | e1 | Alder | c2 | -4 | ?")
     assert unsure != DRAWING
-    found = example_scores(as_opinions(tables.verdicts(unsure)), "judge")
+    found = example_scores(of_verdicts(tables.verdicts(unsure)), "judge")
     assert found.loc[1, "Alder"] == pytest.approx(3 / 7)
 
 
 def test_a_label_that_is_missing_leaves_the_response_incomplete():
-    opinions = as_opinions(tables.verdicts(DRAWING, n_expected=2))
+    opinions = of_verdicts(tables.verdicts(DRAWING, n_expected=2))
     found = response_scores(opinions, "judge").set_index("response_id")
     assert found["is_complete"].tolist() == [True, True, False, False, False]
     assert found["score"].tolist() == pytest.approx([3 / 7, 1, math.nan, math.nan, math.nan], nan_ok=True)
@@ -125,7 +125,7 @@ def test_an_unknown_judge_is_refused_with_the_names_that_are_known():
 
 
 def test_two_evaluations_at_once_are_refused():
-    opinions = as_opinions(tables.verdicts(DRAWING))
+    opinions = of_verdicts(tables.verdicts(DRAWING))
     items = opinions.items.assign(evaluation=np.where(opinions.items["response_id"].eq(1), "hard", "full"))
     with pytest.raises(ValueError, match=r"responses of 2 evaluations came \(full, hard\), expected those of one"):
         example_scores(Opinions(items, opinions.judged, opinions.reads), "judge")

@@ -17,8 +17,8 @@ from evalcore.metrics.group_scores import DEFAULT_GROUPINGS, GROUPINGS, group_sc
 from evalcore.metrics.means import clustered_means
 from evalcore.queries import opinions as opinion_queries
 from tests import opinion_rows, population, tables
-from tests.as_opinions import as_opinions
 from tests.invented import bring, study
+from tests.opinion_rows import of_verdicts
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -75,7 +75,7 @@ def test_every_group_has_the_score_that_metrics_score_gives(examples):
         .rename(columns={"group": "tag"})
         .set_index(["tag", "model"])
     )
-    found = group_scores(as_opinions(verdicts), "judge", by=by).set_index(["tag", "model"])
+    found = group_scores(of_verdicts(verdicts), "judge", by=by).set_index(["tag", "model"])
     assert set(found.index) == set(expected.index)
     assert found.index.is_unique
     names = ["n_examples", "n_responses", "n_undefined", "raw_mean", "score"]
@@ -86,7 +86,7 @@ def test_every_group_has_the_score_that_metrics_score_gives(examples):
 @few
 @given(studies, st.integers(0, 2**32))
 def test_the_order_of_items_does_not_matter(examples, number):
-    opinions = as_opinions(drawn(examples))
+    opinions = of_verdicts(drawn(examples))
     mixed = group_scores(opinion_rows.shuffled(opinions, chance(number)), "judge")
     pd.testing.assert_frame_equal(mixed, group_scores(opinions, "judge"), rtol=1e-9)
 
@@ -94,7 +94,7 @@ def test_the_order_of_items_does_not_matter(examples, number):
 @few
 @given(studies)
 def test_what_is_shown_lies_in_its_interval_and_between_nought_and_one(examples):
-    found = group_scores(as_opinions(drawn(examples)), "judge", by=GROUPINGS)
+    found = group_scores(of_verdicts(drawn(examples)), "judge", by=GROUPINGS)
     known = found.loc[found["low"].notna()]
     assert known["raw_low"].le(known["raw_mean"]).all()
     assert known["raw_mean"].le(known["raw_high"]).all()
@@ -119,11 +119,11 @@ def test_groups_come_in_the_order_that_was_asked_for():
 
 def test_a_category_brings_the_clusters_of_its_criteria():
     verdicts = drawn([("hedging", "simple", [((5, "+", "accuracy", "a", "cluster"), "-", "-")], 1)])
-    found = group_scores(as_opinions(verdicts), "judge", by=["category"])
+    found = group_scores(of_verdicts(verdicts), "judge", by=["category"])
     assert found[["grouping", "group", "tag"]].to_numpy().tolist() == [
         ["category", "simple", "physician_agreed_category:simple"], ["cluster", "a", "cluster:a"],
     ]  # fmt: skip
-    assert group_scores(as_opinions(verdicts), "judge", by=["cluster"])["tag"].tolist() == ["cluster:a"]
+    assert group_scores(of_verdicts(verdicts), "judge", by=["cluster"])["tag"].tolist() == ["cluster:a"]
 
 
 def test_a_grouping_that_is_not_known_is_refused():
@@ -145,7 +145,7 @@ DRAWING = """
 
 
 def test_what_has_no_score_in_a_group_is_left_out_and_counted_with_its_reason():
-    found = group_scores(as_opinions(tables.verdicts(DRAWING)), "judge")
+    found = group_scores(of_verdicts(tables.verdicts(DRAWING)), "judge")
     accuracy = only(found, "axis:accuracy")
     # e1 and e4 score 1; e2 has no positive points; e3 has no label.
     assert (
@@ -161,7 +161,7 @@ def test_what_has_no_score_in_a_group_is_left_out_and_counted_with_its_reason():
 
 
 def test_where_all_examples_score_the_same_there_is_no_interval():
-    accuracy = only(group_scores(as_opinions(tables.verdicts(DRAWING)), "judge"), "axis:accuracy")
+    accuracy = only(group_scores(of_verdicts(tables.verdicts(DRAWING)), "judge"), "axis:accuracy")
     assert math.isnan(accuracy["low"])
     assert math.isnan(accuracy["high"])
 

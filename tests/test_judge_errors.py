@@ -12,8 +12,10 @@ from evalcore.metrics.intervals import share_interval
 from evalcore.metrics.judge_errors import AXIS, LANGUAGE, OVERALL, SIGN, THEME, error_rates
 from evalcore.metrics.judge_quality import balanced_f1
 from evalcore.metrics.opinions import Opinions
+from tests.opinion_rows import of_drawing as study
+from tests.opinion_rows import shuffled
 from tests.population import drawn
-from tests.test_judge_quality import opinions_of, shuffled, study
+from tests.test_judge_quality import opinions_of
 
 many = settings(max_examples=15, deadline=None)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalcore.db import reading
 from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1, f1_scores
-from evalcore.metrics.opinions import READ_COLUMNS, Opinions
+from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.pairs import (
     JUDGE,
     PHYSICIAN,
@@ -38,82 +38,16 @@ from evalcore.metrics.percentiles import (
 from evalcore.queries.opinions import load
 from tests.invented import bring
 from tests.invented import study as opened
+from tests.opinion_rows import of_drawing as study
+from tests.opinion_rows import shuffled
 from tests.population import drawn
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 many = settings(max_examples=15, deadline=None)
-SIGNS = {"+": 1.0, "-": 0.0, "?": math.nan, "": math.nan}
-OF_ITEM = ("example", "cluster", "theme", "axis", "points", "language", "selection")
-NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
-
-
-def study(drawing: str, **reads: object) -> Opinions:
-    """The opinions of a drawing: a line an item; columns dr_... are physicians, others judges; + met, - not met, ? cannot assess, empty nothing.
-
-    Columns of the reads that have one value throughout may be named, e.g. stage.
-    """
-    lines = [[cell.strip() for cell in line.split("|")] for line in drawing.strip().splitlines()]
-    rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
-    judges = [name for name in lines[0] if name not in OF_ITEM and not name.startswith("dr_")]
-    numbers = np.arange(len(rows))
-    items = pd.DataFrame(
-        {
-            "item_id": numbers + 1,
-            "response_id": numbers + 1,
-            "criterion_id": numbers + 1,
-            "example_id": [int(row.get("example", n + 1)) for n, row in enumerate(rows)],
-            "position": 1,
-            "points": [float(row.get("points") or "nan") for row in rows],
-            "model": "Alder",
-            "evaluation": "invented",
-            "sample_index": 0,
-            "n_expected": 1,
-            **{
-                name: [row.get(name) or None for row in rows]
-                for name in ("axis", "level", "cluster", "theme", "category", "language")
-            },
-            "n_chars": 100,
-        }
-    ).astype(dict.fromkeys(NAMES, "category"))
-    judged = {judge: np.array([SIGNS[row[judge]] for row in rows], dtype=np.float32) for judge in judges}
-    made = [
-        {
-            "row": n,
-            "item_id": n + 1,
-            "response_id": n + 1,
-            "example_id": items.loc[n, "example_id"],
-            "rater": name,
-            "met": SIGNS[row[name]],
-            "stage": "first",
-            "blinded": True,
-            "selection": row.get("selection", "random") or None,
-            "inclusion_probability": 0.5,
-            "unit": n,
-        }
-        | reads
-        for n, row in enumerate(rows)
-        for name in lines[0]
-        if name.startswith("dr_") and row[name]
-    ]
-    return Opinions(items, pd.DataFrame(judged, index=items.index), pd.DataFrame(made, columns=list(READ_COLUMNS)))
 
 
 def row_of(table: pd.DataFrame, rater: str, group: str = OVERALL) -> pd.Series:
     return table.loc[table["rater"].eq(rater) & table["group"].eq(group)].squeeze()
-
-
-def shuffled(opinions: Opinions, rng: np.random.Generator) -> Opinions:
-    """The same opinions with items and reads in another order."""
-    order = rng.permutation(len(opinions.items))
-    places = np.argsort(order)
-    reads = opinions.reads.assign(row=places[opinions.reads["row"].to_numpy(dtype=int)]).sample(
-        frac=1, random_state=rng
-    )
-    return Opinions(
-        opinions.items.iloc[order].reset_index(drop=True),
-        opinions.judged.iloc[order].reset_index(drop=True),
-        reads.reset_index(drop=True),
-    )
 
 
 # ---------------------------------------------------------------- pairs

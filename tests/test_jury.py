@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from evalcore.metrics.judge_quality import OVERALL, balanced_f1
 from evalcore.metrics.jury import decisions, jury_names, majority, words
+from tests.opinion_rows import of_drawing as study
 from tests.population import drawn
-from tests.test_judge_quality import row_of, study
+from tests.test_judge_quality import row_of
 
 many = settings(max_examples=50, deadline=None)
 LABELS = st.sampled_from([1.0, 0.0, math.nan])
@@ -48,7 +49,7 @@ def test_ties_and_missing_labels_are_counted_apart():
     assert (found.n_judges, found.n_items) == (4, 6)
     assert (found.n_decided, found.n_unanimous, found.n_tied, found.n_open) == (3, 2, 1, 2)
     assert words(found).startswith(
-        "Of 6 criteria that the 4 judges labelled, 3 have a majority (2 unanimous), 1 is tied, and 2 are open"
+        "Of 6 criteria that any of the 4 judges labelled, 3 have a majority (2 unanimous), 1 is tied, and 2 have too few labels."
     )
 
 

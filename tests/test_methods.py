@@ -6,22 +6,19 @@ from importlib.metadata import version
 import pytest
 from sqlalchemy import Engine
 
-from evalcore import demo, methods, store
-from evalcore.db import reading, writing
+from evalcore import demo, methods
+from evalcore.db import reading
 from evalcore.queries import frames
 from evalcore.schema import RaterKind
 from tests import world
-from tests.invented import study
+from tests.invented import seeded_study, study
 
 READER, OTHER = "Dr. Imani Noor", "Dr. Tove Lind"
 
 
 @pytest.fixture
 def seeded(sqlite_database_url: str) -> Iterator[Engine]:
-    with study(sqlite_database_url) as engine:
-        with writing(engine) as session:
-            store.ensure_study(session)
-        demo.seed(engine)
+    with seeded_study(sqlite_database_url) as engine:
         yield engine
 
 

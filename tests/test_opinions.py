@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sqlalchemy import Engine
 
-from evalcore import demo, overriding, store
+from evalcore import overriding, store
 from evalcore.db import reading, writing
 from evalcore.metrics.opinions import coefficients, first_reads, is_scored, votes
 from evalcore.metrics.score import response_scores, scores
@@ -20,7 +20,7 @@ from evalcore.queries.browse import Filters
 from evalcore.queries.candidates import Planned
 from evalcore.schema import Label, RaterKind, Stage, Verdict
 from tests import world
-from tests.invented import study
+from tests.invented import seeded_study, study
 
 MET = {"met": 1.0, "not_met": 0.0}
 
@@ -33,10 +33,7 @@ def loaded(engine: Engine) -> Opinions:
 @pytest.fixture
 def seeded(database_url: str) -> Iterator[Engine]:
     """The demo study."""
-    with study(database_url) as engine:
-        with writing(engine) as session:
-            store.ensure_study(session)
-        demo.seed(engine)
+    with seeded_study(database_url) as engine:
         yield engine
 
 

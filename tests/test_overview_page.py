@@ -3,76 +3,46 @@
 import re
 from collections.abc import Iterator
 from html import unescape
-from pathlib import Path
-from unittest.mock import PropertyMock
 
 import pandas as pd
 import pytest
-import streamlit as st
-from streamlit.runtime.context import ContextProxy
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from evalcore.db import reading
 from evalcore.metrics import composition_words as words
 from evalcore.metrics.composition import GROUPINGS, Beside, Grouping, parts
 from evalcore.plots.overview import PUBLISHED, groups_read
-from evalcore.queries import study, tasks
+from evalcore.queries import tasks
 from evalcore.schema import Role
-from evalcore.serving import cookie_name
 from evalcore.tables import now
 from pages._overview_composition import OPTIONS
 from tests import world
 from tests.test_composition import made_of
+from tests.test_pages import Open, _no_cache, location, open_page
 
-ROOT = Path(__file__).parents[1]
+__all__ = ["_no_cache", "location", "open_page"]  # fixtures
+
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
 
 
-@pytest.fixture(autouse=True)
-def _no_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Pages keep engines and reads for the whole process; and AppTest looks for pages itself, which the launcher forbids."""
-    made = PagesManager.__init__
-
-    def as_launched(manager: PagesManager, *arguments: object, **named: object) -> None:
-        PagesManager.uses_pages_directory = False
-        made(manager, *arguments, **named)
-
-    monkeypatch.setattr(PagesManager, "__init__", as_launched)
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    yield
-    st.cache_data.clear()
-    st.cache_resource.clear()
-
-
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[world.World]:
+def small(location: str) -> Iterator[world.World]:
     """Two conversations of two criteria; two reviewers, a lead."""
-    path = str(tmp_path / "overread.db")
-    monkeypatch.setenv("OVERREAD_DB", path)
-    made = world.made(path, judged="+-++")
+    made = world.made(location, judged="+-++")
     yield made
     made.engine.dispose()
 
 
 @pytest.fixture
-def opened(small: world.World, monkeypatch: pytest.MonkeyPatch):
+def opened(small: world.World, open_page: Open) -> Open:
     """Opens the Overview as somebody."""
 
-    def open_page(name: str, **query: str) -> AppTest:
-        with reading(small.engine) as session:
-            number = next(person.person_id for person in study.people(session) if person.name == name)
-            cookies = {cookie_name(study.study_key(session) or ""): str(number)}
-        monkeypatch.setattr(ContextProxy, "cookies", PropertyMock(return_value=cookies))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30)
-        for key, value in query.items():
-            app.query_params[key] = value
-        app.run()
+    def opens(name: str, **query: str) -> AppTest:
+        app = open_page(small.location, "overview", name, **query)
         assert not app.exception, [error.value for error in app.exception]
         return app
 
-    return open_page
+    return opens
 
 
 def said(app: AppTest) -> str:

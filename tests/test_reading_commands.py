@@ -6,6 +6,7 @@ import pytest
 
 from evalcore.db import reading
 from evalcore.queries import study, tasks
+from evalcore.schema import Label
 from tests import world
 from tests.test_command_line import Run
 
@@ -39,6 +40,35 @@ def test_assigning_says_what_was_drawn_from_what_and_stores_it(run, small):
     assert (asked.inclusion_probability, asked.reserve_minutes, asked.selection) == (1 / 2, 30, "random")
 
 
+@pytest.mark.parametrize(
+    ("options", "drawn"),
+    [
+        (["--label", "met"], {1, 2}),
+        (["--label", "not_met", "--points-to", "-1"], {1}),
+        (["--label", "not_met", "--points-from", "1"], {2}),
+        (["--judge", "Wren"], {2}),
+        (["--judges-differ"], {2}),
+        (["--points-from", "4", "--points-to", "6"], {2}),
+        (["--label", "met", "--points-to", "-1"], set()),  # each is there, but not on one criterion
+        (["--judge", "Wren", "--label", "met"], set()),
+        (["--judge", "Owl"], set()),
+    ],
+)
+def test_filters_on_criteria_and_verdicts_hold_on_one_and_the_same_criterion(run, small, options, drawn):
+    """The judge: met on 7 points and not met on -4 in the first response, met on 5 and on 3 in the second. Wren: not met on the 3."""
+    world.judged(small, "Wren", Label.NOT_MET, example=1, criterion=1)
+    done = run("assign", *options)
+    assert {example for (example,) in world.rows(small.engine, "SELECT example_id FROM task")} == drawn
+    assert done.returncode == (0 if drawn else 1)
+    assert drawn or "Nothing is left to assign: no item fits." in done.stderr
+
+
+def test_the_record_keeps_the_filters_on_verdicts(run, small):
+    told(run("assign", "--judge", world.JUDGE, "--label", "not_met", "--points-to", "-1"))
+    ((chosen_by,),) = world.rows(small.engine, "SELECT chosen_by FROM assignment")
+    assert json.loads(chosen_by) == {"judge": world.JUDGE, "label": "not_met", "points_to": -1}
+
+
 def test_a_dry_run_assigns_nothing(run, small):
     assert "Nothing was changed." in told(run("assign", "--dry-run"))
     assert world.count(small.engine, "assignment") == 0
@@ -58,6 +88,7 @@ def test_a_plan_brings_its_own_probabilities(run, small, tmp_path):
     [
         (["--ask", "poem"], "--ask: 'poem' came, expected one of rubric, response_acuity, gold_acuity"),
         (["--reads", "sometimes"], "--reads: 'sometimes' came, expected one of"),
+        (["--label", "maybe"], "--label: 'maybe' came, expected one of met, not_met, cannot_assess"),
         (["--readers", "3"], "readers: 2 came, expected at least 3"),
         (["--reader", "Dr. Nobody"], "readers: Dr. Nobody came, expected reviewers or adjudicators of this study"),
         (["--items", "0"], "items: 0 came, expected at least 1"),

@@ -26,6 +26,7 @@ from evalcore.metrics.sample_size import (
 )
 from evalcore.metrics.targets import Goal, Target, population
 from evalcore.opinions import Opinions
+from tests.opinion_rows import shuffled
 from tests.population import drawn
 
 FULL_BENCHMARK = 57_237  # criteria of HealthBench
@@ -302,15 +303,7 @@ def test_nothing_to_read_is_said():
 @pytest.mark.parametrize("target", [score(), difference(), ERROR])
 def test_the_order_of_rows_does_not_matter(target):
     opinions = study(models=("Alder", "Birch"), judges={"Magpie": 0.8, "Wren": 0.7}, share_read=0.3)
-    rng = np.random.default_rng(8)
-    order, place = rng.permutation(len(opinions.items)), np.empty(len(opinions.items), dtype=int)
-    place[order] = np.arange(len(order))
-    reads = opinions.reads.assign(row=place[opinions.reads["row"].to_numpy()]).sample(frac=1, random_state=3)
-    mixed = Opinions(
-        opinions.items.iloc[order].reset_index(drop=True),
-        opinions.judged.iloc[order].reset_index(drop=True),
-        reads.reset_index(drop=True),
-    )
+    mixed = shuffled(opinions, np.random.default_rng(8))
     one, other = answer(opinions, target), answer(mixed, target)
     assert other.half_width_now == pytest.approx(one.half_width_now)
     pd.testing.assert_frame_equal(one.designs, other.designs)

@@ -16,7 +16,7 @@ from evalcore.assigning import Choice
 from evalcore.db import open_study, reading, writing
 from evalcore.desks import Desk
 from evalcore.queries import frames, study
-from evalcore.schema import CannotReason, Label, RaterKind, ReadingState, Role, Stage, Verdict, Viewer
+from evalcore.schema import Acuity, CannotReason, Label, RaterKind, ReadingState, Role, Stage, Verdict, Viewer
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Response
 
 JUDGE = "Magpie"
@@ -186,6 +186,34 @@ def submitted(small: World, name: str, labels: str, *, at: datetime = START) -> 
     assert desk is not None
     number = answer(small, viewer, desk, labels, at=at)
     return number, reviewing.submit(small.engine, viewer, number, at=at)
+
+
+def said(
+    small: World,
+    label: Label | Acuity | None,
+    *,
+    name: str = "Dr. Imani Noor",
+    kind: RaterKind = RaterKind.REVIEWER,
+    stage: Stage = Stage.FIRST,
+    example: int = 0,
+    criterion: int = 0,
+    **more: Any,
+) -> int:
+    """A verdict as an import brings it, a physician's first read unless told otherwise. Returns its number."""
+    with writing(small.engine) as session:
+        verdict = Verdict(
+            example_id=example + 1,
+            rater_id=store.ensure_rater(session, kind, name),
+            stage=stage,
+            label=label,
+            **(small.item(example, criterion) | more),
+        )
+        return store.add_verdicts(session, [verdict], actor="set-up", action="verdicts made")[0]
+
+
+def judged(small: World, judge: str, label: Label | None, **more: Any) -> int:
+    """A judge's verdict on one item, as `said`."""
+    return said(small, label, name=judge, kind=RaterKind.JUDGE, stage=Stage.JUDGE, **more)
 
 
 def rows(engine: Engine, statement: str, **values: Any) -> list[tuple[Any, ...]]:

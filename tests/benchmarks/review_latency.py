@@ -11,9 +11,7 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +28,7 @@ from evalcore.queries import study  # noqa: E402
 from evalcore.store import index_texts  # noqa: E402
 from tests import chromium  # noqa: E402
 from tests.benchmarks.import_speed import write_results  # noqa: E402
-from tests.browser.server import free_port, running_app  # noqa: E402
+from tests.browser.server import AppServer, free_port, running_app, served  # noqa: E402
 
 MARK_MS, NEXT_MS = 60.0, 150.0
 READERS = ("Dr. First", "Dr. Second")
@@ -121,19 +119,9 @@ def floor_app(folder: Path) -> Iterator[str]:
     shutil.copy(ROOT / ".streamlit" / "config.toml", home / ".streamlit")
     (home / "app.py").write_text(FLOOR_APP)
     port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
-        cwd=home,
-        env=os.environ,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        time.sleep(3)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
+    server = AppServer(f"http://127.0.0.1:{port}", home)
+    with served(server, "-m", "streamlit", "run", "app.py", "--server.port", str(port), environment=os.environ):
+        yield server.url
 
 
 def pressed(page: Page, key: str, watched: str, *, ctrl: bool = False) -> tuple[float, float]:

@@ -46,12 +46,25 @@ def running_app(
     """
     port = port or free_port()
     server = AppServer(f"http://127.0.0.1:{port}", folder)
-    serve = [sys.executable, "-m", "evalcore", "serve", "--port", str(port)]
+    clean = {name: value for name, value in os.environ.items() if name != "OVERREAD_DB"}
+    serve = ("-m", "evalcore", "serve", "--port", str(port), "--no-browser", *options)
+    with served(server, *serve, environment=clean | dict(environment or {})):
+        yield server
+    assert "Traceback" not in server.log.read_text(), server.log.read_text()
+
+
+@contextmanager
+def served(server: AppServer, *arguments: str, environment: Mapping[str, str]) -> Iterator[None]:
+    """Run Python with these arguments in the server's folder, wait until it answers there, and stop it.
+
+    Raises:
+        AssertionError: It did not start.
+    """
     with server.log.open("a") as log:
         process = subprocess.Popen(
-            [*serve, "--no-browser", *options],
-            cwd=folder,
-            env={**{name: value for name, value in os.environ.items() if name != "OVERREAD_DB"}, **(environment or {})},
+            [sys.executable, *arguments],
+            cwd=server.folder,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -59,10 +72,9 @@ def running_app(
         )
     try:
         wait_until_healthy(server, process)
-        yield server
+        yield
     finally:
         stop(process)
-    assert "Traceback" not in server.log.read_text(), server.log.read_text()
 
 
 def free_port() -> int:
@@ -83,7 +95,7 @@ def wait_until_healthy(server: AppServer, process: subprocess.Popen[bytes]) -> N
         except httpx.TransportError:
             pass
         time.sleep(0.05)
-    msg = f"overread serve was not healthy after {START_SECONDS} s or ended early:\n{server.log.read_text()}"
+    msg = f"{server.url} was not healthy after {START_SECONDS} s or ended early:\n{server.log.read_text()}"
     raise AssertionError(msg)
 
 

@@ -9,6 +9,7 @@ from tests.browser import steps
 from tests.browser.server import AppServer, running_app
 
 LEAD, PHYSICIAN = "Mina Castell", "Dr. Amara Okafor"
+PLAN = "?plan"  # a tab, which has no address of its own
 ARABIC, ONE, THREE = "language=Arabic", "example=1", "example=1&shown=Alder-2&shown=Briar-1&shown=Clover-mini"
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
 
@@ -22,14 +23,30 @@ def reach(page: Page, server: AppServer, name: str, query: str = "") -> None:
     if "example" in query:
         steps.items(page)
         return
+    if "judges_show" in query:
+        expect(page.locator(".or-finding").first).to_be_visible()
+        expect(page.locator(".or-foot").last).to_be_visible()
+        expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
+        return
     expect(page.locator(".or-heading h1")).to_contain_text(steps.PAGES[name][1])
+    if query == PLAN:
+        page.get_by_role("tab", name="Plan").click()
+        expect(page.locator(".or-foot").last).to_contain_text("Widths are half")
+        expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
     if name in ("browse", "export", "audit"):
         expect(steps.table(page)).to_be_visible()
     if name == "overview":
         expect(page.locator(".stPlotlyChart .bars").first).to_be_visible()
 
 
-VIEWS = [*((name, "") for name in steps.PAGES), ("browse", f"?{ONE}"), ("browse", f"?{THREE}")]
+SECTIONS = ("Against+physicians", "Criteria", "Between+physicians", "Versions+and+families")
+VIEWS = [
+    *((name, "") for name in steps.PAGES),
+    ("browse", f"?{ONE}"),
+    ("browse", f"?{THREE}"),
+    *(("judges", f"?judges_show={section}") for section in SECTIONS),
+    ("study", PLAN),
+]
 
 
 def test_arabic_reads_from_right_to_left_and_a_latin_explanation_beside_it_does_not(page: Page, app_server: AppServer):

@@ -3,7 +3,6 @@
 import json
 import re
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -243,7 +242,6 @@ def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_
         page.wait_for_timeout(300)
     with running_app(tmp_path, port=port) as server:
         expect(page.locator("[data-testid=stApp][data-test-connection-state=CONNECTED]")).to_be_visible(timeout=30_000)
-        time.sleep(3)  # the old screen is back in a new session
         second = page.locator(".or-row .or-mark").nth(1)
         for _ in range(
             3
