@@ -27,6 +27,7 @@ GOALS = {
     Goal.JUDGE_ERROR: "How often a judge is wrong",
 }
 SEED = 20
+SIGNIFICANT = ".2~r"  # digits of ticks that may be thousandths or tenths
 MOST_UNITS = 1_000_000
 POINTS, PERCENT = (0.03, 0.005, 0.5, 0.005, "%.3f"), (3.0, 0.5, 50.0, 0.5, "%.1f")
 """Of the field "within": what stands there first, the least, the most, the step, the format."""
@@ -194,7 +195,7 @@ def _tried(planned: Planned) -> None:
         return
     st.plotly_chart(
         tried_out(
-            found.table, axis="Distance from what all that was read says", tick_format=_ticks(target), ink=_theme.ink()
+            found.table, axis="Distance from what all that was read says", tick_format=SIGNIFICANT, ink=_theme.ink()
         ),
         config={"displayModeBar": False},
         key="plan_tried",

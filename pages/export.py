@@ -12,6 +12,8 @@ from evalcore.policies import check_can_export
 from pages import _common, _filters, _text
 
 PREVIEW_ROWS = 50
+LARGE = 300_000
+"""Verdicts: with more the page does not make a whole table only to show its first rows."""
 WHOLE = _text.Fold(10_000, 200)
 """The paragraph for a paper is shown whole."""
 NOT_LABELLED = "Nothing has been labelled yet. Begin with a file of results."
@@ -82,13 +84,24 @@ def preview(what: str, chosen: export.Part) -> int:
     return len(table)
 
 
-def maker(what: str, file_format: str, chosen: export.Part, n_rows: int) -> Callable[[], bytes]:
+def is_large() -> bool:
+    """Whether a table takes so long to make that it is not made unasked."""
+    counts = _common.read("counts")
+    return bool(counts["judge_verdicts"] + counts["physician_verdicts"] > LARGE)
+
+
+def maker(what: str, file_format: str, chosen: export.Part) -> Callable[[], bytes]:
     """Makes the file when the button is pressed, and leaves the audit event."""
     engine, actor = _common.engine(), viewer.name
 
     def make() -> bytes:
         now = replace(chosen, blind=_common.blind(viewer))  # what was assigned since the page was drawn waits too
-        content = _common.exported(what, file_format, now)
+        if what == "meta-eval":
+            content = _common.exported(what, file_format, now)
+            n_rows = content.count(b"\n")
+        else:
+            table = export.table(engine, what, now)
+            content, n_rows = export.WRITERS[file_format](table), len(table)
         export.record(engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=chosen)
         return content
 
@@ -156,12 +169,14 @@ chosen = part(hidden)
 if hidden:
     st.html(
         _text.notice(
-            f"{len(hidden):,} conversations wait for your first read in Review and are left out until you have submitted it."
+            f"{len(hidden):,} {'conversation waits' if len(hidden) == 1 else 'conversations wait'} for your first read in Review and "
+            f"{'is' if len(hidden) == 1 else 'are'} left out until you have submitted it."
         )
     )
 st.html(_text.quiet(MEANING[what]))
 with _common.shown_errors():
-    n_rows = preview(what, chosen)
+    is_shown = not is_large() or st.toggle("Show the first rows (with so many verdicts that takes a while)", key="show")
+    n_rows = preview(what, chosen) if is_shown else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         formats = ["jsonl"] if what == "meta-eval" else list(FORMATS)
         file_format = (
@@ -176,13 +191,13 @@ with _common.shown_errors():
             or formats[0]
         )
         st.download_button(
-            f"Download {n_rows:,} rows",
-            maker(what, file_format, chosen, n_rows),
+            "Download" if n_rows is None else f"Download {n_rows:,} {'row' if n_rows == 1 else 'rows'}",
+            maker(what, file_format, chosen),
             file_name=f"overread-{what}.{file_format}",
             mime=MIME[file_format],
             type="primary",
             icon=":material/download:",
-            disabled=not n_rows,
+            disabled=n_rows == 0,
             key="download",
         )
         if what in CODEBOOK:

@@ -83,7 +83,7 @@ def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = I
             "[%{customdata[2]:+.3f}, %{customdata[3]:+.3f}]<extra></extra>",
         )
     figure.update_xaxes(
-        title="Mean score (at most 1, not clipped at 0)", tickformat=".2f", gridcolor=FAINT, zeroline=False
+        title="Mean score (at most 1, not clipped at 0)", tickformat=".3f", gridcolor=FAINT, zeroline=False
     )
     return _rows(figure, table["words"], ink)
 

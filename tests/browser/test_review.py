@@ -270,7 +270,7 @@ def test_a_read_that_is_done_stands_in_my_reads_and_can_be_amended(page: Page, a
     page.goto(f"{agreeing.url}/my_reads")
     expect(page.locator(".or-heading h1")).to_contain_text("What you have read")
     steps.table(page).click(position={"x": 250, "y": steps.ROW_PIXELS * 1.5})
-    expect(page.locator(".or-row").first).to_be_visible()
+    ready(page)
     page.keyboard.press("2")
     expect(page.locator(".or-row").first).to_contain_text("not met")
     expect(page.locator(".or-decided").first).to_contain_text("first met")

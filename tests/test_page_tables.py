@@ -1,0 +1,69 @@
+"""Tables on pages: as wide as their words, as high as their rows, without columns that say nothing; and figures whose words can be read."""
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalcore.plots.colours import INK_ON_SLATE
+from evalcore.plots.frames import CUT, LINE_CHARACTERS, framed, on_lines
+from pages import _tables
+
+
+def test_a_column_that_says_nothing_is_left_out_where_it_may_be():
+    columns = {"a": [0, 0], "b": ["–", ""], "c": [0, 1], "d": [0, 0]}
+    assert list(_tables.frame(columns, optional=("a", "b", "c"))) == ["c", "d"]
+    assert list(_tables.frame(columns)) == ["a", "b", "c", "d"]
+
+
+def test_columns_keep_their_order_of_rows_whatever_index_they_come_with():
+    made = _tables.frame({"a": pd.Series([1, 2], index=[5, 3]), "b": pd.Series(["x", "y"], index=[3, 5])})
+    assert made.to_dict(orient="list") == {"a": [1, 2], "b": ["x", "y"]}
+
+
+def test_a_long_table_ends_amid_a_row():
+    assert _tables.height(3) == 38 + 3 * 35
+    assert _tables.height(14) == 38 + 14 * 35
+    assert 38 + 14 * 35 < _tables.height(15) < 38 + 15 * 35
+    assert _tables.height(15) == _tables.height(500)
+
+
+def test_words_have_the_width_of_the_longest_and_names_no_more_than_theirs():
+    table = _tables.frame({"Who": ["x" * 300, "y"], "Said": ["z" * 300, ""], "Short": ["–", "–"], "n": [1, 57_126]})
+    found = _tables.formats(table, names=("Who",))
+    assert (found["Who"]["width"], found["Said"]["width"]) == (200, 400)
+    assert found["Short"]["width"] < 60
+    assert found["n"]["type_config"]["format"] == "localized"
+
+
+@pytest.mark.parametrize("n", [0, 1, 50])
+def test_every_table_that_can_be_made_has_formats(n):
+    table = _tables.frame({"a": ["x"] * n, "b": list(range(n))})
+    assert set(_tables.formats(table)) == {"a", "b"}
+
+
+@given(st.text(max_size=300))
+def test_a_name_takes_two_lines_at_most_and_no_tag(name):
+    lines = on_lines(name).split("<br>")
+    assert len(lines) <= 2
+    assert all("<" not in line for line in lines)
+    if len(name) <= LINE_CHARACTERS and name.split():
+        assert CUT not in lines[0] or CUT in name
+
+
+def test_all_words_of_a_figure_take_the_ink_of_the_theme():
+    figure = go.Figure(go.Scatter(x=[0], y=[0], name="a"))
+    figure.update_xaxes(title="Share")
+    figure.add_annotation(text="said")
+    framed(figure, ["row"], row_pixels=30, frame_pixels=90, ink=INK_ON_SLATE)
+    layout = figure.layout
+    words = (
+        layout.xaxis.tickfont,
+        layout.xaxis.title.font,
+        layout.yaxis.tickfont,
+        layout.legend.font,
+        layout.annotations[0].font,
+    )
+    assert {font.color for font in words} == {INK_ON_SLATE}
+    assert layout.yaxis.ticktext == ("row",)
