@@ -15,8 +15,8 @@ from sqlalchemy import URL, make_url
 
 from tests.invented import seeded_study
 
-# Every property is tried on so many drawn cases; `make unit ARGS="--hypothesis-profile thorough"` takes ten times as many.
-settings.register_profile("quick", max_examples=30, deadline=None)
+# Every property is tried on so many drawn cases; `make unit ARGS="--hypothesis-profile thorough"` takes fifteen times as many.
+settings.register_profile("quick", max_examples=20, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
 

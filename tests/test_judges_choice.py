@@ -6,9 +6,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from evalcore import store
-from evalcore.db import writing
-from evalcore.schema import Label, RaterKind, Stage, Verdict
+from evalcore.schema import Label
 from tests import world
 from tests.test_judges_page import (
     IMANI,
@@ -33,13 +31,8 @@ __all__ = ["_no_cache", "both_read", "location", "open_page", "opened", "small"]
 def half_read(location: str) -> Iterator[world.World]:
     """Auk labelled the first conversation and Magpie the second, two criteria each; physicians have read the second alone."""
     made = world.made(location, judged="  ++")
-    with writing(made.engine) as session:
-        auk = store.ensure_rater(session, RaterKind.JUDGE, "Auk")
-        given = [
-            Verdict(example_id=1, rater_id=auk, stage=Stage.JUDGE, label=Label.MET, **made.item(0, criterion))
-            for criterion in (0, 1)
-        ]
-        store.add_verdicts(session, given, actor="set-up", action="verdicts made")
+    for criterion in (0, 1):
+        world.judged(made, "Auk", Label.MET, criterion=criterion)
     for name, label in ((IMANI, Label.MET), (TOVE, Label.NOT_MET)):
         imported(made, label, name=name, example=1)
     yield made

@@ -14,7 +14,7 @@ from evalcore import opinions as opinions_module
 from evalcore import store
 from evalcore.db import open_study, writing
 from evalcore.queries import opinions as opinions_query
-from evalcore.schema import Label, RaterKind, Stage, Verdict
+from evalcore.schema import Label
 from tests import world
 from tests.population import drawn
 from tests.test_pages import Open, _no_cache, location, open_page
@@ -235,13 +235,8 @@ def test_models_named_like_columns_or_markup_stay_text(small: world.World, opene
 
 
 def test_models_that_one_judge_has_not_both_labelled_are_not_compared_in_its_opinion(small: world.World, opened: Open):
-    with writing(small.engine) as session:
-        judge = store.ensure_rater(session, RaterKind.JUDGE, "Wren")
-        labelled = [
-            Verdict(example_id=1, rater_id=judge, stage=Stage.JUDGE, label=Label.MET, **small.item(0, criterion))
-            for criterion in (0, 1)
-        ]
-        store.add_verdicts(session, labelled, actor="set-up", action="verdicts made")
+    for criterion in (0, 1):
+        world.judged(small, "Wren", Label.MET, criterion=criterion)
     shown = words(opened(LEAD, models_show="Who is better", models_judges="Wren"))
     assert "The models share no example" in shown
     assert "No response of Briar-1 is labelled by every chosen judge on every criterion." in shown

@@ -88,7 +88,7 @@ def begin(page: Page, server: AppServer) -> None:
 def ready(page: Page) -> None:
     """The list is there, and the keys listen: Streamlit fetches its buttons' script after the page's, and binds a key a frame later."""
     expect(page.locator(".or-row").first).to_be_visible()
-    expect(steps.button(page, "answer_1")).to_be_visible()
+    expect(page.get_by_role("button", name="Not met")).to_be_visible()
     page.wait_for_timeout(200)
 
 
