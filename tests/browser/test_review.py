@@ -187,6 +187,7 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
     pressed.mark("3", 0, "cannot assess")
     expect(steps.button(page, "reason_needs_examination")).to_be_visible()
     pressed.mark("5", 0, "needs examination")
+    ready(page)  # the labels take the place of the reasons
     pressed.mark("2", 1, "not met")
     page.keyboard.press("u")
     expect(page.locator(".or-row .or-mark").nth(1)).to_contain_text("open")
