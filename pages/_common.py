@@ -177,7 +177,10 @@ def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.Dat
 
     A minute old at most, since every read changes it.
     """
-    reads = visible_verdicts(_lately(settings().db, judge).assign(rater_kind=RaterKind.REVIEWER), person, blind(person))
+    reads = _lately(settings().db, judge).assign(rater_kind=RaterKind.REVIEWER)
+    reads = visible_verdicts(
+        reads, None, blind(person)
+    )  # nor the viewer's own: beside them few reads would tell the label
     return judge_record(reads.loc[reads["response_id"].ne(response_id or 0)])
 
 

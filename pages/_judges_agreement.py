@@ -113,7 +113,7 @@ def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str) -> None:
     _tables.show(
         {
             **{title: counts.index.get_level_values(column) for column, title in keys.items()},
-            **{words.NAMES[Coefficient(name)]: spread[name] for name in IN_WIDE_TABLES},
+            **{words.HEADS[Coefficient(name)]: spread[name] for name in IN_WIDE_TABLES},
             "Criteria": counts["n_items"],
             "Conversations": counts["n_examples"],
             "Cannot assess": counts["n_cannot_assess"],

@@ -10,7 +10,7 @@ from evalcore.metrics.agreement_sums import Coefficient
 from evalcore.metrics.intervals import NO_VALUE, interval_words
 from evalcore.metrics.wording import counted
 
-NAMES: Mapping[Coefficient, str] = {
+NAMES: dict[Coefficient, str] = {
     Coefficient.AGREEMENT: "Percent agreement",
     Coefficient.KAPPA: "Cohen's kappa",
     Coefficient.KAPPA_LINEAR: "Cohen's kappa, linear",
@@ -23,6 +23,12 @@ NAMES: Mapping[Coefficient, str] = {
     Coefficient.AC2_LINEAR: "Gwet's AC2, linear",
     Coefficient.AC2_QUADRATIC: "Gwet's AC2, quadratic",
 }
+
+HEADS: Mapping[Coefficient, str] = NAMES | {
+    Coefficient.AGREEMENT: "Agreement",
+    Coefficient.ALPHA_NOMINAL: "Krippendorff",
+}
+"""The same as heads of narrow columns."""
 
 
 def value_words(coefficient: str, value: float) -> str:
