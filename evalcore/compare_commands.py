@@ -50,7 +50,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     _low, _high (95 %) and _se; worth, worth_low, worth_high (further reads that the judge was worth; null where not known); enough
     (whether enough is read for a corrected score) and n_needed (further criteria to be read until it is; corrected is null until then);
     differences: a row a pair of models of which enough is read, after correction: model_1, model_2, n_examples, difference (of the first
-    minus the second), low and high (95 %, for new examples and these physicians, whatever the claim), se, p, p_holm;
+    minus the second), low and high (95 %, for new examples whatever the claim, and for the physicians that were asked for), se, p, p_holm;
     judge_only: warning (that these are a judge's opinion), differences (a row a pair: model_1, model_2, n_examples, n_left_out, difference, low,
     high, p by sign flips, p_holm, p_bh, p_max_t, small) and rank_probabilities (a row a model and rank: model, rank, probability, n_examples, n_left_out);
     groups: a row a grouping, group and model in the judge's opinion: grouping, group, tag, model, n_examples, n_responses,
@@ -106,7 +106,7 @@ def _compared(
         raise OverreadError(msg)
     how: dict[str, Any] = {"judges": part.judges, "weights": None if weighting is None else weighting.weights}
     scores = corrected_scores(taken, claim=claim, physicians=physicians, **how)
-    differences = corrected_differences(taken, **how)
+    differences = corrected_differences(taken, physicians=physicians, **how)
     differences = differences.loc[differences["difference"].notna()]
     one, judge = parts.jury(taken, part.judges)
     examples = comparison.example_scores(one, judge)

@@ -23,7 +23,10 @@ def scored(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
     how = _models_parts.correcting(opinions, chosen)
     scores = corrected_scores(opinions, claim=chosen.claim, physicians=chosen.physicians, **how)
     two = scores["enough"].sum() > 1
-    return {"scores": scores, "differences": corrected_differences(opinions, **how) if two else pd.DataFrame()}
+    return {
+        "scores": scores,
+        "differences": corrected_differences(opinions, physicians=chosen.physicians, **how) if two else pd.DataFrame(),
+    }
 
 
 def show(viewer: Viewer, chosen: Chosen) -> None:

@@ -146,3 +146,16 @@ def test_a_study_without_a_judge_says_what_to_do(tmp_path: Path):
     made.engine.dispose()
     with pytest.raises(OverreadError, match="No judge has labelled a response yet"):
         CliRunner().invoke(app, ["--db", made.location], catch_exceptions=False)
+
+
+def test_differences_hold_for_the_physicians_that_were_asked_for(demo_file: Path):
+    def rows(*options: str) -> list[dict[str, Any]]:
+        done = CliRunner().invoke(app, ["--json", *options, "--db", str(demo_file)], catch_exceptions=False)
+        found: list[dict[str, Any]] = json.loads(done.output)["differences"]
+        return found
+
+    these, in_general = rows(), rows("--physicians", "in_general")
+    assert len(these) == len(in_general) == 3  # the pairs of three models
+    for one, other in zip(these, in_general, strict=True):
+        assert other["difference"] == pytest.approx(one["difference"])
+        assert other["high"] - other["low"] != pytest.approx(one["high"] - one["low"])
