@@ -12,7 +12,8 @@ from statsmodels.stats.multitest import multipletests
 
 from evalcore.metrics.benchmark_counts import AXES, N_CRITERIA, N_EXAMPLES, THEMES, published
 from evalcore.metrics.composition import benchmark_weights
-from evalcore.metrics.lopsided import Beside, Leaning, _holm, lopsided_sentence, residuals, residuals_of_part
+from evalcore.metrics.lopsided import Beside, Leaning, lopsided_sentence, residuals, residuals_of_part
+from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.theme_weights import weighting, weighting_sentence
 
 THREE = pd.Series({"a": 0.5, "b": 0.3, "c": 0.2})
@@ -111,7 +112,7 @@ def test_the_guard_against_many_groups_is_the_one_of_holm(p_values: list[float])
     known = [p for p in p_values if not math.isnan(p)]
     expected = iter(multipletests(known, method="holm")[1] if known else [])
     wanted = [math.nan if math.isnan(p) else next(expected) for p in p_values]
-    assert _holm(np.array(p_values, dtype=float)) == pytest.approx(wanted, nan_ok=True)
+    assert adjusted(np.array(p_values, dtype=float), holm) == pytest.approx(wanted, nan_ok=True)
 
 
 def test_nothing_counted_is_too_few_everywhere():

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr
 
+from evalcore.metrics.pair_tests import adjusted, holm
+
 CLEAR = 2.0
 """A residual beyond this stands out, where Holm's test does not take it back."""
 LEVEL = 0.05
@@ -228,7 +230,7 @@ def _tested(
     deviation = np.sqrt(np.where(tested, variance, np.nan))
     residual = np.divide(distance, deviation, out=np.full(len(distance), np.nan), where=deviation > 0)
     p_value = 2 * ndtr(-np.abs(residual))
-    p_holm = _holm(p_value)
+    p_holm = adjusted(p_value, holm)
     clear = (np.abs(residual) > CLEAR) & (p_holm < LEVEL)
     leaning = np.select(
         [~has_share, ~tested, clear & (residual > 0), clear],
@@ -236,17 +238,6 @@ def _tested(
         Leaning.ALIKE.value,
     )
     return pd.DataFrame({"residual": residual, "p_value": p_value, "p_holm": p_holm, "leaning": leaning})
-
-
-def _holm(p_values: Floats) -> Floats:
-    """Holm's p-values, NaN where there is none. Not by statsmodels: its `multipletests` collects garbage first, 80 ms a call."""
-    order = np.argsort(p_values)  # NaN last
-    n = int(np.count_nonzero(~np.isnan(p_values)))
-    steps = p_values[order] * np.maximum(n - np.arange(len(order)), 1)
-    found = np.empty(len(order))
-    found[order] = np.minimum(np.fmax.accumulate(steps), 1.0)
-    found[np.isnan(p_values)] = np.nan
-    return found
 
 
 _WORDS = {
