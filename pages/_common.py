@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -84,15 +85,21 @@ def judge_scores() -> pd.DataFrame:
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
 def _judged(location: str, judged_version: tuple[int, int]) -> Opinions:  # noqa: ARG001 - the version is the key
-    with reading(_engine_at(location)) as session:
-        return labels.judged(session)
+    return labels.judged_at(_engine_at(location))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _opinions(location: str, judged_version: tuple[int, int], data_version: Version) -> Opinions:  # noqa: ARG001 - the version is the key
-    judged = _judged(location, judged_version)
+    with ThreadPoolExecutor(1) as beside:
+        reads = beside.submit(_reads, _engine_at(location))
+        judged = _judged(location, judged_version)
     with reading(_engine_at(location)) as session:
-        return labels.with_reads(session, judged)
+        return labels.with_reads(session, judged, reads.result())
+
+
+def _reads(study: Engine) -> pd.DataFrame:
+    with reading(study) as session:
+        return labels.reads(session)
 
 
 def opinions(person: Viewer) -> Opinions:

@@ -63,6 +63,31 @@ def test_every_label_of_every_judge_stands_in_its_cell(seeded: Engine):
         pd.testing.assert_series_equal(told.dropna().sort_index(), wide[judge].dropna(), check_names=False)
 
 
+def test_over_two_connections_at_once_the_same_is_read(seeded: Engine):
+    at_once = opinions.judged_at(seeded)
+    with reading(seeded) as session:
+        alone = opinions.judged(session)
+        assert_equal(
+            opinions.with_reads(session, at_once, opinions.reads(session)), opinions.with_reads(session, alone)
+        )
+    assert_equal(at_once, alone)
+
+
+def test_what_was_imported_between_the_two_reads_is_described_too(seeded: Engine):
+    with reading(seeded) as session:
+        whole, described = opinions.judged(session), opinions._described(session)
+        newest = described.responses["response_id"].max()
+        behind = described._replace(responses=described.responses.query("response_id < @newest"))
+        found = opinions._judged(session, opinions._labels(session), behind)
+    assert newest in set(whole.items["response_id"])
+    assert_equal(found, whole)
+
+
+def assert_equal(one: Opinions, other: Opinions) -> None:
+    for name in ("items", "judged", "reads"):
+        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
+
+
 def test_every_item_has_the_columns_of_its_response_and_criterion(seeded: Engine):
     items = loaded(seeded).items
     with reading(seeded) as session:

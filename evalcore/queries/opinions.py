@@ -1,6 +1,7 @@
 """`Opinions` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
 
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,7 @@ import pandas as pd
 from sqlalchemy import ColumnElement, String, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, SQLModel, col
 
+from evalcore.db import Engine, reading
 from evalcore.opinions import DRAWN, ITEM_COLUMNS, READ_COLUMNS, Opinions
 from evalcore.queries import drawings
 from evalcore.queries.frames import ITEM_BASE, frame, not_superseded
@@ -34,6 +36,21 @@ _NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category"
 Numbers = npt.NDArray[np.int64]
 
 
+class Described(NamedTuple):
+    """What is known of every response and criterion, by their numbers, ascending."""
+
+    responses: pd.DataFrame
+    criteria: pd.DataFrame
+
+
+class Labels(NamedTuple):
+    """Of each judge's label: the item's number, the judge's number, and the place of the label in `MET`."""
+
+    keys: Numbers
+    judges: Numbers
+    codes: npt.NDArray[np.int8]
+
+
 def load(session: Session) -> Opinions:
     """Every item with a standing verdict on a criterion, what each judge says of it, and physicians' reads.
 
@@ -44,39 +61,57 @@ def load(session: Session) -> Opinions:
 
 def judged(session: Session) -> Opinions:
     """What judges say of every item that they have labelled, without physicians' reads: only an import changes it."""
-    keys, judge_ids, codes = _judged(session)
-    items = _described(session, _sorted_unique(keys))
+    return _judged(session, _labels(session), _described(session))
+
+
+def judged_at(engine: Engine) -> Opinions:
+    """As `judged`, over two connections at once: the database adds up labels on one core while the other describes the items."""
+    with reading(engine) as session, reading(engine) as second, ThreadPoolExecutor(1) as beside:
+        describing = beside.submit(_described, second)
+        labels = _labels(session)
+        return _judged(session, labels, describing.result())
+
+
+def _judged(session: Session, labels: Labels, described: Described) -> Opinions:
+    items = _items(session, _sorted_unique(labels.keys), described)
     raters = session.connection().execute(select(col(Rater.id), col(Rater.name)))
     named = {int(row[0] or 0): row[1] for row in raters}
-    place = _places(items, keys)
+    place = _places(items, labels.keys)
     columns = {}
-    for name, numbers in _by_name(judge_ids, named).items():
+    for name, numbers in _by_name(labels.judges, named).items():
         column = np.full(len(items), np.nan, dtype=np.float32)
         for number in numbers:
-            mine = judge_ids == number
-            column[place[mine]] = _VALUES[codes[mine]]
+            mine = labels.judges == number
+            column[place[mine]] = _VALUES[labels.codes[mine]]
         columns[name] = column
     return Opinions(items, pd.DataFrame(columns, index=items.index), pd.DataFrame(columns=list(READ_COLUMNS)))
 
 
-def with_reads(session: Session, opinions: Opinions) -> Opinions:
-    """What `judged` gave, with physicians' reads; items that only physicians have labelled are added."""
-    reads = _reads(session)
-    keys = reads["item_id"].to_numpy(dtype=np.int64)
+def with_reads(session: Session, opinions: Opinions, given: pd.DataFrame | None = None) -> Opinions:
+    """What `judged` gave, with physicians' reads; items that only physicians have labelled are added.
+
+    Args:
+        session: Where to read.
+        opinions: As `judged` gives them. They stay as they are.
+        given: Physicians' reads as `reads` gives them; None reads them here.
+    """
+    found = reads(session) if given is None else given
+    keys = found["item_id"].to_numpy(dtype=np.int64)
     items, labels = opinions.items, opinions.judged
     unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
     if len(unjudged):
-        together = _described(session, _sorted_unique(np.concatenate([items["item_id"].to_numpy(), unjudged])))
+        item_ids = _sorted_unique(np.concatenate([items["item_id"].to_numpy(), unjudged]))
+        together = _items(session, item_ids, _described(session))
         labels = labels.set_index(items["item_id"].to_numpy()).reindex(together["item_id"]).reset_index(drop=True)
         items = together
-    reads["row"] = _places(items, keys)
-    is_drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
-    reads["inclusion_probability"] = reads["inclusion_probability"].where(is_drawn)
-    made = drawings.made(session, reads, is_drawn)
-    reads["inclusion_probability"] = drawings.over_all(made, reads, is_drawn)
-    reads["unit"] = _units(items, reads, is_drawn)
+    found = found.assign(row=_places(items, keys))
+    is_drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
+    found["inclusion_probability"] = found["inclusion_probability"].where(is_drawn)
+    made = drawings.made(session, found, is_drawn)
+    found["inclusion_probability"] = drawings.over_all(made, found, is_drawn)
+    found["unit"] = _units(items, found, is_drawn)
     items = items.assign(reachable=drawings.reachable(made, items["response_id"]))
-    return Opinions(items, labels, reads[list(READ_COLUMNS)])
+    return Opinions(items, labels, found[list(READ_COLUMNS)])
 
 
 def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
@@ -95,11 +130,8 @@ def _by_name(judge_ids: Numbers, named: dict[int, str]) -> dict[str, list[int]]:
     return {str(name): [int(number) for number in numbers[names.eq(name)]] for name in order.index}
 
 
-def _judged(session: Session) -> tuple[Numbers, Numbers, npt.NDArray[np.int8]]:
-    """Of each judge's label: the item's number, the judge's number, and the place of the label in `MET`.
-
-    One row a response, with its labels as numbers joined by commas: a row a label would take SQLAlchemy five times as long.
-    """
+def _labels(session: Session) -> Labels:
+    """What every judge said. The query gives one row a response, its labels as numbers joined by commas: a row a label takes five times as long."""
     table = SQLModel.metadata.tables["verdict"].c
     base = 1 + (session.connection().execute(select(func.max(col(Rater.id)))).scalar_one() or 0)
     code = case(*((table.label == label, number) for label, number in _CODES.items()))
@@ -111,13 +143,12 @@ def _judged(session: Session) -> tuple[Numbers, Numbers, npt.NDArray[np.int8]]:
     )
     rows = session.connection().execute(statement).all()
     if not rows:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8)
+        return Labels(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))
     numbers = np.fromstring(",".join(row[2] for row in rows), dtype=np.int64, sep=",")
     response = np.repeat(np.array([row[0] for row in rows], dtype=np.int64), [row[1] for row in rows])
     numbers, codes = np.divmod(numbers, len(_CODES))
     criterion, judge = np.divmod(numbers, base)
-    keys = response * ITEM_BASE + criterion
-    return keys, judge, codes.astype(np.int8)
+    return Labels(response * ITEM_BASE + criterion, judge, codes.astype(np.int8))
 
 
 def _standing() -> list[ColumnElement[bool]]:
@@ -131,12 +162,18 @@ def _sorted_unique(numbers: Numbers) -> Numbers:
     return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
 
 
-def _described(session: Session, item_ids: Numbers) -> pd.DataFrame:
-    """`Opinions.items` of these items, by response and position."""
+def _described(session: Session) -> Described:
+    return Described(_responses(session), _criteria(session))
+
+
+def _items(session: Session, item_ids: Numbers, described: Described) -> pd.DataFrame:
+    """`Opinions.items` of these items, by response and position; what was imported since they were described is described anew."""
     response_ids, criterion_ids = np.divmod(item_ids, ITEM_BASE)
-    responses, criteria = _responses(session), _criteria(session)
-    of_response = np.searchsorted(responses["response_id"].to_numpy(), response_ids)
-    of_criterion = np.searchsorted(criteria["criterion_id"].to_numpy(), criterion_ids)
+    of_response = pd.Index(described.responses["response_id"]).get_indexer(response_ids)
+    of_criterion = pd.Index(described.criteria["criterion_id"]).get_indexer(criterion_ids)
+    if (of_response < 0).any() or (of_criterion < 0).any():
+        return _items(session, item_ids, _described(session))
+    responses, criteria = described
     columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
     for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
         columns |= {name: source[name].array.take(rows) for name in names}
@@ -182,7 +219,7 @@ def _categorical(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({name: "category" for name in _NAMES if name in table.columns})
 
 
-def _reads(session: Session) -> pd.DataFrame:
+def reads(session: Session) -> pd.DataFrame:
     """Physicians' standing verdicts, one a reader, item and stage."""
     table = SQLModel.metadata.tables["verdict"].c
     named = (
