@@ -11,8 +11,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PINNED := $(PIP) install --quiet --require-hashes
 OURSELVES := $(PIP) install --quiet --no-deps --no-build-isolation --editable .
-# A file's tests stay together: they share servers and studies.
-SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
+# A file's tests stay together: they share servers and studies. By name, since the long ones come early; else files of few long tests come last.
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 TEST_MARK := \# For the tests only
 
 # The newest Python of these that is at least 3.11 and can make a virtual environment; `make run PYTHON=...` overrides.

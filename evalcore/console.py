@@ -52,9 +52,9 @@ def study(db: str | None) -> Iterator[Engine]:
     from evalcore.db import open_study, writing
 
     engine = open_study(location(db))
-    with writing(engine) as session:
-        store.ensure_study(session)
     try:
+        with writing(engine) as session:
+            store.ensure_study(session)
         yield engine
     finally:
         engine.dispose()

@@ -42,6 +42,44 @@ class Acuity(StrEnum):
     """The case cannot be triaged as it stands."""
 
 
+class Format(StrEnum):
+    """How a model was asked about a case."""
+
+    QA = "qa"
+    """The case with the four levels and their definitions; the answer ends with a level."""
+    CONVERSATION = "conversation"
+    """The case as the patient would write it; no level is named."""
+
+    @property
+    def evaluation(self) -> str:
+        """What such responses were made for, as `Response.dataset` holds it."""
+        return f"acuity_{self.value}"
+
+
+class Mapping(StrEnum):
+    """How a case came to its gold, as its file says."""
+
+    DIRECT = "direct"
+    """The source's own label says it."""
+    MEDIAN = "median"
+    """The median of a panel that agreed enough."""
+    DISAGREEMENT = "excluded_disagreement"
+    """The panel did not agree: the case is ambiguous and has no gold."""
+    REMOVED = "excluded_removed"
+    """The panel removed the case, or too few voted on it."""
+    NONE = "none"
+    """The source's label needs a panel, and there was none."""
+
+
+class ConfidenceMeaning(StrEnum):
+    """What the confidence of a judge's verdict is the probability of."""
+
+    MET = "met"
+    """That the criterion is met."""
+    RIGHT = "right"
+    """That the judge's own label is right."""
+
+
 class Ask(StrEnum):
     """What a reader is asked."""
 
@@ -184,6 +222,11 @@ class Rules(msgspec.Struct, frozen=True):
     check_share: float = 0.0
     both_against_judge: bool = False
 
+
+CASES = "acuity"
+"""The data set of every case, whatever source it comes from: a conversation that is also an example of HealthBench stays apart."""
+PARSER, RULES = "parser", "acuity_rules"
+"""The judges that ship: the reader of a stated level, and the one that goes by rules."""
 
 FILE_IMPORTED = "file imported"
 """The act in the audit trail that brings judges' verdicts."""

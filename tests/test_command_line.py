@@ -1,16 +1,19 @@
-"""Every command in a process of its own, as people and scripts run it: what it prints, what it leaves, how it ends."""
+"""Every command: what it prints, what it leaves, how it ends."""
 
 import csv
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from evalcore import __version__
+from evalcore.__main__ import main
 from evalcore.codebook import CODEBOOK
 from evalcore.db import connect, open_study
 from evalcore.importers import FORMATS
@@ -36,24 +39,25 @@ PROMPT = [{"role": "user", "content": "Sore throat for two days, should I worry?
 
 
 class Run:
-    """Runs `overread` in a folder."""
+    """Runs `overread` in a folder: the console command's own `main`, in this process, which saves each a second and a half of imports."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.db = folder / "study.db"
 
     def __call__(self, *arguments, **environment):
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("OVERREAD_")}
-        return subprocess.run(
-            [sys.executable, "-m", "evalcore", *map(str, arguments)],
-            cwd=self.folder,
-            env=clean | {"PYTHONPATH": str(Path(__file__).parents[1])} | environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        told = ["overread", *map(str, arguments)]
+        shown, complained = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(shown), redirect_stderr(complained):
+            patch.chdir(self.folder)
+            patch.setattr(sys, "argv", told)
+            for name in [name for name in os.environ if name.startswith("OVERREAD_")]:
+                patch.delenv(name)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main()
+        return subprocess.CompletedProcess(told, ended.value.code or 0, shown.getvalue(), complained.getvalue())
 
     def good(self, *arguments, **environment):
         """What a command printed that ended well."""
@@ -69,6 +73,28 @@ class Run:
         assert done.stderr.strip()
         assert done.stdout == ""
         return done.stderr.strip()
+
+
+class Process(Run):
+    """Runs it in a process of its own, as people and scripts do."""
+
+    def __call__(self, *arguments, **environment):
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("OVERREAD_")}
+        return subprocess.run(
+            [sys.executable, "-m", "evalcore", *map(str, arguments)],
+            cwd=self.folder,
+            env=clean | {"PYTHONPATH": str(Path(__file__).parents[1])} | environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+
+@pytest.fixture
+def process(tmp_path):
+    return Process(tmp_path)
 
 
 @pytest.fixture
@@ -142,12 +168,12 @@ def dump(path):
 # ---------------------------------------------------------------- import
 
 
-def test_import_reports_what_came_and_ends_well(overread, files):
+def test_import_reports_what_came_and_ends_well(process, files):
     examples, results = files
-    said = overread.good("import", examples, "--dataset", "invented", "--db", overread.db)
+    said = process.good("import", examples, "--dataset", "invented", "--db", process.db)
     assert "examples.jsonl: healthbench-examples, 1 rows" in said
     assert "1 new examples" in said
-    said = overread.good("import", results, "--judge", "Magpie", "--db", overread.db)
+    said = process.good("import", results, "--judge", "Magpie", "--db", process.db)
     assert "1 responses joined with their example" in said
     assert "3 new verdicts" in said
 
@@ -211,9 +237,9 @@ def test_a_bad_file_is_named_and_the_study_stays_as_it_was(filled, tmp_path, con
     assert dump(filled.db) == before
 
 
-def test_a_file_that_is_not_there_is_named(overread, tmp_path):
-    assert "nowhere.jsonl" in overread.bad("import", "nowhere.jsonl", "--db", overread.db)
-    assert tmp_path.name in overread.bad("import", tmp_path, "--db", overread.db)
+def test_a_file_that_is_not_there_is_named(process, tmp_path):
+    assert "nowhere.jsonl" in process.bad("import", "nowhere.jsonl", "--db", process.db)
+    assert tmp_path.name in process.bad("import", tmp_path, "--db", process.db)
 
 
 def test_a_format_that_is_not_known_is_named_with_those_that_are(overread, files):
@@ -366,8 +392,8 @@ def test_the_study_is_said_by_option_before_or_after_the_command_or_by_the_envir
     assert not (tmp_path / "overread.db").exists()
 
 
-def test_without_a_word_the_study_is_in_the_working_folder(overread, tmp_path):
-    overread.good("people")
+def test_without_a_word_the_study_is_in_the_working_folder(process, tmp_path):
+    process.good("people")
     assert (tmp_path / "overread.db").exists()
 
 
@@ -404,15 +430,15 @@ def test_serve_refuses_an_address_that_others_reach_before_it_makes_a_study(over
     assert not list(tmp_path.glob("*.db"))
 
 
-def test_help_and_version_say_so(overread):
-    assert overread.good("--version").strip() == __version__
-    said = overread.good("--help")
+def test_help_and_version_say_so(process):
+    assert process.good("--version").strip() == __version__
+    said = process.good("--help")
     for command in ("serve", "import", "formats", "download", "people", "scores", "export", "audit"):
         assert command in said
 
 
-def test_a_wrong_option_is_told_with_status_2(overread):
-    done = overread("scores", "--colour", "red")
+def test_a_wrong_option_is_told_with_status_2(process):
+    done = process("scores", "--colour", "red")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 

@@ -1,0 +1,108 @@
+"""What each model says of each case: its samples counted by level, the most frequent one, and how sure that is."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalcore.metrics.panels import N_LEVELS
+from evalcore.schema import PARSER, Format
+from evalcore.triaged import NO_LEVEL, Triaged
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+COUNTS = ("n_A", "n_B", "n_C", "n_D")
+"""Columns of a prediction's valid samples by level."""
+
+
+def usual_judges(triaged: Triaged) -> dict[str, str]:
+    """Who is taken at their word for each format: the parser for qa where it has read any, else who has looked at most responses."""
+    chosen = {}
+    for word in Format:
+        judges = triaged.judges(word)
+        if judges:
+            chosen[word.value] = PARSER if word is Format.QA and PARSER in judges else judges[0]
+    return chosen
+
+
+def predictions(triaged: Triaged, judges: Mapping[str, str]) -> pd.DataFrame:
+    """One row a case, model and format that has any response.
+
+    Args:
+        triaged: The cases.
+        judges: By format (`Format`) the judge whose levels count; a format that is missing gives no rows.
+
+    Returns:
+        row (of `cases`), model, format (categorical), n_samples, n_unread (that judge has not looked), n_invalid (no level was found:
+        not a level, counted apart), n_valid, n_A .. n_D (valid samples by level; a boundary counts half to each), predicted (1..4: the most frequent
+        level, of equals the more severe; NaN without a valid sample), share (of the valid samples that say so; NaN likewise), stated (mean
+        confidence stated with those samples, NaN where none was), first (row in `samples` of the first response with text, -1: none).
+    """
+    parts = [_of_format(triaged, word, judge) for word, judge in judges.items()]
+    return pd.concat(parts, ignore_index=True) if parts else _of_format(triaged, "", "")
+
+
+def _of_format(triaged: Triaged, asked: str, judge: str) -> pd.DataFrame:
+    samples = triaged.samples
+    places = np.flatnonzero(samples["format"].eq(asked).to_numpy())
+    models = samples["model"].cat.codes.to_numpy().astype(np.int64)[places]
+    n_models = max(len(samples["model"].cat.categories), 1)
+    keys = samples["row"].to_numpy()[places] * n_models + models
+    present = np.bincount(keys) if len(keys) else np.zeros(0, dtype=np.int64)
+    groups = np.flatnonzero(present)
+    number = np.zeros(len(present), dtype=np.int64)
+    number[groups] = np.arange(len(groups))
+    group, n = number[keys], len(groups)
+    level = (
+        triaged.levels[judge].to_numpy(dtype=float)[places] if judge in triaged.levels else np.full(len(places), np.nan)
+    )
+    unread, invalid = np.isnan(level), level == NO_LEVEL
+    valid = ~unread & ~invalid
+    low, high = np.floor(level[valid]).astype(int) - 1, np.ceil(level[valid]).astype(int) - 1
+    cells = np.concatenate([group[valid], group[valid]]) * N_LEVELS + np.concatenate([low, high])
+    counts = np.bincount(cells, minlength=n * N_LEVELS).reshape(n, N_LEVELS) / 2
+    n_valid = counts.sum(axis=1)
+    mode = N_LEVELS - 1 - np.argmax(counts[:, ::-1], axis=1)
+    top = counts[np.arange(n), mode]
+    is_known = n_valid > 0
+    predicted = np.where(is_known, mode + 1.0, np.nan)
+    first = np.full(n, -1, dtype=np.int64)
+    texts = samples["has_text"].to_numpy()[places]
+    first[group[texts][::-1]] = places[texts][::-1]  # the earliest is written last
+    return pd.DataFrame(
+        {
+            "row": groups // n_models,
+            "model": pd.Categorical.from_codes((groups % n_models).astype(np.int32), samples["model"].cat.categories),
+            "format": pd.Categorical([asked] * n, categories=[word.value for word in Format]),
+            "n_samples": present[groups],
+            "n_unread": np.bincount(group[unread], minlength=n),
+            "n_invalid": np.bincount(group[invalid], minlength=n),
+            "n_valid": n_valid.astype(int),
+            **{name: counts[:, place] for place, name in enumerate(COUNTS)},
+            "predicted": predicted,
+            "share": np.divide(top, n_valid, out=np.full(n, np.nan), where=is_known),
+            "stated": _stated(triaged, judge, places, group, predicted, level),
+            "first": first,
+        }
+    )  # fmt: skip
+
+
+def _stated(triaged: Triaged, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: Floats) -> Floats:
+    """Mean of the confidences that were stated with the samples that give the predicted level."""
+    given = triaged.confidence.loc[triaged.confidence["rater"].eq(judge)]
+    confidence = np.full(len(triaged.samples), np.nan)
+    confidence[given["sample"].to_numpy()] = given["confidence"].to_numpy()
+    mine = confidence[places]
+    counted = ~np.isnan(mine) & (np.ceil(level) == predicted[group])
+    n = len(predicted)
+    total = np.bincount(group[counted], mine[counted], minlength=n)
+    times = np.bincount(group[counted], minlength=n)
+    found: Floats = np.divide(total, times, out=np.full(n, np.nan), where=times > 0)
+    return found
+
+
+def joined(triaged: Triaged, found: pd.DataFrame, columns: Sequence[str] = ("gold", "kind")) -> pd.DataFrame:
+    """Predictions with columns of their cases (of `panels.described`)."""
+    rows = found["row"].to_numpy()
+    return found.assign(**{name: triaged.cases[name].array.take(rows) for name in columns})
