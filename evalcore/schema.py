@@ -228,8 +228,8 @@ CASES = "acuity"
 PARSER, RULES = "parser", "acuity_rules"
 """The judges that ship: the reader of a stated level, and the one that goes by rules."""
 
-FILE_IMPORTED = "file imported"
-"""The act in the audit trail that brings judges' verdicts."""
+FILE_IMPORTED, LEVELS_READ = "file imported", "levels read"
+"""The acts in the audit trail that bring judges' verdicts."""
 
 MIN_POINTS, MAX_POINTS = -10, 10
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")

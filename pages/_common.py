@@ -18,16 +18,18 @@ from evalcore.errors import OverreadError
 from evalcore.metrics.composition import judges_beside_physicians
 from evalcore.metrics.judge_record import judge_record
 from evalcore.metrics.own_reads import own_items
+from evalcore.metrics.panels import described
 from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
 from evalcore.opinions import Opinions
 from evalcore.policies import can_read, reason, visible_verdicts
-from evalcore.queries import browse, composition, frames, study, tasks
+from evalcore.queries import browse, composition, frames, study, tasks, triage
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.schema import Ask, RaterKind, Viewer
 from evalcore.serving import PERSON_PATH, cookie_name
 from evalcore.settings import settings
+from evalcore.triaged import Triaged
 from pages import _text
 
 CACHED_LISTS = 200
@@ -110,6 +112,29 @@ def opinions(person: Viewer) -> Opinions:
     with reading(engine()) as session:
         judged_version = (frames.judged_version(session), frames.n_waiting(session))
     return _opinions(settings().db, judged_version, version()).without(blind(person))
+
+
+@st.cache_resource(max_entries=1, show_spinner="Reading the cases")
+def _levels(location: str, judged_version: tuple[int, int]) -> Triaged:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return triage.imported(session)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _triaged(location: str, judged_version: tuple[int, int], data_version: Version) -> Triaged:  # noqa: ARG001 - the version is the key
+    levels = _levels(location, judged_version)
+    with reading(_engine_at(location)) as session:
+        return described(triage.with_reads(session, levels))
+
+
+def triaged(person: Viewer) -> Triaged:
+    """The cases of triage and all that is said of them, without cases that wait for this person's own blind read.
+
+    The frames are shared by everybody who looks: never change them.
+    """
+    with reading(engine()) as session:
+        judged_version = (frames.judged_version(session), frames.n_waiting(session))
+    return _triaged(settings().db, judged_version, version()).without(blind(person))
 
 
 def blind(person: Viewer) -> frozenset[int]:

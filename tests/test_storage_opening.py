@@ -27,7 +27,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "0003"
+HEAD = "0004"
 
 
 def not_of_search(_thing, name, _kind, _reflected, _compared):

@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Select, case, func, select
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.schema import FILE_IMPORTED, Ask, RaterKind
+from evalcore.schema import FILE_IMPORTED, LEVELS_READ, Ask, RaterKind
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, SearchPending, Verdict
 
 ITEM_BASE = 1 << 26
@@ -37,8 +37,10 @@ def n_waiting(session: Session) -> int:
 
 
 def judged_version(session: Session) -> int:
-    """The number of imports: the key of cached reads that only judges' verdicts change, so that a physician's click keeps them."""
-    imports = select(func.count()).select_from(AuditEvent).where(col(AuditEvent.action) == FILE_IMPORTED)
+    """The number of acts that bring judges' verdicts: the key of cached reads that only they change, so that a physician's click keeps them."""
+    imports = (
+        select(func.count()).select_from(AuditEvent).where(col(AuditEvent.action).in_([FILE_IMPORTED, LEVELS_READ]))
+    )
     return int(session.connection().execute(imports).scalar_one())
 
 

@@ -1,5 +1,6 @@
 """`Triaged` of the whole study: millions of samples in a second or two."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,24 @@ def has_cases(session: Session) -> bool:
 
 
 def load(session: Session) -> Triaged:
-    """Every case, panel vote, response and level."""
+    """Every case, panel vote, response, level and read."""
+    return with_reads(session, imported(session))
+
+
+def imported(session: Session) -> Triaged:
+    """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
     samples, names = _samples(session, cases["example_id"].to_numpy())
     votes = _votes(session, cases)
     levels, confidence = _levels(session, samples)
-    reads = _reads(session, cases, samples)
     samples["model"] = pd.Categorical.from_codes(samples["model"].to_numpy(dtype=np.int64), pd.Index(names))
-    return Triaged(cases, votes, samples, levels, confidence, reads, _published(session))
+    no_reads = pd.DataFrame(columns=list(READ_COLUMNS))
+    return Triaged(cases, votes, samples, levels, confidence, no_reads, _published(session))
+
+
+def with_reads(session: Session, triaged: Triaged) -> Triaged:
+    """What `imported` gave, with physicians' reads. Cases and responses that came since are left out."""
+    return replace(triaged, reads=_reads(session, triaged.cases, triaged.samples))
 
 
 def _cases(session: Session) -> pd.DataFrame:
@@ -157,25 +168,20 @@ def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
 
 def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Physicians' standing verdicts on responses and on cases."""
-    table, case_ = (SQLModel.metadata.tables[name].c for name in ("verdict", "acuity_case"))
+    table = SQLModel.metadata.tables["verdict"].c
     named = ("example_id", "response_id", "label", "stage", "blinded", "selection", "inclusion_probability")
     statement = (
         select(*(table[name] for name in named), table.id.label("verdict_id"), col(Rater.name).label("rater"))
         .join(Rater, and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
-        .where(
-            table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), table.stage != Stage.JUDGE,
-            table.example_id.in_(select(case_.example_id)),
-        )
+        .where(table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), table.stage != Stage.JUDGE)
         .order_by(table.id)
-    )  # fmt: skip
+    )
     found = frame(session, statement)
-    of_case = found["response_id"].isna()
     response_ids = np.asarray(found["response_id"].astype(float).fillna(-1), dtype=np.int64)
-    sample = np.full(len(found), -1, dtype=np.int64)
-    sample[~of_case] = _places(samples, response_ids[~of_case])
-    found["row"] = np.searchsorted(cases["example_id"].to_numpy(), found["example_id"].to_numpy(dtype=np.int64))
-    found["sample"] = sample
-    found["asked"] = np.where(of_case, Ask.GOLD_ACUITY.value, Ask.RESPONSE_ACUITY.value)
+    found["row"] = pd.Index(cases["example_id"]).get_indexer(np.asarray(found["example_id"], dtype=np.int64))
+    found["sample"] = pd.Index(samples["response_id"]).get_indexer(response_ids)
+    found["asked"] = np.where(response_ids < 0, Ask.GOLD_ACUITY.value, Ask.RESPONSE_ACUITY.value)
+    found = found.loc[found["row"].ge(0) & (found["sample"].ge(0) | (response_ids < 0))].reset_index(drop=True)
     kinds = {"inclusion_probability": float, "blinded": object, "selection": object, "rater": object}
     return found[list(READ_COLUMNS)].astype(kinds)
 
