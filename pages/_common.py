@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -86,15 +86,15 @@ def judge_scores() -> pd.DataFrame:
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
-def _judged(location: str, judged_version: tuple[int, int]) -> Opinions:  # noqa: ARG001 - the version is the key
-    return labels.judged_at(_engine_at(location))
+def _judged(location: str, judged_version: tuple[int, int], _beside: Executor) -> Opinions:  # noqa: ARG001 - the version is the key
+    return labels.judged_at(_engine_at(location), _beside)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _opinions(location: str, judged_version: tuple[int, int], data_version: Version) -> Opinions:  # noqa: ARG001 - the version is the key
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as beside:  # one thread more: two would only wait for each other
         reads = beside.submit(_reads, _engine_at(location))
-        judged = _judged(location, judged_version)
+        judged = _judged(location, judged_version, beside)
     with reading(_engine_at(location)) as session:
         return labels.with_reads(session, judged, reads.result())
 

@@ -1,10 +1,31 @@
-"""The viewer's theme, for what cannot read it from the style sheet: words inside figures."""
+"""What figures need of the page: the viewer's theme, which they cannot read from the style sheet, and the code that draws them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import streamlit as st
 
 from evalcore.plots.colours import INK_ON_PAPER, INK_ON_SLATE
+from evalcore.plots.frames import blank
+
+FETCHED = "figures_fetched"
 
 
 def ink() -> str:
     """The colour of words in figures, in the viewer's theme."""
     return INK_ON_SLATE if st.context.theme.type == "dark" else INK_ON_PAPER
+
+
+@contextmanager
+def figures_fetched(*, wanted: bool) -> Iterator[None]:
+    """While the study is read, have the browser fetch and prepare what draws figures, which takes as long; once a session.
+
+    Args:
+        wanted: There will be figures: without them the browser would be busy for nothing.
+    """
+    place = st.empty()
+    if wanted and FETCHED not in st.session_state:
+        place.plotly_chart(blank(), config={"displayModeBar": False}, key=f"{FETCHED}_blank")
+        st.session_state[FETCHED] = True
+    yield
+    place.empty()

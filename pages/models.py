@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.metrics.corrected import claim_sentence
-from pages import _common, _models_groups, _models_more, _models_pairs, _models_parts, _models_scores, _text
+from pages import _common, _models_groups, _models_more, _models_pairs, _models_parts, _models_scores, _text, _theme
 
 SCORES, GROUPS, BETTER, HEAD, MORE = "Scores", "By theme and axis", "Who is better", "Head to head", "More"
 TITLE = "What each model scores once physicians have checked the judge"
@@ -42,7 +42,8 @@ def line(row: pd.Series, judge: str) -> str:
 
 viewer = _common.require()
 top = st.container()
-known = _models_parts.evaluations(viewer)
+with _theme.figures_fetched(wanted=bool(_common.read("judges"))):
+    known = _models_parts.evaluations(viewer)
 if known.empty or not known["judges"].map(len).any():
     with top:
         if not _common.read("counts")["responses"]:

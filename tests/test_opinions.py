@@ -1,6 +1,7 @@
 """What the statistics begin from, against the plain long table of verdicts, on both databases."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -64,7 +65,8 @@ def test_every_label_of_every_judge_stands_in_its_cell(seeded: Engine):
 
 
 def test_over_two_connections_at_once_the_same_is_read(seeded: Engine):
-    at_once = opinions.judged_at(seeded)
+    with ThreadPoolExecutor(1) as beside:
+        at_once = opinions.judged_at(seeded, beside)
     with reading(seeded) as session:
         alone = opinions.judged(session)
         assert_equal(

@@ -12,6 +12,7 @@ from evalcore.plots.colours import INK_ON_PAPER
 NAME_PIXELS, TEXT_PIXELS = 13, 13
 LINE_CHARACTERS, LINES, ONE_LINE = 44, 2, 36
 CUT = "…"
+BLANK_PIXELS = 240
 
 
 def on_lines(name: str) -> str:
@@ -98,3 +99,9 @@ def framed(
         dragmode=False,
     )
     return inked(figure, ink)
+
+
+def blank() -> go.Figure:
+    """A figure that shows nothing: it holds a place while the real one is made."""
+    hidden = {"visible": False}
+    return go.Figure(layout={"height": BLANK_PIXELS, "xaxis": hidden, "yaxis": hidden})

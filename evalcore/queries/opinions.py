@@ -1,12 +1,12 @@
 """`Opinions` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import ColumnElement, String, and_, case, cast, func, literal_column, select
+from sqlalchemy import BigInteger, ColumnElement, String, and_, case, cast, func, literal_column, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.db import Engine, reading
@@ -32,6 +32,9 @@ _OF_RESPONSE = (
 )
 _OF_CRITERION = ("position", "points", "axis", "level", "cluster")
 _NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
+
+_TOGETHER = 1 << 14
+"""Responses whose labels come in one row: some megabytes."""
 
 Numbers = npt.NDArray[np.int64]
 
@@ -64,9 +67,9 @@ def judged(session: Session) -> Opinions:
     return _judged(session, _labels(session), _described(session))
 
 
-def judged_at(engine: Engine) -> Opinions:
-    """As `judged`, over two connections at once: the database adds up labels on one core while the other describes the items."""
-    with reading(engine) as session, reading(engine) as second, ThreadPoolExecutor(1) as beside:
+def judged_at(engine: Engine, beside: Executor) -> Opinions:
+    """As `judged`, over two connections: the database adds up labels on one core while `beside` describes the items on the other."""
+    with reading(engine) as session, reading(engine) as second:
         describing = beside.submit(_described, second)
         labels = _labels(session)
         return _judged(session, labels, describing.result())
@@ -131,24 +134,31 @@ def _by_name(judge_ids: Numbers, named: dict[int, str]) -> dict[str, list[int]]:
 
 
 def _labels(session: Session) -> Labels:
-    """What every judge said. The query gives one row a response, its labels as numbers joined by commas: a row a label takes five times as long."""
+    """What every judge said. Each query gives one row, the labels of many responses as numbers joined by commas.
+
+    A row a label would take five times as long; few rows let another thread work meanwhile, since SQLite's driver waits its turn for each.
+    """
     table = SQLModel.metadata.tables["verdict"].c
-    base = 1 + (session.connection().execute(select(func.max(col(Rater.id)))).scalar_one() or 0)
-    code = case(*((table.label == label, number) for label, number in _CODES.items()))
-    number = (table.criterion_id * base + table.rater_id) * len(_CODES) + code
-    statement = (
-        select(table.response_id, func.count(), func.aggregate_strings(cast(number, String), ","))
-        .where(*_standing(), table.stage == Stage.JUDGE)
-        .group_by(table.response_id)
+    connection = session.connection()
+    last, base = (
+        1 + (connection.execute(select(func.max(column))).scalar_one() or 0)
+        for column in (table.response_id, col(Rater.id))
     )
-    rows = session.connection().execute(statement).all()
-    if not rows:
+    code = case(*((table.label == label, number) for label, number in _CODES.items()))
+    parts = []
+    for first in range(0, last, _TOGETHER):
+        number = (cast(table.response_id - first, BigInteger) * ITEM_BASE + table.criterion_id) * base + table.rater_id
+        statement = select(func.aggregate_strings(cast(number * len(_CODES) + code, String), ",")).where(
+            *_standing(), table.stage == Stage.JUDGE, table.response_id.between(first, first + _TOGETHER - 1)
+        )
+        if joined := connection.execute(statement).scalar_one():
+            numbers, codes = np.divmod(np.fromstring(joined, dtype=np.int64, sep=","), len(_CODES))
+            keys, judges = np.divmod(numbers, base)
+            parts.append((keys + first * ITEM_BASE, judges, codes.astype(np.int8)))
+    if not parts:
         return Labels(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))
-    numbers = np.fromstring(",".join(row[2] for row in rows), dtype=np.int64, sep=",")
-    response = np.repeat(np.array([row[0] for row in rows], dtype=np.int64), [row[1] for row in rows])
-    numbers, codes = np.divmod(numbers, len(_CODES))
-    criterion, judge = np.divmod(numbers, base)
-    return Labels(response * ITEM_BASE + criterion, judge, codes.astype(np.int8))
+    keys, judges, codes = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Labels(keys, judges, codes)
 
 
 def _standing() -> list[ColumnElement[bool]]:
