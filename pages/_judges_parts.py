@@ -3,57 +3,28 @@
 from collections.abc import Callable
 from typing import Any
 
-import streamlit as st
-
 from evalcore.metrics.opinions import first_reads
 from evalcore.opinions import Opinions
 from evalcore.schema import Viewer
-from evalcore.settings import settings
-from pages import _common
+from pages import _common, _kept
 
-LEFT = "judges_left"
+PAGE = "judges"
 KEYS = ("judges_show", "judges_judge", "criteria_by")
-Made = Callable[..., Any]
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
-def _computed(
-    location: str,  # noqa: ARG001 - the key
-    version: Any,  # noqa: ARG001 - the key
-    hidden: frozenset[int],  # noqa: ARG001 - the key
-    name: str,  # noqa: ARG001 - the key
-    arguments: tuple[Any, ...],
-    _make: Made,
-    _viewer: Viewer,
-) -> Any:
-    return _make(_common.opinions(_viewer), *arguments)
-
-
-def computed(make: Made, viewer: Viewer, *arguments: Any) -> Any:
-    """What `make(opinions, *arguments)` gives; made anew as soon as anything in the study has changed.
-
-    Args:
-        make: A function of a module; its name is part of the key.
-        viewer: Who looks: conversations that wait for this person's own read are left out.
-        arguments: Further ones, small: they are part of the key.
-    """
-    name = f"{make.__module__}.{make.__qualname__}"
-    return _computed(settings().db, _common.version(), _common.blind(viewer), name, arguments, make, viewer)
+def computed(make: Callable[..., Any], viewer: Viewer, *arguments: Any) -> Any:
+    """What `make(opinions, *arguments)` gives, as `_kept.computed` keeps it."""
+    return _kept.computed(make, viewer, lambda: _common.opinions(viewer), *arguments)
 
 
 def leave(group: str | int) -> None:
-    """Keep what is chosen, for the browser's way back: Streamlit empties this page's address before it goes to another page.
-
-    Args:
-        group: Whose items are listed.
-    """
-    kept = {key: st.session_state[key] for key in KEYS if key in st.session_state}
-    st.session_state[LEFT] = {**kept, "group": group}
+    """Keep what is chosen, and whose items are listed, for the browser's way back."""
+    _kept.leave(PAGE, KEYS, group=group)
 
 
 def left(key: str, usual: Any = None) -> Any:
     """What was chosen before, after the browser's way back from a conversation; else what is usual."""
-    return st.session_state.get(LEFT, {}).get(key, usual) if "example" in st.query_params else usual
+    return _kept.left(PAGE, key, usual)
 
 
 def names(opinions: Opinions) -> list[str]:

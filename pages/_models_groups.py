@@ -11,7 +11,7 @@ from evalcore.metrics.group_scores import group_scores
 from evalcore.opinions import Opinions
 from evalcore.plots.models import heat_map
 from evalcore.schema import Viewer
-from pages import _filters, _models_parts, _text
+from pages import _filters, _models_parts, _text, _theme
 from pages._models_parts import Chosen
 
 GROUPINGS = {"theme": "theme", "axis": "axis", "category": "category", "cluster": "cluster", "language": "language"}
@@ -65,7 +65,7 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
         )
     )
     st.plotly_chart(
-        heat_map(table, ink=_models_parts.ink()),
+        heat_map(table, ink=_theme.ink()),
         config={"displayModeBar": False},
         key=f"models_heat_{grouping}",
         alt=f"Score of each model by {grouping}",

@@ -14,7 +14,7 @@ from evalcore.opinions import Opinions
 from evalcore.plots import models as figures
 from evalcore.plots.colours import colour_of, dash_of
 from evalcore.schema import Viewer
-from pages import _models_parts, _text
+from pages import _models_parts, _text, _theme
 from pages._models_parts import Chosen
 
 HEADER_PIXELS, ROW_PIXELS = 38, 35
@@ -119,6 +119,6 @@ def _published(overall: pd.DataFrame, chosen: Chosen, colours: dict[str, str]) -
     others = published.published_scores()
     own = overall.sort_values("score", ascending=False)
     st.plotly_chart(
-        figures.beside_published(own, others.loc[others["subset"].eq(subset)], colours, ink=_models_parts.ink()), config={"displayModeBar": False},
+        figures.beside_published(own, others.loc[others["subset"].eq(subset)], colours, ink=_theme.ink()), config={"displayModeBar": False},
         key="models_published", alt="This study's scores over published scores of other models by another judge",
     )  # fmt: skip

@@ -23,7 +23,7 @@ from evalcore.plots import pairs
 from evalcore.queries import browse
 from evalcore.queries.browse import Filters
 from evalcore.schema import Viewer
-from pages import _common, _models_parts, _text
+from pages import _common, _models_parts, _text, _theme
 from pages._models_parts import Chosen
 from pages._names import response_names
 
@@ -50,17 +50,25 @@ def corrected_pairs(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFram
     return {"differences": found.loc[found["difference"].notna()], "scores": corrected_scores(opinions, **how)}
 
 
+def _several(viewer: Viewer, chosen: Chosen) -> list[str]:
+    """The models of the part; where it is one alone, a notice says so, and there is none to compare."""
+    names = _models_parts.models_of(viewer, chosen)
+    if len(names) > 1:
+        return names
+    st.html(
+        _text.notice(
+            "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
+        )
+    )
+    st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
+    return []
+
+
 def better(viewer: Viewer, chosen: Chosen) -> None:
     """Paired differences: after correction first, then the judge's opinion with the sentence that says so."""
     left, right, _ = st.columns([3, 2, 7])
-    names = _models_parts.models_of(viewer, chosen)
-    if len(names) < 2:  # noqa: PLR2004 - a pair
-        st.html(
-            _text.notice(
-                "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
-            )
-        )
-        st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
+    names = _several(viewer, chosen)
+    if not names:
         return
     many = len(names) * (len(names) - 1) // 2 > MANY_PAIRS
     with left:
@@ -90,7 +98,7 @@ def better(viewer: Viewer, chosen: Chosen) -> None:
         order = ranks.loc[ranks["rank"].eq(1)].sort_values("probability", ascending=False)["model"]
         ranks = ranks.set_index("model").loc[list(order)].reset_index()
         st.plotly_chart(
-            pairs.rank_probabilities(ranks, ink=_models_parts.ink()), config={"displayModeBar": False}, key="models_ranks",
+            pairs.rank_probabilities(ranks, ink=_theme.ink()), config={"displayModeBar": False}, key="models_ranks",
             alt="Probability of each place of each model, in the judge's opinion", width=_rank_pixels(len(names)),
         )  # fmt: skip
         n_shared, n_left = int(ranks["n_examples"].iloc[0]), int(ranks["n_left_out"].iloc[0])
@@ -113,7 +121,7 @@ def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:
         st.html(_text.quiet("No pair with this model can be compared here."))
         return
     st.plotly_chart(
-        pairs.differences(table, corrected=corrected, ink=_models_parts.ink()), config={"displayModeBar": False}, key=f"models_pairs_{key}",
+        pairs.differences(table, corrected=corrected, ink=_theme.ink()), config={"displayModeBar": False}, key=f"models_pairs_{key}",
         alt="Differences of the scores of each pair of models, with 95 % intervals",
     )  # fmt: skip
     rows = table.to_dict(orient="records")
@@ -168,14 +176,8 @@ def both(opinions: Opinions, chosen: Chosen, first: str, second: str) -> dict[st
 
 def head_to_head(viewer: Viewer, chosen: Chosen) -> None:
     """Two models' scores by example; a click opens the conversation with both responses."""
-    names = _models_parts.models_of(viewer, chosen)
-    if len(names) < 2:  # noqa: PLR2004 - a pair
-        st.html(
-            _text.notice(
-                "Only one model has responses in this part. A comparison needs a second model's results on the same examples."
-            )
-        )
-        st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
+    names = _several(viewer, chosen)
+    if not names:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         first = st.selectbox(

@@ -1,6 +1,6 @@
 """What the Models page is about: the choice in its row of controls, and the numbers of that part, which are kept."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from evalcore.queries import browse, frames
 from evalcore.queries.browse import Filters
 from evalcore.schema import Viewer
 from evalcore.settings import settings
-from pages import _common, _filters, _theme
+from pages import _common, _filters, _kept
 
 ALL, OWN_HARD = "all examples", "hard for these models"
 WHOLE = "oss_eval"
@@ -26,7 +26,7 @@ CLAIMS = {Claim.BENCHMARK: "this benchmark", Claim.NEW_EXAMPLES: "new examples t
 READERS = {Physicians.THESE: "these physicians", Physicians.IN_GENERAL: "physicians in general"}
 NO_LABELS = "No response of this part has a label by every chosen judge on every criterion. Choose other examples, or fewer judges."
 ELSEWHERE = "on examples like these"
-LEFT = "models_left"
+PAGE = "models"
 KEYS = ("models_show", "models_data", "models_subset", "models_first", "models_second")
 SEED = 20
 MAX_SEED = 999_999
@@ -114,25 +114,21 @@ def controls(known: pd.DataFrame, *, claims: bool) -> Chosen:
 
 def _held_for() -> tuple[Claim, Physicians]:
     """What the intervals are to hold for."""
-    claim = st.selectbox(
-        "Holds for",
-        list(CLAIMS),
-        key="models_claim",
-        bind="query-params",
-        persist_state="session",
-        format_func=CLAIMS.__getitem__,
-        width=170,
-    )
-    physicians = st.selectbox(
-        "As read by",
-        list(READERS),
-        key="models_readers",
-        bind="query-params",
-        persist_state="session",
-        format_func=READERS.__getitem__,
-        width=180,
-    )
+    claim: Claim = _one_of("Holds for", CLAIMS, "models_claim", width=170)
+    physicians: Physicians = _one_of("As read by", READERS, "models_readers", width=180)
     return claim, physicians
+
+
+def _one_of(label: str, words: Mapping[Any, str], key: str, *, width: int) -> Any:
+    return st.selectbox(
+        label,
+        list(words),
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        format_func=words.__getitem__,
+        width=width,
+    )
 
 
 def weighted(viewer: Viewer, chosen: Chosen, *, weighs: bool) -> tuple[Chosen, str]:
@@ -179,20 +175,13 @@ def correcting(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
 
 
 def leave() -> None:
-    """Keep what is chosen, for the browser's way back: Streamlit empties this page's address before it goes to another page."""
-    st.session_state[LEFT] = {key: st.session_state[key] for key in KEYS if key in st.session_state}
+    """Keep what is chosen, for the browser's way back."""
+    _kept.leave(PAGE, KEYS)
 
 
-def first(key: str, options: Sequence[Any], usual: int = 0) -> int:
-    """Which option a control begins with: the usual one; after the browser's way back from a conversation, the one that was chosen before.
-
-    Args:
-        key: Of the control.
-        options: Its options.
-        usual: Place of the usual one.
-    """
-    left = st.session_state.get(LEFT, {}).get(key) if "example" in st.query_params else None
-    return list(options).index(left) if left in options else usual
+def first(key: str, options: Sequence[Any]) -> int:
+    """Which option a control begins with: the first; after the browser's way back from a conversation, the one that was chosen before."""
+    return _kept.first(PAGE, key, options)
 
 
 def taken(viewer: Viewer, chosen: Chosen) -> Opinions:
@@ -214,37 +203,9 @@ def taken(viewer: Viewer, chosen: Chosen) -> Opinions:
     return parts.part(found, evaluation=chosen.evaluation, example_ids=list(hard.mean_scores.index))
 
 
-Made = Callable[..., Any]
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _computed(
-    location: str,  # noqa: ARG001 - the key
-    version: Any,  # noqa: ARG001 - the key
-    hidden: frozenset[int],  # noqa: ARG001 - the key
-    name: str,  # noqa: ARG001 - the key
-    chosen: Chosen,
-    arguments: tuple[Any, ...],
-    _make: Made,
-    _viewer: Viewer,
-) -> Any:
-    return _make(taken(_viewer, chosen), chosen, *arguments)
-
-
-def computed(make: Made, viewer: Viewer, chosen: Chosen, *arguments: Any) -> Any:
-    """What `make(opinions, chosen, *arguments)` gives for the chosen part; made anew as soon as anything in the study has changed.
-
-    Args:
-        make: A function of a module; its name is part of the key.
-        viewer: Who looks: conversations that wait for this person's own read are left out.
-        chosen: The part.
-        arguments: Further ones, small: they are part of the key.
-    """
-    name = f"{make.__module__}.{make.__qualname__}"
-    return _computed(settings().db, _common.version(), _common.blind(viewer), name, chosen, arguments, make, viewer)
-
-
-ink = _theme.ink
+def computed(make: Callable[..., Any], viewer: Viewer, chosen: Chosen, *arguments: Any) -> Any:
+    """What `make(opinions, chosen, *arguments)` gives for the chosen part, as `_kept.computed` keeps it."""
+    return _kept.computed(make, viewer, lambda: taken(viewer, chosen), chosen, *arguments)
 
 
 def is_labelled(viewer: Viewer, chosen: Chosen) -> bool:

@@ -12,7 +12,7 @@ from evalcore.opinions import Opinions
 from evalcore.plots.colours import colour_of
 from evalcore.plots.models import forest
 from evalcore.schema import Viewer
-from pages import _models_parts, _text
+from pages import _models_parts, _text, _theme
 from pages._models_parts import Chosen
 
 HEADER_PIXELS, ROW_PIXELS = 38, 35
@@ -52,7 +52,7 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
         for row in scores.to_dict(orient="records")
     ]
     st.plotly_chart(
-        forest(scores, colour_of(_models_parts.models()), ink=_models_parts.ink()),
+        forest(scores, colour_of(_models_parts.models()), ink=_theme.ink()),
         config={"displayModeBar": False},
         key="models_forest",
         alt="Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals",

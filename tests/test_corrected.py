@@ -19,7 +19,6 @@ from evalcore.metrics.corrected import (
     claim_sentence,
     corrected_scores,
     example_terms,
-    score_words,
 )
 from evalcore.metrics.opinions import Opinions
 from tests.population import drawn
@@ -380,8 +379,3 @@ def test_each_claim_has_its_own_sentence():
     said = {claim_sentence(claim, physicians) for claim in Claim for physicians in Physicians}
     assert len(said) == 4
     assert all(sentence.startswith("The interval says where the score would lie") for sentence in said)
-
-
-def test_a_score_without_a_value_is_a_dash():
-    assert score_words(np.nan, np.nan, np.nan) == "–"
-    assert score_words(0.5, np.nan, np.nan) == "0.500"

@@ -149,11 +149,6 @@ def test_at_full_read_physicians_who_agree_add_nothing():
     assert one(right, physicians=Physicians.IN_GENERAL)["se"] == pytest.approx(one(right)["se"])
 
 
-def test_the_claim_makes_no_difference():
-    opinions, _ = study()
-    assert one(opinions, claim=Claim.BENCHMARK) == one(opinions, claim=Claim.NEW_EXAMPLES)
-
-
 def test_a_study_without_items_has_no_pairs():
     opinions, _ = study()
     found = corrected_differences(opinions.where(np.zeros(len(opinions.items), dtype=bool)))

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from evalcore.metrics import survey
 from evalcore.metrics.enough import lacking
-from evalcore.metrics.intervals import LEVEL, NO_VALUE
+from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.judge_worth import further_reads
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.over_physicians import freedom_of_sum, physicians_variance
@@ -62,18 +62,6 @@ def claim_sentence(claim: Claim, physicians: Physicians) -> str:
     'The interval says where the score would lie if these physicians read every criterion of this benchmark.'
     """
     return f"The interval says where the score would lie {_CLAIMS[claim, physicians]}."
-
-
-def score_words(score: float, low: float, high: float) -> str:
-    """A score with its interval as screens say it: clipped to [0, 1], where the frame has the raw numbers.
-
-    >>> score_words(0.5432, 0.5211, 0.5653), score_words(-0.03, -0.08, 0.02)
-    ('0.543 [0.521, 0.565]', '0.000 [0.000, 0.020]')
-    """
-    if np.isnan(score):
-        return NO_VALUE
-    shown, *bounds = (f"{min(max(number, 0.0), 1.0):.3f}" for number in (score, low, high))
-    return shown if np.isnan(low) else f"{shown} [{', '.join(bounds)}]"
 
 
 def corrected_scores(

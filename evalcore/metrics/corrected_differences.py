@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from evalcore.metrics.corrected import CORRECTED, Claim, Estimate, Physicians, estimated
+from evalcore.metrics.corrected import CORRECTED, Estimate, Physicians, estimated
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.over_physicians import by_physician, freedom, freedom_of_sum, spread
@@ -23,7 +23,6 @@ def corrected_differences(
     opinions: Opinions,
     *,
     judges: Sequence[str] | None = None,
-    claim: Claim = Claim.NEW_EXAMPLES,  # noqa: ARG001 - as `corrected_scores` has it, so that one choice does for both
     physicians: Physicians = Physicians.THESE,
     settled: bool = False,
     weights: pd.Series | None = None,
@@ -33,8 +32,8 @@ def corrected_differences(
 
         d_i = psi_i of model 1 - psi_i of model 2,   difference = mean d,   V_B = var(d)/n       over the n examples of both
 
-    Both models' scores go up and down with the same examples, and by much the same reads; pairs take that out. Each model is corrected by its
-    own reads. For these physicians the variance is V_B, t with the smaller of the two models' degrees of freedom. For physicians
+    A difference of models always holds for new examples, the wider claim of `corrected_scores`. Both models' scores go up and down
+    with the same examples, and by much the same reads; pairs take that out. Each model is corrected by its own reads. For these physicians the variance is V_B, t with the smaller of the two models' degrees of freedom. For physicians
     in general a physician's part is the difference of what they add to either score, so that one who is strict with both takes nothing from it:
 
         V = V_physicians + max(0, V_B - V_A)      t of both, K - 1 and n - 1 (Satterthwaite)      V_A by example
@@ -44,7 +43,6 @@ def corrected_differences(
     Args:
         opinions: The study, or a part of it.
         judges: Whose labels are used; None: all.
-        claim: Makes no difference here: a difference of models always holds for new examples, which is the wider claim.
         physicians: Whose judgement the interval is to hold for.
         settled: An adjudicated label takes the place of the readers' votes.
         weights: By example_id, as in `corrected_scores`.
