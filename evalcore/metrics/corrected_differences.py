@@ -33,8 +33,9 @@ def corrected_differences(
         d_i = psi_i of model 1 - psi_i of model 2,   difference = mean d,   V_B = var(d)/n       over the n examples of both
 
     A difference of models always holds for new examples, the wider claim of `corrected_scores`. Both models' scores go up and down
-    with the same examples, and by much the same reads; pairs take that out. Each model is corrected by its own reads. For these physicians the variance is V_B, t with the smaller of the two models' degrees of freedom. For physicians
-    in general a physician's part is the difference of what they add to either score, so that one who is strict with both takes nothing from it:
+    with the same examples, and by much the same reads; pairs take that out. Each model is corrected by its own reads.
+    For these physicians the variance is V_B, t with the smaller of the two models' degrees of freedom. For physicians in general a
+    physician's part is the difference of what they add to either score, so that one who is strict with both takes nothing from it:
 
         V = V_physicians + max(0, V_B - V_A)      t of both, K - 1 and n - 1 (Satterthwaite)      V_A by example
 

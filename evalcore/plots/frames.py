@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 
 from evalcore.plots.colours import INK_ON_PAPER
 
-NAME_PIXELS, TEXT_PIXELS = 13, 13
+NAME_PIXELS, TEXT_PIXELS, MODEL_PIXELS = 13, 13, 14
 LINE_CHARACTERS, LINES, ONE_LINE = 44, 2, 36
 CUT = "…"
-BLANK_PIXELS = 240
+BLANK_PIXELS, FOOT_PIXELS = 240, 44
 
 
 def on_lines(name: str) -> str:
@@ -99,6 +99,46 @@ def framed(
         dragmode=False,
     )
     return inked(figure, ink)
+
+
+def named_rows(figure: go.Figure, names: Sequence[str], *, ink: str = INK_ON_PAPER) -> None:
+    """Rows from top to bottom that the marks call by their names.
+
+    Args:
+        figure: With its marks.
+        names: Escaped.
+        ink: Colour of the names.
+    """
+    figure.update_yaxes(
+        categoryorder="array",
+        categoryarray=list(names),
+        range=[len(names) - 0.5, -0.5],
+        automargin=True,
+        showgrid=False,
+        tickfont={"size": MODEL_PIXELS, "color": ink},
+    )
+
+
+def bordered(
+    figure: go.Figure, *, height: int, top: int = 40, foot: int = FOOT_PIXELS, legend: bool = True
+) -> go.Figure:
+    """The border around a figure, with a legend above where there is one.
+
+    Args:
+        figure: With its marks and axes.
+        height: Of the whole, in pixels.
+        top: Above the marks.
+        foot: Below them.
+        legend: Plotly's own choice; else none.
+    """
+    return figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 24, "t": top, "b": foot},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        showlegend=None if legend else False,
+        dragmode=False,
+        hovermode="closest",
+    )
 
 
 def blank() -> go.Figure:

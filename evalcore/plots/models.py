@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from evalcore.plots.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, MARK, RAMP
+from evalcore.plots.frames import FOOT_PIXELS, MODEL_PIXELS, TEXT_PIXELS, bordered, named_rows
 
 KINDS = (
     ("judge_only", "judge only", "circle-open", 10, -0.26),
@@ -15,8 +16,7 @@ KINDS = (
     ("corrected", "corrected", "circle", 12, 0.26),
 )
 """The three marks of a model, from top to bottom: column, words, symbol, size in pixels, place within its row."""
-ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, FOOT_PIXELS, CURVE_PIXELS = 30, 84, 96, 44, 400
-TEXT_PIXELS, NAME_PIXELS = 13, 14
+ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, CURVE_PIXELS = 30, 84, 96, 400
 MARGIN = 0.1
 SCORE = "Score (mean share of the positive points)"
 
@@ -81,10 +81,10 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
         showgrid=False,
         zeroline=False,
         automargin=True,
-        tickfont={"size": NAME_PIXELS, "color": ink},
+        tickfont={"size": MODEL_PIXELS, "color": ink},
     )
     figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
-    return _framed(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
+    return bordered(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
 
 
 def heat_map(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
@@ -124,24 +124,16 @@ def heat_map(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
             customdata=rows[["low", "high", "n_examples"]],
             hovertemplate="%{y}, %{x}: %{text} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], %{customdata[2]:,} examples<extra></extra>",
         )
-    figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=groups,
-        range=[len(groups) - 0.5, -0.5],
-        automargin=True,
-        showgrid=False,
-        tickfont={"size": NAME_PIXELS, "color": ink},
-    )
+    named_rows(figure, groups, ink=ink)
     figure.update_xaxes(
         categoryorder="array",
         categoryarray=models,
         side="top",
         range=[-0.5, len(models) - 0.5],
         showgrid=False,
-        tickfont={"size": NAME_PIXELS, "color": ink},
+        tickfont={"size": MODEL_PIXELS, "color": ink},
     )
-    figure.update_layout(showlegend=False)
-    return _framed(figure, height=FRAME_PIXELS - FOOT_PIXELS + ROW_PIXELS * len(groups), foot=0)
+    return bordered(figure, height=FRAME_PIXELS - FOOT_PIXELS + ROW_PIXELS * len(groups), foot=0, legend=False)
 
 
 def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
@@ -166,7 +158,7 @@ def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[
         )
     figure.update_xaxes(title="Responses to the example of which the worst counts (k)", dtick=1, gridcolor=FAINT)
     figure.update_yaxes(title="Score of the worst", tickformat=".2f", gridcolor=FAINT)
-    return _framed(figure, height=CURVE_PIXELS)
+    return bordered(figure, height=CURVE_PIXELS)
 
 
 def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
@@ -204,7 +196,7 @@ def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Map
     figure.update_yaxes(
         title="Mean score", tickformat=".2f", gridcolor=FAINT, zeroline=False, range=[lowest - MARGIN, 1 + MARGIN / 2]
     )
-    return _framed(figure, height=CURVE_PIXELS)
+    return bordered(figure, height=CURVE_PIXELS)
 
 
 def beside_published(
@@ -253,24 +245,6 @@ def beside_published(
     )
     rows = [*names, *others]
     figure.add_hline(y=len(names) - 0.5, line={"color": GREY, "width": 1})
-    figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=rows,
-        range=[len(rows) - 0.5, -0.5],
-        automargin=True,
-        showgrid=False,
-        tickfont={"size": NAME_PIXELS, "color": ink},
-    )
+    named_rows(figure, rows, ink=ink)
     figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
-    return _framed(figure, height=FRAME_PIXELS + ROW_PIXELS * len(rows))
-
-
-def _framed(figure: go.Figure, *, height: int, foot: int = FOOT_PIXELS) -> go.Figure:
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 24, "t": 40, "b": foot},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-        dragmode=False,
-        hovermode="closest",
-    )
-    return figure
+    return bordered(figure, height=FRAME_PIXELS + ROW_PIXELS * len(rows))

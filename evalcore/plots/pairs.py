@@ -6,9 +6,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from evalcore.plots.colours import FAINT, GREY, INK_ON_PAPER, MARK, RAMP
+from evalcore.plots.frames import FOOT_PIXELS, TEXT_PIXELS, bordered, named_rows
 
-ROW_PIXELS, FRAME_PIXELS, FOOT_PIXELS = 30, 92, 44
-TEXT_PIXELS, NAME_PIXELS = 13, 14
+ROW_PIXELS, FRAME_PIXELS = 30, 92
 SOLID, HOLLOW = "circle", "circle-open"
 MANY_POINTS = 2_000
 LOWEST = -0.1
@@ -44,14 +44,7 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
         )
     )  # fmt: skip
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
-    figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=names,
-        range=[len(names) - 0.5, -0.5],
-        automargin=True,
-        showgrid=False,
-        tickfont={"size": NAME_PIXELS, "color": ink},
-    )
+    named_rows(figure, names, ink=ink)
     figure.update_xaxes(
         title="Difference of the scores, on the same examples",
         tickformat="+.2f",
@@ -60,7 +53,7 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
         showgrid=True,
         rangemode="tozero",
     )
-    return _framed(figure, height=FRAME_PIXELS + ROW_PIXELS * len(names))
+    return bordered(figure, height=FRAME_PIXELS + ROW_PIXELS * len(names), top=32, legend=False)
 
 
 def rank_probabilities(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
@@ -82,16 +75,9 @@ def rank_probabilities(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Fi
             xgap=2, ygap=2, texttemplate="%{z:.0%}", textfont={"size": TEXT_PIXELS, "color": ink}, hovertemplate="%{y}, place %{x}: %{z:.1%}<extra></extra>",
         )
     )  # fmt: skip
-    figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=names,
-        range=[len(names) - 0.5, -0.5],
-        automargin=True,
-        showgrid=False,
-        tickfont={"size": NAME_PIXELS, "color": ink},
-    )
+    named_rows(figure, names, ink=ink)
     figure.update_xaxes(title="Place", side="top", dtick=1, range=[min(ranks) - 0.5, max(ranks) + 0.5], showgrid=False)
-    return _framed(figure, height=FRAME_PIXELS - FOOT_PIXELS + ROW_PIXELS * len(names), top=56, foot=0)
+    return bordered(figure, height=FRAME_PIXELS - FOOT_PIXELS + ROW_PIXELS * len(names), top=56, foot=0, legend=False)
 
 
 def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
@@ -127,16 +113,5 @@ def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
         title=f"Score of {across}", range=[low, 1.05], tickformat=".1f", gridcolor=FAINT, zeroline=False, showgrid=True
     )
     figure.update_yaxes(title=f"Score of {up}", range=[low, 1.05], tickformat=".1f", gridcolor=FAINT, zeroline=False)
-    figure.update_layout(showlegend=False, clickmode="event+select")
-    return _framed(figure, height=520)
-
-
-def _framed(figure: go.Figure, *, height: int, top: int = 32, foot: int = FOOT_PIXELS) -> go.Figure:
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 24, "t": top, "b": foot},
-        dragmode=False,
-        hovermode="closest",
-        showlegend=False,
-    )
-    return figure
+    figure.update_layout(clickmode="event+select")
+    return bordered(figure, height=520, top=32, legend=False)
