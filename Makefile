@@ -36,7 +36,7 @@ unit: .venv/.for-tests  ## unit and page tests alone; ARGS go to pytest
 
 browser: .venv/.for-tests  ## browser tests alone; ARGS go to pytest
 	$(BIN)/python tests/chromium.py
-	$(BIN)/pytest -m "browser and not slow" $(ARGS)
+	$(BIN)/pytest -m "browser and not slow" $(SIDE_BY_SIDE) $(ARGS)
 
 test-slow: .venv/.for-tests  ## the tests marked slow
 	$(BIN)/python tests/chromium.py

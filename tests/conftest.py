@@ -4,6 +4,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import URL, make_url
 
+from evalcore.db import open_study
 from tests.invented import seeded_study
 
 # Every property is tried on so many drawn cases; `make unit ARGS="--hypothesis-profile thorough"` takes fifteen times as many.
@@ -49,25 +51,49 @@ def postgres_url() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture
-def postgres_database_url(postgres_url: str) -> Iterator[str]:
-    """A fresh, empty PostgreSQL database."""
+@contextmanager
+def postgres_database(postgres_url: str, template: str = "template1") -> Iterator[str]:
+    """A PostgreSQL database of its own, made after a template."""
     server = make_url(postgres_url)
     name = f"overread_{uuid4().hex}"
-    run(plain(server), f"CREATE DATABASE {name}")
+    run(plain(server), f"CREATE DATABASE {name} TEMPLATE {template}")
     yield server.set(database=name).render_as_string(hide_password=False)
     run(plain(server), f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture(scope="session")
+def postgres_template(postgres_url: str) -> Iterator[str]:
+    """A migrated PostgreSQL database to be copied: to migrate each test's own would take a minute of the run."""
+    with postgres_database(postgres_url) as url:
+        open_study(url).dispose()
+        yield str(make_url(url).database)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated SQLite file to be copied."""
+    path = tmp_path_factory.mktemp("template") / "overread.db"
+    open_study(str(path)).dispose()
+    return path
+
+
 @pytest.fixture
-def sqlite_database_url(tmp_path: Path) -> str:
-    """A fresh, empty SQLite file, not yet made."""
+def postgres_database_url(postgres_url: str, postgres_template: str) -> Iterator[str]:
+    """A fresh PostgreSQL database, migrated and empty."""
+    with postgres_database(postgres_url, postgres_template) as url:
+        yield url
+
+
+@pytest.fixture
+def sqlite_database_url(tmp_path: Path, sqlite_template: Path) -> str:
+    """A fresh SQLite file, migrated and empty."""
+    shutil.copyfile(sqlite_template, tmp_path / "overread.db")
     return f"sqlite:///{tmp_path / 'overread.db'}"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """A fresh, empty database; a test that asks for it runs once on each kind."""
+    """A fresh database, migrated and empty; a test that asks for it runs once on each kind."""
     url: str = request.getfixturevalue(
         {"sqlite": "sqlite_database_url", "postgresql": "postgres_database_url"}[request.param]
     )

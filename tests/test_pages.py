@@ -52,9 +52,9 @@ def _no_cache() -> Iterator[None]:
 
 
 @pytest.fixture
-def location(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where the pages look for the study."""
-    path = str(tmp_path / "overread.db")
+def location(tmp_path: Path, sqlite_template: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the pages look for the study: migrated, and empty."""
+    path = str(shutil.copyfile(sqlite_template, tmp_path / "overread.db"))
     monkeypatch.setenv("OVERREAD_DB", path)
     return path
 

@@ -4,6 +4,7 @@ import multiprocessing
 import shutil
 import sqlite3
 import traceback
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from evalcore import db, store
 from evalcore.db import connect, migrate, open_study, writing
 from evalcore.errors import OverreadError
 from tests import world
+from tests.conftest import postgres_database
 
 SEARCH = (
     "search_text",
@@ -28,6 +30,19 @@ SEARCH = (
 
 
 HEAD = "0004"
+
+
+@pytest.fixture
+def sqlite_database_url(tmp_path: Path) -> str:
+    """Where no file is yet: here the migrations themselves are the matter."""
+    return f"sqlite:///{tmp_path / 'overread.db'}"
+
+
+@pytest.fixture
+def postgres_database_url(postgres_url: str) -> Iterator[str]:
+    """A database without any table."""
+    with postgres_database(postgres_url) as url:
+        yield url
 
 
 def not_of_search(_thing, name, _kind, _reflected, _compared):
