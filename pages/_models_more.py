@@ -14,10 +14,9 @@ from evalcore.opinions import Opinions
 from evalcore.plots import models as figures
 from evalcore.plots.colours import colour_of, dash_of
 from evalcore.schema import Viewer
-from pages import _models_parts, _text, _theme
+from pages import _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
 
-HEADER_PIXELS, ROW_PIXELS = 38, 35
 HARD = "hard"
 
 
@@ -73,7 +72,7 @@ def _repeats(worst: pd.DataFrame, look: dict[str, Any]) -> None:
         figures.worst_at_k(worst, **look), config={"displayModeBar": False}, key="models_worst", alt="Score of the worst of k answers, by model"
     )  # fmt: skip
     rows = worst.to_dict(orient="records")
-    st.dataframe(
+    _tables.show(
         {
             "Model": worst["model"],
             "k": worst["k"],
@@ -82,8 +81,7 @@ def _repeats(worst: pd.DataFrame, look: dict[str, Any]) -> None:
             "Left out (fewer answers)": worst["n_left_out"],
         },
         key="models_worst_table",
-        hide_index=True,
-        height=min(400, HEADER_PIXELS + ROW_PIXELS * len(worst)),
+        names=("Model",),
         alt="Worst-at-k by model",
     )
 
@@ -94,7 +92,7 @@ def _length(bins: pd.DataFrame, slopes: pd.DataFrame, look: dict[str, Any]) -> N
         figures.score_by_length(bins, **look), config={"displayModeBar": False}, key="models_length", alt="Mean score by length of the response, by model"
     )  # fmt: skip
     rows = slopes.to_dict(orient="records")
-    st.dataframe(
+    _tables.show(
         {
             "Model": slopes["model"],
             "Mean length (characters)": [f"{row['mean_chars']:,.0f}" for row in rows],
@@ -106,8 +104,7 @@ def _length(bins: pd.DataFrame, slopes: pd.DataFrame, look: dict[str, Any]) -> N
             "Left out": slopes["n_left_out"],
         },
         key="models_length_table",
-        hide_index=True,
-        height=HEADER_PIXELS + ROW_PIXELS * len(slopes),
+        names=("Model",),
         alt="How the score goes with the length, by model",
     )
 

@@ -12,10 +12,8 @@ from evalcore.opinions import Opinions
 from evalcore.plots.colours import colour_of
 from evalcore.plots.models import forest
 from evalcore.schema import Viewer
-from pages import _models_parts, _text, _theme
+from pages import _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
-
-HEADER_PIXELS, ROW_PIXELS = 38, 35
 
 
 def scored(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
@@ -64,7 +62,7 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
 def table(scores: pd.DataFrame) -> None:
     """The same numbers, exactly."""
     rows = scores.to_dict(orient="records")
-    st.dataframe(
+    _tables.show(
         {
             "Model": scores["model"],
             "Judge only": [_cell(row, "judge_only") for row in rows],
@@ -80,8 +78,7 @@ def table(scores: pd.DataFrame) -> None:
             "Left out": scores["n_left_out"],
         },
         key="models_table",
-        hide_index=True,
-        height=HEADER_PIXELS + ROW_PIXELS * len(scores),
+        names=("Model",),
         alt="Scores by model",
     )
 

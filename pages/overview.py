@@ -7,6 +7,7 @@ import streamlit as st
 from evalcore import adjudication
 from evalcore.db import reading
 from evalcore.metrics.intervals import share_words
+from evalcore.metrics.wording import counted
 from evalcore.policies import can_adjudicate, can_assign, can_give_verdict, can_import, can_read
 from evalcore.queries import tasks
 from evalcore.queries.browse import CONFLICTING
@@ -17,11 +18,6 @@ from pages import _common, _filters, _overview_composition, _review_text, _text
 
 MAX_READERS = 6
 LATELY = timedelta(days=7)
-
-
-def counted(n: int, one: str, more: str = "") -> str:
-    """A number with its word."""
-    return f"{n:,} {one if n == 1 else more or one + 's'}"
 
 
 def reader_lines(viewer: Viewer) -> list[str]:

@@ -4,6 +4,7 @@ from math import ceil
 
 from evalcore.metrics.survey import MIN_OF_A_SIGN
 from evalcore.metrics.surveyed import Surveyed
+from evalcore.metrics.wording import counted
 
 MIN_READ = 30
 """Items read: with 33 a 95 % interval still covers 94 % and more."""
@@ -36,12 +37,8 @@ def lacking(about: Surveyed, *, n_columns: int, in_general: bool) -> tuple[int, 
     n_needed = max(MIN_READ - len(sample.rows), ceil(units * by_unit), sum(signs.values()), examples, readers)
     if n_needed <= 0:
         return 0, ""
-    words = [f"{n_needed:,} more {_plural(n_needed, 'criterion', 'criteria')} to be read"]
+    words = [f"{counted(n_needed, 'more criterion', 'more criteria')} to be read"]
     words += [f"{n} of them {name}" for name, n in signs.items() if n]
-    words += [f"from {examples} more {_plural(examples, 'example', 'examples')}"] if examples else []
-    words += [f"by {readers} more {_plural(readers, 'physician', 'physicians')}"] if readers else []
+    words += [f"from {counted(examples, 'more example')}"] if examples else []
+    words += [f"by {counted(readers, 'more physician')}"] if readers else []
     return n_needed, ", ".join(words)
-
-
-def _plural(n: int, one: str, several: str) -> str:
-    return one if n == 1 else several

@@ -1,11 +1,11 @@
 """Weights that take a lopsided choice of themes back."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from evalcore.metrics.benchmark_counts import THEMES
+from evalcore.metrics.wording import listed
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,9 @@ def weighting_sentence(chosen: Weighting) -> str:
     ]
     if chosen.absent:
         words.append(
-            f"No conversation here has the theme {_listed(chosen.absent)}; the weights stand for the other "
+            f"No conversation here has the theme {listed(chosen.absent, 'or')}; the weights stand for the other "
             f"{100 * chosen.share_present:.0f} % of the benchmark."
         )
     if chosen.n_unknown:
         words.append(f"{chosen.n_unknown:,} without a theme of the benchmark are left out.")
     return " ".join(words)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
