@@ -79,6 +79,7 @@ def table(scores: pd.DataFrame) -> None:
         },
         key="models_table",
         names=("Model",),
+        optional=("Left out",),
         alt="Scores by model",
     )
 

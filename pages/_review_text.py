@@ -187,7 +187,7 @@ def _compared(line: Compared, judge: str) -> str:
         f'<small class="or-undesirable">{_text.escaped(_text.points_words(line.points))}</small>' if negative else ""
     )
     decided = f'<small class="or-decided">{_text.escaped(line.decided)}</small>' if line.decided else ""
-    opened = _opened(line, judge) if line.is_current else ""
+    opened = f'<div class="or-opened">{_opened(line, judge)}</div>' if line.is_current else ""
     said = "".join(
         f'<span class="or-said"><small>{who}</small> {shown(label)}</span>'
         for who, label in (("you", line.own), ("judge", line.judged), ("final", line.final))
@@ -196,8 +196,8 @@ def _compared(line: Compared, judge: str) -> str:
     sign = " or-negative" if negative else ""
     return (
         f'<li class="or-row{sign}{current}" data-or-row="{line.place}"><span class="or-position">{line.number}</span>'
-        f'<div class="or-what"><span class="or-words" dir="auto">{_text.escaped(line.text)}</span>{undesirable}{opened}{decided}</div>'
-        f'<span class="or-mark">{said}{points}</span></li>'
+        f'<div class="or-what"><span class="or-words" dir="auto">{_text.escaped(line.text)}</span>{undesirable}{decided}</div>'
+        f'<span class="or-mark">{said}{points}</span>{opened}</li>'
     )
 
 

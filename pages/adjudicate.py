@@ -9,6 +9,7 @@ from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.languages import LANGUAGES
 from evalcore.metrics.conflicts import SENTENCES
+from evalcore.metrics.intervals import NO_VALUE
 from evalcore.policies import can_export, check_can_adjudicate
 from evalcore.queries import reads, study
 from pages import _common, _settling, _settling_text, _text
@@ -66,7 +67,7 @@ def waiting(queue: Queue) -> None:
             "Why": ["; ".join(SENTENCES[reason] for reason in row.reasons) for row in queue.waiting],
             "Conversation": [row.first_words for row in queue.waiting],
             "In question": [row.n_items for row in queue.waiting],
-            "Points at stake": [row.points for row in queue.waiting],
+            "Points at stake": [NO_VALUE if row.points is None else f"{row.points:.0f}" for row in queue.waiting],
             "Language": [LANGUAGES.get(row.language or "", "–") for row in queue.waiting],
         }
     )
@@ -81,7 +82,7 @@ def waiting(queue: Queue) -> None:
             "Why": st.column_config.TextColumn(width=250),
             "Conversation": st.column_config.TextColumn(width=375),
             "In question": st.column_config.NumberColumn(width=90),
-            "Points at stake": st.column_config.NumberColumn(width=110, format="%d"),
+            "Points at stake": st.column_config.TextColumn(width=110),
             "Language": st.column_config.TextColumn(width=95),
         },
         alt="Responses that wait for an adjudicator, the worst first",

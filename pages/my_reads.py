@@ -7,6 +7,7 @@ from evalcore import desks
 from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.own_reads import TASK, by_task, final_labels
+from evalcore.metrics.wording import counted
 from evalcore.policies import can_open, check_can_read
 from evalcore.queries import tasks
 from evalcore.schema import Ask, Viewer
@@ -18,31 +19,31 @@ LIST_HEIGHT = 560
 
 def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     """My reads as a table; a click opens one."""
-    counted = reads.astype({"response_id": "Int64"}).merge(by_task(items), on=TASK, how="left")
-    is_open = counted["example_id"].map(lambda example: can_open(viewer, example, hidden)).astype(bool)
+    table = reads.astype({"response_id": "Int64"}).merge(by_task(items), on=TASK, how="left")
+    is_open = table["example_id"].map(lambda example: can_open(viewer, example, hidden)).astype(bool)
     event = st.dataframe(
         pd.DataFrame(
             {
-                "Read": [_common.local_time(moment) for moment in counted["locked_at"]],
-                "Conversation": counted["first_words"],
-                "Question": [ASKS[Ask(ask)] for ask in counted["ask"]],
-                "Model": counted["model"].where(is_open).fillna("–"),
-                "Items": counted["n_items"],
-                "Revised": counted["n_changed"],
-                "Settled": counted["n_settled"],
-                "Settled otherwise": counted["n_off_final"],
-                "Minutes": counted["seconds"] / 60,
+                "Read": [_common.local_time(moment) for moment in table["locked_at"]],
+                "Conversation": table["first_words"],
+                "Question": [ASKS[Ask(ask)] for ask in table["ask"]],
+                "Model": table["model"].where(is_open).fillna("–"),
+                "Items": table["n_items"],
+                "Revised": table["n_changed"],
+                "Settled": table["n_settled"],
+                "Settled otherwise": table["n_off_final"],
+                "Minutes": table["seconds"] / 60,
             }
         ),
         key="my_list",
         hide_index=True,
-        height=min(LIST_HEIGHT, 38 + 35 * max(len(counted), 1)),
+        height=min(LIST_HEIGHT, 38 + 35 * max(len(table), 1)),
         on_select="rerun",
         selection_mode=["single-row", "single-cell"],
         column_config={
-            "Conversation": st.column_config.TextColumn(width=320),
+            "Conversation": st.column_config.TextColumn(width=270),
             "Minutes": st.column_config.NumberColumn(format="%.1f", width=80),
-            **{name: st.column_config.NumberColumn(width=80) for name in ("Items", "Revised", "Settled")},
+            **{name: st.column_config.NumberColumn(width=70) for name in ("Items", "Revised", "Settled")},
         },
         alt="Responses that you have read",
     )
@@ -90,11 +91,11 @@ items = _common.read("own_items", viewer, tuple(sorted(set(reads["example_id"]))
 if chosen is not None:
     detail(viewer, chosen, items)
     st.stop()
-done = len(reads)
 st.html(
     _text.heading(
         "What you have read",
-        f"{done:,} responses and cases locked, {int(items['changed'].sum()):,} labels revised after the judge was shown, "
+        f"{counted(len(reads), 'response or case', 'responses and cases')} locked, "
+        f"{counted(int(items['changed'].sum()), 'label')} revised after the judge was shown, "
         f"{int(items['off_final'].sum()):,} settled otherwise by an adjudicator",
     )
 )
