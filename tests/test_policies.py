@@ -22,6 +22,7 @@ ALLOWED = {
     "read": (True, True, False, False),
     "assign": (False, False, False, True),
     "set_families": (False, False, True, True),
+    "set_triage": (False, False, False, True),
     "adjudicate": (False, True, False, False),
 }
 ROLES = (Role.REVIEWER, Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD)

@@ -1,0 +1,225 @@
+"""Expected harm of triage: what errors cost when one too low weighs more than one too high, and how the models' order hangs on that."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import stdtrit
+
+from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.panels import N_LEVELS, Kind
+from evalcore.metrics.triage import MIN_CASES, NO_CASE, NO_ERROR, NO_SPREAD, TOO_FEW
+from evalcore.metrics.triage_counts import KEYS, Floats, coded, matrices, ratio
+
+UNDER_WEIGHT, OVER_WEIGHT = 5.0, 1.0
+"""What a step too low and a step too high cost unless the viewer says otherwise."""
+NO_COUNTS = "shares alone are estimated, and not how many cases have which gold"
+NOT_BOTH = "no case with a clear gold has a prediction of both models"
+PLACES = 12
+"""Decimals to which harms are told apart: those that are equal on paper differ by rounding."""
+_STEP = np.subtract(*np.indices((N_LEVELS, N_LEVELS))[::-1]).astype(float)
+"""Prediction minus gold, gold in rows."""
+
+
+def expected_harm(
+    cells: pd.DataFrame,
+    under: float = UNDER_WEIGHT,
+    over: float = OVER_WEIGHT,
+    *,
+    steps: bool = True,
+    keys: Sequence[str] = KEYS,
+) -> pd.DataFrame:
+    """What an answer costs on average, with a t interval over cases.
+
+    With d = prediction - gold of each of n cases:
+
+        steps     harm = (under * sum of -d where d < 0 + over * sum of d where d > 0) / n
+        counts    harm = (under * #(d < 0) + over * #(d > 0)) / n
+
+    On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50 and .88 to .91 with 30: a few
+    cases carry most of the harm, and in a small set they may be missing.
+
+    Args:
+        cells: As `triage.confusion` gives them.
+        under: Weight of an answer too low, 0 or more.
+        over: Weight of an answer too high, 0 or more.
+        steps: Whether an error counts as many times as it is levels wide, or once.
+        keys: What one matrix is of.
+
+    Returns:
+        One row a model and format: model, format, n (cases), harm (0 or more; at most 3 times the larger weight), low, high (not below 0), of_under and
+        of_over (the two parts, which add up to harm), n_under, n_over (cases), steps_under, steps_over (levels), reason (why harm or interval is NaN; empty
+        where neither is).
+
+    Raises:
+        ValueError: A weight is below 0 or no number.
+    """
+    if not (under >= 0 and over >= 0):
+        msg = f"weights {under:g} and {over:g} are not allowed, expected 0 or more"
+        raise ValueError(msg)
+    names, counts = matrices(cells, keys=keys)
+    n = counts.sum(axis=(1, 2))
+    cost = _costs(_STEP, under, over, steps=steps)
+    harm = ratio((counts * cost).sum(axis=(1, 2)), n)
+    squares = (counts * (cost - harm[:, None, None]) ** 2).sum(axis=(1, 2))
+    half, reason = _t_half(n, squares, harm, NO_CASE)
+    lower, higher = _STEP < 0, _STEP > 0
+    of_under = ratio((counts * np.where(lower, cost, 0)).sum(axis=(1, 2)), n)
+    columns: dict[str, Any] = {
+        "n": n,
+        "harm": harm,
+        "low": np.maximum(harm - half, 0),
+        "high": harm + half,
+        "of_under": of_under,
+        "of_over": harm - of_under,
+        "n_under": (counts * lower).sum(axis=(1, 2)),
+        "n_over": (counts * higher).sum(axis=(1, 2)),
+        "steps_under": -(counts * np.where(lower, _STEP, 0)).sum(axis=(1, 2)),
+        "steps_over": (counts * np.where(higher, _STEP, 0)).sum(axis=(1, 2)),
+        "reason": reason,
+    }
+    if np.all(counts == np.rint(counts)):
+        wholes = ("n", "n_under", "n_over", "steps_under", "steps_over")
+        columns |= {name: columns[name].astype(np.int64) for name in wholes}
+    return names.assign(**columns)
+
+
+def orders(cells: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
+    """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
+
+    Args:
+        cells: As `triage.confusion` gives them.
+        ratios: Weight of an answer too low where one too high weighs 1; 0 or more.
+        steps: As in `expected_harm`.
+
+    Returns:
+        One row a format, model and ratio: model, format, ratio, harm (ratio * under + over), share (harm / (ratio + 1), so that curves over a wide
+        range of ratios stay in one picture), place (1: the least harm; equals share the better place; NaN without cases).
+    """
+    names, _, under, over = _lines(cells, steps=steps)
+    at = np.asarray(ratios, dtype=float)
+    harm = under[:, None] * at + over[:, None]
+    table = names.loc[names.index.repeat(len(at))].reset_index(drop=True)
+    table = table.assign(ratio=np.tile(at, len(names)), harm=harm.ravel(), share=(harm / (at + 1)).ravel())
+    rounded = table["harm"].round(PLACES)
+    table["place"] = rounded.groupby([table["format"], table["ratio"]], observed=True).rank(method="min").astype(float)
+    return table.sort_values(["format", "model", "ratio"], kind="stable", ignore_index=True)
+
+
+def changes(cells: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
+    """At which ratio of the weights two models of one format change places: where their lines of harm cross.
+
+    With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
+
+    Args:
+        cells: As `triage.confusion` gives them.
+        steps: As in `expected_harm`.
+
+    Returns:
+        One row a format and pair of models that change places, by format and ratio: format, ratio (above 0), less_below (the model that does less harm when
+        under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there). None for two whose order never changes.
+    """
+    names, n, under, over = _lines(cells, steps=steps)
+    formats = names["format"].cat.codes.to_numpy()
+    one, other = np.triu_indices(len(names), k=1)
+    same = (formats[one] == formats[other]) & (n[one] > 0) & (n[other] > 0)
+    one, other = one[same], other[same]
+    gap_under = under[one] - under[other]
+    gap_over = over[other] - over[one]
+    # A gap that is rounding is none; lines that differ in one direction alone meet nowhere, or at 0.
+    crossing = (np.abs(gap_under) > NO_ERROR) & (np.abs(gap_over) > NO_ERROR) & (gap_under * gap_over > 0)
+    one, other, gap_under, gap_over = one[crossing], other[crossing], gap_under[crossing], gap_over[crossing]
+    at = gap_over / gap_under
+    first_above = gap_under < 0  # the flatter line lies lower from there on
+    below, above = np.where(first_above, other, one), np.where(first_above, one, other)
+    table = pd.DataFrame(
+        {
+            "format": names["format"].array.take(one),
+            "ratio": at,
+            "less_below": names["model"].array.take(below),
+            "less_above": names["model"].array.take(above),
+            "harm": under[one] * at + over[one],
+        }
+    )
+    return table.sort_values(["format", "ratio"], kind="stable", ignore_index=True)
+
+
+def harm_differences(
+    found: pd.DataFrame, under: float = UNDER_WEIGHT, over: float = OVER_WEIGHT, *, steps: bool = True
+) -> pd.DataFrame:
+    """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
+
+    Args:
+        found: As `predictions.joined` gives it; cases with a clear gold count.
+        under: As in `expected_harm`.
+        over: As in `expected_harm`.
+        steps: As in `expected_harm`.
+
+    Returns:
+        One row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
+        difference (harm of model_1 minus that of model_2: below 0, the first does less), low, high, reason (why difference or interval is NaN).
+    """
+    predicted, gold = (found[name].to_numpy(dtype=float) for name in ("predicted", "gold"))
+    counts = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & ~np.isnan(predicted)
+    formats, of_formats = coded(found, ["format"])
+    models, of_models = coded(found, ["model"])
+    rows = pd.factorize(found["row"])[0]
+    first, second = np.triu_indices(len(of_models), k=1)
+    n_rows = int(rows.max(initial=-1)) + 1
+    tables = []
+    for place in range(len(of_formats)):
+        mine = counts & (formats == place)
+        harm, known = np.zeros((2, n_rows, len(of_models)))
+        harm[rows[mine], models[mine]] = _costs(predicted[mine] - gold[mine], under, over, steps=steps)
+        known[rows[mine], models[mine]] = 1
+        n = (known.T @ known)[first, second]
+        mean_of = harm.T @ known  # harm of a row's model on cases that the column's model answered too
+        squares_of = (harm**2).T @ known
+        total = (mean_of - mean_of.T)[first, second]
+        squares = (squares_of + squares_of.T - 2 * harm.T @ harm)[first, second]
+        difference = ratio(total, n)
+        around = np.maximum(squares - n * np.nan_to_num(difference) ** 2, 0)
+        half, reason = _t_half(n, around, difference, NOT_BOTH)
+        tables.append(
+            pd.DataFrame(
+                {
+                    "format": of_formats["format"].array.take(np.full(len(first), place)),
+                    "model_1": of_models["model"].array.take(first),
+                    "model_2": of_models["model"].array.take(second),
+                    "n": n.astype(np.int64),
+                    "difference": difference,
+                    "low": difference - half,
+                    "high": difference + half,
+                    "reason": reason,
+                }
+            )
+        )
+    columns = ["format", "model_1", "model_2", "n", "difference", "low", "high", "reason"]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+
+def _costs(step: Floats, under: float, over: float, *, steps: bool) -> Floats:
+    size = np.abs(step) if steps else (step != 0).astype(float)
+    return np.where(step < 0, under, over) * size
+
+
+def _lines(cells: pd.DataFrame, *, steps: bool) -> tuple[pd.DataFrame, Floats, Floats, Floats]:
+    """Model and format, cases, and the mean cost of errors too low and of those too high, each at a weight of 1."""
+    names, counts = matrices(cells)
+    n = counts.sum(axis=(1, 2))
+    under, over = (
+        ratio((counts * _costs(_STEP, low, high, steps=steps)).sum(axis=(1, 2)), n) for low, high in ((1, 0), (0, 1))
+    )
+    return names, n, under, over
+
+
+def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats, npt.NDArray[Any]]:
+    """Half a t interval of a mean: t(n - 1) sqrt(squares / (n (n - 1))); NaN with a reason."""
+    few = n < MIN_CASES
+    se = np.sqrt(ratio(np.where(few, np.nan, squares), n * np.maximum(n - 1, 0)))
+    same = se <= NO_ERROR * np.maximum(1.0, np.abs(mean))
+    reason = np.select([np.isnan(n), n == 0, few, same], [NO_COUNTS, none, TOO_FEW, NO_SPREAD], "").astype(object)
+    half = stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2) * np.where(reason == "", se, np.nan)
+    return half, reason

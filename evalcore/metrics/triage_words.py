@@ -1,0 +1,290 @@
+"""Triage in words: the findings above the figures, the cells of the tables, and why a value is missing; for the pages and the command line.
+
+How often a model is exact is never said without how often it is too high and too low.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.metrics.panels import Kind
+from evalcore.metrics.triage import Measure
+from evalcore.metrics.wording import counted, listed
+from evalcore.schema import Format
+from evalcore.triage_settings import METRICS
+from evalcore.triaged import LEVELS
+
+Row = Mapping[Any, Any]
+NAMES: Mapping[str, str] = METRICS | {
+    "constituent": "One of the two letters",
+    "upper_share": "The more severe letter, of these",
+    "outside_high": "Above both letters",
+    "outside_low": "Below both letters",
+}
+"""Every measure by name, as heads of tables."""
+MEANINGS: Mapping[str, str] = {
+    "exact": "The answer is the level that the case needs. Exact, too high and too low add up to all cases.",
+    "over": "The answer lies above the level that the case needs, of all cases.",
+    "under": "The answer lies below the level that the case needs, of all cases.",
+    "within_one": "The answer is at most one level off, either way.",
+    "over_possible": "Too high, of the cases where that is possible: those that need A, B or C.",
+    "under_possible": "Too low, of the cases where that is possible: those that need B, C or D.",
+    "missed_emergencies": "Cases that need D and were sent to any lower level, of the emergencies.",
+    "severe_over": "Two levels or more too high, of all cases.",
+    "severe_under": "Two levels or more too low, of all cases.",
+    "sent_home": "Cases that need D and were answered A, of the emergencies.",
+    "macro_f1": "Mean over the levels of the harmonic mean of precision and recall.",
+    "kappa": "Agreement with the gold beyond chance; every error weighs the same.",
+    "kappa_linear": "Agreement beyond chance; an error weighs its levels.",
+    "kappa_quadratic": "Agreement beyond chance; an error weighs the square of its levels.",
+    "mean_signed": "Levels too high (above 0) or too low (below 0) on average; errors of both directions cancel out.",
+    "expected_harm": "Levels too low and too high, each with its weight, a case.",
+    "constituent": "The answer is one of the two letters that the case lies between; either is right.",
+    "upper_share": "Of the answers with one of the two letters, the more severe one.",
+    "outside_high": "The answer lies above both letters.",
+    "outside_low": "The answer lies below both letters.",
+}
+PUBLISHED = " (published, no cases)"
+"""Behind the name of a model whose finished matrix was imported: it may also have cases here."""
+_LETTERS = {level: word.value for word, level in LEVELS.items() if not math.isnan(level)}
+
+
+def level_letter(level: float) -> str:
+    """A level as screens say it.
+
+    >>> level_letter(4.0), level_letter(1.5), level_letter(float("nan"))
+    ('D', 'A/B', '–')
+    """
+    return _LETTERS.get(level, NO_VALUE)
+
+
+def rate_words(row: Row) -> str:
+    """A rate with its count and interval; where it has none, why.
+
+    >>> rate_words({"k": 4, "n": 12, "value": 4 / 12, "low": 0.138, "high": 0.609, "reason": ""})
+    '33 % (4/12) [14 %, 61 %]'
+    >>> nan = float("nan")
+    >>> rate_words({"k": 0, "n": 0, "value": nan, "low": nan, "high": nan, "reason": "no case is an emergency"})
+    '– (no case is an emergency)'
+    """
+    if math.isnan(row["value"]):
+        return f"{NO_VALUE} ({row['reason']})"
+    return f"{share_words(row['k'], row['n'], row['value'])} {interval_words(row['low'], row['high'])}"
+
+
+def score_words(row: Row, name: str) -> str:
+    """A score of `triage.summary`, or harm, with its interval; where it has none, why.
+
+    >>> score_words({"kappa": 0.6569, "kappa_low": 0.6049, "kappa_high": 0.7036, "kappa_reason": ""}, "kappa")
+    '0.66 [0.60, 0.70]'
+    >>> nan = float("nan")
+    >>> score_words({"kappa": 1.0, "kappa_low": nan, "kappa_high": nan, "kappa_reason": "fewer than 5 cases"}, "kappa")
+    '1.00 (fewer than 5 cases)'
+    """
+    value, low, high, reason = (row[f"{name}{end}"] for end in ("", "_low", "_high", "_reason"))
+    return number_words(value, low, high, reason)
+
+
+def number_words(value: float, low: float, high: float, reason: str = "") -> str:
+    """A number with its interval; where it has none, why.
+
+    >>> number_words(0.101, 0.05, 0.15), number_words(-0.184, -0.24, -0.13)
+    ('0.10 [0.05, 0.15]', '−0.18 [−0.24, −0.13]')
+    """
+    said = _number(value)
+    if math.isnan(low):
+        return f"{said} ({reason})" if reason else said
+    return f"{said} [{_number(low)}, {_number(high)}]"
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return NO_VALUE
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def exact_words(rates: Mapping[str, Row]) -> str:
+    """How often exact, with both directions of the errors.
+
+    Args:
+        rates: Rows of `triage.rates` of one model and format, by measure.
+    """
+    exact, over, under = (rates[name] for name in (Measure.EXACT, Measure.OVER, Measure.UNDER))
+    if math.isnan(exact["value"]):
+        return f"{NO_VALUE} ({exact['reason']})"
+    said = (share_words(row["k"], row["n"], row["value"]) for row in (exact, over, under))
+    return "exact {}, too high {}, too low {}".format(*said)
+
+
+def by_model(rates: pd.DataFrame) -> dict[tuple[str, str], dict[str, Row]]:
+    """Rates by model and format, then by measure."""
+    found: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rates.to_dict(orient="records"):
+        found.setdefault((str(row["model"]), str(row["format"])), {})[str(row["measure"])] = row
+    return found
+
+
+def findings(rates: pd.DataFrame, flips: pd.DataFrame | None = None) -> list[str]:
+    """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
+
+    Args:
+        rates: As `triage.rates` gives them.
+        flips: As `triage_formats.flip_counts` gives them; without them nothing is said of the formats.
+    """
+    of = by_model(rates)
+    if not any(rows[Measure.EXACT]["n"] for rows in of.values()):
+        return ["No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."]
+    said = [_emergencies(of), *_direction(of)]
+    return said + ([_formats(flips)] if flips is not None and len(flips) else [])
+
+
+def _emergencies(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
+    missed = {
+        key: rows[Measure.MISSED_EMERGENCIES] for key, rows in of.items() if rows[Measure.MISSED_EMERGENCIES]["n"]
+    }
+    if not missed:
+        return "None of the cases that were answered is an emergency, so nothing can be said of missed ones."
+    (model, asked), worst = max(missed.items(), key=lambda item: (item[1]["value"], item[1]["n"]))
+    if not worst["k"]:
+        most = max(row["n"] for row in missed.values())
+        return f"No model sends an emergency to a lower level, of {counted(most, 'emergency', 'emergencies')}{' at most' if len(missed) > 1 else ''}."
+    home = of[model, asked][Measure.SENT_HOME]["k"]
+    share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
+    at_home = f", {home:,} of them home" if home else ""
+    return f"In {asked} {model} sends {worst['k']:,} of {counted(worst['n'], 'emergency', 'emergencies')} to a lower level ({share}){at_home}."
+
+
+def _direction(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> list[str]:
+    """For each format the model that is furthest from as often too high as too low."""
+    said = []
+    for word in Format:
+        mine = {key[0]: rows for key, rows in of.items() if key[1] == word and rows[Measure.EXACT]["n"]}
+        if not mine:
+            continue
+        lean = {model: rows[Measure.OVER]["value"] - rows[Measure.UNDER]["value"] for model, rows in mine.items()}
+        model = max(lean, key=lambda name: abs(lean[name]))
+        if not lean[model]:
+            said.append(f"In {word} no model errs in one direction more than in the other.")
+            continue
+        way = "too high" if lean[model] > 0 else "too low"
+        most = f"leans {way}" if len(mine) == 1 else f"leans most, {way}"
+        said.append(f"In {word} {model} {most}: {exact_words(mine[model])}.")
+    return said
+
+
+def _formats(flips: pd.DataFrame) -> str:
+    known = flips.loc[flips["n"].gt(0)]
+    if known.empty:
+        return "No case with a clear gold has an answer of one model in both formats, so the formats cannot be held against each other."
+    row = known.iloc[int(known["difference"].abs().to_numpy().argmax())]
+    return flip_sentence(row.to_dict())
+
+
+def flip_sentence(row: Row) -> str:
+    """What the format does to one model's answers.
+
+    Args:
+        row: Of `triage_formats.flip_counts`.
+    """
+    head = f"The format changes {row['model']}'s answer on {_share_of(row['n_flipped'], row['n_both'], row['flipped'], 'case')}"
+    ways = [
+        f"{row[name]:,} {words}"
+        for name, words in (("n_lower", "lower in conversation"), ("n_higher", "higher"))
+        if row[name]
+    ]
+    across = ""
+    if row["n_crossing"]:
+        across = f"; {row['n_crossing']:,} {'crosses' if row['n_crossing'] == 1 else 'cross'} the line to an emergency"
+    if not row["n_flipped"]:
+        head, across = (
+            f"The format never changes {row['model']}'s answer ({counted(row['n_both'], 'case')} in both)",
+            "",
+        )
+    said = f"{head}{': ' + ' and '.join(ways) if ways else ''}{across}."
+    if math.isnan(row["difference"]):
+        return f"{said} Under-triage cannot be compared: {row['reason']}."
+    return (
+        f"{said} On the same {counted(row['n'], 'case')} with a clear gold it is too low on {row['under_qa']:,} in qa and on {row['under_conversation']:,} in"
+        f" conversation, a difference of {points(row['difference'])} [{points(row['low'])}, {points(row['high'])}] percentage points."
+    )
+
+
+def _share_of(k: int, n: int, share: float, one: str) -> str:
+    return f"{k:,} of {counted(n, one)} ({percent_words(share)})"
+
+
+def points(share: float) -> str:
+    """A difference of shares in percentage points, with its sign.
+
+    >>> points(0.1025), points(-0.004), points(-0.18), points(float("nan"))
+    ('+10', '0', '−18', '–')
+    """
+    if math.isnan(share):
+        return NO_VALUE
+    rounded = round(100 * share)
+    return f"{rounded:+d}".replace("-", "−") if rounded else "0"
+
+
+def accounted_sentence(row: Row) -> str:
+    """What one model's numbers are of, and what is left out.
+
+    Args:
+        row: Of `triage_cases.accounted`.
+    """
+    kinds = [f"{row[f'n_{kind}']:,} {words}" for kind, words in _KINDS.items() if row[f"n_{kind}"]]
+    said = (
+        f"{row['n_cases']:,} of {counted(row['n_study'], 'case')} have a response of {row['model']} in {row['format']}"
+    )
+    said += f": {listed(kinds)}." if kinds else "."
+    if row["n_clear"]:
+        out = [
+            f"{row[f'clear_{state}']:,} {words}"
+            for state, words in (
+                ("no_level", "without a level in any sample"),
+                ("unread", "not looked at by this judge"),
+            )
+            if row[f"clear_{state}"]
+        ]
+        said += f" Rates are of the {row['clear_predicted']:,} clear ones with a level" + (
+            f", without {listed(out)}." if out else "."
+        )
+    left = [
+        f"{row[name]:,} gave no level" if name == "samples_invalid" else f"{row[name]:,} not looked at"
+        for name in ("samples_invalid", "samples_unread")
+        if row[name]
+    ]
+    return said + (
+        f" Of {counted(row['samples'], 'sample')} {listed(left)}; none of them counts as a level." if left else ""
+    )
+
+
+_KINDS: Mapping[str, str] = {
+    Kind.CLEAR: "clear",
+    Kind.BOUNDARY: "between two levels",
+    Kind.AMBIGUOUS: "ambiguous",
+    Kind.UNLABELLED: "without a gold",
+}
+
+
+def reasons(table: pd.DataFrame) -> list[str]:
+    """Why values of `triage.rates`, `triage_cases.boundary` or `triage_groups.by_group` are missing, each reason once with its measures."""
+    missing = table.loc[table["value"].isna() & table["reason"].ne("")]
+    said = []
+    for why, rows in missing.groupby("reason", sort=False):
+        names = dict.fromkeys(NAMES[str(name)] for name in rows["measure"])
+        said.append(f"{listed(names)}: {why}.")
+    return said
+
+
+def missing_scores(summary: pd.DataFrame) -> list[str]:
+    """Why scores of `triage.summary`, or their intervals, are missing, each reason once with its scores."""
+    why: dict[str, dict[str, None]] = {}
+    for column in summary.columns:
+        if str(column).endswith("_reason"):
+            for reason in summary[column]:
+                if reason:
+                    why.setdefault(str(reason), {})[NAMES[str(column).removesuffix("_reason")]] = None
+    return [f"{listed(names)}: {reason}." for reason, names in why.items()]

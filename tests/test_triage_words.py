@@ -1,0 +1,187 @@
+"""Triage in words, and which view answers which question: sentences with the numbers they are made of."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalcore.metrics.decision_lines import View, decision_lines
+from evalcore.metrics.harm import changes, expected_harm
+from evalcore.metrics.harm_words import harm_sentences
+from evalcore.metrics.panels import described
+from evalcore.metrics.predictions import joined, predictions
+from evalcore.metrics.triage import SCORES, Measure, confusion, of_matrices, rates, summary
+from evalcore.metrics.triage_cases import BOUNDARY_MEASURES, accounted, ambiguous, boundary
+from evalcore.metrics.triage_formats import flip_counts
+from evalcore.metrics.triage_groups import by_group
+from evalcore.metrics.triage_words import (
+    MEANINGS,
+    NAMES,
+    accounted_sentence,
+    findings,
+    flip_sentence,
+    missing_scores,
+    reasons,
+)  # fmt: skip
+from tests.triage_cases import CONVERSATION, QA, drawn
+from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
+
+RIGHT = ((3, 0, 0, 0), (0, 3, 0, 0), (0, 0, 3, 0), (0, 0, 0, 3))
+TWO = pd.concat([published(), published(qa=RIGHT, conversation=RIGHT).assign(model="Alder-2")], ignore_index=True)
+
+
+def test_every_measure_has_a_name_and_a_meaning():
+    assert {*Measure, *SCORES, *BOUNDARY_MEASURES, "expected_harm"} == set(NAMES) == set(MEANINGS)
+
+
+def test_the_finding_names_missed_emergencies_and_both_directions():
+    said = findings(rates(of_matrices(published())))
+    assert said == [
+        "In conversation GPT-5.4 sends 46 of 262 emergencies to a lower level (18 % [13 %, 23 %]), 7 of them home.",
+        "In qa GPT-5.4 leans too high: exact 77 % (404/527), too high 15 % (80/527), too low 8 % (43/527).",
+        "In conversation GPT-5.4 leans too low: exact 78 % (411/527), too high 4 % (19/527), too low 18 % (97/527).",
+    ]
+
+
+def test_exactness_never_stands_alone():
+    triaged = as_triaged()
+    found = found_of(triaged)
+    table = rates(confusion(found))
+    said = [*findings(table, flip_counts(found)), *(words for line in decision_lines(table) for words in line.figures)]
+    assert any("exact" in words for words in said)
+    assert all("too high" in words and "too low" in words for words in said if "exact" in words)
+    assert not any("accuracy" in words.lower() for words in said)
+
+
+def test_a_model_without_a_miss_is_told_with_how_many_it_could_have_missed():
+    said = findings(rates(of_matrices(published(qa=RIGHT))))
+    assert said[:2] == [
+        "No model sends an emergency to a lower level, of 3 emergencies.",
+        "In qa no model errs in one direction more than in the other.",
+    ]
+    none = findings(rates(of_matrices(published(qa=((1, 0, 0, 0), *RIGHT[1:3], (0, 0, 0, 0))))))
+    assert none[0].startswith("None of the cases that were answered is an emergency")
+
+
+def test_without_a_case_the_finding_says_so():
+    assert findings(rates(of_matrices(published().iloc[:0]))) == [
+        "No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."
+    ]
+    assert harm_sentences(
+        expected_harm(of_matrices(published().iloc[:0])), changes(of_matrices(published().iloc[:0])), 5, 1
+    ) == ["No case has both a clear gold and a prediction yet, so there is no harm to expect."]
+
+
+def test_flips_are_told_with_their_paired_difference():
+    row = flip_counts(found_of(as_triaged())).iloc[0].to_dict()
+    said = flip_sentence(row)
+    # 97 and 43 of 527 too low: 54 more, 10 percentage points.
+    assert "too low on 43 in qa and on 97 in conversation, a difference of +10 [" in said
+    assert f"answer on {row['n_flipped']} of 527 cases" in said
+    same = flip_counts(found_of(as_triaged(GPT_QA, GPT_QA))).iloc[0].to_dict()
+    assert flip_sentence(same).startswith("The format never changes GPT-5.4's answer (527 cases in both).")
+
+
+def test_what_is_left_out_is_told():
+    triaged, _ = drawn(np.random.default_rng(3), n_cases=10, invalid=1.0, share_panel=0, models=("Alder-2",))
+    triaged = described(triaged)
+    found = joined(triaged, predictions(triaged, {QA: "parser", CONVERSATION: "nobody"}))
+    qa, conversation = (accounted_sentence(row) for row in accounted(triaged, found).to_dict(orient="records"))
+    assert qa == (
+        "10 of 10 cases have a response of Alder-2 in qa: 10 clear. Rates are of the 0 clear ones with a level, without 10 without a level in any sample. "
+        "Of 50 samples 50 gave no level; none of them counts as a level."
+    )
+    assert "without 10 not looked at by this judge" in conversation
+
+
+def test_harm_names_who_does_least_and_where_the_order_changes():
+    cells = of_matrices(TWO)
+    qa = harm_sentences(expected_harm(cells), changes(cells), 5, 1)[0]
+    assert qa == (
+        "In qa, with weights 5 for too low and 1 for too high, Alder-2 does the least expected harm, 0.00 (every case gives the same value). "
+        "The order of the models is the same at every ratio of the weights."
+    )
+    alike = of_matrices(pd.concat([published(qa=GPT_QA), published(qa=GPT_QA).assign(model="Alder-2")]))
+    assert (
+        "GPT-5.4 and Alder-2 do the least expected harm, 0.59 each"
+        in harm_sentences(expected_harm(alike), changes(alike), 5, 1)[0]
+    )
+
+
+def test_reasons_of_missing_values_are_said_once():
+    triaged, _ = drawn(np.random.default_rng(8), n_cases=90)
+    triaged = described(triaged)
+    found = joined(triaged, predictions(triaged, JUDGES))
+    said = reasons(by_group(triaged, found, "gold"))
+    assert "Missed emergencies and Emergencies sent home: no case is an emergency." in said
+    assert len(said) == len(set(said))
+    assert reasons(boundary(found.iloc[:0])) == []
+    few = summary(of_matrices(published(qa=((1, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 1)))))
+    assert missing_scores(few) == [
+        "Macro F1, Kappa, Kappa, linear weights, Kappa, quadratic weights and Mean signed error: fewer than 5 cases."
+    ]
+
+
+# ---------------------------------------------------------------- which view answers which question
+
+
+def test_the_panel_has_its_four_questions_with_the_studys_own_figures():
+    high, low, which, unclear = decision_lines(rates(of_matrices(TWO)))
+    assert high.figures[:2] == (
+        "GPT-5.4 under-triages 8 % (43/527) [6 %, 11 %] in qa and 18 % (97/527) [15 %, 22 %] in conversation, the widest gap of 2 models "
+        "(+10 percentage points).",
+        "In conversation it sends 18 % (46/262) [13 %, 23 %] of emergencies to a lower level.",
+    )
+    assert {View.QA, View.CONVERSATION, View.UNCERTAINTY} <= set(high.views)
+    assert low.views == (View.QA,)
+    assert low.figures == (
+        "In qa Alder-2 is exact most often: exact 100 % (12/12), too high 0 % (0/12), too low 0 % (0/12).",
+    )
+    assert set(which.views) == {View.CALIBRATION, View.RATES}
+    assert which.figures[0] == "Alder-2 under-triages least in conversation: 0 % (0/12) [0 %, 24 %]."
+    assert unclear.views[0] == View.ROUTING
+
+
+def test_the_panel_uses_calibration_error_sureness_and_routing_where_they_are_known():
+    errors = pd.DataFrame(
+        {
+            "model": [MODEL, "Alder-2"],
+            "format": [CONVERSATION] * 2,
+            "n": [7, 7],
+            "value": [0.31, 0.16],
+            "low": [0.2, 0.1],
+            "high": [0.4, 0.2],
+        }
+    )
+    routing = pd.DataFrame(
+        {"model": [MODEL], "format": [CONVERSATION], "threshold": [0.8], "k_caught": [9], "n_caught": [10], "caught": [0.9], "k_routed": [30],
+         "n_routed": [120], "routed": [0.25]}
+    )  # fmt: skip
+    triaged, _ = drawn(np.random.default_rng(8), n_cases=90)
+    triaged = described(triaged)
+    found = joined(triaged, predictions(triaged, JUDGES))
+    high, _, which, unclear = decision_lines(
+        rates(of_matrices(published())), ambiguous=ambiguous(found), errors=errors, routing=routing
+    )
+    surest = ambiguous(found)["sure"].max()
+    assert f"say one level on {100 * surest:.0f} % (" in high.figures[-1]
+    assert (
+        which.figures[1]
+        == "The lowest calibration error of 2 models in conversation is Alder-2's: 0.16 [0.10, 0.20] on 7 ambiguous cases."
+    )
+    assert unclear.figures == (
+        "For GPT-5.4 in conversation, sending cases below a confidence of 80 % to a human catches 90 % (9/10) of its dangerous misses and costs "
+        "25 % (30/120) of the clear cases.",
+    )
+    everything = decision_lines(rates(of_matrices(published())), routing=routing.assign(threshold=np.inf))[3]
+    assert "send every case to a human" in everything.figures[0]
+
+
+@pytest.mark.parametrize(
+    "known", [published().iloc[:0], published(qa=GPT_QA), published(conversation=GPT_CONVERSATION)]
+)
+def test_a_line_without_figures_says_what_is_missing(known):
+    lines = decision_lines(rates(of_matrices(known)))
+    assert len(lines) == 4
+    assert all(line.figures and all(line.figures) for line in lines)
+    assert lines[0].figures[0].startswith("This needs one model in both formats; ")
+    assert not any("nan" in words for line in lines for words in line.figures)
