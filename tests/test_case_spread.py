@@ -1,0 +1,299 @@
+"""The spread of a model's samples beside the panel's."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import entropy, wasserstein_distance
+
+from evalcore.metrics import case_spread as spreads
+from evalcore.metrics import panels, spread_floor
+from evalcore.metrics.panels import Kind
+from evalcore.metrics.predictions import predictions, usual_judges
+from evalcore.metrics.uncertainty_error import NONE_AMBIGUOUS, NONE_STATED, uncertainty_error
+from evalcore.schema import PARSER
+from evalcore.triaged import LEVELS, NO_LEVEL
+from tests.triage_cases import QA, drawn
+
+SEED = 20_261_123
+JUDGES = {QA: PARSER}
+
+
+def chance(more=0):
+    return np.random.default_rng(SEED + more)
+
+
+def told(votes, samples, **columns):
+    """Described cases, one line of votes and of samples (levels as words, "-": invalid) each, all of one model, asked as qa."""
+    n, n_samples = len(votes), max(len(line.split(",")) for line in samples)
+    triaged, _ = drawn(chance(), n_cases=n, models=["Alder-2"], n_samples=n_samples)
+    rows = [(row, place, LEVELS["remove" if word == "Remove" else word])
+            for row, line in enumerate(votes) for place, word in enumerate(line.split(","), start=1) if word]  # fmt: skip
+    said = {
+        (row, place): NO_LEVEL if word == "-" else LEVELS[word]
+        for row, line in enumerate(samples)
+        for place, word in enumerate(line.split(","))
+    }
+    of_qa = triaged.samples["format"].eq(QA)
+    places = zip(triaged.samples["row"], triaged.samples["sample_index"], of_qa, strict=True)
+    level = [said.get((row, place), np.nan) if qa else np.nan for row, place, qa in places]
+    frame = pd.DataFrame(rows, columns=["row", "place", "vote"]).assign(rater="P")
+    return panels.described(
+        replace(
+            triaged,
+            cases=triaged.cases.assign(**columns),
+            votes=frame.astype({"row": int, "vote": float}),
+            levels=pd.DataFrame({PARSER: np.array(level, dtype=np.float32)}),
+        )
+    )
+
+
+def spread_of(triaged, judges=JUDGES, more=0):
+    return spreads.case_spread(triaged, judges, rng=chance(more))
+
+
+CHECKED = [
+    ("C,C,C,C/D,D", "D,D,D,C,D", 4, 0.132505451, 0.5, 0.25, 0.3, 0.881291, 0.721928),
+    ("A,B,C,C,D", "C,C,C,C,C", 3, 0.274358469, 0.8, 0.24, 0.4, 1.921928, 0),
+    ("A,A,A,A,A", "B,B,A,A,C", 2, 0.274358469, 0.8, 0.4, 0, 0, 1.521928),
+    ("A,A/B,Remove,D,D", "A,A,D,D,B", 4, 0.007351340, 0.225, 0.020625, 0.5, 1.405639, 1.521928),
+]
+
+
+def test_the_check_values_of_the_design_to_six_digits():
+    found = spread_of(told([row[0] for row in CHECKED], [row[1] for row in CHECKED])).sort_values("row")
+    names = ["predicted", "jensen_shannon", "wasserstein", "rps", "panel_share", "entropy_panel", "entropy_model"]
+    assert found[names].to_numpy() == pytest.approx(np.array([row[2:] for row in CHECKED]), abs=1e-6)
+    concentration = [row[7] - row[8] for row in CHECKED]
+    assert found["concentration"].to_numpy() == pytest.approx(np.array(concentration), abs=1e-6)
+
+
+def test_the_measures_agree_with_scipy():
+    rng = chance()
+    h, m = rng.dirichlet(np.ones(4), size=(2, 50))
+    found = spread_floor.described_pair(h, m, m.argmax(axis=1) + 1.0)
+    levels = range(4)
+    for place, (one, other) in enumerate(zip(h, m, strict=True)):
+        assert found["jensen_shannon"][place] == pytest.approx(jensenshannon(one, other) ** 2)
+        assert found["wasserstein"][place] == pytest.approx(wasserstein_distance(levels, levels, one, other))
+        assert found["entropy_panel"][place] == pytest.approx(entropy(one, base=2))
+        assert found["panel_share"][place] == one[other.argmax()]
+
+
+def test_the_distance_is_its_formula():
+    found = spread_of(told(["A,B,C,C,D"], ["C,C,D,B,-"])).iloc[0]
+    f, g = np.array([0.2, 0.4, 0.8]), np.array([0, 0.25, 0.75])
+    wanted = ((f - g) ** 2 - f * (1 - f) / 4 - g * (1 - g) / 3).sum()
+    assert (found["n_votes"], found["n_valid"]) == (5, 4)
+    assert found["distance"] == pytest.approx(wanted)
+
+
+def test_a_vote_on_the_boundary_varies_less():
+    # three votes C, C/D, D: at the cut C|D they stand for 1, .5, 0, whose variance is .25; of their mean a third of it
+    found = spread_of(told(["C,C/D,D"], ["C,C"])).iloc[0]
+    assert found["distance"] == pytest.approx((0.5 - 1) ** 2 - 0.25 / 3)
+    # samples likewise: B/C, B/C, C stand for .5, .5, 0 at the cut B|C
+    found = spread_of(told(["C,C"], ["B/C,B/C,C"])).iloc[0]
+    assert found["distance"] == pytest.approx((1 / 3) ** 2 - np.var([0.5, 0.5, 0], ddof=1) / 3)
+
+
+seven = st.sampled_from([1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0])
+
+
+@given(st.lists(seven, min_size=2, max_size=7), st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0]), min_size=2, max_size=7))
+def test_what_is_taken_off_is_the_variance_of_the_mean_vote_at_each_cut(votes, samples):
+    triaged = told(
+        [",".join(["A", "A/B", "B", "B/C", "C", "C/D", "D"][int(v * 2 - 2)] for v in votes)],
+        [",".join("ABCD"[int(s) - 1] for s in samples)],
+    )
+    cuts = np.array([1.5, 2.5, 3.5])
+
+    def at_cuts(values):  # one below the cut, a half on it, none above
+        return (np.sign(cuts - np.array(values)[:, None]) + 1) / 2
+
+    of_votes, of_samples = at_cuts(votes), at_cuts(samples)
+    gaps = (of_votes.mean(axis=0) - of_samples.mean(axis=0)) ** 2
+    wanted = (gaps - of_votes.var(axis=0, ddof=1) / len(votes) - of_samples.var(axis=0, ddof=1) / len(samples)).sum()
+    assert spread_of(triaged)["distance"].tolist() == pytest.approx([wanted])
+
+
+def test_one_vote_is_no_panel_and_one_sample_no_distance():
+    found = spread_of(told(["A", "A,B", "A,B", ""], ["A,A", "A,-", "-,-", "A,A"]))
+    assert found["row"].tolist() == [1]
+    assert np.isnan(found["distance"][0])
+    assert found["jensen_shannon"][0] > 0
+    table = spreads.summary(found).set_index("measure")
+    assert (table.loc["distance", "n_cases"], table.loc["distance", "n_left_out"]) == (0, 1)
+    assert table.loc["distance", "undefined"] == spreads.NO_PAIRS
+    assert np.isnan(table.loc["distance", "value"])
+    assert table.loc["rps", "undefined"] == ""
+    assert spreads.summary(found.iloc[:0]).empty
+
+
+@given(st.integers(0, 500))
+def test_every_measure_keeps_to_its_range_and_the_order_of_cases_does_not_matter(seed):
+    triaged, _ = drawn(np.random.default_rng(seed), n_cases=12, models=["Alder-2"], n_samples=3, invalid=0.3)
+    triaged = panels.described(triaged)
+    judges = usual_judges(triaged)
+    found = spread_of(triaged, judges)
+    ranges = {
+        "jensen_shannon": np.log(2),
+        "wasserstein": 3,
+        "rps": 3,
+        "panel_share": 1,
+        "entropy_panel": 2,
+        "entropy_model": 2,
+    }
+    for name, most in ranges.items():
+        for column in (name, f"floor_{name}"):
+            assert found[column].between(0, most + 1e-12).all(), column
+    assert found["distance"].dropna().between(-3, 3).all()
+
+
+def test_the_order_of_rows_does_not_matter():
+    triaged, _ = drawn(chance(), n_cases=20, n_samples=3, invalid=0.3)
+    triaged = panels.described(triaged)
+    judges = usual_judges(triaged)
+    found = spread_of(triaged, judges)
+    shuffled = predictions(triaged, judges).sample(frac=1, random_state=1)
+    other = spreads.case_spread(triaged, judges, rng=chance(), found=shuffled)
+    keys = ["row", "model", "format"]
+    one, two = (table.sort_values(keys, ignore_index=True) for table in (found, other))
+    pd.testing.assert_frame_equal(one, two)
+    pd.testing.assert_frame_equal(spreads.summary(found), spreads.summary(other))
+
+
+# ---------------------------------------------------------------- floors
+
+
+def test_a_perfect_model_scores_a_quarter_of_a_bit_with_five_votes_and_five_samples():
+    # shares .1, .2, .4, .3 taken as the physicians themselves; the divergence of 4,000 simulated panels and models
+    shares = np.zeros((1, 7))
+    shares[0, ::2] = [0.1, 0.2, 0.4, 0.3]
+    drawn_ = spread_floor._drawn(shares, np.array([5.0]), np.array([5]), 4_000, chance())
+    assert drawn_["jensen_shannon"].mean() / np.log(2) == pytest.approx(0.26, abs=0.01)
+
+
+def test_the_floor_of_a_unanimous_panel_is_0():
+    floor = spread_of(told(["B,B,B,B,B"], ["A,B,C,D"])).iloc[0]
+    assert floor[["floor_jensen_shannon", "floor_wasserstein", "floor_rps", "floor_entropy_model"]].tolist() == [0] * 4
+    assert floor["floor_panel_share"] == 1
+
+
+@given(st.lists(st.integers(0, 4), min_size=7, max_size=7).filter(lambda counts: sum(counts) > 1))
+def test_two_draws_from_behind_a_panel_differ_as_often_as_two_of_its_physicians(counts):
+    votes = np.array([counts], dtype=float)
+    own = spread_floor._letters(votes / votes.sum())[0]
+    found = spread_floor._letters(spread_floor.behind(votes))[0]
+    assert spread_floor.behind(votes).sum() == pytest.approx(1)
+    n = votes.sum()
+    each = np.vstack(
+        [np.repeat(spread_floor._letters(np.eye(7)[[k]]), int(c), axis=0) for k, c in enumerate(counts) if c]
+    )
+    wanted = 1 - (own**2 - each.var(axis=0, ddof=1) / n).sum()
+    assert 1 - (found**2).sum() <= max(wanted, 1 - (own**2).sum()) + 1e-9
+    if wanted < 0.55:  # beyond, moving to the neighbours may not reach so far
+        assert 1 - (found**2).sum() == pytest.approx(wanted, abs=0.02)
+
+
+def test_floors_are_seeded():
+    triaged = told(["A,B,C,C,D", "C,C,D,D,D"], ["C,C,C", "D,D,A"])
+    pd.testing.assert_frame_equal(spread_of(triaged), spread_of(triaged))
+    assert not spread_of(triaged)["floor_rps"].equals(spread_of(triaged, more=1)["floor_rps"])
+
+
+# ---------------------------------------------------------------- sure where physicians are not, and the sketch's error
+
+
+def test_cases_come_first_where_the_model_is_sure_and_physicians_are_not():
+    triaged = told(["A,B,C,D,D", "A,A,D,D,D", "A,B,C,D,D", "C,C,C,C,C"], ["A,A,A", "D,D,D", "A,B,B", "C,C,C"])
+    found = spreads.unsure(spread_of(triaged))
+    assert found["row"].tolist() == [0, 2, 1]  # 1.92, 1.92 - 0.92 and 0.97 bits
+    assert found["kind"].eq(Kind.AMBIGUOUS).all()
+    assert found["concentration"].is_monotonic_decreasing
+
+
+def test_the_sketchs_error_is_its_definition_over_ambiguous_cases_alone():
+    triaged = told(
+        ["A,A,D,D", "A,A,D,D", "A,A,A,A", "A,A,D,D"], ["A,A,A,D", "B,B,-,-", "A,A,A,A", "A,A,A,A"], uncertainty=[0.5, 0.6, 0.1, np.nan]
+    )  # fmt: skip
+    found = uncertainty_error(triaged, predictions(triaged, JUDGES)).iloc[0]
+    assert (found["n_ambiguous"], found["n"], found["n_stated"]) == (3, 2, 0)
+    assert found["value"] == pytest.approx((abs(0.25 - 0.5) + abs(0 - 0.6)) / 2)  # shares 3/4 and 2/2
+
+
+def test_the_sketchs_error_of_no_case_is_nan_with_its_reason_and_never_0():
+    unstated = told(["A,A,D,D"], ["A,A"])
+    clear = told(["A,A,A,A"], ["A,A"], uncertainty=[0.1])
+    for triaged, why in ((unstated, NONE_STATED), (clear, NONE_AMBIGUOUS)):
+        found = uncertainty_error(triaged, predictions(triaged, JUDGES)).iloc[0]
+        assert np.isnan(found["value"])
+        assert found["undefined"] == why
+
+
+def test_a_stated_confidence_goes_before_the_share_of_samples():
+    triaged = told(["A,A,D,D"], ["A,A,A,D"], uncertainty=[0.9])
+    sample = int(np.flatnonzero(triaged.levels[PARSER].eq(1))[0])
+    triaged = replace(triaged, confidence=pd.DataFrame({"sample": [sample], "rater": [PARSER], "confidence": [0.3]}))
+    found = predictions(triaged, JUDGES)
+    assert uncertainty_error(triaged, found)["value"][0] == pytest.approx(0.2)  # |.7 - .9|
+    assert uncertainty_error(triaged, found, stated=False)["value"][0] == pytest.approx(0.65)  # |.25 - .9|
+    assert spread_of(triaged)["confidence"][0] == 0.3
+
+
+# ---------------------------------------------------------------- coverage, slow
+
+
+def drawn_pairs(rng, n_cases, *, gap=0.0, size=5):
+    """As many votes and samples of the same physicians; the model leans by the gap; a fifth of the votes may lie on a boundary."""
+    centre = rng.uniform(0.8, 4.2, n_cases)
+    votes = np.clip(centre[:, None] + rng.normal(0, 0.7, (n_cases, size)), 1, 4)
+    votes = np.where(rng.random(votes.shape) < 0.2, np.rint(votes * 2) / 2, np.rint(votes))
+    own = np.clip(np.rint(centre[:, None] + gap + rng.normal(0, 0.7, (n_cases, size))), 1, 4)
+    return votes, own
+
+
+def distances_of(votes, own):
+    n, size = votes.shape
+    row = np.repeat(np.arange(n), size)
+    h, m = panels.distributions(row, votes.ravel(), n), panels.distributions(row, own.ravel(), n)
+    halves = np.stack([(votes == cut).sum(axis=1) for cut in (1.5, 2.5, 3.5)], axis=1).astype(float)
+    return spreads.distances(h, m, np.full(n, float(size)), np.full(n, float(size)), halves, np.zeros((n, 3)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", [0.0, 0.6])
+def test_the_distance_is_unbiased_and_its_interval_covers(gap):
+    rng = chance(5)
+    many = distances_of(*drawn_pairs(rng, 20_000, gap=gap, size=100))  # little is left to take off
+    few = distances_of(*drawn_pairs(rng, 400_000, gap=gap))
+    error = np.sqrt(few.var() / len(few) + many.var() / len(many))
+    assert abs(few.mean() - many.mean()) < 3 * error
+    others = dict.fromkeys([*spread_floor.MEASURED, *(f"floor_{name}" for name in spread_floor.MEASURED)], 0.0)
+    held = []
+    for _ in range(1_000):
+        frame = pd.DataFrame({"distance": distances_of(*drawn_pairs(rng, 80, gap=gap)), "row": range(80)})
+        line = spreads.summary(frame.assign(model="m", format="qa", **others)).iloc[0]
+        held.append(line["low"] <= many.mean() <= line["high"])
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+@pytest.mark.slow
+def test_a_model_that_draws_as_the_physicians_do_has_distance_0_and_meets_its_floor():
+    rng = chance(6)
+    n = 30_000
+    centre = rng.uniform(0.8, 4.2, (n, 1))
+    votes, own = (np.clip(np.rint(centre + rng.normal(0, 0.7, (n, 5))), 1, 4) for _ in range(2))
+    d = distances_of(votes, own)
+    assert abs(d.mean()) < 3 * d.std() / np.sqrt(n)
+    h, m = (np.stack([(level == k).mean(axis=1) for k in (1, 2, 3, 4)], axis=1) for level in (votes, own))
+    counts = np.zeros((n, 7))
+    counts[:, ::2] = h * 5
+    measured = spread_floor.described_pair(h, m, 4.0 - np.argmax(m[:, ::-1], axis=1))
+    floor = spread_floor.floors(counts, np.arange(n), np.full(n, 5), rng=rng)
+    for name in ("jensen_shannon", "wasserstein", "rps"):
+        assert floor[name].mean() == pytest.approx(measured[name].mean(), rel=0.12), name
