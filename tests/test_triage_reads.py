@@ -1,5 +1,7 @@
 """What the statistics of triage begin from: cases with their panels, and what models say of them."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -176,7 +178,9 @@ def test_no_case_gives_no_prediction():
 # ---------------------------------------------------------------- storage, on both databases
 
 
-def test_what_is_stored_is_read_back(study: Engine):
+@pytest.mark.parametrize("gain", [5, 0])
+def test_what_is_stored_is_read_back_by_a_walk_and_by_the_index(study: Engine, gain, monkeypatch):
+    monkeypatch.setattr(triage, "_SCAN_GAIN", gain)
     triaged, _ = drawn(np.random.default_rng(7), n_cases=12, confidence=True)
     with writing(study) as session:
         stored(session, triaged)
@@ -190,6 +194,24 @@ def test_what_is_stored_is_read_back(study: Engine):
         if name == "confidence":
             one, other = (table.sort_values(["rater", "sample"], ignore_index=True) for table in (one, other))
         pd.testing.assert_frame_equal(one, other, check_dtype=False, check_categorical=False)
+    with ThreadPoolExecutor(1) as beside:
+        at_once = triage.imported_at(study, beside)
+    for name in FRAMES:
+        if name != "reads":
+            pd.testing.assert_frame_equal(getattr(at_once, name), getattr(found, name))
+
+
+def test_a_level_on_a_response_that_came_since_waits_for_the_next_look(study: Engine):
+    triaged, _ = drawn(np.random.default_rng(7), n_cases=3)
+    with writing(study) as session:
+        stored(session, triaged)
+    with reading(study) as session:
+        cases = triage._cases(session)
+        samples = triage._samples(session, cases["example_id"].to_numpy())
+        said = triage._said(session)
+        found = triage._joined(session, cases, said, samples.iloc[:-1])
+    assert len(found.levels) == len(triaged.samples) - 1
+    assert np.isnan(found.levels.to_numpy()).sum() == np.isnan(triaged.levels.iloc[:-1].to_numpy()).sum()
 
 
 def test_an_empty_study_has_no_cases_and_all_columns(study: Engine):

@@ -1,28 +1,52 @@
 """`Triaged` of the whole study: millions of samples in a second or two."""
 
+from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import String, and_, case, cast, func, select
+from sqlalchemy import BigInteger, String, and_, case, cast, func, select
 from sqlmodel import Session, SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
+from evalcore.db import Engine, reading
 from evalcore.queries.frames import frame, not_superseded
 from evalcore.schema import Ask, Format, Label, RaterKind, Stage
-from evalcore.tables import Model, Rater, Verdict
+from evalcore.tables import Model, Rater
 from evalcore.triaged import CASE_COLUMNS, CONFIDENCE_COLUMNS, LEVELS, NO_LEVEL, READ_COLUMNS, VOTE_COLUMNS, Triaged
 
 _CODES: dict[str, int] = {Label.CANNOT_ASSESS: 0} | {label: code for code, label in enumerate(LEVELS, start=1)}
 _VALUES = np.array([NO_LEVEL, *LEVELS.values()], dtype=np.float32)
 _VALUES[np.isnan(_VALUES)] = NO_LEVEL  # a judge that removes a case gives the response no level
 
+_FORMATS = pd.CategoricalDtype([word.value for word in Format])
+_TOGETHER = 1 << 17
+"""Rows whose numbers come in one: some megabytes."""
+_SCAN_GAIN = 5
+"""A row by a walk over the table takes a fifth of the time that it takes by the index on levels."""
 _TEXT, _QA = 1, 2
 """Bits of what a response is."""
 
 Numbers = npt.NDArray[np.int64]
+
+
+class Said(NamedTuple):
+    """What judges say: of each label the response, the judge and its place in `_CODES`; the judges by number; stated confidences."""
+
+    responses: Numbers
+    raters: Numbers
+    codes: Numbers
+    names: dict[int, str]
+    confidence: pd.DataFrame
+
+    def of(self, response_ids: pd.Series) -> "Said":
+        """What is said of these responses alone."""
+        known = pd.Index(response_ids).get_indexer(self.responses) >= 0
+        if known.all():
+            return self
+        return self._replace(responses=self.responses[known], raters=self.raters[known], codes=self.codes[known])
 
 
 def has_cases(session: Session) -> bool:
@@ -40,12 +64,25 @@ def load(session: Session) -> Triaged:
 def imported(session: Session) -> Triaged:
     """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
-    samples, names = _samples(session, cases["example_id"].to_numpy())
-    votes = _votes(session, cases)
-    levels, confidence = _levels(session, samples)
-    samples["model"] = pd.Categorical.from_codes(samples["model"].to_numpy(dtype=np.int64), pd.Index(names))
+    example_ids = cases["example_id"].to_numpy()
+    return _joined(session, cases, _said(session), _samples(session, example_ids))
+
+
+def imported_at(engine: Engine, beside: Executor) -> Triaged:
+    """As `imported`, over two connections: the database gathers the levels on one core while `beside` reads the responses on the other."""
+    with reading(engine) as session, reading(engine) as second:
+        cases = _cases(session)
+        example_ids = cases["example_id"].to_numpy()
+        samples = beside.submit(_samples, second, example_ids)
+        said = _said(session)
+        return _joined(session, cases, said, samples.result())
+
+
+def _joined(session: Session, cases: pd.DataFrame, said: Said, samples: pd.DataFrame) -> Triaged:
+    """Of levels and responses that came between the two reads, what the other does not know is left out."""
+    levels, confidence = _levels(samples, said.of(samples["response_id"]))
     no_reads = pd.DataFrame(columns=list(READ_COLUMNS))
-    return Triaged(cases, votes, samples, levels, confidence, no_reads, _published(session))
+    return Triaged(cases, _votes(session, cases), samples, levels, confidence, no_reads, _published(session))
 
 
 def with_reads(session: Session, triaged: Triaged) -> Triaged:
@@ -78,85 +115,103 @@ def _votes(session: Session, cases: pd.DataFrame) -> pd.DataFrame:
     return found[list(VOTE_COLUMNS)]
 
 
-def _samples(session: Session, example_ids: Numbers) -> tuple[pd.DataFrame, list[str]]:
-    """The responses by case, `model` as a place among the names, which come beside.
-
-    The query gives one row a case, its responses as numbers joined by commas: a row a response takes five times as long.
-    """
+def _samples(session: Session, example_ids: Numbers) -> pd.DataFrame:
+    """The responses by case."""
     connection = session.connection()
-    response, case_ = (SQLModel.metadata.tables[name].c for name in ("response", "acuity_case"))
+    response = SQLModel.metadata.tables["response"].c
     models = connection.execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
     of_models = {int(row[0] or 0): str(row[1]) for row in models}
     n_repeats = 1 + (connection.execute(select(func.max(response.sample_index))).scalar_one() or 0)
     base = 1 + max(of_models, default=0)
     kind = case((response.dataset == Format.QA.evaluation, _QA), else_=0) + case((response.text != "", _TEXT), else_=0)
-    number = ((response.id * base + response.model_id) * 4 + kind) * n_repeats + response.sample_index
-    keys, numbers = _gathered(session, response.example_id, number, response.example_id.in_(select(case_.example_id)))
-    numbers, repeat = np.divmod(numbers, n_repeats)
-    numbers, kinds = np.divmod(numbers, 4)
-    response_ids, model_ids = np.divmod(numbers, base)
+    keys, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    last = connection.execute(select(func.max(response.id))).scalar_one() or 0
+    n_examples = 1 + int(example_ids[-1]) if len(example_ids) else 1
+    of_case = (response.example_id + 0).in_(
+        select(SQLModel.metadata.tables["acuity_case"].c.example_id)
+    )  # + 0: no index
+    for first in range(0, last + 1, _TOGETHER):
+        known = (cast(response.id - first, BigInteger) * base + response.model_id) * 4 + kind
+        number = (known * n_repeats + response.sample_index) * n_examples + response.example_id
+        found = _numbers(session, number, of_case, response.id.between(first, first + _TOGETHER - 1))
+        found, examples = np.divmod(found, n_examples)
+        keys.append(examples)
+        numbers.append(found + first * base * 4 * n_repeats)
+    of_example = np.concatenate(keys)
+    rest, repeat = np.divmod(np.concatenate(numbers), n_repeats)
+    rest, kinds = np.divmod(rest, 4)
+    response_ids, model_ids = np.divmod(rest, base)
     places = np.zeros(base, dtype=np.int64)
     places[list(of_models)] = np.arange(len(of_models))
-    found = pd.DataFrame(
+    order = np.lexsort((response_ids, of_example))
+    formats = np.where(kinds >= _QA, 0, 1).astype(np.int8)[order]
+    return pd.DataFrame(
         {
-            "response_id": response_ids,
-            "row": np.searchsorted(example_ids, keys),
-            "model": places[model_ids],
-            "format": pd.Categorical(np.where(kinds >= _QA, Format.QA.value, Format.CONVERSATION.value), categories=list(Format)),
-            "sample_index": repeat.astype(np.int32),
-            "has_text": kinds % _QA == _TEXT,
+            "response_id": response_ids[order],
+            "row": np.searchsorted(example_ids, of_example[order]),
+            "model": pd.Categorical.from_codes(places[model_ids][order], pd.Index(list(of_models.values()))),
+            "format": pd.Categorical.from_codes(formats, dtype=_FORMATS),
+            "sample_index": repeat[order].astype(np.int32),
+            "has_text": (kinds % _QA == _TEXT)[order],
         }
-    )  # fmt: skip
-    order = np.lexsort((response_ids, found["row"].to_numpy()))
-    if not np.array_equal(order, np.arange(len(order))):
-        found = found.iloc[order].reset_index(drop=True)
-    return found, list(of_models.values())
+    )
 
 
-def _gathered(session: Session, key: Any, number: Any, *conditions: Any) -> tuple[Numbers, Numbers]:
-    """Numbers and the key of each, gathered by the key in the database."""
-    statement = select(key, func.count(), func.aggregate_strings(cast(number, String), ",")).where(*conditions)
-    rows = session.connection().execute(statement.group_by(key).order_by(key)).all()
-    if not rows:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    numbers = np.fromstring(",".join(row[2] for row in rows), dtype=np.int64, sep=",")
-    return np.repeat(np.array([row[0] for row in rows], dtype=np.int64), [row[1] for row in rows]), numbers
+def _numbers(session: Session, number: Any, *conditions: Any) -> Numbers:
+    """Numbers that come joined by commas in one row: a row each would take five times as long, and be a turn that SQLite's driver waits for."""
+    statement = select(func.aggregate_strings(cast(number, String), ",")).where(*conditions)
+    joined = session.connection().execute(statement).scalar_one()
+    return np.fromstring(joined, dtype=np.int64, sep=",") if joined else np.empty(0, np.int64)
 
 
-def _levels(session: Session, samples: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What each judge says of each sample, and the confidences that were stated."""
-    table, case_ = (SQLModel.metadata.tables[name].c for name in ("verdict", "acuity_case"))
+def _said(session: Session) -> Said:
+    """What every judge says of responses' levels."""
+    table = SQLModel.metadata.tables["verdict"].c
     connection = session.connection()
-    raters = connection.execute(
+    judges = connection.execute(
         select(col(Rater.id), col(Rater.name)).where(col(Rater.kind) == RaterKind.JUDGE).order_by(col(Rater.id))
-    ).all()
-    base = 1 + max((int(row[0] or 0) for row in raters), default=0)
+    )
+    names = {int(row[0] or 0): str(row[1]) for row in judges}
+    base = 1 + max(names, default=0)
     code = case(*((table.label == label, code) for label, code in _CODES.items()))
     standing = (
         table.criterion_id.is_(None), table.response_id.is_not(None), table.stage == Stage.JUDGE, table.label.is_not(None),
         not_superseded(),
     )  # fmt: skip
-    number = (table.response_id * base + table.rater_id) * len(_CODES) + code
-    _, numbers = _gathered(session, table.example_id, number, *standing, table.example_id.in_(select(case_.example_id)))
+    number = (cast(table.response_id, BigInteger) * base + table.rater_id) * len(_CODES) + code
+    last = connection.execute(select(func.max(table.id))).scalar_one() or 0
+    n_levels = connection.execute(select(func.count()).where(table.criterion_id.is_(None))).scalar_one()
+    if n_levels * _SCAN_GAIN < last:
+        numbers = _numbers(session, number, *standing)
+    else:
+        parts = (table.id.between(first, first + _TOGETHER - 1) for first in range(0, last + 1, _TOGETHER))
+        numbers = np.concatenate([_numbers(session, number, *standing, part) for part in parts])
     numbers, codes = np.divmod(numbers, len(_CODES))
-    response_ids, rater_ids = np.divmod(numbers, base)
-    place = _places(samples, response_ids)
+    responses, raters = np.divmod(numbers, base)
+    stated = select(table.response_id, table.rater_id, table.confidence).where(*standing, table.confidence.is_not(None))
+    return Said(responses, raters, codes, names, frame(session, stated.order_by(table.id)))
+
+
+def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A column of levels a judge, and the confidences that were stated, by sample."""
+    place = _places(samples, said.responses)
     columns: dict[str, npt.NDArray[np.float32]] = {}
-    for rater_id, name in raters:  # a newer prompt version of one judge writes over an older one
-        mine = rater_ids == rater_id
+    for rater, name in said.names.items():  # a newer prompt version of one judge writes over an older one
+        mine = said.raters == rater
         if mine.any():
-            column = columns.setdefault(str(name), np.full(len(samples), np.nan, dtype=np.float32))
-            column[place[mine]] = _VALUES[codes[mine]]
-    stated = select(table.response_id, col(Rater.name).label("rater"), table.confidence).join(
-        Rater, and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.JUDGE)
+            column = columns.setdefault(name, np.full(len(samples), np.nan, dtype=np.float32))
+            column[place[mine]] = _VALUES[said.codes[mine]]
+    responses = said.confidence["response_id"].to_numpy(dtype=np.int64)
+    known = np.isin(responses, samples["response_id"].to_numpy())
+    confidence = pd.DataFrame(
+        {
+            "sample": _places(samples, responses[known]),
+            "rater": said.confidence.loc[known, "rater_id"].map(said.names).to_numpy(dtype=object),
+            "confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float),
+        }
     )
-    confidence = frame(session, stated.where(*standing, table.confidence.is_not(None)).order_by(col(Verdict.id)))
-    response_ids = confidence.pop("response_id").to_numpy(dtype=np.int64)
-    known = np.isin(response_ids, samples["response_id"].to_numpy())
-    confidence = confidence.loc[known].assign(sample=_places(samples, response_ids[known]))
-    confidence = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
-    kinds = {"confidence": float}
-    return pd.DataFrame(columns, index=samples.index), confidence[list(CONFIDENCE_COLUMNS)].astype(kinds)
+    kept = confidence.drop_duplicates(["sample", "rater"], keep="last", ignore_index=True)
+    return pd.DataFrame(columns, index=samples.index), kept[list(CONFIDENCE_COLUMNS)]
 
 
 def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:

@@ -41,7 +41,7 @@ def made(path: Path, *, n_models: int, n_judges: int, n_examples: int = N_EXAMPL
     with writing(engine) as session:
         store.ensure_study(session)
         store.add_person(session, "Lea Lead", roles=["lead"], actor="benchmark")
-        _write(session, "model", [{"id": n, "name": f"model-{n:02}"} for n in range(1, n_models + 1)])
+        write(session, "model", [{"id": n, "name": f"model-{n:02}"} for n in range(1, n_models + 1)])
         raters = [
             {"id": n, "kind": "judge", "name": f"judge-{n}", "prompt_version": ""} for n in range(1, n_judges + 1)
         ]
@@ -49,12 +49,12 @@ def made(path: Path, *, n_models: int, n_judges: int, n_examples: int = N_EXAMPL
             {"id": n_judges + n, "kind": "reviewer", "name": f"Dr. {n}", "prompt_version": ""}
             for n in range(1, N_READERS + 1)
         ]
-        _write(session, "rater", raters)
-        _write(session, "example", [_example(n, THEMES[theme[n - 1]]) for n in range(1, n_examples + 1)])
-        _write(session, "criterion", [_criterion(*row) for row in zip(example, position, points, axis, strict=True)])
+        write(session, "rater", raters)
+        write(session, "example", [_example(n, THEMES[theme[n - 1]]) for n in range(1, n_examples + 1)])
+        write(session, "criterion", [_criterion(*row) for row in zip(example, position, points, axis, strict=True)])
         for model in range(1, n_models + 1):
             responses = (model - 1) * n_examples + np.arange(1, n_examples + 1)
-            _write(session, "response", [_response(n, model, n_criteria) for n in responses.tolist()])
+            write(session, "response", [_response(n, model, n_criteria) for n in responses.tolist()])
             ability = rng.normal(0.3 + 0.05 * model, 1, n_examples)[example - 1]
             truth = rng.random(len(example)) < 1 / (1 + np.exp(-ability))
             on_item = {
@@ -74,7 +74,8 @@ def made(path: Path, *, n_models: int, n_judges: int, n_examples: int = N_EXAMPL
     return engine
 
 
-def _write(session: Session, table: str, rows: list[dict[str, Any]]) -> None:
+def write(session: Session, table: str, rows: list[dict[str, Any]]) -> None:
+    """Rows of a table, in parts."""
     for start in range(0, len(rows), _CHUNK):
         session.connection().execute(insert(SQLModel.metadata.tables[table]), rows[start : start + _CHUNK])
 
@@ -124,4 +125,4 @@ def _verdicts(session: Session, on_item: dict[str, Any], rater: Any, met: Any, *
         }
         for example, response, criterion, who, label in columns
     ]  # fmt: skip
-    _write(session, "verdict", rows)
+    write(session, "verdict", rows)

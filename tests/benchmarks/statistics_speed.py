@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -70,8 +71,10 @@ def main() -> None:
 def load(path: Path) -> Opinions:
     """As the pages read the study for the first time."""
     engine = open_study(str(path))
+    with ThreadPoolExecutor(1) as beside:
+        found = labels.judged_at(engine, beside)
     with reading(engine) as session:
-        found = labels.load(session)
+        found = labels.with_reads(session, found)
     engine.dispose()
     return found
 
@@ -185,14 +188,14 @@ def page(path: Path) -> None:
     )
 
 
-def visited(browser: Browser, path: Path, awaited: str) -> float:
+def visited(browser: Browser, path: Path, awaited: str, *, page: str = "models") -> float:
     """Seconds from the address to what is awaited. The page's code is loaded by a visit to another page first."""
     with running_app(path.parent, "--db", str(path)) as server:
         tab = browser.new_page(viewport={"width": 1280, "height": 900})
         tab.goto(f"{server.url}/reader/1?next=/audit")
         tab.wait_for_selector("h1")
         start = time.perf_counter()
-        tab.goto(f"{server.url}/models")
+        tab.goto(f"{server.url}/{page}")
         tab.wait_for_selector(awaited)
         took = time.perf_counter() - start
         tab.close()

@@ -1,0 +1,140 @@
+"""How long the numbers of triage take: `python tests/benchmarks/triage_speed.py`.
+
+10,000 cases, 20 models, 2 formats and 5 samples: two million samples with a level each. Reading them from SQLite has for a floor the bare fetch of the same
+levels through the driver; each metric the plain numpy sum that it is made of; the Triage page, opened cold in Chromium, the same page of an empty study.
+The target is the page under 3 s.
+"""
+
+import sqlite3
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+import numpy as np  # noqa: E402 - found beside this file, installed or not
+import pandas as pd  # noqa: E402
+from playwright.sync_api import sync_playwright  # noqa: E402
+
+from evalcore import store  # noqa: E402
+from evalcore.db import open_study, reading, writing  # noqa: E402
+from evalcore.metrics.harm import expected_harm  # noqa: E402
+from evalcore.metrics.panels import described  # noqa: E402
+from evalcore.metrics.predictions import joined, predictions, usual_judges  # noqa: E402
+from evalcore.metrics.triage import confusion, rates, summary  # noqa: E402
+from evalcore.metrics.triage_cases import accounted, misses  # noqa: E402
+from evalcore.metrics.triage_formats import flip_counts  # noqa: E402
+from evalcore.metrics.triage_groups import by_group  # noqa: E402
+from evalcore.queries import triage  # noqa: E402
+from evalcore.triaged import Triaged  # noqa: E402
+from tests import chromium  # noqa: E402
+from tests.benchmarks._large_triage import made  # noqa: E402
+from tests.benchmarks.statistics_speed import timed, visited  # noqa: E402
+
+N_CASES, N_MODELS, REPEATS = 10_000, 20, 3
+COLUMNS = ("gold", "kind", "source", "strength", "language")
+BARE_FETCH = "SELECT response_id, rater_id, label = 'A' FROM verdict WHERE label IS NOT NULL AND stage = 'judge'"
+
+
+def main() -> None:
+    """Measure and print."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "overread.db"
+        made(path, n_cases=N_CASES, n_models=N_MODELS).dispose()
+        measured(path)
+
+
+def measured(path: Path) -> None:
+    """All figures of a study."""
+    floor, _ = timed(lambda: bare_fetch(path), 1)
+    took, triaged = timed(lambda: load(path), 1)
+    print(f"{len(triaged.samples):,} samples of {len(triaged.cases):,} cases; {len(triaged.reads):,} reads")
+    print(f"read from SQLite: {took:.2f} s, {took / floor:.1f} x the bare fetch into numpy ({floor:.2f} s)")
+    metrics(described(triaged))
+    page(path)
+
+
+def load(path: Path) -> Triaged:
+    """As the pages read the study for the first time."""
+    engine = open_study(str(path))
+    with ThreadPoolExecutor(1) as beside:
+        found = triage.imported_at(engine, beside)
+    with reading(engine) as session:
+        found = triage.with_reads(session, found)
+    engine.dispose()
+    return found
+
+
+def bare_fetch(path: Path) -> np.ndarray:
+    """The same levels through the driver alone."""
+    connection = sqlite3.connect(path)
+    rows = np.array(connection.execute(BARE_FETCH).fetchall(), dtype=np.int64)
+    connection.close()
+    return rows
+
+
+def metrics(triaged: Triaged) -> None:
+    """One line a metric, with the plain sum below it."""
+    judges = usual_judges(triaged)
+    found = joined(triaged, predictions(triaged, judges), COLUMNS)
+    cells = confusion(found)
+    by_sample, by_prediction = counted_samples(triaged), counted_predictions(found)
+    lines: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
+        ("predictions", lambda: predictions(triaged, judges), by_sample),
+        ("confusion", lambda: confusion(found), by_prediction),
+        ("rates and scores", lambda: (rates(cells), summary(cells)), by_prediction),
+        ("by source", lambda: by_group(triaged, found, "source"), by_prediction),
+        ("what is counted where", lambda: accounted(triaged, found), by_prediction),
+        ("dangerous misses", lambda: misses(triaged, found), by_prediction),
+        ("flips", lambda: flip_counts(found), by_prediction),
+        ("expected harm", lambda: expected_harm(cells, 5, 1), by_prediction),
+    ]
+    for name, act, floor in lines:
+        took, _ = timed(act, REPEATS)
+        least, _ = timed(floor, REPEATS)
+        print(f"{name}: {1000 * took:,.0f} ms, {took / least:.1f} x the plain numpy sum ({1000 * least:,.1f} ms)")
+
+
+def counted_samples(triaged: Triaged) -> Callable[[], object]:
+    """Samples by case, model and level: one bincount over arrays that are ready."""
+    level = np.nan_to_num(triaged.levels.max(axis=1).to_numpy(dtype=float)).astype(np.int64)
+    samples = triaged.samples
+    group = samples["row"].to_numpy() * 100 + samples["model"].cat.codes.to_numpy().astype(np.int64) * 2
+    group += samples["format"].cat.codes.to_numpy()
+    return lambda: np.bincount(group * 5 + level)
+
+
+def counted_predictions(found: pd.DataFrame) -> Callable[[], object]:
+    """Predictions by model, gold and level."""
+    clear = found.loc[found["gold"].notna() & found["predicted"].notna()]
+    model = clear["model"].cat.codes.to_numpy().astype(np.int64)
+    gold, predicted = (clear[name].to_numpy().astype(np.int64) for name in ("gold", "predicted"))
+    return lambda: np.bincount((model * 5 + gold) * 5 + predicted)
+
+
+def page(path: Path) -> None:
+    """From the address to the drawn matrices, on the first visit after the start; beside the same page of a study that holds nothing but people."""
+    empty = path.with_name("empty.db")
+    if not empty.exists():
+        engine = open_study(str(empty))
+        with writing(engine) as session:
+            store.ensure_study(session)
+            store.add_person(session, "Lea Lead", roles=["lead"], actor="benchmark")
+        engine.dispose()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=list(chromium.FLAGS))
+        floor, took = (
+            visited(browser, *one, page="triage")
+            for one in ((empty, ".or-notice"), (path, ".js-plotly-plot .main-svg"))
+        )
+        browser.close()
+    print(
+        f"Triage page, first visit after the start: {took:.2f} s to the figure, {took / floor:.1f} x the same page of an empty study ({floor:.2f} s)"
+    )
+
+
+if __name__ == "__main__":
+    main()
