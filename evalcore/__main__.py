@@ -22,6 +22,7 @@ from evalcore import (
     planning_commands,
     quality_commands,
     reading_commands,
+    triage_settings_commands,
 )
 from evalcore.console import Db, Json, actor, err, location, out, print_json, study
 from evalcore.errors import ImportFailed, OverreadError
@@ -52,6 +53,8 @@ app.command()(drift_commands.drift)
 app.command("self-preference")(drift_commands.self_preference)
 app.command()(drift_commands.families)
 app.command("judge-check")(drift_commands.judge_check)
+app.command("triage-settings")(triage_settings_commands.triage_settings)
+app.command("label-maps")(triage_settings_commands.label_maps)
 app.command()(composition_commands.composition)
 app.command()(planning_commands.plan)
 app.command()(reading_commands.assign)

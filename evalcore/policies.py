@@ -52,6 +52,16 @@ def check_can_set_families(viewer: Viewer) -> None:
     _check(viewer, STUDY, "Changing the table of families")
 
 
+def check_can_set_triage(viewer: Viewer) -> None:
+    """The lead says what labels stand for, and by which rules cases of triage are counted."""
+    _check(viewer, frozenset({Role.LEAD}), "Changing the settings of triage")
+
+
+def check_can_set_meaning(viewer: Viewer) -> None:
+    """Researchers and leads, who bring verdicts in, say what the confidences in them mean."""
+    _check(viewer, STUDY, "Saying what a confidence means")
+
+
 def check_can_read(viewer: Viewer) -> None:
     """Physicians of the study read what is assigned."""
     _check(viewer, READERS, "Reading assigned items")
@@ -167,6 +177,16 @@ def can_see_audit(viewer: Viewer) -> bool:
 def can_set_families(viewer: Viewer) -> bool:
     """Whether `check_can_set_families` passes."""
     return not reason(check_can_set_families, viewer)
+
+
+def can_set_triage(viewer: Viewer) -> bool:
+    """Whether `check_can_set_triage` passes."""
+    return not reason(check_can_set_triage, viewer)
+
+
+def can_set_meaning(viewer: Viewer) -> bool:
+    """Whether `check_can_set_meaning` passes."""
+    return not reason(check_can_set_meaning, viewer)
 
 
 def can_read(viewer: Viewer) -> bool:

@@ -76,7 +76,7 @@ class LabelMapping(SQLModel, table=True):
     """One row of the study's own label map of a source: what a label of the source stands for.
 
     Attributes:
-        meaning: A level or boundary, "panel" (physicians have to decide), or "information" (kept, and never the gold).
+        meaning: A level or boundary, "panel" (physicians have to decide), or "information X" (X is kept, and never the gold).
     """
 
     __tablename__ = "label_mapping"

@@ -27,6 +27,20 @@ READ_COLUMNS = (
 CONFIDENCE_COLUMNS = ("sample", "rater", "confidence")
 NO_LEVEL = 0.0
 """In `Triaged.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
+MAX_SPREAD, MAX_UNCERTAINTY = 0.75, 0.7
+
+
+@dataclass(frozen=True)
+class AmbiguityRule:
+    """When a case counts as ambiguous.
+
+    Attributes:
+        spread: A panel's spread above this, 0 to 9.
+        uncertainty: Or physicians' stated uncertainty above this, 0 to 1. Infinity switches either off.
+    """
+
+    spread: float = MAX_SPREAD
+    uncertainty: float = MAX_UNCERTAINTY
 
 
 @dataclass(frozen=True)

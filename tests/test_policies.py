@@ -23,6 +23,7 @@ ALLOWED = {
     "assign": (False, False, False, True),
     "set_families": (False, False, True, True),
     "set_triage": (False, False, False, True),
+    "set_meaning": (False, False, True, True),
     "adjudicate": (False, True, False, False),
 }
 ROLES = (Role.REVIEWER, Role.ADJUDICATOR, Role.RESEARCHER, Role.LEAD)

@@ -3,7 +3,7 @@
 Levels are 1 (A) to 4 (D); boundaries 1.5, 2.5, 3.5 stand for both of their letters. Votes to remove a case are left out.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.schema import Mapping
-from evalcore.triaged import Triaged
+from evalcore.triaged import AmbiguityRule, Triaged
 
 Floats = npt.NDArray[np.float64]
 N_LEVELS = 4
-MAX_SPREAD, MAX_UNCERTAINTY = 0.75, 0.7
+BY_DEFAULT = AmbiguityRule()
 SHARES = ("h_A", "h_B", "h_C", "h_D")
 """Columns of a case's vote distribution."""
 
@@ -34,20 +34,7 @@ class Kind(StrEnum):
     """Nobody has said which level it needs."""
 
 
-@dataclass(frozen=True)
-class AmbiguityRule:
-    """When a case counts as ambiguous.
-
-    Attributes:
-        spread: A panel's spread above this, 0 to 9.
-        uncertainty: Or physicians' stated uncertainty above this, 0 to 1.
-    """
-
-    spread: float = MAX_SPREAD
-    uncertainty: float = MAX_UNCERTAINTY
-
-
-def described(triaged: Triaged, rule: AmbiguityRule = AmbiguityRule()) -> Triaged:
+def described(triaged: Triaged, rule: AmbiguityRule = BY_DEFAULT) -> Triaged:
     """The same with what follows from the votes, and the gold that counts, in columns of `cases`.
 
     Adds n_votes (those to remove left out), n_removed, spread (NaN below two votes), strength ("direct", "unanimous", "4-1", ...: how many votes

@@ -18,6 +18,7 @@ from evalcore.store.readings import (
     wait_for_others,
 )
 from evalcore.store.searching import index_texts, refresh_statistics
+from evalcore.store.triage import set_confidence_meaning, set_label_map, set_triage_settings
 from evalcore.store.verdicts import add_verdicts
 
 __all__ = [
@@ -37,10 +38,13 @@ __all__ = [
     "is_storable",
     "open_reading",
     "refresh_statistics",
+    "set_confidence_meaning",
     "set_families",
     "set_guideline",
+    "set_label_map",
     "set_rules",
     "set_state",
+    "set_triage_settings",
     "touch",
     "wait_for_others",
 ]

@@ -1,0 +1,187 @@
+"""The part of the Study page where a lead says what labels stand for and how cases of triage are counted."""
+
+import math
+from unittest.mock import PropertyMock
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.runtime.context import ContextProxy
+from streamlit.testing.v1 import AppTest
+
+from evalcore import label_maps, store
+from evalcore.db import open_study, reading, writing
+from evalcore.queries import label_maps as maps
+from evalcore.queries import triage_settings as stored
+from evalcore.queries.study import audit_trail
+from evalcore.schema import Format, Role
+from evalcore.triage_settings import TriageSettings
+from evalcore.triaged import AmbiguityRule
+from pages import _study_triage
+from tests import triage_cases
+from tests.test_pages import _no_cache, cookie_of, location, said  # noqa: F401 - fixtures
+
+SECTION = "from pages import _common, _study_triage\n_study_triage.show(_common.require())"
+LEAD, READER = "Ana Ruiz", "Dr. Kofi Adu"
+
+
+@pytest.fixture
+def section(location, monkeypatch):  # noqa: F811
+    """The section as somebody, in a study of twelve cases; three of Semigran's were imported with another map."""
+    drawn = triage_cases.drawn(np.random.default_rng(3), n_cases=12, models=("Alder-2",), n_samples=1)[0]
+    drawn.cases["source"] = pd.Series(["semigran"] * 9 + ["<b>hotline</b>"] * 3, dtype="category")
+    drawn.cases["original_label"] = pd.Series(["em"] * 6 + ["SC"] * 3 + ["self care", "self care", "red"], dtype=object)
+    drawn.cases["mapped_label"] = pd.Series(["C"] * 3 + ["D"] * 3 + ["A"] * 3 + ["A", "A", None], dtype=object)
+    engine = open_study(location)
+    with writing(engine) as session:
+        triage_cases.stored(session, drawn)
+        store.add_person(session, LEAD, roles=[Role.LEAD], actor="set-up")
+        store.add_person(session, READER, roles=[Role.REVIEWER], actor="set-up")
+    engine.dispose()
+
+    def opened(name: str = LEAD) -> AppTest:
+        monkeypatch.setattr(ContextProxy, "cookies", PropertyMock(return_value=cookie_of(location, name)))
+        return AppTest.from_string(SECTION, default_timeout=30).run()
+
+    return opened
+
+
+@pytest.fixture
+def study(location):  # noqa: F811
+    """What is stored, after the page was used: the maps of the study, its settings, the acts of the lead."""
+
+    def now():
+        engine = open_study(location)
+        with reading(engine) as session:
+            trail = audit_trail(session, limit=50)[0]
+            found = maps.own_tables(session), stored.load(session), list(trail.loc[trail["actor"].eq(LEAD), "action"])
+        engine.dispose()
+        return found
+
+    return now
+
+
+def choose(app, source):
+    return app.selectbox(key="label_map_source").set_value(source).run()
+
+
+def button(app, label):
+    return next(found for found in app.button if found.label == label)
+
+
+def test_a_source_s_map_stands_with_its_cases_and_what_was_imported_as_something_else(section):
+    app = choose(section(), "semigran")
+    shown = said(app)
+    assert "This map comes with Overread." in shown
+    assert "9 cases of this study, with 2 labels." in shown
+    assert "3 cases were imported when the label stood for something else, and keep that." in shown
+    assert "those imported before keep what was made of them" in shown
+    table = app.dataframe[0].value
+    assert table[["label", "meaning", "cases", "otherwise"]].to_numpy().tolist() == [
+        ["em", "D", 6, 3], ["ne", "panel", 0, 0], ["sc", "A", 3, 0],
+    ]  # fmt: skip
+
+
+def test_a_source_without_a_map_says_so_and_its_name_stays_text(section):
+    app = section()
+    assert app.selectbox(key="label_map_source").value == "<b>hotline</b>"  # sources with cases come first
+    shown = said(app)
+    assert "<b>hotline</b> has no map of its own yet" in shown
+    assert "The map does not know 'red', on 1 case" in shown
+
+
+def test_a_label_that_no_map_knows_waits_to_be_filled_in_and_is_left_out_while_it_is_empty(section, study, monkeypatch):
+    app = section()
+    table = app.dataframe[0].value
+    assert table.iloc[-1][["label", "meaning", "cases"]].tolist() == ["red", "", 1]
+    button(app, "Save the map").click().run()
+    source = label_maps.fold("<b>hotline</b>")
+    assert study()[0] == {source: label_maps.default_tables()["levels"]}
+    edit(monkeypatch, lambda table: table.assign(meaning=table["meaning"].replace("", "D")))
+    button(section(), "Save the map").click().run()
+    assert ("red", "D") in study()[0][source]
+
+
+def edit(monkeypatch, change):
+    """AppTest cannot type into a table: what comes back from it is changed instead."""
+    shown = _study_triage.st.data_editor
+    monkeypatch.setattr(_study_triage.st, "data_editor", lambda table, **named: change(shown(table, **named)))
+
+
+def test_a_lead_changes_a_map_and_goes_back(section, study, monkeypatch):
+    app = choose(section(), "semigran")
+    row = pd.DataFrame([{"label": " watch ", "meaning": "c|d"}, {"label": None, "meaning": None}])
+    with monkeypatch.context() as patched:
+        edit(patched, lambda table: pd.concat([table, row], ignore_index=True))
+        app = button(app, "Save the map").click().run()
+    assert study()[0] == {"semigran": [*label_maps.default_tables()["semigran"], ("watch", "C/D")]}
+    app = app.run()
+    assert "This map is the study's own." in said(app)
+    app = button(app, "Back to the map of Overread").click().run()
+    assert study()[0] == {}
+    assert study()[2] == ["label map reset", "label map set"]
+    assert "This map comes with Overread." in said(app)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda table: table.assign(meaning="soon"), "row 1: meaning: 'soon' came, expected one of A, A/B"),
+        (lambda table: table.iloc[:0], "the label map of semigran: 0 rows came, expected 1 to 500"),
+    ],
+)
+def test_a_map_with_a_fault_is_a_sentence_and_changes_nothing(section, study, monkeypatch, change, words):
+    app = choose(section(), "semigran")
+    edit(monkeypatch, change)
+    app = button(app, "Save the map").click().run()
+    assert words in said(app)
+    assert study()[0] == {}
+
+
+def test_a_lead_changes_the_settings_and_goes_back(section, study):
+    app = section()
+    app.number_input(key="triage_0_under").set_value(10.0)
+    app.checkbox(key="triage_0_uncertainty_on").set_value(False)
+    app.text_input(key="triage_0_name_D").set_value("Notaufnahme, sofort")
+    app.multiselect(key="triage_0_formats").set_value([Format.CONVERSATION])
+    app = button(app, "Save the settings").click().run()
+    shown = said(app)
+    assert "The study has chosen its own settings. Ambiguous: panel spread above 0.75." in shown
+    _, settings, _ = study()
+    assert (settings.under_weight, settings.formats) == (10.0, (Format.CONVERSATION,))
+    assert settings.rule == AmbiguityRule(spread=0.75, uncertainty=math.inf)
+    assert settings.level_names["D"] == "Notaufnahme, sofort"
+    assert app.number_input(key="triage_1_under").value == 10.0
+    app = button(app, "Back to the settings of Overread").click().run()
+    assert study()[1:] == (TriageSettings(), ["triage settings changed"] * 2)
+    assert app.number_input(key="triage_2_under").value == 5.0
+
+
+def test_settings_that_cannot_be_are_refused_in_a_sentence_without_a_line(section, study):
+    app = section()
+    app.multiselect(key="triage_0_metrics").set_value([])
+    app = button(app, "Save the settings").click().run()
+    assert "the settings of triage: metrics: a list came, expected a list of some of exact, over" in said(app)
+    assert study()[1] == TriageSettings()
+
+
+def test_files_replace_map_and_settings(section, study):
+    app = choose(section(), "semigran")
+    app.file_uploader(key="label_map_file_0").upload("m.csv", b"label,meaning\nem,C/D\n")
+    app = button(app.run(), "Replace the map by this file").click().run()
+    assert study()[0] == {"semigran": [("em", "C/D")]}
+    app.file_uploader(key="triage_settings_file_1").upload("s.yaml", b"weights: {over: 2}\n")
+    app = button(app.run(), "Replace the settings by this file").click().run()
+    assert study()[1] == TriageSettings(over_weight=2.0)
+    app.file_uploader(key="triage_settings_file_2").upload("s.yaml", b"weights: {over: -2}\n")
+    app = button(app.run(), "Replace the settings by this file").click().run()
+    assert "s.yaml line 1: weights.over: '-2' came" in said(app)
+    assert study()[1] == TriageSettings(over_weight=2.0)
+
+
+def test_who_is_no_lead_reads_and_changes_nothing(section):
+    app = choose(section(READER), "semigran")
+    assert "Changing the settings of triage takes the role lead." in said(app)
+    assert {found.label for found in app.button if not found.disabled} == set()
+    assert not app.get("file_uploader")
+    assert all(field.disabled for field in (*app.text_input, *app.number_input, *app.checkbox, *app.multiselect))
