@@ -11,10 +11,13 @@ from sqlalchemy import Engine
 
 from evalcore.console import Db, Json, actor, err, grid, out, print_json, progress, records, some_of, study, write_whole
 from evalcore.errors import OverreadError
+from evalcore.schema import ConfidenceMeaning
 from evalcore.settings import settings
 
+MAX_FLOW_LINES = 40
 
-def import_(
+
+def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     paths: Annotated[list[Path], typer.Argument(help="Files, plain or .gz.")],
     format_name: Annotated[
         str | None, typer.Option("--format", help="See `overread formats`; else told from the content.")
@@ -22,22 +25,41 @@ def import_(
     model: Annotated[str | None, typer.Option(help="Who answered, where the file does not say.")] = None,
     judge: Annotated[str | None, typer.Option(help="Who judged, where the file does not say.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Data set, e.g. healthbench or healthbench_hard.")] = None,
+    confidence_means: Annotated[
+        ConfidenceMeaning | None,
+        typer.Option(
+            help="What a judge's confidence is the probability of: met (the criterion is met) or right (its own label is right)."
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would happen and change nothing.")] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Import files, each whole or not at all."""
+    """Import files, each whole or not at all.
+
+    --json: a list, one object a file: file, format, dataset, dry_run, already_imported, rows, then how many of what came (examples_new,
+    responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were here already),
+    without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the label map),
+    flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
+    meanings_missing, levels_read (sentences).
+    """
     with study(db) as engine:
         reports = []
         for path in paths:
             told = {"model": model, "judge": judge, "format_name": format_name, "dataset": dataset}
-            reports.append(_import_one(engine, path, told=told, dry_run=dry_run, quiet=as_json))
+            reports.append(_import_one(engine, path, told=told, means=confidence_means, dry_run=dry_run, quiet=as_json))
         if as_json:
             print_json(reports)
 
 
 def _import_one(
-    engine: Engine, path: Path, *, told: dict[str, str | None], dry_run: bool, quiet: bool
+    engine: Engine,
+    path: Path,
+    *,
+    told: dict[str, str | None],
+    means: ConfidenceMeaning | None = None,
+    dry_run: bool,
+    quiet: bool,
 ) -> dict[str, object]:
     from evalcore.importing import Options, import_file, missing_options
     from evalcore.store import index_texts
@@ -48,7 +70,13 @@ def _import_one(
             told = told | {word: typer.prompt(f"{path.name} does not say which {word} it is from; {word}")}
     with progress(path.name) as bar:
         report = import_file(
-            engine, path, actor=actor(), dry_run=dry_run, progress=lambda done: bar(done, _size(path)), **told
+            engine,
+            path,
+            actor=actor(),
+            confidence_means=means,
+            dry_run=dry_run,
+            progress=lambda done: bar(done, _size(path)),
+            **told,
         )
     if not dry_run:
         with err.status("Preparing the search"):
@@ -57,9 +85,40 @@ def _import_one(
         out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows" + (" (dry run)" if dry_run else ""))
         for sentence in report.sentences():
             out.print(f"  {sentence}", markup=False)
-        for line in report.without_partner_named:
+        for line in report.named():
             out.print(f"    {line}", markup=False)
+        if report.meanings_missing:
+            out.print("    Say --confidence-means met or --confidence-means right.", markup=False)
+        if report.flow:
+            _print_flow(report.flow)
     return report.as_dict()
+
+
+def _print_flow(rows: list[dict[str, object]]) -> None:
+    """What was made of each label, and what became of the cases."""
+    import pandas as pd
+
+    from evalcore.metrics import case_flow
+
+    flow = pd.DataFrame(rows)
+    out.print(f"  {case_flow.sentence(flow)}", markup=False)
+    labels = case_flow.mapping(flow)
+    shown = labels.head(MAX_FLOW_LINES)
+    columns = ("source", "label", "stands for", *(outcome.value for outcome in case_flow.Outcome), "cases")
+    counts = [f"n_{outcome.value}" for outcome in case_flow.Outcome]
+    lines = (
+        [
+            row["source"],
+            row["original_label"] or "–",
+            row["meaning"] or "–",
+            *(f"{row[name]:,}" for name in counts),
+            f"{row['n']:,}",
+        ]
+        for row in shown.to_dict(orient="records")
+    )
+    out.print(grid(columns, lines))
+    if len(labels) > len(shown):
+        out.print(f"  and {len(labels) - len(shown):,} labels more: see --json", markup=False)
 
 
 def _size(path: Path) -> int | None:

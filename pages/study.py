@@ -4,6 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
@@ -14,10 +15,17 @@ from evalcore.importers import FORMATS
 from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.languages import LANGUAGES
 from evalcore.policies import check_can_add_people, check_can_import, reason
-from evalcore.schema import Role, Viewer
-from pages import _assigning, _common, _planning, _text
+from evalcore.schema import ConfidenceMeaning, Role, Viewer
+from pages import _assigning, _common, _planning, _study_cases, _text
 
 BY_CONTENT = "told by the content"
+UNSAID = "not said"
+MEANINGS = {
+    UNSAID: None,
+    "the criterion is met": ConfidenceMeaning.MET,
+    "its own label is right": ConfidenceMeaning.RIGHT,
+}
+"""What a judge's confidence may be the probability of."""
 BLOCK = 1 << 20
 
 
@@ -28,9 +36,9 @@ def importing(viewer: Viewer) -> None:
         st.html(_text.notice(why_not))
         return
     upload = st.file_uploader(
-        "A file of examples, results, or verdicts",
+        "A file of examples, results, verdicts, or cases of triage",
         key="upload",
-        help="JSON Lines, JSON or CSV, plain or .gz. `overread formats` lists every field.",
+        help="JSON Lines, JSON, CSV or Parquet, plain or .gz. `overread formats` lists every field.",
     )
     if upload is None:
         _formats()
@@ -51,6 +59,12 @@ def importing(viewer: Viewer) -> None:
             placeholder="if the file does not say",
         )
         judge = st.text_input("Judge", key=f"import_judge_{upload.file_id}", placeholder="if the file does not say")
+        means = st.selectbox(
+            "Confidence means",
+            list(MEANINGS),
+            key=f"import_confidence_{upload.file_id}",
+            help="What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right.",
+        )
     with st.container(horizontal=True):
         go = st.button("Import", type="primary", icon=":material/database_upload:", key="import")
         check = st.button("Check only", key="check")
@@ -61,10 +75,17 @@ def importing(viewer: Viewer) -> None:
             "model": model.strip() or None,
             "judge": judge.strip() or None,
         }
-        _run(viewer, upload, chosen, dry_run=check)
+        _run(viewer, upload, chosen, MEANINGS[means], dry_run=check)
 
 
-def _run(viewer: Viewer, upload: UploadedFile, chosen: dict[str, str | None], *, dry_run: bool) -> None:
+def _run(
+    viewer: Viewer,
+    upload: UploadedFile,
+    chosen: dict[str, str | None],
+    means: ConfidenceMeaning | None,
+    *,
+    dry_run: bool,
+) -> None:
     bar = st.progress(0.0, text="Reading")
     began = time.monotonic()
 
@@ -85,6 +106,7 @@ def _run(viewer: Viewer, upload: UploadedFile, chosen: dict[str, str | None], *,
                 path,
                 actor=viewer.name,
                 name=upload.name,
+                confidence_means=means,
                 dry_run=dry_run,
                 progress=progress,
                 **chosen,
@@ -108,7 +130,11 @@ def _run(viewer: Viewer, upload: UploadedFile, chosen: dict[str, str | None], *,
 def _report(report: ImportReport) -> None:
     done = "would be imported; nothing was changed" if report.dry_run else "imported"
     st.html(_text.notice(f"{report.file}: {report.format}, {report.rows:,} rows, {done}"))
-    st.html(_text.items([*report.sentences(), *report.without_partner_named]))
+    st.html(_text.items([*report.sentences(), *report.named()]))
+    if report.flow:
+        flow = pd.DataFrame(report.flow)
+        _study_cases.drawn(flow, key="import_flow")
+        _study_cases.labels(flow, key="import_labels")
     if not report.dry_run and not report.adds_nothing:
         st.page_link("pages/browse.py", label="Read it", icon=":material/menu_book:")
 
@@ -181,8 +207,8 @@ st.html(
         f"{counts['physician_verdicts']:,} physicians' verdicts so far",
     )
 )
-import_tab, plan_tab, reading_tab, people_tab = st.tabs(
-    ["Import", "Plan", "Reading", "People"], key="study_tab", on_change="rerun"
+import_tab, cases_tab, plan_tab, reading_tab, people_tab = st.tabs(
+    ["Import", "Cases", "Plan", "Reading", "People"], key="study_tab", on_change="rerun"
 )
 with import_tab:
     importing(viewer)
@@ -192,6 +218,9 @@ with import_tab:
             "same item stands beside the old one and counts instead of it."
         )
     )
+with cases_tab:
+    if cases_tab.open:
+        _study_cases.show(viewer)
 with plan_tab:
     if plan_tab.open:
         _planning.show(viewer)

@@ -8,10 +8,12 @@ import pytest
 from evalcore.errors import ImportFailed
 from evalcore.importers import FORMATS
 from evalcore.store import index_texts
+from tests import acuity_files
 from tests import invented as made
 from tests.invented import bring, entry, example, judged, meta, results, rows, study, verdicts, write
 
 RESULTS_NAME = "healthbench_hard_model-a_20260101_101010_allresults.json"
+VOTES = b"source_dataset,source_id,anon_label_1,anon_label_2\nclinic,0,A,B\n"
 TABLE = 'example_id,model,criterion_position,rater,label,explanation\np1,model-a,1,Dr. Vale,not_met,"It never asks, ""how long"""\n'
 
 
@@ -31,6 +33,10 @@ TABLE = 'example_id,model,criterion_position,rater,label,explanation\np1,model-a
             "verdict-table",
         ),
         ("anything.txt", TABLE.encode(), "verdict-table"),
+        ("anything.txt", acuity_files.table(acuity_files.case()), "acuity-cases"),
+        ("anything.txt", VOTES, "acuity-votes"),
+        ("anything.txt", acuity_files.table(acuity_files.prediction(case_id="clinic_0")), "acuity-predictions"),
+        ("anything.txt", acuity_files.json_lines(acuity_files.prediction(case_id="clinic_0")), "acuity-predictions"),
     ],
 )
 @pytest.mark.parametrize("packing", ["plain", "gzip", "byte order mark", "blank lines first"])
@@ -46,6 +52,7 @@ def test_the_format_is_told_from_the_content_whatever_the_name_says(
     with study(sqlite_database_url) as engine:
         bring(engine, write(tmp_path / "examples.jsonl", [example()]))
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry())), dataset="healthbench")
+        bring(engine, write(tmp_path / "cases.csv", acuity_files.table(acuity_files.case(0))))
         for model in ("m",):
             bring(engine, write(tmp_path / "m.json", results(entry(answer="Other"))), model=model)
         report = bring(engine, write(tmp_path / name, packed), model="model-a", dry_run=True)
@@ -60,6 +67,11 @@ def test_there_is_a_case_for_every_format():
         "healthbench-meta-eval",
         "judge-verdicts",
         "verdict-table",
+        "acuity-verdicts",  # with its own tests
+        "acuity-cases",
+        "acuity-votes",
+        "acuity-predictions",
+        "acuity-matrices",  # its files have four rows: tested with the others of triage
     }
 
 

@@ -154,7 +154,7 @@ def _graded(row: VerdictRow, number: int, options: Options) -> Graded:
     if judged != (stage is Stage.JUDGE):
         msg = f"stage: {stage.value!r} came with rater_kind {row.rater_kind.value!r}, expected judge for judges only"
         raise RowFault(msg)
-    _check_time(row.read_at)
+    check_time(row.read_at)
     return Graded(
         line=number,
         prompt_id=row.example_id,
@@ -187,7 +187,12 @@ def _graded(row: VerdictRow, number: int, options: Options) -> Graded:
     )
 
 
-def _check_time(text: str | None) -> None:
+def check_time(text: str | None) -> None:
+    """When something was read is a time that every zone knows.
+
+    Raises:
+        RowFault: It is not.
+    """
     if text is None:
         return
     try:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -12,18 +14,20 @@ from sqlmodel import Session
 from evalcore import store
 from evalcore.db import writing
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importers import judge_verdicts, simple_evals
+from evalcore.importers import CONFIDENT, judge_verdicts, simple_evals
 from evalcore.importers.options import Options
 from evalcore.importers.records import Graded
+from evalcore.importing import acuity
 from evalcore.importing.examples import Examples
 from evalcore.importing.faults import Faults
 from evalcore.importing.opening import Opened, recognise
 from evalcore.importing.report import ImportReport
 from evalcore.importing.responses import Responses
-from evalcore.queries import lookups
-from evalcore.schema import FILE_IMPORTED, Example
+from evalcore.queries import lookups, triage_settings
+from evalcore.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Example, RaterKind
 from evalcore.settings import settings
 from evalcore.store import Bulk
+from evalcore.store.triage import set_confidence_meaning
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
 
@@ -87,6 +91,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     dataset: str | None = None,
     model: str | None = None,
     judge: str | None = None,
+    confidence_means: ConfidenceMeaning | None = None,
     dry_run: bool = False,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> ImportReport:
@@ -101,6 +106,8 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
         dataset: Data set of the examples, or the evaluation that responses were made for; `healthbench_hard` names its part.
         model: Who answered, where the file does not say.
         judge: Who judged, where the file does not say.
+        confidence_means: What the confidences of judges in this file are the probability of. Of levels of care it can only be that the judge's own
+            label is right, which is taken for granted there.
         dry_run: Do everything, then undo it: the report is what an import would do.
         progress: Is told how many (unpacked) bytes have been read.
 
@@ -109,19 +116,57 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     """
     file = _recognised(path, name, format_name)
     options = _options(file, dataset=dataset, model=model, judge=judge)
-    report = ImportReport(file=file.name, format=file.format, dataset=options.evaluation, dry_run=dry_run)
+    _check_confidence_means(file, confidence_means)
+    dataset_name = CASES if file.format in acuity.TAKERS else options.evaluation
+    report = ImportReport(file=file.name, format=file.format, dataset=dataset_name, dry_run=dry_run)
     meaning = f"{file.content_hash()} {file.format} {options}"
     content_hash = sha256(meaning.encode()).hexdigest()
     with writing(engine) as session:
-        if lookups.imported_before(session, content_hash) is not None:
+        before = lookups.imported_before(session, content_hash) is not None
+        if before and confidence_means is None:
             report.already_imported = True
             return report
         _import(session, file, options, report, progress)
+        _set_meanings(session, file, report, confidence_means, actor)
         if dry_run or report.adds_nothing:
             session.rollback()
         else:
-            _record(session, content_hash, report, actor)
+            _record(session, None if before else content_hash, report, actor)
+    if report.texts_new and not dry_run:
+        _read_levels(engine, report, actor)
     return report
+
+
+def _read_levels(engine: Engine, report: ImportReport, actor: str) -> None:
+    """Let the parser and the rules read the levels of the texts that came: an act of its own, with its own event."""
+    if find_spec("evalcore.level_reading") is not None:
+        found = import_module("evalcore.level_reading").read_levels(engine, actor=actor)
+        report.levels_read.extend(found.sentences())
+
+
+def _check_confidence_means(file: Opened, meaning: ConfidenceMeaning | None) -> None:
+    if meaning is not None and file.format not in CONFIDENT:
+        expected = f"nothing, as {file.format} brings no confidences"
+    elif meaning is ConfidenceMeaning.MET and file.format in acuity.TAKERS:
+        expected = "right, as a level of care is no criterion that can be met"
+    else:
+        return
+    raise ImportFailed([f"{file.name}: --confidence-means {meaning} came, expected {expected}"])
+
+
+def _set_meanings(
+    session: Session, file: Opened, report: ImportReport, meaning: ConfidenceMeaning | None, actor: str
+) -> None:
+    """Keep what the confidences mean, as far as it is known."""
+    known = triage_settings.confidence_meanings(session)
+    for judge in report.confident_judges:
+        said = meaning
+        if said is None and file.format in acuity.TAKERS and judge not in known:
+            said = ConfidenceMeaning.RIGHT
+        if said is not None:
+            report.meanings_set += set_confidence_meaning(session, judge, said, actor=actor)
+        elif judge not in known:
+            report.meanings_missing.append(judge)
 
 
 def _recognised(path: Path, name: str | None, format_name: str | None) -> Opened:
@@ -157,13 +202,19 @@ def _import(
 ) -> None:
     bulk = Bulk(session)
     examples = Examples(session, bulk, report)
-    faults = Faults(file.name, row_word="entry" if file.format == simple_evals.NAME else "line")
+    row_word = "entry" if file.format == simple_evals.NAME else "row" if file.is_parquet else "line"
+    faults = Faults(file.name, row_word=row_word)
     responses = Responses(session, bulk, examples, options, report, faults)
+    of_triage = acuity.taker(file.format, session, bulk, report, faults)
+    size = BATCH if of_triage is None else of_triage.batch
     batch: list[tuple[int, object]] = []
 
     def write() -> None:
-        if batch:
+        if batch and of_triage is not None:
+            of_triage.add([row for _, row in batch])
+        elif batch:
             _write(batch, options, examples, responses, faults)
+            _note_confidences(batch, report)
         batch.clear()
 
     for number, found in file.rows(options, progress):
@@ -172,9 +223,11 @@ def _import(
         else:
             report.rows += 1
             batch.extend((number, row) for row in found)
-        if len(batch) >= BATCH:
+        if len(batch) >= size:
             write()
     write()
+    if of_triage is not None:
+        of_triage.finish()
     if not report.rows and not faults.count:
         faults.add("no row came, expected at least one")
     if report.rows and report.without_partner == report.rows:
@@ -201,8 +254,15 @@ def _write(
             examples.flush()
 
 
-def _record(session: Session, content_hash: str, report: ImportReport, actor: str) -> None:
-    if not report.without_partner:  # a file with rows left out may be imported again once their partners are here
+def _note_confidences(batch: list[tuple[int, object]], report: ImportReport) -> None:
+    for _, row in batch:
+        for verdict in row.verdicts if isinstance(row, Graded) else ():
+            if verdict.confidence is not None and verdict.rater_kind is RaterKind.JUDGE:
+                report.confident(verdict.rater)
+
+
+def _record(session: Session, content_hash: str | None, report: ImportReport, actor: str) -> None:
+    # a file with rows left out may be imported again once their partners are here
+    if content_hash is not None and not report.without_partner:
         store.add_imported_file(session, content_hash=content_hash, name=report.file, format_name=report.format)
-    counted = {key: value for key, value in report.as_dict().items() if value}
-    store.append_event(session, actor=actor, action=FILE_IMPORTED, subject=report.file, detail=counted)
+    store.append_event(session, actor=actor, action=FILE_IMPORTED, subject=report.file, detail=report.for_audit())

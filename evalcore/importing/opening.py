@@ -1,4 +1,4 @@
-"""A file's bytes as numbered rows, whatever its format: plain or .gz, JSON Lines, one JSON document, CSV."""
+"""A file's bytes as numbered rows, whatever its format: plain or .gz, JSON Lines, one JSON document, CSV, Parquet."""
 
 import csv
 import gzip
@@ -15,13 +15,15 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importers import FORMATS, healthbench_examples, simple_evals, verdict_table
+from evalcore.importers import FORMATS, PARQUET, healthbench_examples, simple_evals
 from evalcore.importers.options import Options
 from evalcore.importers.wire import MAX_SHOWN, not_utf8, shown
+from evalcore.importing import parquet
 
 Row = Any
-"""schema.Example or importers.records.Graded."""
+"""schema.Example, importers.records.Graded, or a row of a format of triage."""
 
+PARQUET_ORDER = tuple(known for known in FORMATS if known in PARQUET)
 _BLOCK = 1 << 20
 _LONGEST_KEY = 64
 _METADATA = b'"metadata":'
@@ -36,6 +38,7 @@ class Opened:
         name: As faults name it.
         format: A key of `importers.FORMATS`.
         is_csv: A table, not lines of JSON.
+        is_parquet: A table in that format.
     """
 
     path: Path
@@ -43,11 +46,14 @@ class Opened:
     format: str
     max_line_bytes: int
     is_csv: bool = False
+    is_parquet: bool = False
 
     def rows(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
         """Each row's number with what it holds, or with what is wrong with it; progress is told the bytes read."""
         if self.format == simple_evals.NAME:
             return self._document(options, progress)
+        if self.is_parquet:
+            return self._parquet(options, progress)
         return self._csv(options, progress) if self.is_csv else self._json_lines(options, progress)
 
     def content_hash(self) -> str:
@@ -95,6 +101,15 @@ class Opened:
                     part[:] = b"{" + part[found:] if found >= 0 else part[-_LONGEST_KEY:]
         return part, size, digest.hexdigest()
 
+    def _parquet(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
+        module = FORMATS[self.format]
+        with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as (table, size):
+            for number, cells in parquet.rows(table, size, self.name, known=module.COLUMNS, progress=progress):
+                if isinstance(cells, RowFault):
+                    yield number, cells
+                else:
+                    yield number, _read(module.read_cells, cells, number, options)
+
     def _json_lines(
         self, options: Options, progress: Callable[[int], None]
     ) -> Iterator[tuple[int, list[Row] | RowFault]]:
@@ -107,6 +122,7 @@ class Opened:
 
     def _csv(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
         csv.field_size_limit(self.max_line_bytes)
+        read_cells = FORMATS[self.format].read_cells
         reader = csv.reader(self._texts(progress), strict=True)
         columns: list[str] = []
         while True:
@@ -129,7 +145,7 @@ class Opened:
             elif cells and len(cells) != len(columns):
                 yield number, RowFault(f"{len(cells)} cells came, expected {len(columns)} as in the first line")
             elif cells:
-                yield number, _read(verdict_table.read_cells, dict(zip(columns, cells, strict=True)), number, options)
+                yield number, _read(read_cells, dict(zip(columns, cells, strict=True)), number, options)
 
     def _texts(self, progress: Callable[[int], None]) -> Iterator[str]:
         for _, line in self._lines(progress):
@@ -181,12 +197,31 @@ def recognise(path: Path, *, name: str, format_name: str | None, max_line_bytes:
     """
     if format_name is not None and format_name not in FORMATS:
         raise ImportFailed([f"{name}: format {format_name!r} came, expected one of {', '.join(FORMATS)}"])
+    if found := _parquet_format(path, name, format_name):
+        return Opened(path, name, found, max_line_bytes, is_parquet=True)
     first = _first_line(path, name, max_line_bytes)
     if not first:
         came = "only blank lines came" if path.stat().st_size else "0 bytes came"
         raise ImportFailed([f"{name}: {came}, expected one of the formats {', '.join(FORMATS)}"])
     found = format_name or _format_of(first, path, name, max_line_bytes)
-    return Opened(path, name, found, max_line_bytes, is_csv=found == verdict_table.NAME and not first.startswith(b"{"))
+    is_csv = hasattr(FORMATS[found], "read_cells") and not first.startswith(b"{")
+    return Opened(path, name, found, max_line_bytes, is_csv=is_csv)
+
+
+def _parquet_format(path: Path, name: str, format_name: str | None) -> str | None:
+    """The format of a Parquet file; None where it is none."""
+    with opened(path, name) as stream:
+        if stream.read(len(parquet.MAGIC)) != parquet.MAGIC:
+            return None
+    with opened(path, name) as stream, parquet.table(stream, name) as (table, _):
+        columns = set(table.schema_arrow.names)
+    found = format_name or next((known for known in PARQUET_ORDER if FORMATS[known].recognises(columns)), None)
+    if found not in PARQUET:
+        came = ", ".join(sorted(columns)[:8])[:MAX_SHOWN]
+        raise ImportFailed(
+            [f"{name}: Parquet with {came} came, expected the columns of one of {', '.join(PARQUET_ORDER)}"]
+        )
+    return found
 
 
 def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, select
+from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, select, tuple_
 from sqlmodel import Session, SQLModel, col
 
+import evalcore.triage_tables  # noqa: F401 - fills the metadata
+from evalcore.schema import CASES, Stage
 from evalcore.tables import Criterion, Example, ExampleSubset, ImportedFile, Model, Verdict
 
 _CHUNK = 500  # bound variables in one statement
@@ -81,6 +83,80 @@ def _standing() -> Select[Any]:
 def model_ids(session: Session, names: Collection[str]) -> dict[str, int]:
     """Row numbers of models by name."""
     return {row["name"]: row["id"] for row in _in_chunks(session, _rows_of(Model, "name"), names)}
+
+
+def cases_named(session: Session, case_ids: Collection[str]) -> list[RowMapping]:
+    """Cases of triage by their names: the columns of `acuity_case` (source is None where the example is no case), with prompt_id and messages."""
+    return _in_chunks(session, _cases(), case_ids)
+
+
+@cache
+def _cases() -> Select[Any]:
+    example, known = SQLModel.metadata.tables["example"], SQLModel.metadata.tables["acuity_case"]
+    named = (example.c.id, example.c.prompt_id, example.c.messages, *(c for c in known.c if c.name != "example_id"))
+    found = select(*named).outerjoin(known, known.c.example_id == example.c.id)
+    return found.where(example.c.dataset == CASES, example.c.prompt_id.in_(_WANTED))
+
+
+def votes_on(session: Session, example_ids: Collection[int]) -> list[RowMapping]:
+    """Rows of `panel_vote`, by place."""
+    return _in_chunks(session, _votes(), example_ids)
+
+
+@cache
+def _votes() -> Select[Any]:
+    found = SQLModel.metadata.tables["panel_vote"]
+    return select(found).where(found.c.example_id.in_(_WANTED)).order_by(found.c.example_id, found.c.place)
+
+
+def samples_at(session: Session, places: Collection[tuple[int, int, str, int]]) -> list[RowMapping]:
+    """Responses by (example_id, model_id, dataset, sample_index): these columns, with id and text."""
+    return _in_chunks(session, _samples(), places)
+
+
+@cache
+def _samples() -> Select[Any]:
+    found = SQLModel.metadata.tables["response"].c
+    place = (found.example_id, found.model_id, found.dataset, found.sample_index)
+    return select(found.id, found.text, *place).where(tuple_(*place).in_(_WANTED))
+
+
+def levels_on(session: Session, response_ids: Collection[int]) -> list[RowMapping]:
+    """The standing levels that judges gave to responses to cases: id, response_id, rater_id, label, confidence, explanation, created_at."""
+    return _in_chunks(session, _levels(), response_ids)
+
+
+@cache
+def _levels() -> Select[Any]:
+    found, newer = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["verdict"].alias("newer")
+    names = ("id", "response_id", "rater_id", "label", "confidence", "explanation", "created_at")
+    replaced = select(newer.c.id).where(newer.c.supersedes == found.c.id).exists()
+    of_responses = select(*(found.c[name] for name in names)).where(found.c.response_id.in_(_WANTED), ~replaced)
+    return of_responses.where(found.c.criterion_id.is_(None), found.c.stage == Stage.JUDGE.value)
+
+
+def said_of_acuity(session: Session, example_ids: Collection[int]) -> list[RowMapping]:
+    """The standing verdicts of acuity on some examples and on the responses to them, of every rater and stage; those taken back too."""
+    return _in_chunks(session, _of_acuity(), example_ids)
+
+
+@cache
+def _of_acuity() -> Select[Any]:
+    found, newer = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["verdict"].alias("newer")
+    replaced = select(newer.c.id).where(newer.c.supersedes == found.c.id).exists()
+    return select(found).where(found.c.example_id.in_(_WANTED), found.c.criterion_id.is_(None), ~replaced)
+
+
+def last_response(session: Session) -> int:
+    """The largest number of a response; 0 where there is none."""
+    found = select(func.coalesce(func.max(SQLModel.metadata.tables["response"].c.id), 0))
+    return int(session.connection().execute(found).scalar_one())
+
+
+def matrices_of(session: Session, models: Collection[str]) -> list[RowMapping]:
+    """Rows of `published_matrix` by model."""
+    found = SQLModel.metadata.tables["published_matrix"]
+    return _in_chunks(session, select(found).where(found.c.model.in_(_WANTED)), models)
 
 
 def imported_before(session: Session, content_hash: str) -> RowMapping | None:

@@ -1,0 +1,65 @@
+"""Finished confusion matrices as somebody published them, CSV: counts, and no cases behind them."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from evalcore.errors import RowFault
+from evalcore.importers.acuity_cells import LEVEL_WORDS, Cells, asked, cells_of, level, name, whole
+from evalcore.importers.options import Options
+from evalcore.schema import Acuity, Format
+from evalcore.triaged import LETTERS
+
+NAME = "acuity-matrices"
+TITLE = "Published confusion matrices of triage, CSV"
+COLUMNS = {
+    "model": "who answered; else say --model",
+    "format": "qa or conversation",
+    "gold": f"the level that the cases of this row need: {LEVEL_WORDS}; four rows a model and format",
+    "A, B, C, D": "how many of these cases were given each level: whole numbers",
+}
+
+
+class MatrixRow(msgspec.Struct, frozen=True, gc=False):
+    """A line: the cases of one gold level, by the level they were given."""
+
+    line: int
+    model: str
+    format: Format
+    gold: Acuity
+    counts: tuple[int, ...]
+
+
+def recognises(keys: set[str]) -> bool:
+    """Whether an object or a table with these keys is of this format."""
+    return {"format", "gold", *LETTERS} <= keys
+
+
+def read(line: bytes, number: int, options: Options) -> Iterator[MatrixRow]:
+    """One row of a matrix, of a JSON Lines file.
+
+    Raises:
+        RowFault: The row is of another shape, or breaks a rule of the format.
+    """
+    return read_cells(cells_of(line, (*COLUMNS, *LETTERS)), number, options)
+
+
+def read_cells(cells: Cells, number: int, options: Options) -> Iterator[MatrixRow]:
+    """One row of a matrix, of a table.
+
+    Raises:
+        RowFault: As `read`.
+    """
+    model = name(cells, "model") or options.model
+    if model is None:
+        msg = "model: nothing came, expected who answered, here or as --model"
+        raise RowFault(msg)
+    gold = level(cells, "gold")
+    if gold is None:
+        msg = f"gold: nothing came, expected {LEVEL_WORDS}"
+        raise RowFault(msg)
+    counts = [whole(cells, letter) for letter in LETTERS]
+    if None in counts:
+        msg = f"{LETTERS[counts.index(None)].value}: nothing came, expected a whole number"
+        raise RowFault(msg)
+    yield MatrixRow(number, model, asked(cells), gold, tuple(count or 0 for count in counts))
