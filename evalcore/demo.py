@@ -1,18 +1,22 @@
 """The demo study: invented, imported through the same door as anybody's data."""
 
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from sqlalchemy import Engine
 
-from evalcore import store
-from evalcore.assigning import Choice, assign
+from evalcore import label_maps, store
+from evalcore.assigning import Choice, Drawn, Item, assign, draw
 from evalcore.db import reading, writing
 from evalcore.families import parse
 from evalcore.importing import import_file
-from evalcore.queries import lookups, study
+from evalcore.metrics.panels import Kind, described
+from evalcore.queries import lookups, study, triage
 from evalcore.queries.browse import UNREAD, Filters
+from evalcore.schema import Acuity, Ask, Format, Selection
+from evalcore.triaged import LEVELS
 
 ACTOR = "Overread"
 DATASET = "overread-demo"
@@ -25,8 +29,14 @@ EXAMPLES, SECOND_JUDGE, READS, PEOPLE, GUIDELINE, FAMILIES = (
     "guideline.md",
     "families.csv",
 )
+LABEL_MAPS = "label_maps"
+"""A map a source that is invented too."""
+TRIAGE = ("acuity_cases.csv", "acuity_predictions.jsonl", "acuity_matrices.csv", "acuity_reads.csv")
+"""Cases before what was answered to them, and that before physicians' reads of it."""
 N_ASSIGNED, ASSIGNED_SEED = 8, 348
 """What waits in Review: responses that nobody has read yet. Their conversations are out of the readers' sight in Browse."""
+N_EMERGENCIES, N_AMBIGUOUS, TRIAGE_SEED = 4, 3, 79
+"""What waits there of triage: answers in conversation to emergencies, and cases on which the panel did not agree."""
 
 
 def folder() -> Path:
@@ -46,10 +56,42 @@ def seed(engine: Engine) -> bool:
     results = sorted(folder().glob("*_allresults.json"))
     for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE, folder() / READS]:
         import_file(engine, path, actor=ACTOR, dataset=DATASET, judge=JUDGE if path in results else None)
+    with writing(engine) as session:
+        for path in sorted((folder() / LABEL_MAPS).glob("*.csv")):
+            table = label_maps.parse(path.read_text(encoding="utf-8"), path.name)
+            store.set_label_map(session, path.stem, table, actor=ACTOR)
+    for name in TRIAGE:
+        import_file(engine, folder() / name, actor=ACTOR)
     store.index_texts(engine)
     with writing(engine) as session:
         store.set_guideline(session, (folder() / GUIDELINE).read_text(encoding="utf-8"), actor=ACTOR)
         families = parse((folder() / FAMILIES).read_text(encoding="utf-8"), FAMILIES)
         store.set_families(session, families, actor=ACTOR)
     assign(engine, Choice(filters=Filters(reads=UNREAD), n_items=N_ASSIGNED, seed=ASSIGNED_SEED), actor=ACTOR)
+    _assign_triage(engine)
     return True
+
+
+def _assign_triage(engine: Engine) -> None:
+    """Leave some of what nobody has read to be read."""
+    with reading(engine) as session:
+        triaged = described(triage.load(session))
+    cases, samples, reads = triaged.cases, triaged.samples, triaged.reads
+    gold = cases["gold"].to_numpy()[samples["row"].to_numpy()]
+    worded = samples["has_text"] & samples["format"].eq(Format.CONVERSATION)
+    waiting = samples.loc[worded & (gold == LEVELS[Acuity.D]) & ~samples.index.isin(reads["sample"])]
+    examples = cases["example_id"].to_numpy()[waiting["row"].to_numpy()]
+    emergencies = [(int(one), int(other)) for one, other in zip(examples, waiting["response_id"], strict=True)]
+    unread = ~cases.index.isin(reads.loc[reads["asked"].eq(Ask.GOLD_ACUITY), "row"])
+    ambiguous = [(int(number), None) for number in cases.loc[cases["kind"].eq(Kind.AMBIGUOUS) & unread, "example_id"]]
+    _assign_drawn(engine, Ask.RESPONSE_ACUITY, emergencies, N_EMERGENCIES)
+    _assign_drawn(engine, Ask.GOLD_ACUITY, ambiguous, N_AMBIGUOUS)
+
+
+def _assign_drawn(engine: Engine, ask: Ask, items: Sequence[Item], n_items: int) -> None:
+    drawn = draw(items, n_items, seed=TRIAGE_SEED)
+    shares = dict.fromkeys(drawn, len(drawn) / len(items))
+    how = {"of": "emergencies" if ask is Ask.RESPONSE_ACUITY else "ambiguous cases", "reads": UNREAD}
+    assign(
+        engine, Choice(ask=ask, drawn=Drawn(shares, Selection.RANDOM, len(items), how), seed=TRIAGE_SEED), actor=ACTOR
+    )

@@ -15,7 +15,7 @@ from evalcore.importing import ImportReport, import_file
 
 TABLES = (
     "example", "example_subset", "criterion", "model", "rater", "response", "verdict", "imported_file", "search_entry", "search_pending",
-    "audit_event", "person",
+    "audit_event", "person", "acuity_case", "panel_vote", "published_matrix", "judge_confidence",
 )  # fmt: skip
 
 SWEAT = "Asks how long the night sweats have lasted"

@@ -80,8 +80,10 @@ def test_nobody_sees_it_who_has_not_said_who_they_are(demo_study, open_page):
 def test_the_demo_study_opens_and_its_first_case_too(demo_study, open_page):
     app = open_page(demo_study, "adjudicate", "Dr. Tomas Vega")
     assert "responses wait" in check(app)
+    why = app.dataframe[0].value["Why"].iloc[0]
+    assert "severe" in why.lower()  # an emergency that was sent home: the worst comes first
     shown = press(app, "open_first")
-    assert "First reads conflict" in shown
+    assert why in shown
     assert case_of(app).startswith("r")
 
 

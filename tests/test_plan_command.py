@@ -10,6 +10,7 @@ from evalcore.db import open_study, reading
 from evalcore.errors import OverreadError
 from evalcore.planning_commands import RETROSPECT_SEED, plan
 from evalcore.queries import tasks
+from evalcore.schema import Ask
 from tests import world
 
 app = typer.Typer()
@@ -37,7 +38,8 @@ def engine_of(run):
 
 def n_assignments(run):
     engine = engine_of(run)
-    found = world.count(engine, "assignment")
+    with reading(engine) as session:
+        found = int(tasks.assignments(session)["ask"].eq(Ask.RUBRIC).sum())
     engine.dispose()
     return found
 
@@ -104,12 +106,12 @@ def test_what_is_drawn_is_assigned_and_a_dry_run_assigns_nothing(run):
     assert dry["assigned"]["assignment_id"] is None
     assert n_assignments(run) == 1
     said = json.loads(run(*arguments, "--json"))
-    assert said["assigned"]["assignment_id"] == 2
     assert said["drawn"]["n_responses"] == said["designs"][0]["n_responses"] == said["assigned"]["n_items"]
     engine = engine_of(run)
     with reading(engine) as session:
         row = tasks.assignments(session).iloc[0]
     engine.dispose()
+    assert (row["assignment_id"], row["ask"]) == (said["assigned"]["assignment_id"], Ask.RUBRIC)
     assert (row["seed"], row["n_readers"], row["selection"]) == (5, 1, "random")
     assert row["n_tasks"] == said["drawn"]["n_responses"]
     assert row["n_population"] == said["drawn"]["n_population"]

@@ -18,7 +18,7 @@ from evalcore.metrics.targets import Goal, Target
 from evalcore.plots.plan import narrowing, tried_out
 from evalcore.queries import opinions, study, tasks
 from evalcore.queries.browse import Filters
-from evalcore.schema import Role
+from evalcore.schema import Ask, Role
 from tests import world
 from tests.population import drawn
 from tests.test_pages import (  # noqa: F401 - fixtures
@@ -55,7 +55,8 @@ def said(app: AppTest) -> str:
 
 def n_assignments(path: str) -> int:
     engine = open_study(path)
-    found = world.count(engine, "assignment")
+    with reading(engine) as session:
+        found = int(tasks.assignments(session)["ask"].eq(Ask.RUBRIC).sum())
     engine.dispose()
     return found
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Subquery, case, func, literal_column, sele
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.queries.frames import frame, not_superseded
-from evalcore.schema import FILE_IMPORTED, RaterKind, Stage
+from evalcore.schema import CASES, FILE_IMPORTED, RaterKind, Stage
 from evalcore.tables import AuditEvent, Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
 
 NAMES = ("theme", "category", "language")
@@ -54,7 +54,7 @@ def _read_responses() -> Subquery:
 
 
 def examples(session: Session) -> pd.DataFrame:
-    """One row an example.
+    """One row an example; cases of triage, which have neither theme nor criteria, are counted elsewhere (`metrics.case_flow`).
 
     Returns:
         example_id, theme, category, language (missing where unknown), n_turns, n_chars (of the conversation), n_criteria, n_undesirable
@@ -84,6 +84,7 @@ def examples(session: Session) -> pd.DataFrame:
         .outerjoin(per_rubric, per_rubric.c.example_id == example.c.id)
         .outerjoin(per_answer, per_answer.c.example_id == example.c.id)
         .outerjoin(per_read, per_read.c.example_id == example.c.id)
+        .where(example.c.dataset != CASES)
         .order_by(example.c.id)
     )
     found = frame(session, statement)
@@ -124,8 +125,8 @@ def criteria(session: Session) -> pd.DataFrame:
 
 
 def responses(session: Session) -> pd.DataFrame:
-    """One row a response: example_id, model (categorical), n_chars, is_read (a physician has given a verdict on it)."""
-    read, response = _read_responses(), _table(Response)
+    """One row a response, those to cases of triage left out: example_id, model (categorical), n_chars, is_read (a physician has given a verdict on it)."""
+    read, response, example = _read_responses(), _table(Response), _table(Example)
     statement = (
         select(
             response.c.example_id,
@@ -133,7 +134,9 @@ def responses(session: Session) -> pd.DataFrame:
             func.length(response.c.text).label("n_chars"),
             case((read.c.response_id.is_not(None), 1), else_=0).label("is_read"),
         )
+        .join(example, example.c.id == response.c.example_id)
         .outerjoin(read, read.c.response_id == response.c.id)
+        .where(example.c.dataset != CASES)
         .order_by(response.c.id)
     )
     found = frame(session, statement).astype("int64")

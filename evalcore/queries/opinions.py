@@ -213,7 +213,7 @@ def _responses(session: Session) -> pd.DataFrame:
         )
         .join(Model, col(Model.id) == col(Response.model_id))
         .join(Example, col(Example.id) == col(Response.example_id))
-        .outerjoin(n_scored, n_scored.c.example_id == col(Response.example_id))
+        .join(n_scored, n_scored.c.example_id == col(Response.example_id))  # a case of triage has no criteria
         .order_by(col(Response.id))
     )
     return _categorical(frame(session, statement))

@@ -15,7 +15,8 @@ RATIONALE = "The answer says so in its second sentence."
 def settled(server: AppServer) -> list[tuple]:
     with closing(sqlite3.connect(server.database)) as study:
         return study.execute(
-            "SELECT label, conflict_cause, explanation, blinded, selection FROM verdict WHERE stage = 'adjudicated' AND conflict_cause IS NOT NULL"
+            "SELECT label, conflict_cause, explanation, blinded, selection FROM verdict WHERE stage = 'adjudicated'"
+            " AND conflict_cause IS NOT NULL AND criterion_id IS NOT NULL"
         ).fetchall()
 
 
@@ -30,8 +31,15 @@ def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only
     expect(settle).to_be_visible()
     page.wait_for_timeout(300)
     desk = page.get_by_test_id("stMain")
+    expect(desk).to_contain_text("Severe harm claimed")  # an emergency that was sent home: the worst comes first
+    expect(desk).to_contain_text("Which level of care does the response recommend")
     for secret in (*READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
         expect(desk).not_to_contain_text(secret)
+    page.keyboard.press("ArrowRight")
+    expect(desk).to_contain_text("First reads conflict")
+    for secret in (*READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
+        expect(desk).not_to_contain_text(secret)
+    page.wait_for_timeout(300)
     page.keyboard.press("2")
     page.wait_for_timeout(300)
     page.keyboard.press("s")
