@@ -2,14 +2,12 @@
 
 import random
 import re
-import sys
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalcore import importing
 from evalcore.db import reading
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importers.acuity_predictions import read_cells
@@ -49,9 +47,10 @@ def test_a_level_belongs_to_its_sample_and_rater_and_none_found_is_no_level(tmp_
         assert (report.levels_new, report.without_level) == (4, 1)
         assert levels(engine) == [
             ("clinic_1", "Alder-2", CONVERSATION, 0, "Magpie", "D"),
-            ("clinic_1", "Alder-2", CONVERSATION, 0, "rules", "C"),
+            ("clinic_1", "Alder-2", CONVERSATION, 0, "acuity_rules", "C"),  # what the file says stands
             ("clinic_1", "Alder-2", QA, 0, "parser", "A"),
             ("clinic_1", "Alder-2", QA, 1, "parser", "cannot_assess"),
+            ("clinic_2", "Briar-1", QA, 0, "parser", "cannot_assess"),  # nobody had looked: the program does
         ]
         assert rows(
             engine,
@@ -59,11 +58,12 @@ def test_a_level_belongs_to_its_sample_and_rater_and_none_found_is_no_level(tmp_
         ) == [
             (None, "no line states it"),
             (0.9, None),
+            (None, "No level stated."),
         ]
         with reading(engine) as session:
             found = triage.load(session)
         assert found.samples["has_text"].tolist() == [True, True, True, True]
-        assert found.levels["parser"].fillna(-1).tolist() == [1, NO_LEVEL, -1, -1]
+        assert found.levels["parser"].fillna(-1).tolist() == [1, NO_LEVEL, -1, NO_LEVEL]
 
 
 @pytest.mark.parametrize("order", range(4))
@@ -254,10 +254,7 @@ class _Read:
 @pytest.mark.parametrize(("came", "n_calls"), [(prediction(), 1), (prediction(text=""), 0)])
 def test_texts_that_come_are_read_at_once_and_the_report_says_so(engine, tmp_path, monkeypatch, came, n_calls):
     calls = []
-    stub = ModuleType("evalcore.level_reading")
-    stub.__spec__ = ModuleSpec("evalcore.level_reading", None)
-    stub.read_levels = lambda study, *, actor: calls.append((study, actor)) or _Read()
-    monkeypatch.setitem(sys.modules, "evalcore.level_reading", stub)
+    monkeypatch.setattr(importing, "read_levels", lambda study, *, actor: calls.append((study, actor)) or _Read())
     path = write(tmp_path / "p.csv", table(came))
     assert bring(engine, path, dry_run=True).levels_read == []
     assert calls == []

@@ -19,9 +19,11 @@ from evalcore.importers.acuity_cells import (
 )
 from evalcore.importers.options import Options
 from evalcore.importers.wire import shown
-from evalcore.schema import Acuity, Format, Label
+from evalcore.schema import RULES, Acuity, Format, Label
 
 NAME = "acuity-predictions"
+RULES_WORD = "rules"
+"""What files call our judge by rules."""
 TITLE = "Answers to cases of triage and their levels, CSV or JSON Lines"
 COLUMNS = {
     "case_id": "the case's name, {dataset}_{source_id} of the cases' file",
@@ -92,7 +94,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Predicti
         asked(cells),
         whole(cells, "sample_index") or 0,
         text or "",
-        rater,
+        RULES if rater == RULES_WORD else rater,
         said if said is not None or rater is None else Label.CANNOT_ASSESS,
         confidence,
         explanation,

@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -23,6 +21,7 @@ from evalcore.importing.faults import Faults
 from evalcore.importing.opening import Opened, recognise
 from evalcore.importing.report import ImportReport
 from evalcore.importing.responses import Responses
+from evalcore.level_reading import read_levels
 from evalcore.queries import lookups, triage_settings
 from evalcore.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Example, RaterKind
 from evalcore.settings import settings
@@ -139,9 +138,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
 
 def _read_levels(engine: Engine, report: ImportReport, actor: str) -> None:
     """Let the parser and the rules read the levels of the texts that came: an act of its own, with its own event."""
-    if find_spec("evalcore.level_reading") is not None:
-        found = import_module("evalcore.level_reading").read_levels(engine, actor=actor)
-        report.levels_read.extend(found.sentences())
+    report.levels_read.extend(read_levels(engine, actor=actor).sentences())
 
 
 def _check_confidence_means(file: Opened, meaning: ConfidenceMeaning | None) -> None:

@@ -1,0 +1,153 @@
+"""The phrases of care of a whole response: its sentences one by one, and what their headings, lists and questions make of them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from evalcore.acuity_rules.mention import Mention, level_of
+from evalcore.acuity_rules.mentions import mentions_in
+from evalcore.acuity_rules.moods import Mood
+from evalcore.acuity_rules.phrases import Care
+from evalcore.acuity_rules.plain import HEADING_WORDS, Block, Sentence, blocks_of
+from evalcore.acuity_rules.scopes import has_condition, is_conditional_head
+from evalcore.acuity_rules.times import Soon, times_in
+from evalcore.acuity_rules.word_lists import one_of
+
+_LABEL = re.compile(r"^(?P<label>[^:]{2,90}) : (?=\S)")
+_NOT_HEAD = re.compile(
+    r"\b(?:do not(?: need to)?|not need to|avoid|never|no need to|not necessary to|you can skip|not needed|unnecessary) :?$"
+)
+_SYMPTOM = re.compile(rf"^{one_of('before_symptom')}*{one_of('symptom')}\b")
+_THEREUPON = re.compile(rf"^{one_of('thereupon')}\b")
+_SERIOUS = re.compile(one_of("serious"))
+
+
+@dataclass(frozen=True)
+class Found:
+    """A phrase of care with its place in the response."""
+
+    mention: Mention
+    begin: int
+    end: int
+
+
+@dataclass
+class _Head:
+    """What a heading, or a line that ends with a colon, makes of what stands under it."""
+
+    mood: Mood | None = None
+    soon: Soon | None = None
+    depth: int = -1
+    has_list: bool = False
+
+
+def read(text: str) -> tuple[list[Found], bool]:
+    """The phrases of care in order, and whether something serious is spoken of that no phrase settles."""
+    found: list[Found] = []
+    is_serious = False
+    blocks = list(blocks_of(text))
+    heads: list[_Head] = []
+    for place, block in enumerate(blocks):
+        heads = _standing(heads, block)
+        following = blocks[place + 1] if place + 1 < len(blocks) else None
+        mood, soon = _inherited(heads)
+        opens = _opens(block)
+        over_symptoms = opens and following is not None and _lists_symptoms(following)
+        under = Mood.CONDITIONAL if over_symptoms else mood
+        was_conditional = False
+        for number, sentence in enumerate(block.sentences):
+            if (
+                not over_symptoms
+                and mood is not Mood.CONDITIONAL
+                and (label := _LABEL.match(sentence.text)) is not None
+            ):
+                under = Mood.CONDITIONAL if _is_conditional_label(label["label"], is_first=number == 0) else mood
+            mentions = [] if sentence.is_question else list(_mentions(sentence, under, soon))
+            is_serious = is_serious or (
+                under is None and not has_condition(sentence.text) and bool(_SERIOUS.search(sentence.text))
+            )
+            if (
+                not mentions
+                and found
+                and not was_conditional
+                and under is None
+                and (times := times_in(sentence.text))
+                and _THEREUPON.match(sentence.text)
+            ):
+                _thereupon(found, times[0].soon)
+            was_conditional = has_condition(sentence.text)
+            found += [Found(mention, *sentence.span(mention.begin, mention.end)) for mention in mentions]
+        if opens:
+            heads.append(_opened(block))
+    return sorted(found, key=lambda one: (one.begin, one.end)), is_serious
+
+
+def _standing(heads: list[_Head], block: Block) -> list[_Head]:
+    """The heads that still stand over a block."""
+    if block.kind == "heading":
+        return []
+    if block.kind == "item":
+        kept = [head for head in heads if head.depth < block.depth or head.depth < 0]
+        for head in kept:
+            head.has_list = True
+        return kept
+    return [head for head in heads if not head.has_list and head.depth < 0]
+
+
+def _inherited(heads: list[_Head]) -> tuple[Mood | None, Soon | None]:
+    moods = [head.mood for head in heads if head.mood is not None]
+    times = [head.soon for head in heads if head.soon is not None]
+    mood = Mood.CONDITIONAL if Mood.CONDITIONAL in moods else moods[-1] if moods else None
+    return mood, times[-1] if times else None
+
+
+def _opens(block: Block) -> bool:
+    return block.kind == "heading" or block.ends_open
+
+
+def _opened(block: Block) -> _Head:
+    last = block.sentences[-1].text
+    depth = block.depth if block.kind == "item" else -1
+    times = times_in(last) if len(last.split()) <= HEADING_WORDS else []
+    mood = Mood.CONDITIONAL if is_conditional_head(last) else Mood.DENIED if _NOT_HEAD.search(last) else None
+    return _Head(mood, times[0].soon if times else None, depth)
+
+
+def _is_conditional_label(label: str, *, is_first: bool) -> bool:
+    """Whether a label makes the rest of its paragraph conditional: "warning signs: ..." does, "if it bleeds: ..." only where it comes first."""
+    if len(label.split()) > HEADING_WORDS or not is_conditional_head(label):
+        return False
+    return is_first or not re.match(r"(?:if|when(?:ever)?|should|in case|once) (?!to )", label)
+
+
+def _lists_symptoms(block: Block) -> bool:
+    """Whether a list of symptoms follows: the line above it then says what to do if one of them comes."""
+    return (
+        block.kind == "item"
+        and bool(_SYMPTOM.match(block.sentences[0].text))
+        and not mentions_in(block.sentences[0].text)
+    )
+
+
+def _mentions(sentence: Sentence, under: Mood | None, soon: Soon | None) -> Iterator[Mention]:
+    outer = sentence.outer
+    conditional = under is Mood.CONDITIONAL or (outer is not None and has_condition(outer.text))
+    for mention in mentions_in(sentence.text):
+        found = mention
+        if sentence.is_quoted(mention.begin) and not sentence.is_quoted(0):
+            found = replace(found, mood=Mood.REPORTED)
+        elif conditional and (mention.care is not None or under is Mood.CONDITIONAL):
+            found = replace(found, mood=Mood.CONDITIONAL)
+        elif under is Mood.DENIED and mention.mood in (Mood.TOLD, Mood.OFFERED):
+            found = replace(found, mood=Mood.DENIED, is_partial=soon is not None)
+        if found.care is not None and found.soon is None and soon is not None:
+            found = replace(found, soon=soon)
+        yield found
+
+
+def _thereupon(found: list[Found], soon: Soon) -> None:
+    """Where "ideally within the next two weeks." says when of the sentence before it."""
+    last = found[-1].mention
+    is_open = last.soon is None and last.care not in (None, Care.EMERGENCY) and last.mood in (Mood.TOLD, Mood.OFFERED)
+    if is_open and level_of(last.care, soon) is not last.level:
+        found[-1] = replace(found[-1], mention=replace(last, soon=soon))

@@ -1,0 +1,187 @@
+"""How far two readers of levels say the same: what has no level is counted apart, and never a level."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalcore.metrics.intervals import share_interval
+from evalcore.metrics.level_confusion import (
+    NO_PAIR,
+    ONE_LEVEL,
+    against_physicians,
+    agreement_between,
+    agreement_with_physicians,
+    between,
+)
+from evalcore.schema import RULES, Acuity, Ask, Label, Stage
+from evalcore.triaged import LEVELS, NO_LEVEL, READ_COLUMNS, Triaged
+from tests.triage_cases import CONVERSATION, QA, drawn
+
+NAN = np.nan
+MAGPIE = "Magpie"
+NAMES = {value: label for label, value in LEVELS.items() if not np.isnan(value)}
+LEVEL = st.sampled_from([NAN, NO_LEVEL, 1.0, 2.0, 3.0, 4.0, 1.5, 3.5])
+
+
+def world(one, other, *, cases=None, asked=CONVERSATION, physicians=None) -> Triaged:
+    """Responses with the level that each of two judges gives, the case of each, and one blind read of some."""
+    n = len(one)
+    cases = list(range(n)) if cases is None else cases
+    empty, _ = drawn(np.random.default_rng(1), n_cases=1, n_samples=1)
+    samples = pd.DataFrame(
+        {
+            "response_id": np.arange(1, n + 1),
+            "row": np.array(cases, dtype=np.int64),
+            "model": pd.Categorical(["Alder-2"] * n),
+            "format": pd.Categorical([asked] * n, categories=[QA, CONVERSATION]),
+            "sample_index": np.zeros(n, dtype=np.int32),
+            "has_text": True,
+        }
+    )
+    labels = physicians or []
+    read = [place for place, label in enumerate(labels) if label is not None]
+    reads = pd.DataFrame(
+        {
+            "row": [cases[place] for place in read],
+            "sample": read,
+            "asked": Ask.RESPONSE_ACUITY.value,
+            "rater": "Dr. Noor",
+            "label": [str(labels[place]) for place in read],
+            "stage": Stage.FIRST.value,
+            "blinded": True,
+            "selection": "random",
+            "inclusion_probability": 0.5,
+            "verdict_id": np.arange(1, len(read) + 1),
+        },
+        columns=list(READ_COLUMNS),
+    )
+    levels = pd.DataFrame({MAGPIE: one, RULES: other}, dtype=np.float32)
+    return replace(empty, samples=samples, levels=levels, reads=reads)
+
+
+def counts(cells: pd.DataFrame) -> dict[tuple[float, float], int]:
+    some = cells.loc[cells["n"] > 0]
+    return dict(zip(zip(some["one"], some["other"], strict=True), some["n"], strict=True))
+
+
+def pairs_of(matrix) -> tuple[list[float], list[float]]:
+    cells = [(g + 1.0, p + 1.0) for g, row in enumerate(matrix) for p, n in enumerate(row) for _ in range(n)]
+    return [g for g, _ in cells], [p for _, p in cells]
+
+
+def test_every_response_that_both_looked_at_is_in_one_cell():
+    triaged = world([1, 2, 4, 0, 0, NAN, 3, 3.5], [1, 3, 0, 4, 0, 2, NAN, 4])
+    cells = between(triaged, MAGPIE, RULES, asked=CONVERSATION)
+    assert counts(cells) == {(1, 1): 1, (2, 3): 1, (4, 0): 1, (0, 4): 1, (0, 0): 1, (3.5, 4): 1}
+    assert len(cells) == 6 * 6  # no level, A to D, and the one boundary that occurs
+    assert cells.loc[cells["one"].eq(NO_LEVEL), "n_one"].unique().tolist() == [2]
+    found = agreement_between(triaged, MAGPIE, RULES, asked=CONVERSATION)
+    assert (found.n, found.n_one_none, found.n_other_none, found.n_both_none) == (6, 2, 2, 1)
+    assert (found.n_boundary, found.n_within) == (1, 1)  # C/D beside D
+    assert (found.exact.n_hits, found.exact.n) == (1, 2)  # A and A; B and C
+
+
+def test_without_a_boundary_there_are_five_by_five_cells():
+    assert len(between(world([1], [NAN]), MAGPIE, RULES, asked=CONVERSATION)) == 25
+
+
+def test_only_responses_of_the_format_count():
+    triaged = world([1, 2], [1, 2], asked=QA)
+    assert between(triaged, MAGPIE, RULES, asked=CONVERSATION)["n"].sum() == 0
+    assert between(triaged, MAGPIE, RULES, asked=QA)["n"].sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("matrix", "kappa"),
+    [
+        ([[48, 15, 13, 1], [11, 57, 41, 1], [0, 5, 64, 9], [0, 0, 27, 235]], 0.860415),  # GPT-5.4, qa (AcuityBench)
+        ([[67, 6, 4, 0], [34, 69, 7, 0], [8, 9, 59, 2], [7, 1, 38, 216]], 0.854105),  # and conversation
+    ],
+)
+def test_the_quadratic_kappa_is_that_of_the_published_tables(matrix, kappa):
+    found = agreement_between(world(*pairs_of(matrix)), MAGPIE, RULES, asked=CONVERSATION)
+    assert found.kappa == pytest.approx(kappa, abs=1e-6)
+    assert found.exact.n_hits == sum(matrix[level][level] for level in range(4))
+
+
+def test_the_interval_is_clustered_by_case():
+    one, other = [1, 1, 1, 1, 2, 2, 2, 2], [1, 1, 1, 1, 3, 3, 3, 3]
+    cases = [0, 0, 0, 0, 1, 1, 1, 1]
+    found = agreement_between(world(one, other, cases=cases), MAGPIE, RULES, asked=CONVERSATION).exact
+    expected = share_interval([True] * 4 + [False] * 4, cases)
+    assert (found.low, found.high) == (expected.low, expected.high)
+    alone = agreement_between(world(one, other), MAGPIE, RULES, asked=CONVERSATION).exact
+    assert found.low < alone.low
+    assert found.high > alone.high
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "reason"), [([0, NAN], [4, 1], NO_PAIR), ([], [], NO_PAIR), ([2, 2], [2, 2], ONE_LEVEL)]
+)
+def test_a_kappa_that_is_undefined_is_nan_with_its_reason(one, other, reason):
+    found = agreement_between(world(one, other), MAGPIE, RULES, asked=CONVERSATION)
+    assert np.isnan(found.kappa)
+    assert found.reason == reason
+    assert np.isnan(found.exact.share) == (reason == NO_PAIR)
+
+
+def test_a_judge_that_has_read_nothing_agrees_with_nobody():
+    found = agreement_between(world([1], [1]), MAGPIE, "nobody", asked=CONVERSATION)
+    assert (found.n, found.exact.n) == (0, 0)
+
+
+def test_against_physicians_their_levels_are_the_rows():
+    labels = [Acuity.D, Acuity.C, Label.CANNOT_ASSESS, Acuity.REMOVE, None, Acuity.C_D]
+    triaged = world([NAN] * 6, [4, 4, 1, 1, 1, 3], physicians=labels)
+    assert counts(against_physicians(triaged, RULES)) == {(4, 4): 1, (3, 4): 1, (0, 1): 1, (3.5, 3): 1}
+    found = agreement_with_physicians(triaged, RULES)
+    assert (found.exact.n_hits, found.exact.n, found.n_one_none, found.n_boundary, found.n_within) == (1, 2, 1, 1, 1)
+    assert against_physicians(triaged, RULES, asked=QA)["n"].sum() == 0
+    assert against_physicians(triaged, MAGPIE)["n"].sum() == 0
+
+
+def test_a_read_that_somebody_chose_does_not_count_among_those_that_were_drawn():
+    triaged = world([NAN, NAN], [4, 4], physicians=[Acuity.D, Acuity.C])
+    reads = triaged.reads.assign(selection=["random", "volunteered"], inclusion_probability=[0.5, NAN])
+    triaged = replace(triaged, reads=reads)
+    assert agreement_with_physicians(triaged, RULES).exact.n == 2
+    assert agreement_with_physicians(triaged, RULES, drawn_only=True).exact.n == 1
+
+
+def test_drawn_cases_agree_as_often_as_the_judge_is_right():
+    triaged, truth = drawn(np.random.default_rng(3), n_cases=60, judges={MAGPIE: 0.9, RULES: 0.6})
+    found = agreement_between(triaged, MAGPIE, RULES, asked=CONVERSATION)
+    of_format = triaged.levels.loc[triaged.samples["format"].eq(CONVERSATION), [MAGPIE, RULES]]
+    told = of_format.loc[of_format.gt(0).all(axis=1)]
+    assert found.exact.n == len(told)
+    assert found.exact.n_hits == int((told[MAGPIE] == told[RULES]).sum())
+    assert len(truth) == len(triaged.samples)
+
+
+@given(st.lists(st.tuples(LEVEL, LEVEL, st.integers(0, 4)), max_size=30), st.randoms())
+def test_the_order_of_responses_does_not_matter_and_no_response_is_lost(rows, random):
+    shuffled = random.sample(rows, len(rows))
+    found = [
+        (
+            between(triaged, MAGPIE, RULES, asked=CONVERSATION),
+            agreement_between(triaged, MAGPIE, RULES, asked=CONVERSATION),
+        )
+        for triaged in (
+            world([r[0] for r in part], [r[1] for r in part], cases=[r[2] for r in part]) for part in (rows, shuffled)
+        )
+    ]
+    (cells, agreed), (other_cells, other_agreed) = found
+    pd.testing.assert_frame_equal(cells, other_cells)
+    assert repr(agreed) == repr(other_agreed)
+    both = [row for row in rows if not np.isnan(row[0]) and not np.isnan(row[1])]
+    assert cells["n"].sum() == agreed.n == len(both)
+    assert agreed.n == agreed.exact.n + agreed.n_boundary + agreed.n_one_none + agreed.n_other_none - agreed.n_both_none
+    swapped = agreement_between(
+        world([r[1] for r in rows], [r[0] for r in rows], cases=[r[2] for r in rows]), MAGPIE, RULES, asked=CONVERSATION
+    )
+    assert swapped.exact == agreed.exact or np.isnan(agreed.exact.share)
+    assert swapped.kappa == pytest.approx(agreed.kappa, nan_ok=True)
