@@ -1,0 +1,69 @@
+"""What physicians say of responses that were drawn and read blind, as votes over the levels: what estimates are made of."""
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalcore.metrics.panels import distributions
+from evalcore.opinions import DRAWN
+from evalcore.schema import Stage
+from evalcore.triaged import LEVELS, Triaged
+
+Floats = npt.NDArray[np.float64]
+VOTES = ("v_A", "v_B", "v_C", "v_D")
+"""Columns of a response's mean vote by level."""
+
+
+def drawn_votes(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
+    """What physicians say of each response that was drawn and read blind, as one vote over the four levels.
+
+    A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody
+    chose, reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn.
+
+    Args:
+        triaged: The cases.
+        settled: An adjudicated level takes the place of the readers' votes.
+
+    Returns:
+        One row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
+    """
+    reads = triaged.reads.loc[triaged.reads["sample"].ge(0)]
+    counted = blind_reads(reads).loc[lambda blind: blind["is_drawn"]]
+    level = levels_of(counted["label"])
+    told = ~np.isnan(level)
+    counted, level = counted.loc[told], level[told]
+    samples, number = np.unique(counted["sample"].to_numpy(dtype=np.int64), return_inverse=True)
+    n = len(samples)
+    votes = distributions(number, level, n)
+    if settled:
+        final = (
+            reads.loc[reads["stage"].eq(Stage.ADJUDICATED)]
+            .sort_values("verdict_id")
+            .drop_duplicates("sample", keep="last")
+        )
+        final = final.loc[final["sample"].isin(samples) & ~np.isnan(levels_of(final["label"]))]
+        place = np.searchsorted(samples, final["sample"].to_numpy(dtype=np.int64))
+        votes[place] = distributions(np.arange(len(final)), levels_of(final["label"]), len(final))
+    probability = np.zeros(n)
+    np.maximum.at(probability, number, counted["inclusion_probability"].to_numpy(dtype=float))
+    return pd.DataFrame(
+        {
+            "sample": samples,
+            "row": triaged.samples["row"].to_numpy()[samples].astype(np.int64),
+            **{name: votes[:, place] for place, name in enumerate(VOTES)},
+            "n_readers": np.bincount(number, minlength=n),
+            "inclusion_probability": probability,
+        }
+    )
+
+
+def blind_reads(reads: pd.DataFrame) -> pd.DataFrame:
+    """Blind first reads of responses, each reader's newest, with is_drawn: made of what was drawn with a known probability."""
+    first = reads.loc[reads["stage"].eq(Stage.FIRST) & ~reads["blinded"].isin([False])]
+    first = first.sort_values("verdict_id").drop_duplicates(["sample", "rater"], keep="last")
+    return first.assign(is_drawn=first["selection"].isin(DRAWN) & first["inclusion_probability"].notna())
+
+
+def levels_of(labels: pd.Series) -> Floats:
+    """Labels as levels; NaN for "remove" and "cannot assess"."""
+    return np.asarray(labels.map(LEVELS), dtype=np.float64)
