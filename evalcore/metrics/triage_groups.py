@@ -11,6 +11,7 @@ from evalcore.metrics.panels import Kind
 from evalcore.metrics.triage import Base, Measure, as_rates, confusion, rates
 from evalcore.metrics.triage_cases import BOUNDARY_MEASURES, boundary
 from evalcore.metrics.triage_counts import KEYS, coded
+from evalcore.metrics.triage_reads import READ_HERE
 from evalcore.triaged import LEVELS, Triaged
 
 FEW = 10
@@ -93,7 +94,7 @@ def _strength_order(word: str) -> tuple[int, list[int]]:
     return 1, [-int(k) for k in word.split("-")]
 
 
-_OTHERS = {"unanimous": 0, "direct": 2, NO_PANEL: 3}
+_OTHERS = {"unanimous": 0, "direct": 2, READ_HERE: 3, NO_PANEL: 4}
 _WITHOUT = {Kind.AMBIGUOUS: NO_RIGHT, Kind.UNLABELLED: NO_GOLD}
 
 

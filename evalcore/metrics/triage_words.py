@@ -47,8 +47,6 @@ MEANINGS: Mapping[str, str] = {
     "outside_high": "The answer lies above both letters.",
     "outside_low": "The answer lies below both letters.",
 }
-PUBLISHED = " (published, no cases)"
-"""Behind the name of a model whose finished matrix was imported: it may also have cases here."""
 _LETTERS = {level: word.value for word, level in LEVELS.items() if not math.isnan(level)}
 
 

@@ -14,6 +14,8 @@ FAINT = "rgba(128,136,144,0.22)"
 RAMP = ((0.0, "rgba(31,127,151,0.04)"), (1.0, "rgba(31,127,151,0.65)"))
 GREY_RAMP = ((0.0, "rgba(128,136,144,0.04)"), (1.0, "rgba(128,136,144,0.32)"))
 """From pale to deep in one hue; the ground shines through, so that the page's ink can be read on it in both themes. Grey is for few."""
+LEVEL_RAMP = ("rgba(31,127,151,0.13)", "rgba(31,127,151,0.29)", "rgba(31,127,151,0.46)", "rgba(31,127,151,0.65)")
+"""The levels of care A, B, C, D: four steps of the same ramp, so that what asks for more care reads as deeper."""
 
 
 def colour_of(models: Iterable[str]) -> dict[str, str]:

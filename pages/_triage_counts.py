@@ -1,0 +1,207 @@
+"""Confusion matrices by judge, by physicians, or corrected, and what the Triage page says of them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from evalcore.metrics import triage_bases, triage_words
+from evalcore.metrics.panels import Kind
+from evalcore.metrics.triage_bases import PUBLISHED, Basis, Matrices
+from evalcore.metrics.triage_cases import accounted
+from evalcore.metrics.triage_formats import flip_counts
+from evalcore.metrics.triage_reads import response_levels, transitions
+from evalcore.schema import Viewer
+from pages import _tables, _text, _triage_parts
+from pages._triage_parts import FORMATS, About, Chosen, Gold, Read
+
+NOT_READ = (
+    "No physician here has read an answer to a clear case yet. Assign responses on Study, or from the dangerous misses; what is read in Review enters "
+    "at once."
+)
+WHY = {
+    "unsettled": "readers conflict: an adjudicator settles it",
+    "cannot_assess": "cannot be assessed",
+    "remove": "removed: cannot be triaged",
+}
+"""Why a case has no level here, in words."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The matrices of all models, and what the page says of them.
+
+    Attributes:
+        basis: Who says which level an answer gives.
+        matrices: Cells, rates, coefficients.
+        counts: What a cell counts.
+        read_by: By format, who read the levels.
+        flips: As `triage_formats.flip_counts`, where they belong to these levels.
+        caution: What must be said before anything is read off; empty: nothing.
+    """
+
+    basis: Basis
+    matrices: Matrices
+    counts: str
+    read_by: Mapping[str, str]
+    flips: pd.DataFrame | None = None
+    caution: str = ""
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """As `Matrices.cells`."""
+        return self.matrices.cells
+
+    @property
+    def rates(self) -> pd.DataFrame:
+        """As `Matrices.rates`."""
+        return self.matrices.rates
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any cell has a share."""
+        return bool(self.cells["share"].notna().any())
+
+    def cells_of(self, model: str, word: str) -> pd.DataFrame:
+        """The sixteen cells of a model and format; none where it has no answers."""
+        return self.cells.loc[_mine(self.cells, model, word)]
+
+    def findings(self, model: str) -> list[str]:
+        """What stands out of one model, as sentences."""
+        mine = self.rates.loc[self.rates["model"].astype(str).eq(model)]
+        flips = None if self.flips is None else self.flips.loc[self.flips["model"].astype(str).eq(model)]
+        return triage_words.findings(mine, flips) if len(mine) and self.matrices.is_counted else []
+
+    def rates_of(self, model: str, word: str) -> dict[str, dict[Any, Any]]:
+        """By measure its row."""
+        rows = self.rates.loc[_mine(self.rates, model, word)].to_dict(orient="records")
+        return {str(row["measure"]): row for row in rows}
+
+    def summary_of(self, model: str, word: str) -> dict[Any, Any]:
+        """The coefficients; none where there are none."""
+        if self.matrices.summary.empty:
+            return {}
+        rows = self.matrices.summary.loc[_mine(self.matrices.summary, model, word)].to_dict(orient="records")
+        return rows[0] if rows else {}
+
+
+def _mine(table: pd.DataFrame, model: str, word: str) -> "pd.Series[bool]":
+    return table["model"].astype(str).eq(model) & table["format"].astype(str).eq(word)
+
+
+def _by_judge(read: Read) -> dict[str, Any]:
+    return {"matrices": triage_bases.by_judge(read.triaged, read.found), "flips": flip_counts(read.found)}
+
+
+def _by_physicians(read: Read) -> Matrices:
+    return triage_bases.by_physicians(read.triaged)
+
+
+def _corrected(read: Read, judges: tuple[tuple[str, str], ...]) -> Matrices:
+    return triage_bases.corrected(read.triaged, dict(judges))
+
+
+def of(viewer: Viewer, chosen: Chosen, basis: Basis) -> Counted:
+    """The matrices of all models by the chosen basis."""
+    read_by = {word: f"read by {judge}" for word, judge in chosen.judges}
+    if basis is Basis.PHYSICIANS:
+        made: Matrices = _triage_parts.computed(_by_physicians, viewer, chosen)
+        by_them = dict.fromkeys(FORMATS, "read by physicians")
+        return Counted(basis, made, "responses", by_them, caution="" if made.cells["n"].any() else NOT_READ)
+    if basis is Basis.CORRECTED:
+        made = _triage_parts.computed(_corrected, viewer, chosen, chosen.judges)
+        caution = "" if made.rates["value"].notna().any() else f"Nothing can be corrected yet: {_needed(made.rates)}"
+        return Counted(
+            basis, made, "cases", {word: f"{said}, corrected" for word, said in read_by.items()}, caution=caution
+        )
+    found = _triage_parts.computed(_by_judge, viewer, chosen)
+    return Counted(basis, found["matrices"], "cases", read_by, flips=found["flips"])
+
+
+def _needed(rates: pd.DataFrame) -> str:
+    """What is lacking, in words."""
+    exact = rates.loc[rates["measure"].eq("exact") & rates["reason"].ne("")]
+    if exact.empty:
+        return "no answer to a clear case has a level by these judges."
+    row = exact.iloc[int(exact["n_needed"].to_numpy().argmin())]
+    return f"{row['model']} in {row['format']} needs {row['reason']}, and is the nearest to it."
+
+
+def left_out(read: Read) -> pd.DataFrame:
+    """What is counted and what left out, by model and format."""
+    return accounted(read.triaged, read.found)
+
+
+def rows_of_cell(
+    viewer: Viewer, chosen: Chosen, basis: Basis, model: str, word: str, gold: int, predicted: int
+) -> pd.DataFrame:
+    """The predictions behind one cell, those first that more of the samples agree on.
+
+    By physicians: the responses that they gave this level, or a boundary with it, each with `sample` and `read_level`.
+    """
+    read: Read = _triage_parts.read(viewer, chosen)
+    found = read.found
+    mine = found.loc[
+        found["kind"].eq(Kind.CLEAR) & found["gold"].eq(gold) & found["model"].eq(model) & found["format"].eq(word)
+    ]
+    if basis is not Basis.PHYSICIANS:
+        return mine.loc[mine["predicted"].eq(predicted)].sort_values("share", ascending=False, kind="stable")
+    levels = response_levels(read.triaged)
+    samples = read.triaged.samples.iloc[levels["sample"].to_numpy()]
+    fits = (np.floor(levels["level"]).eq(predicted) | np.ceil(levels["level"]).eq(predicted)).to_numpy()
+    fits = fits & samples["model"].eq(model).to_numpy() & samples["format"].eq(word).to_numpy()
+    kept = levels.loc[fits, ["row", "sample", "level"]].rename(columns={"level": "read_level"})
+    kept_rows: pd.DataFrame = kept.merge(mine, on="row").sort_values("sample", kind="stable", ignore_index=True)
+    return kept_rows
+
+
+def basis_control(known: About, options: Sequence[Basis] = tuple(Basis)) -> Basis:
+    """Who says which level an answer gives; nothing to choose where there are published matrices alone."""
+    if not known.judges:
+        return Basis.JUDGE
+    key = "triage_basis" if len(options) == len(Basis) else "triage_basis_counted"
+    return Basis(_triage_parts.one_of("Levels of answers", list(options), key, width=140))
+
+
+def model_names(known: About) -> list[str]:
+    """The models with cases, then the published ones."""
+    return [*known.models, *(f"{name}{PUBLISHED}" for name in known.published)]
+
+
+def changes(read: Read) -> pd.DataFrame:
+    """What physicians here say of the cases' needs, beside the gold that they came with."""
+    return transitions(read.triaged).drop(columns="rows")
+
+
+def show_transitions(viewer: Viewer, chosen: Chosen) -> None:
+    """How the gold of cases changes by what physicians here have read; nothing that came with the cases is overwritten."""
+    table = _triage_parts.computed(changes, viewer, replace(chosen, gold=Gold.FILE))
+    st.subheader("How the gold changes", anchor=False)
+    if table.empty:
+        st.html(
+            _text.quiet(
+                "No physician here has judged what a case itself needs: the gold stands as it came. Assign cases on Study."
+            )
+        )
+        return
+    _tables.show(
+        {
+            "As it came": [_gold_words(row["old_kind"], row["old_gold"]) for row in table.to_dict(orient="records")],
+            "As read here": [
+                _gold_words(row["new_kind"], row["new_gold"]) if not row["why"] else WHY.get(row["why"], row["why"])
+                for row in table.to_dict(orient="records")
+            ],
+            "Cases": table["n"],
+            "The gold": ["changes" if changed else "stays" for changed in table["changed"]],
+        },
+        key="triage_transitions",
+        alt="The gold as it came, and as physicians here have read it",
+    )
+
+
+def _gold_words(kind: str, gold: float) -> str:
+    return triage_words.level_letter(gold) if not math.isnan(gold) else str(kind)

@@ -1,0 +1,256 @@
+"""What the sections of the Triage page share: the choice in the row of controls, and the numbers of that choice, which are kept."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from evalcore.db import reading
+from evalcore.metrics.panels import Kind
+from evalcore.metrics.predictions import joined, predictions, usual_judges
+from evalcore.metrics.triage_bases import PUBLISHED
+from evalcore.metrics.triage_reads import with_physicians_gold
+from evalcore.queries import frames
+from evalcore.queries import triage_settings as stored
+from evalcore.schema import Format, Viewer
+from evalcore.settings import settings
+from evalcore.triage_settings import TriageSettings
+from evalcore.triaged import Triaged
+from pages import _common, _kept
+
+PAGE = "triage"
+KEYS = (
+    "triage_show", "triage_qa_judge", "triage_conversation_judge", "triage_gold", "triage_basis", "triage_model", "triage_cell", "triage_of_model",
+    "triage_of_format", "triage_by", "triage_beside", "triage_matrix_of", "triage_outside",
+)  # fmt: skip
+FORMATS = {Format.QA.value: "qa", Format.CONVERSATION.value: "conversation"}
+"""Formats in words, in the order in which they stand beside one another."""
+CASE_COLUMNS = ("gold", "kind", "source", "strength", "language")
+"""What every prediction knows of its case."""
+
+
+class Gold(StrEnum):
+    """Whose level counts as the one that a case needs."""
+
+    FILE = "as published"
+    PHYSICIANS = "as read by physicians here"
+
+
+class Basis(StrEnum):
+    """Who says which level an answer gives."""
+
+    JUDGE = "by judge"
+    PHYSICIANS = "by physicians"
+    CORRECTED = "corrected"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is looked at.
+
+    Attributes:
+        judges: By format, who is taken at their word for the level of an answer: pairs, so that they can be a key.
+        gold: Whose gold counts.
+    """
+
+    judges: tuple[tuple[str, str], ...]
+    gold: Gold = Gold.FILE
+
+    @property
+    def judge_words(self) -> str:
+        """Who reads the levels, in words."""
+        names = dict(self.judges)
+        said = [f"{FORMATS[word]} by {names[word]}" for word in FORMATS if word in names]
+        return " and ".join(said) or "by nobody yet"
+
+
+@dataclass(frozen=True)
+class Read:
+    """The cases with the gold that was chosen, and what every model says of them.
+
+    Attributes:
+        triaged: The cases.
+        found: Predictions with the columns `CASE_COLUMNS` of their cases.
+    """
+
+    triaged: Triaged
+    found: pd.DataFrame
+
+
+Made = Callable[..., Any]
+Key = tuple[int, int]
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _predicted(
+    location: str,  # noqa: ARG001 - the key
+    judged_version: Key,  # noqa: ARG001 - the key
+    hidden: frozenset[int],  # noqa: ARG001 - the key
+    judges: tuple[tuple[str, str], ...],
+    _triaged: Triaged,
+) -> pd.DataFrame:
+    """Physicians' reads change no prediction: what judges said is counted once, and kept while physicians read."""
+    return predictions(_triaged, dict(judges))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _read(
+    location: str,
+    version: Key,  # noqa: ARG001 - the key
+    hidden: frozenset[int],
+    chosen: Chosen,
+    _viewer: Viewer,
+) -> Read:
+    triaged = _common.triaged(_viewer)
+    with reading(_common.engine()) as session:
+        judged_version = (frames.judged_version(session), frames.n_waiting(session))
+    found = _predicted(location, judged_version, hidden, chosen.judges, triaged)
+    if chosen.gold is Gold.PHYSICIANS:
+        triaged = with_physicians_gold(triaged)
+    return Read(triaged, joined(triaged, found, CASE_COLUMNS))
+
+
+def read(viewer: Viewer, chosen: Chosen) -> Read:
+    """The cases and predictions that were chosen. They are shared by everybody who looks: never change them."""
+    return _read(settings().db, _common.version(), _common.blind(viewer), chosen, viewer)
+
+
+def computed(make: Made, viewer: Viewer, chosen: Chosen, *arguments: Any) -> Any:
+    """What `make(read, *arguments)` gives, as `_kept.computed` keeps it; `make` takes a `Read`."""
+    return _kept.computed(make, viewer, lambda: read(viewer, chosen), *arguments, about=chosen)
+
+
+@dataclass(frozen=True)
+class About:
+    """What the page must know before it draws anything.
+
+    Attributes:
+        judges: By format, who has looked at any answer, the usual one first.
+        n_kinds: Cases by `Kind`.
+    """
+
+    n_cases: int
+    n_kinds: dict[str, int]
+    n_samples: int
+    n_published: int
+    published: tuple[str, ...]
+    models: tuple[str, ...]
+    judges: dict[str, tuple[str, ...]]
+    n_texts: int
+    n_reads: int
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _about(location: str, version: Key, hidden: frozenset[int], _viewer: Viewer) -> About:  # noqa: ARG001 - the key
+    triaged = _common.triaged(_viewer)
+    usual = usual_judges(triaged)
+    judges = {}
+    for word, first in usual.items():
+        judges[word] = (first, *(name for name in triaged.judges(word) if name != first))
+    samples = triaged.samples
+    present = samples["model"].cat.remove_unused_categories().cat.categories
+    return About(
+        n_cases=len(triaged.cases),
+        n_kinds={kind.value: int(triaged.cases["kind"].eq(kind).sum()) for kind in Kind},
+        n_samples=len(samples),
+        n_published=triaged.published[["model", "format"]].drop_duplicates().shape[0],
+        published=tuple(sorted(set(triaged.published["model"].astype(str)))),
+        models=tuple(sorted(str(name) for name in present)),
+        judges=judges,
+        n_texts=int(samples["has_text"].sum()),
+        n_reads=len(triaged.reads),
+    )
+
+
+def about(viewer: Viewer) -> About:
+    """What there is of triage in the study, without cases that wait for this person's own read."""
+    found: About = _about(settings().db, _common.version(), _common.blind(viewer), viewer)
+    return found
+
+
+def chosen_settings() -> TriageSettings:
+    """What the study has chosen for triage."""
+    with reading(_common.engine()) as session:
+        return stored.load(session)
+
+
+def controls(known: About, *, gold: bool) -> Chosen:
+    """Who reads the levels of each format, and whose gold counts, drawn in the row that is open; each is kept in the address.
+
+    Args:
+        known: What there is.
+        gold: The section shows numbers against a gold.
+    """
+    judges = {
+        word: str(one_of(f"{words.capitalize()} read by", known.judges[word], f"triage_{word}_judge", width=170))
+        for word, words in FORMATS.items()
+        if known.judges.get(word)
+    }
+    whose = one_of("Gold", list(Gold), "triage_gold", width=215) if gold else Gold.FILE
+    return Chosen(tuple(judges.items()), Gold(whose))
+
+
+def leave() -> None:
+    """Keep what is chosen, for the browser's way back."""
+    _kept.leave(PAGE, KEYS)
+
+
+def left(key: str, usual: Any = None) -> Any:
+    """What was chosen before, after the browser's way back from a case; else what is usual."""
+    return _kept.left(PAGE, key, usual)
+
+
+def first(key: str, options: Sequence[Any]) -> int:
+    """Which option a control begins with: the first; after the browser's way back from a case, the one that was chosen before."""
+    return _kept.first(PAGE, key, options)
+
+
+def one_of(label: str, options: Sequence[Any], key: str, *, width: int) -> Any:
+    """A control whose choice is kept in the address.
+
+    Args:
+        label: Above it.
+        options: At least one; the first is usual.
+        key: Of the control, and in the address.
+        width: In pixels.
+    """
+    return st.selectbox(
+        label,
+        options,
+        index=first(key, options),
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        width=width,
+    )
+
+
+@dataclass(frozen=True)
+class Here:
+    """What every section is given.
+
+    Attributes:
+        row: Where a section draws controls of its own, before those that all sections share.
+    """
+
+    viewer: Viewer
+    chosen: Chosen
+    known: About
+    settings: TriageSettings
+    row: DeltaGenerator
+
+
+def in_order(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a model and format: by model, those with cases first, then qa before conversation; names as plain words."""
+    named = table.assign(model=table["model"].astype(str), format=table["format"].astype(str))
+    order = named.assign(last=named["model"].str.endswith(PUBLISHED), place=named["format"].map(list(FORMATS).index))
+    return named.loc[order.sort_values(["last", "model", "place"], kind="stable").index].reset_index(drop=True)
+
+
+def colours() -> list[str]:
+    """All models of the study, so that each keeps its colour on every page."""
+    return list(_common.read("models"))

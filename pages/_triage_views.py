@@ -1,0 +1,79 @@
+"""Which view answers which question: a section of the Triage page. Each line opens its view with the study's own figures."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.errors import StreamlitAPIException
+
+from evalcore.metrics.decision_lines import DecisionLine, View, decision_lines
+from evalcore.metrics.routing import chosen as routed
+from evalcore.metrics.triage import confusion, rates
+from evalcore.metrics.triage_cases import ambiguous
+from evalcore.metrics.uncertainty_error import uncertainty_error
+from pages import _text, _triage_parts, _triage_text
+from pages._triage_parts import Here, Read
+
+SEED = 5
+SECTION = "triage_show"
+OPENS = {
+    View.QA: ("Matrices", "qa beside conversation"),
+    View.CONVERSATION: ("Matrices", "qa beside conversation"),
+    View.RATES: ("Matrices", "all models' rates"),
+    View.FLIPS: ("Flips", "cases whose answer changes"),
+    View.UNCERTAINTY: ("Ambiguous", "sure where physicians are not"),
+}
+"""Section of this page and what stands there, by view; the others stand on the Calibration page."""
+ELSEWHERE = {View.CALIBRATION: "calibration error", View.ROUTING: "what would go to a human"}
+CALIBRATION = "pages/calibration.py"
+FOOT = (
+    "The questions are those of the decision matrix of an article that sketches an evaluator of triage; the figures are this study's, of the judges "
+    "and the gold chosen above. "
+    f"Where a threshold is chosen, it is chosen on one half of the cases and shown on the other (seed {SEED})."
+)
+
+
+def lines(read: Read) -> list[DecisionLine]:
+    """The questions with the study's figures."""
+    plain = read.found.drop(columns=["gold", "kind", "source", "strength", "language"])
+    return decision_lines(
+        rates(confusion(read.found)),
+        ambiguous=_words(ambiguous(read.found)),
+        errors=_words(uncertainty_error(read.triaged, plain)),
+        routing=_words(routed(read.found, rng=np.random.default_rng(SEED))),
+    )
+
+
+def _words(table: pd.DataFrame) -> pd.DataFrame:
+    return table.astype({name: str for name in ("model", "format") if name in table})
+
+
+def show(here: Here) -> None:
+    """The questions, their figures, and the way to each view."""
+    viewer, chosen = here.viewer, here.chosen
+    for place, line in enumerate(_triage_parts.computed(lines, viewer, chosen)):
+        st.html(_triage_text.view(line.question, line.answer, line.figures))
+        with st.container(horizontal=True, key=f"triage_view_{place}"):
+            _ways(line, place)
+    st.html(_text.foot(FOOT))
+
+
+def _ways(line: DecisionLine, place: int) -> None:
+    sections = dict.fromkeys(OPENS[view] for view in line.views if view in OPENS)
+    for section, what in sections:
+        st.button(
+            f"{section}: {what}",
+            key=f"triage_view_{place}_{section}",
+            icon=":material/arrow_forward:",
+            on_click=_go,
+            args=(section,),
+        )
+    for view in line.views:
+        if view in ELSEWHERE:
+            try:
+                st.page_link(CALIBRATION, label=f"Calibration: {ELSEWHERE[view]}", icon=":material/tune:")
+            except StreamlitAPIException:  # a study without that page
+                continue
+
+
+def _go(section: str) -> None:
+    st.session_state[SECTION] = section

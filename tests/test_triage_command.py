@@ -1,0 +1,137 @@
+"""`overread triage`: what it prints, the JSON that its help promises, and what it refuses."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from evalcore import store, triage_commands
+from evalcore.db import open_study, reading, writing
+from evalcore.errors import OverreadError
+from evalcore.metrics.panels import described
+from evalcore.metrics.predictions import joined, predictions, usual_judges
+from evalcore.metrics.triage import confusion
+from evalcore.queries import triage as stored_triage
+from evalcore.triage_tables import PublishedMatrix
+from tests.triage_cases import drawn, stored
+
+app = typer.Typer()
+app.command()(triage_commands.triage)
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("triage") / "drawn.db"
+    models = {"Alder-2": {"qa": 0.6}, "Briar-1": {"conversation": -0.9}}
+    triaged, _ = drawn(np.random.default_rng(3), n_cases=60, models=models, judges={"Magpie": 0.9, "acuity_rules": 0.8}, n_samples=3)  # fmt: skip
+    engine = open_study(str(path))
+    with writing(engine) as session:
+        stored(session, triaged)
+        session.add(PublishedMatrix(model="GPT-5.4", format="qa", gold="D", a=0, b=0, c=27, d=235))
+    engine.dispose()
+    return path
+
+
+def ran(db: Path, *arguments: str) -> str:
+    done = CliRunner().invoke(app, [*arguments, "--db", str(db)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def said(db: Path, *arguments: str) -> dict:
+    return json.loads(ran(db, "--json", *arguments))
+
+
+def test_json_holds_what_the_help_lists_and_its_cells_are_the_cases(db: Path):
+    found = said(db)
+    help_ = triage_commands.triage.__doc__ or ""
+    for name, rows in found.items():
+        assert re.search(rf"\b{name}\b", help_), name
+        for field in rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else ():
+            assert field.rsplit("_", 1)[0] in help_ or field in help_ or name == "accounted", field
+    engine = open_study(str(db))
+    with reading(engine) as session:
+        triaged = described(stored_triage.load(session))
+    engine.dispose()
+    expected = confusion(joined(triaged, predictions(triaged, usual_judges(triaged))))
+    cells = pd.DataFrame(found["cells"])
+    own = cells.loc[~cells["model"].str.startswith("GPT")]
+    assert own["n"].tolist() == expected["n"].tolist()
+    assert found["judges"] == usual_judges(triaged)
+    assert found["n_cases"] == 60
+    assert sum(found["n_kinds"].values()) == 60
+
+
+def test_exact_over_and_under_add_up_to_one_and_every_rate_has_its_denominator(db: Path):
+    rates = pd.DataFrame(said(db)["rates"])
+    shares = rates.pivot(index=["model", "format"], columns="measure", values="value")
+    assert shares[["exact", "over", "under"]].sum(axis=1).tolist() == pytest.approx([1.0] * len(shares))
+    assert rates["denominator"].str.startswith("of ").all()
+
+
+def test_a_format_a_model_and_a_judge_can_be_chosen(db: Path):
+    found = said(db, "--format", "conversation", "--model", "Briar-1", "--judge", "conversation=acuity_rules")
+    assert found["judges"] == {"conversation": "acuity_rules"}
+    assert {(row["model"], row["format"]) for row in found["rates"]} == {("Briar-1", "conversation")}
+    assert said(db, "--judge", "Magpie")["judges"] == {"qa": "parser", "conversation": "Magpie"}
+
+
+def test_by_physicians_counts_responses_and_corrected_has_no_counts(db: Path):
+    by_judge, by_physicians, corrected = (said(db, "--basis", basis) for basis in ("judge", "physicians", "corrected"))
+    n = {
+        name: sum(row["n"] or 0 for row in found["cells"])
+        for name, found in (("judge", by_judge), ("physicians", by_physicians))
+    }
+    assert 0 < n["physicians"] < n["judge"]
+    assert {row["n"] for row in corrected["cells"]} == {None}
+    assert corrected["harm"] == []
+    assert "to be read" in ran(db, "--basis", "corrected")
+
+
+def test_gold_as_read_by_physicians_changes_cells_and_not_the_number_of_cases(db: Path):
+    assert said(db, "--gold", "physicians")["cells"] != said(db)["cells"]
+    assert said(db, "--gold", "physicians")["n_cases"] == 60
+
+
+def test_the_words_are_those_of_the_page(db: Path):
+    printed = ran(db)
+    assert "dangerous misses" in printed
+    assert "(published, no cases)" in printed
+    assert all(sentence.split(":")[0] in printed.replace("\n", " ") for sentence in said(db)["findings"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--format", "poem"), "--format: 'poem' came, expected one of qa, conversation"),
+        (("--gold", "best"), "--gold: 'best' came, expected one of file, physicians"),
+        (("--basis", "mine"), "--basis: 'mine' came, expected one of judge, physicians, corrected"),
+        (("--model", "Nobody"), "--model: 'Nobody' came, expected one of Alder-2, Briar-1, GPT-5.4"),
+        (("--judge", "qa=Magpie"), "--judge: 'qa=Magpie' came, expected some of conversation=Magpie"),
+        (("--judge", "Nobody"), "--judge: 'Nobody' came, expected some of conversation=Magpie"),
+    ],
+)
+def test_what_is_not_known_is_named_with_what_is(db: Path, arguments: tuple[str, str], expected: str):
+    with pytest.raises(OverreadError, match=re.escape(expected[:40])):
+        ran(db, *arguments)
+
+
+def test_an_empty_study_says_what_to_import(tmp_path: Path):
+    assert "import a file of cases" in ran(tmp_path / "new.db")
+
+
+def test_cases_whose_answers_nobody_has_read_say_how(tmp_path: Path):
+    path = tmp_path / "unread.db"
+    triaged, _ = drawn(np.random.default_rng(1), n_cases=6, share_read=0.0)
+    triaged = type(triaged)(**{**vars(triaged), "levels": triaged.levels.iloc[:, :0]})
+    engine = open_study(str(path))
+    with writing(engine) as session:
+        store.ensure_study(session)
+        stored(session, triaged)
+    engine.dispose()
+    assert "overread acuity-rules" in ran(path)
