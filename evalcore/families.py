@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
 
+from evalcore.csv_pairs import pairs
 from evalcore.errors import OverreadError
 
 COLUMNS = ("pattern", "family")
@@ -29,18 +30,7 @@ def parse(text: str, name: str) -> list[tuple[str, str]]:
     Raises:
         OverreadError: A column or cell is missing, or there is nothing in it; with file and line.
     """
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
-    try:
-        found = [column.strip() for column in reader.fieldnames or ()]
-        reader.fieldnames = found
-        if set(COLUMNS) - set(found):
-            msg = f"{name} line 1: {', '.join(found) or 'nothing'} came, expected the columns {', '.join(COLUMNS)}"
-            raise OverreadError(msg)
-        rows = [(f"{name} line {reader.line_num}", row["pattern"] or "", row["family"] or "") for row in reader]
-    except csv.Error as error:
-        msg = f"{name} line {reader.line_num}: no CSV: {error}"
-        raise OverreadError(msg) from error
-    return check(rows, name)
+    return check(pairs(text, name, COLUMNS), name)
 
 
 def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from evalcore.csv_pairs import pairs
 from evalcore.errors import OverreadError
 from evalcore.schema import Acuity
 
@@ -134,18 +135,7 @@ def parse(text: str, name: str) -> list[tuple[str, str]]:
     if len(text) > MAX_CHARACTERS:
         msg = f"{name}: more than {MAX_CHARACTERS:,} characters came, expected a label map"
         raise OverreadError(msg)
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
-    try:
-        found = [column.strip() for column in reader.fieldnames or ()]
-        reader.fieldnames = found
-        if set(COLUMNS) - set(found):
-            msg = f"{name} line 1: {', '.join(found)[:MAX_LENGTH] or 'nothing'} came, expected the columns {', '.join(COLUMNS)}"
-            raise OverreadError(msg)
-        rows = [(f"{name} line {reader.line_num}", row["label"] or "", row["meaning"] or "") for row in reader]
-    except csv.Error as error:
-        msg = f"{name} line {reader.line_num}: no CSV: {error}"
-        raise OverreadError(msg) from error
-    return check(rows, name)
+    return check(pairs(text, name, COLUMNS), name)
 
 
 def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, str]]:

@@ -36,6 +36,7 @@ from evalcore.metrics.judge_errors import error_rates  # noqa: E402
 from evalcore.metrics.judge_quality import balanced_f1  # noqa: E402
 from evalcore.opinions import Opinions  # noqa: E402
 from evalcore.queries import opinions as labels  # noqa: E402
+from evalcore.queries import study  # noqa: E402
 from tests import chromium  # noqa: E402
 from tests.benchmarks._large import made  # noqa: E402
 from tests.browser.server import running_app  # noqa: E402
@@ -79,10 +80,10 @@ def load(path: Path) -> Opinions:
     return found
 
 
-def bare_fetch(path: Path) -> np.ndarray:
+def bare_fetch(path: Path, statement: str = BARE_FETCH) -> np.ndarray:
     """The same labels through the driver alone."""
     connection = sqlite3.connect(path)
-    rows = np.array(connection.execute(BARE_FETCH).fetchall(), dtype=np.int64)
+    rows = np.array(connection.execute(statement).fetchall(), dtype=np.int64)
     connection.close()
     return rows
 
@@ -169,26 +170,26 @@ class Sums:
         return blocks
 
 
-def page(path: Path) -> None:
-    """From the address to the drawn forest plot, on the first visit after the start; beside the same page of a study that holds nothing but people."""
+def page(path: Path, name: str = "models", awaited: str = ".js-plotly-plot .scatterlayer") -> None:
+    """From the address to the drawn figure, on the first visit after the start; beside the same page of a study that holds nothing but people."""
     empty = path.with_name("empty.db")
     engine = open_study(str(empty))
     with writing(engine) as session:
-        store.ensure_study(session)
-        store.add_person(session, "Lea Lead", roles=["lead"], actor="benchmark")
+        if not study.people(session):
+            store.ensure_study(session)
+            store.add_person(session, "Lea Lead", roles=["lead"], actor="benchmark")
     engine.dispose()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.find(), args=list(chromium.FLAGS))
-        floor, took = (
-            visited(browser, *one) for one in ((empty, ".or-notice"), (path, ".js-plotly-plot .scatterlayer"))
-        )
+        floor, took = (visited(browser, *one, name) for one in ((empty, ".or-notice"), (path, awaited)))
         browser.close()
     print(
-        f"Models page, first visit after the start: {took:.2f} s to the plot, {took / floor:.1f} x the same page of an empty study ({floor:.2f} s)"
+        f"{name.capitalize()} page, first visit after the start: {took:.2f} s to the figure, {took / floor:.1f} x the same page of an empty study "
+        f"({floor:.2f} s)"
     )
 
 
-def visited(browser: Browser, path: Path, awaited: str, *, page: str = "models") -> float:
+def visited(browser: Browser, path: Path, awaited: str, page: str) -> float:
     """Seconds from the address to what is awaited. The page's code is loaded by a visit to another page first."""
     with running_app(path.parent, "--db", str(path)) as server:
         tab = browser.new_page(viewport={"width": 1280, "height": 900})

@@ -5,7 +5,6 @@ levels through the driver; each metric the plain numpy sum that it is made of; t
 The target is the page under 3 s.
 """
 
-import sqlite3
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +16,8 @@ sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402 - found beside this file, installed or not
 import pandas as pd  # noqa: E402
-from playwright.sync_api import sync_playwright  # noqa: E402
 
-from evalcore import store  # noqa: E402
-from evalcore.db import open_study, reading, writing  # noqa: E402
+from evalcore.db import open_study, reading  # noqa: E402
 from evalcore.metrics.harm import expected_harm  # noqa: E402
 from evalcore.metrics.panels import described  # noqa: E402
 from evalcore.metrics.predictions import joined, predictions, usual_judges  # noqa: E402
@@ -30,9 +27,8 @@ from evalcore.metrics.triage_formats import flip_counts  # noqa: E402
 from evalcore.metrics.triage_groups import by_group  # noqa: E402
 from evalcore.queries import triage  # noqa: E402
 from evalcore.triaged import Triaged  # noqa: E402
-from tests import chromium  # noqa: E402
 from tests.benchmarks._large_triage import made  # noqa: E402
-from tests.benchmarks.statistics_speed import timed, visited  # noqa: E402
+from tests.benchmarks.statistics_speed import bare_fetch, page, timed  # noqa: E402
 
 N_CASES, N_MODELS, REPEATS = 10_000, 20, 3
 COLUMNS = ("gold", "kind", "source", "strength", "language")
@@ -49,12 +45,12 @@ def main() -> None:
 
 def measured(path: Path) -> None:
     """All figures of a study."""
-    floor, _ = timed(lambda: bare_fetch(path), 1)
+    floor, _ = timed(lambda: bare_fetch(path, BARE_FETCH), 1)
     took, triaged = timed(lambda: load(path), 1)
     print(f"{len(triaged.samples):,} samples of {len(triaged.cases):,} cases; {len(triaged.reads):,} reads")
     print(f"read from SQLite: {took:.2f} s, {took / floor:.1f} x the bare fetch into numpy ({floor:.2f} s)")
     metrics(described(triaged))
-    page(path)
+    page(path, "triage", ".js-plotly-plot .main-svg")
 
 
 def load(path: Path) -> Triaged:
@@ -66,14 +62,6 @@ def load(path: Path) -> Triaged:
         found = triage.with_reads(session, found)
     engine.dispose()
     return found
-
-
-def bare_fetch(path: Path) -> np.ndarray:
-    """The same levels through the driver alone."""
-    connection = sqlite3.connect(path)
-    rows = np.array(connection.execute(BARE_FETCH).fetchall(), dtype=np.int64)
-    connection.close()
-    return rows
 
 
 def metrics(triaged: Triaged) -> None:
@@ -113,27 +101,6 @@ def counted_predictions(found: pd.DataFrame) -> Callable[[], object]:
     model = clear["model"].cat.codes.to_numpy().astype(np.int64)
     gold, predicted = (clear[name].to_numpy().astype(np.int64) for name in ("gold", "predicted"))
     return lambda: np.bincount((model * 5 + gold) * 5 + predicted)
-
-
-def page(path: Path) -> None:
-    """From the address to the drawn matrices, on the first visit after the start; beside the same page of a study that holds nothing but people."""
-    empty = path.with_name("empty.db")
-    if not empty.exists():
-        engine = open_study(str(empty))
-        with writing(engine) as session:
-            store.ensure_study(session)
-            store.add_person(session, "Lea Lead", roles=["lead"], actor="benchmark")
-        engine.dispose()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.find(), args=list(chromium.FLAGS))
-        floor, took = (
-            visited(browser, *one, page="triage")
-            for one in ((empty, ".or-notice"), (path, ".js-plotly-plot .main-svg"))
-        )
-        browser.close()
-    print(
-        f"Triage page, first visit after the start: {took:.2f} s to the figure, {took / floor:.1f} x the same page of an empty study ({floor:.2f} s)"
-    )
 
 
 if __name__ == "__main__":
