@@ -37,6 +37,8 @@ page = st.navigation(
         "Results": [
             st.Page("pages/models.py", title="Models", icon=":material/leaderboard:"),
             st.Page("pages/judges.py", title="Judges", icon=":material/gavel:"),
+            st.Page("pages/triage.py", title="Triage", icon=":material/emergency:"),
+            st.Page("pages/calibration.py", title="Calibration", icon=":material/speed:"),
         ],
         "Study": [
             st.Page("pages/overview.py", title="Overview", icon=":material/home:", default=True),

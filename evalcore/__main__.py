@@ -13,15 +13,18 @@ from sqlalchemy.exc import DBAPIError
 from evalcore import (
     __version__,
     agreement_commands,
+    calibration_commands,
     commands,
     compare_commands,
     composition_commands,
     drift_commands,
     judging_commands,
+    level_commands,
     paper_commands,
     planning_commands,
     quality_commands,
     reading_commands,
+    triage_commands,
     triage_settings_commands,
 )
 from evalcore.console import Db, Json, actor, err, location, out, print_json, study
@@ -53,6 +56,9 @@ app.command()(drift_commands.drift)
 app.command("self-preference")(drift_commands.self_preference)
 app.command()(drift_commands.families)
 app.command("judge-check")(drift_commands.judge_check)
+app.command()(triage_commands.triage)
+app.command()(calibration_commands.calibration)
+app.command("acuity-rules")(level_commands.acuity_rules)
 app.command("triage-settings")(triage_settings_commands.triage_settings)
 app.command("label-maps")(triage_settings_commands.label_maps)
 app.command()(composition_commands.composition)

@@ -23,7 +23,7 @@ from evalcore.serving import COOKIE_PREFIX, cookie_name
 from tests import world
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("overview", "browse", "models", "judges", "study", "export", "audit")
+PAGES = ("overview", "browse", "models", "judges", "triage", "calibration", "study", "export", "audit")
 PEOPLE = ("Dr. Amara Okafor", "Dr. Nils Lindqvist", "Dr. Leila Haddad", "Dr. Tomas Vega", "Mina Castell")
 LEAD, PHYSICIAN, BOTH_READER = "Mina Castell", "Dr. Amara Okafor", "Dr. Tomas Vega"
 NOT_FOR_YOU = "This page is not for your role"
@@ -32,6 +32,8 @@ TITLES = {
     "browse": "Read conversations",
     "models": "What each model scores",
     "judges": "How often the judge is right",
+    "triage": "Whether models send patients to the right level of care",
+    "calibration": "Whether stated confidence can be relied on",
     "study": "Bring data in",
     "export": "Take the labels away",
     "audit": "Who did what",

@@ -28,7 +28,7 @@ def curves(found: pd.DataFrame, *, by: Sequence[str] = BY, stated: bool = True, 
     """What sending every case below a confidence to a human would cost and catch.
 
     A case goes to a human where the model's confidence (stated, else the share of its valid samples that say the predicted level) lies below
-    the threshold; one without a valid sample has none and always goes. Thresholds are the confidences that occur, at most 101 of
+    the threshold; one that has none (no valid sample, or neither is given) always goes. Thresholds are the confidences that occur, at most 101 of
     them, and one above all, at which every case goes. Cases that the judge has not looked at do not enter.
 
     Args:
@@ -127,7 +127,7 @@ class _Columns(NamedTuple):
     """The cases that enter."""
 
     confidence: Floats
-    """-1 without a valid sample."""
+    """-1: none."""
     clear: Flags
     ambiguous: Flags
     right: Flags
@@ -144,7 +144,7 @@ def _cases(found: pd.DataFrame, *, stated: bool) -> pd.DataFrame:
     kept = found["kind"].isin([Kind.CLEAR, Kind.AMBIGUOUS]) & (found["n_valid"].gt(0) | found["n_invalid"].gt(0))
     table = found.loc[kept].reset_index(drop=True)
     own = table["stated"].where(table["stated"].notna() & stated, table["share"])
-    return table.assign(confidence=own.where(table["predicted"].notna(), -1.0))
+    return table.assign(confidence=own.where(table["predicted"].notna()).fillna(-1.0))
 
 
 def _columns(cases: pd.DataFrame) -> _Columns:

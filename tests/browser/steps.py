@@ -25,6 +25,8 @@ PAGES = {
     "browse": ("/browse", "Read conversations"),
     "models": ("/models", "What each model scores"),
     "judges": ("/judges", "How often the judge is right"),
+    "triage": ("/triage", "Whether models send patients to the right level of care"),
+    "calibration": ("/calibration", "Whether stated confidence can be relied on"),
     "study": ("/study", "Bring data in"),
     "export": ("/export", "Take the labels away"),
     "audit": ("/audit", "Who did what"),

@@ -1,0 +1,246 @@
+"""The four parts of calibration, put together from their metrics with one seed, so that the page and the command show the same numbers.
+
+Judges' confidence, models' confidence on clear cases, models' spread on ambiguous cases, and routing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from evalcore.metrics import routing
+from evalcore.metrics.calibration import calibration_error, reliability
+from evalcore.metrics.case_spread import FEWEST, case_spread, summary, unsure
+from evalcore.metrics.confidence_meaning import as_right, checked_counts, checked_levels
+from evalcore.metrics.judge_confidence import criterion_items, vote_items
+from evalcore.metrics.panels import Kind
+from evalcore.metrics.sample_confidence import level_items, model_items
+from evalcore.metrics.temperature import scaled
+from evalcore.metrics.uncertainty_error import uncertainty_error
+from evalcore.opinions import Opinions
+from evalcore.schema import PARSER, ConfidenceMeaning
+from evalcore.triaged import Triaged
+
+SEED = 19
+BY_JUDGE, BY_MODEL = ("group",), ("model", "format")
+Meanings = Mapping[str, ConfidenceMeaning]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """Confidence against what is right.
+
+    Attributes:
+        reliability: As `calibration.reliability` gives it.
+        errors: As `calibration.calibration_error` gives it.
+    """
+
+    reliability: pd.DataFrame
+    errors: pd.DataFrame
+
+
+def calibrated(items: pd.DataFrame, by: Sequence[str] = BY_JUDGE) -> Calibrated:
+    """The reliability of items, and how far they are off.
+
+    Args:
+        items: As `calibration` says.
+        by: Columns that name the groups.
+    """
+    errors = calibration_error(items, rng=np.random.default_rng(SEED), by=by)
+    return Calibrated(reliability(items, by=by), errors)
+
+
+# ---------------------------------------------------------------- judges
+
+
+def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
+    """What the confidences of judges on criteria mean, and what speaks against either meaning.
+
+    Args:
+        counts: As `queries.confidences.stated` gives them.
+        meanings: By judge, of those for which somebody has said it.
+
+    Returns:
+        As `confidence_meaning.checked_counts`, with against_met and against_right: what the labels would say against that meaning, "" where
+        nothing.
+    """
+    return _with_objections(lambda said: checked_counts(counts, said), meanings)
+
+
+def level_meanings(triaged: Triaged, meanings: Meanings) -> pd.DataFrame:
+    """The same for judges that read levels of care, without the parser: what comes with its levels is the model's own confidence."""
+    return _level_meanings(triaged, meanings, of_parser=False)
+
+
+def model_meaning(triaged: Triaged, meanings: Meanings) -> pd.DataFrame:
+    """The same for the confidences that models state themselves, which the parser reads: one row, or none where they state none."""
+    return _level_meanings(triaged, meanings, of_parser=True)
+
+
+def _level_meanings(triaged: Triaged, meanings: Meanings, *, of_parser: bool) -> pd.DataFrame:
+    stated = triaged.confidence.rename(columns={"rater": "judge"})
+    stated = stated.loc[stated["judge"].eq(PARSER).eq(of_parser)]
+    return _with_objections(lambda said: checked_levels(stated, said), meanings)
+
+
+def _with_objections(check: Callable[[Meanings], pd.DataFrame], meanings: Meanings) -> pd.DataFrame:
+    table = check(meanings)
+    for word in ConfidenceMeaning:
+        table[f"against_{word.value}"] = check(dict.fromkeys(table["judge"], word))["why"]
+    return table
+
+
+def judges_on_criteria(beside: pd.DataFrame, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:
+    """Judges' stated confidences on criteria against physicians' blind reads, a group a judge.
+
+    Args:
+        beside: As `queries.confidences.beside_reads` gives them.
+        checked: As `criteria_meanings` gives it: a judge whose meaning is not known, or contradicted, has no value, and the sentence why.
+        drawn: Only items that were drawn with a known probability, weighted by its inverse.
+    """
+    items = criterion_items(as_right(beside, checked), drawn=drawn)
+    return calibrated(items.astype({"group": object}))
+
+
+def judges_votes(opinions: Opinions, *, drawn: bool) -> Calibrated:
+    """The share of the judges that call a criterion met against the share of physicians that do: needs no stated confidence.
+
+    Args:
+        opinions: What everybody says.
+        drawn: As for `judges_on_criteria`.
+    """
+    return calibrated(vote_items(opinions, drawn=drawn))
+
+
+def judges_on_levels(triaged: Triaged, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:
+    """Judges' stated confidences in the levels that they read, against physicians' blind reads; a group a judge and format.
+
+    Args:
+        triaged: The cases.
+        checked: As `level_meanings` gives it.
+        drawn: As for `judges_on_criteria`.
+    """
+    items = level_items(triaged, drawn=drawn)
+    items = items.loc[items["judge"].ne(PARSER)].reset_index(drop=True)
+    return calibrated(as_right(items, checked).astype({"group": object}))
+
+
+# ---------------------------------------------------------------- models
+
+
+def own_confidence(found: pd.DataFrame, judges: Mapping[str, str], *, stated: bool = True) -> pd.DataFrame:
+    """Predictions with the confidence that is the model's own, and none where it has none.
+
+    A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words; of another judge it
+    says how sure the judge is, not the model. The share of samples that agree says something from two valid samples on: of one it is always 1.
+
+    Args:
+        found: Rows of `predictions.predictions`, with or without columns of their cases.
+        judges: By format, whose levels they are.
+        stated: A confidence that the model states counts; False: the share of its samples alone.
+
+    Returns:
+        The same rows; stated and share are NaN where they do not count.
+    """
+    parsed = [word for word, judge in judges.items() if judge == PARSER] if stated else []
+    counts = found["format"].isin(parsed).to_numpy()
+    several = found["n_valid"].ge(FEWEST).to_numpy()
+    return found.assign(stated=found["stated"].where(counts), share=found["share"].where(several))
+
+
+@dataclass(frozen=True)
+class OfModels:
+    """Models' own confidence on clear cases, by model and format.
+
+    Attributes:
+        before: As it is.
+        after: The reliability after temperature scaling, each case scaled without its own fold.
+        scaling: As `temperature.scaled` gives its table.
+        sources: model, format, n_stated (clear cases with a confidence that the model states), n_shares (with the share of its samples), n_without.
+    """
+
+    before: Calibrated
+    after: pd.DataFrame
+    scaling: pd.DataFrame
+    sources: pd.DataFrame
+
+
+def models_confidence(own: pd.DataFrame) -> OfModels:
+    """Models' own confidence against whether they are right, before and after temperature scaling.
+
+    Args:
+        own: As `own_confidence` gives them, with gold and kind of their cases.
+    """
+    items = model_items(own)
+    moved = scaled(items, rng=np.random.default_rng(SEED), by=BY_MODEL)
+    without = items["confidence"].isna()
+    counted = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
+    names = ["n_stated", "n_shares", "n_without"]
+    sources = counted.groupby(list(BY_MODEL), observed=True)[names].sum().astype(int).reset_index()
+    return OfModels(calibrated(items, BY_MODEL), reliability(moved.items, by=BY_MODEL), moved.table, sources)
+
+
+# ---------------------------------------------------------------- ambiguous cases
+
+
+@dataclass(frozen=True)
+class OfAmbiguous:
+    """Models' samples beside the panels' votes on ambiguous cases.
+
+    Attributes:
+        summary: As `case_spread.summary` gives it.
+        cases: As `case_spread.unsure` gives them: sure where physicians are not first.
+        error: As `uncertainty_error.uncertainty_error` gives it.
+        n_few: Predictions with one valid sample, which show no spread and are left out.
+    """
+
+    summary: pd.DataFrame
+    cases: pd.DataFrame
+    error: pd.DataFrame
+    n_few: int
+
+
+def on_ambiguous(triaged: Triaged, own: pd.DataFrame, judges: Mapping[str, str]) -> OfAmbiguous:
+    """What models say where physicians do not agree.
+
+    Args:
+        triaged: Described by `panels.described`.
+        own: As `own_confidence` gives them, with the kind of their cases.
+        judges: By format, whose levels count.
+    """
+    mine = own.loc[own["kind"].eq(Kind.AMBIGUOUS)].reset_index(drop=True)
+    several = mine.loc[mine["n_valid"].ge(FEWEST)].reset_index(drop=True)
+    spread = case_spread(triaged, judges, rng=np.random.default_rng(SEED), found=several)
+    sure = mine.loc[mine["stated"].notna() | mine["share"].notna()].reset_index(drop=True)
+    n_few = int(mine["n_valid"].gt(0).sum() - len(several))
+    return OfAmbiguous(summary(spread), unsure(spread), uncertainty_error(triaged, sure), n_few)
+
+
+# ---------------------------------------------------------------- routing
+
+
+def routing_chosen(own: pd.DataFrame, wanted: float) -> pd.DataFrame:
+    """The threshold that catches a wanted share of the dangerous misses, as `routing.chosen` gives it.
+
+    Args:
+        own: As `own_confidence` gives them, with gold and kind of their cases.
+        wanted: Share of the dangerous misses, in (0, 1].
+    """
+    return routing.chosen(own, rng=np.random.default_rng(SEED), wanted=wanted)
+
+
+def routed_at(curves: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """What a threshold that nobody chose by these cases costs and catches.
+
+    Args:
+        curves: As `routing.curves` gives them.
+        threshold: Cases below it go to a human.
+
+    Returns:
+        One row a model and format, as `curves` has them, with this threshold. Counted is at the next confidence that occurs, below
+        which the same cases lie (of more than 100 different confidences: nearly the same).
+    """
+    kept = curves.loc[curves["threshold"].ge(threshold)]
+    found = kept.groupby(list(BY_MODEL), observed=True, sort=False).head(1)
+    return found.assign(threshold=threshold).reset_index(drop=True)

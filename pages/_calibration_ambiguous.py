@@ -1,0 +1,201 @@
+"""Ambiguous cases: a section of the Calibration page. The model's samples beside the panel's votes, where physicians do not agree."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.metrics import calibration_sections as sections
+from evalcore.metrics.calibration_sections import OfAmbiguous
+from evalcore.metrics.calibration_words import MEASURES, NO_SPREAD, from_zero, spread_findings, spread_words
+from evalcore.metrics.intervals import percent_words
+from evalcore.metrics.panels import Kind
+from evalcore.metrics.triage_words import level_letter, number_words
+from evalcore.metrics.uncertainty_error import DEFINITION
+from evalcore.metrics.wording import counted
+from evalcore.plots.calibration_spread import spread
+from evalcore.plots.colours import colour_of
+from evalcore.triage_settings import rule_words
+from pages import (
+    _calibration_meaning,
+    _calibration_parts,
+    _tables,
+    _text,
+    _theme,
+    _triage_cases,
+    _triage_parts,
+)
+from pages._calibration_parts import ALL_MODELS, NO_INTERVAL
+from pages._triage_parts import FORMATS, Here, Read
+
+BOTH = "both formats"
+FAR = ("distance", "jensen_shannon", "wasserstein", "panel_share")
+WIDE = ("entropy_model", "entropy_panel", "concentration")
+OF_CASES = ("row", "model", "format", "concentration", "entropy_panel", "entropy_model", "panel_share", "confidence")
+TALLEST, CHANCE = 8, "by chance"
+FOOT = (
+    "The distance is the squared gap between the model's and the panel's shares, added up over the three cuts between levels, less what so few votes and "
+    "samples give by chance: 0 for a model that draws from the same physicians, on average; single cases may lie below 0. The other distances are above 0 for "
+    "such a "
+    "model too, so what it would have with as many votes and samples stands beside them: by chance, simulated. Entropy is 0 where all say one level and 2 "
+    "bits where all four come equally often. Concentration is the panel's entropy less the model's: above 0 the model is surer than the physicians. "
+    "Intervals are 95 % (t over cases)."
+)
+
+
+def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], stated: str) -> OfAmbiguous:
+    """As `calibration_sections.on_ambiguous`."""
+    own = _calibration_parts.own(read, judges, stated=stated == _calibration_parts.STATED)
+    return sections.on_ambiguous(read.triaged, own, dict(judges))
+
+
+def show(here: Here) -> None:
+    """How far models' samples lie from panels' votes, the article's error, and the cases."""
+    if _calibration_parts.without_levels(here):
+        return
+    viewer, chosen = here.viewer, here.chosen
+    if not here.known.n_kinds[Kind.AMBIGUOUS]:
+        st.html(_text.finding("No case of this study is ambiguous."))
+        _calibration_parts.nothing(
+            f"A case is ambiguous by {rule_words(here.settings.rule)}. Import cases with a panel's votes, or change the rule on Study.",
+            label="Go to Study",
+        )
+        return
+    meaning = _calibration_parts.model_meaning(viewer, chosen)
+    with here.row:
+        stated = _calibration_parts.confidence(meaning)
+    if len(meaning):
+        _calibration_meaning.show(viewer, meaning, key="calibration_own", of_models=True)
+    source = _calibration_parts.STATED if stated else _calibration_parts.SHARES
+    found: OfAmbiguous = _triage_parts.computed(ambiguous, viewer, chosen, chosen.judges, source)
+    if found.summary.empty:
+        _calibration_parts.nothing(
+            f"{NO_SPREAD} Import the panels' votes and several samples of each answer.", label="Import a file"
+        )
+    else:
+        for sentence in spread_findings(found.summary):
+            st.html(_text.finding(sentence))
+        _distances(found)
+    st.subheader("The article's calibration error", anchor=False)
+    _error(found.error)
+    st.subheader("Sure where physicians are not", anchor=False)
+    _cases(here, found)
+    few = (
+        f" {counted(found.n_few, 'answer')} with one valid sample are left out, since one shows no spread."
+        if found.n_few
+        else ""
+    )
+    st.html(_text.foot(f"Ambiguous: {rule_words(here.settings.rule)}. {FOOT}{few} Seed {sections.SEED}."))
+
+
+def _distances(found: OfAmbiguous) -> None:
+    table = _calibration_parts.named(from_zero(found.summary))
+    st.plotly_chart(
+        spread(table, FORMATS, colour_of(_triage_parts.colours()), ink=_theme.ink()),
+        config={"displayModeBar": False},
+        key="calibration_spread",
+        alt="Distances between samples and votes beside what chance alone gives, and the entropies of both, by model and format",
+    )
+    for measures, key in ((FAR, "far"), (WIDE, "wide")):
+        heads = {name: MEASURES[name] if name == "distance" else f"{MEASURES[name]} ({CHANCE})" for name in measures}
+        wide: dict[str, list[Any]] = {head: [] for head in ("Model", "Format", "Cases", *heads.values())}
+        for _, rows in table.groupby("name", sort=False):
+            of = {str(row["measure"]): row for row in rows.to_dict(orient="records")}
+            first = of[measures[0]]
+            wide["Model"].append(first["model"])
+            wide["Format"].append(FORMATS[first["format"]])
+            wide["Cases"].append(first["n_cases"])
+            for measure in measures:
+                wide[heads[measure]].append(spread_words(of[measure]))
+        _tables.show(wide, key=f"calibration_{key}", names=("Model",), alt="Samples beside votes by model and format")
+
+
+def _error(error: pd.DataFrame) -> None:
+    """With its definition; without a value the reason."""
+    st.html(_text.quiet(DEFINITION))
+    known = error.loc[error["value"].notna()]
+    if known.empty:
+        why = error["undefined"].iloc[0] if len(error) else "No model has a confidence on an ambiguous case."
+        st.html(_text.notice(str(why)))
+        return
+    table = _calibration_parts.named(error)
+    _tables.show(
+        {
+            "Model": table["model"],
+            "Format": table["format"].map(FORMATS),
+            "Calibration error": [
+                number_words(row["value"], row["low"], row["high"]) for row in table.to_dict(orient="records")
+            ],
+            "Cases with a stated uncertainty": table["n"],
+            "Ambiguous cases": table["n_ambiguous"],
+            "Confidence stated": table["n_stated"],
+        },
+        key="calibration_error",
+        names=("Model",),
+        optional=("Confidence stated",),
+        alt="The article's calibration error by model and format",
+    )
+    _calibration_parts.reasons(table)
+
+
+def _cases(here: Here, found: OfAmbiguous) -> None:
+    """As a table, of which a row can be opened, and as a list; both lead to the case."""
+    if found.cases.empty:
+        _triage_cases.none("No ambiguous case has both the votes of a panel and two samples of a model with a level.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="calibration_of"):
+        model = _calibration_parts.one_of("Model", [ALL_MODELS, *here.known.models], "calibration_of_model", width=180)
+        asked = _calibration_parts.one_of("Format", [BOTH, *FORMATS.values()], "calibration_of_format", width=160)
+    cases = found.cases[list(OF_CASES)]
+    if model != ALL_MODELS:
+        cases = cases.loc[cases["model"].astype(str).eq(model)]
+    if asked != BOTH:
+        cases = cases.loc[cases["format"].astype(str).map(FORMATS).eq(asked)]
+    if cases.empty:
+        _triage_cases.none("No ambiguous case with votes has two samples with a level here.")
+        return
+    read = _triage_parts.read(here.viewer, here.chosen)
+    mine = read.found.loc[read.found["kind"].eq(Kind.AMBIGUOUS)]
+    keys = ["row", "model", "format"]
+    listed = cases.merge(mine, on=keys, how="left")
+    touched = _table(listed, read.triaged.cases)
+    if touched is not None:
+        listed = listed.iloc[[touched]]
+    said = [
+        f"{percent_words(row['panel_share'])} of the panel chose {level_letter(row['predicted'])}"
+        for row in listed.to_dict(orient="records")
+    ]
+    _triage_cases.listing(here.viewer, here.chosen, listed, key="calibration_cases", said=said)
+
+
+def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
+    """The cases in their order; which row was clicked."""
+    rows = listed.to_dict(orient="records")
+    of = cases.iloc[listed["row"].to_numpy()]
+    table = _tables.frame(
+        {
+            "Case": of["case_id"],
+            "Model": listed["model"].astype(str),
+            "Format": listed["format"].astype(str).map(FORMATS),
+            "Answers": [level_letter(row["predicted"]) for row in rows],
+            "Confidence": [percent_words(row["confidence"]) for row in rows],
+            "Votes for it": [percent_words(row["panel_share"]) for row in rows],
+            "Panel's entropy": [f"{row['entropy_panel']:.2f}" for row in rows],
+            "Model's entropy": [f"{row['entropy_model']:.2f}" for row in rows],
+            "Concentration (bits)": [number_words(row["concentration"], *NO_INTERVAL) for row in rows],
+        }
+    )
+    event = st.dataframe(
+        table,
+        key="calibration_case_list",
+        hide_index=True,
+        width="content",
+        height=_tables.height(len(table), TALLEST),
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
+        column_config=_tables.formats(table, ("Model",)),
+        alt="Ambiguous cases, those first where the model is sure and physicians are not",
+    )
+    st.html(_text.quiet("Click a row to see that case alone."))
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched and touched[0] < len(table) else None

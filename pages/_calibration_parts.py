@@ -1,0 +1,258 @@
+"""What the sections of the Calibration page share: choices that are kept, models' own confidence, empty states, and tables of errors."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.db import reading
+from evalcore.metrics import calibration_sections as sections
+from evalcore.metrics.calibration_words import ece_words, who
+from evalcore.metrics.intervals import NO_VALUE, percent_words
+from evalcore.metrics.triage_words import number_words
+from evalcore.metrics.wording import listed
+from evalcore.queries import triage_settings as stored
+from evalcore.schema import ConfidenceMeaning, Viewer
+from pages import _common, _kept, _tables, _text, _triage_parts
+from pages._triage_parts import FORMATS, Chosen, Read
+
+PAGE = "calibration"
+KEYS = (
+    "calibration_show", "calibration_about", "calibration_judge", "calibration_reads", "calibration_model", "calibration_confidence", "calibration_when",
+    "calibration_of_model", "calibration_of_format", "calibration_by", "calibration_wanted", "calibration_threshold",
+)  # fmt: skip
+ALL_MODELS = "all models"
+NO_INTERVAL = (math.nan, math.nan)
+STATED, SHARES = "stated, else share of samples", "share of samples"
+ERRORS_WORDS = (
+    "Difference: mean confidence less share right, above 0 is over-confident. Debiased error: the root of the mean squared gap between confidence and what "
+    "is right over bins of equally many, less what chance alone adds, floored at 0; below 0.05 is small. Brier's score is the mean squared gap of single "
+    "answers, lower is better: miscalibration less discrimination (how far right and wrong are told apart) plus uncertainty (of what is right). The plain "
+    "error (ECE) is above 0 for perfectly calibrated data too, so what those would give stands beside it, with what 5 % of them exceed."
+)
+
+
+# ---------------------------------------------------------------- choices
+
+
+def leave() -> None:
+    """Keep what is chosen, for the browser's way back."""
+    _kept.leave(PAGE, KEYS)
+    _triage_parts.leave()
+
+
+def left(key: str, usual: Any = None) -> Any:
+    """What was chosen before, after the browser's way back from a case; else what is usual."""
+    return _kept.left(PAGE, key, usual)
+
+
+def one_of(label: str, options: Sequence[Any], key: str, *, width: int, usual: int = 0) -> Any:
+    """A control whose choice is kept in the address.
+
+    Args:
+        label: Above it.
+        options: At least one.
+        key: Of the control, and in the address.
+        width: In pixels.
+        usual: Place of the option that it begins with.
+    """
+    return st.selectbox(
+        label,
+        options,
+        index=_kept.first(PAGE, key, options, usual),
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        width=width,
+    )
+
+
+def slider(label: str, least: float, most: float, usual: float, step: float, key: str) -> float:
+    """A slider whose place is kept in the address."""
+    begin = float(left(key, usual))
+    return float(
+        st.slider(
+            label, least, most, min(max(begin, least), most), step, key=key, format="percent", bind="query-params", persist_state="session", width=280
+        )
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- models' own confidence
+
+
+def meanings() -> dict[str, ConfidenceMeaning]:
+    """What the confidence of each judge means, as far as somebody has said it."""
+    with reading(_common.engine()) as session:
+        return stored.confidence_meanings(session)
+
+
+def of_models(read: Read, meaning: tuple[tuple[str, ConfidenceMeaning], ...]) -> pd.DataFrame:
+    """What the confidences that models state themselves mean: one row, or none."""
+    return sections.model_meaning(read.triaged, dict(meaning))
+
+
+def model_meaning(viewer: Viewer, chosen: Chosen) -> pd.DataFrame:
+    """As `calibration_sections.model_meaning`."""
+    found: pd.DataFrame = _triage_parts.computed(of_models, viewer, chosen, tuple(meanings().items()))
+    return found
+
+
+def confidence(table: pd.DataFrame) -> bool:
+    """Whether a confidence that a model states counts; the control for it where there is any that may.
+
+    Args:
+        table: As `model_meaning` gives it.
+    """
+    if table.empty or not table["usable"].all():
+        return False
+    return bool(one_of("Confidence", [STATED, SHARES], "calibration_confidence", width=235) == STATED)
+
+
+def own(read: Read, judges: tuple[tuple[str, str], ...], *, stated: bool) -> pd.DataFrame:
+    """Predictions with the model's own confidence."""
+    return sections.own_confidence(read.found, dict(judges), stated=stated)
+
+
+def named(table: pd.DataFrame, model: str = ALL_MODELS) -> pd.DataFrame:
+    """Rows of one model, or all, in order, with the name of each row: "Alder-2, qa"."""
+    kept = table if model == ALL_MODELS else table.loc[table["model"].astype(str).eq(model)]
+    found = _triage_parts.in_order(kept)
+    return found.assign(name=[f"{m}, {FORMATS[f]}" for m, f in zip(found["model"], found["format"], strict=True)])
+
+
+# ---------------------------------------------------------------- nothing to show
+
+
+def nothing(sentence: str, page: str = "pages/study.py", label: str = "Go to Study", icon: str = "database") -> None:
+    """There is nothing to show yet: why, and the way to change it."""
+    st.html(_text.notice(sentence))
+    st.page_link(page, label=label, icon=f":material/{icon}:")
+
+
+def waits(viewer: Viewer) -> bool:
+    """Everything waits for this person's own first read: says so. Whether that is so is for the caller to know."""
+    if not _common.blind(viewer):
+        return False
+    nothing(
+        "What could be shown here waits for your own first read; the numbers are shown once you have submitted it.",
+        "pages/review.py",
+        "Go to Review",
+        "rate_review",
+    )
+    return True
+
+
+def without_levels(here: _triage_parts.Here) -> bool:
+    """No level of any answer is known: why, and what to do. Whether that is so."""
+    known = here.known
+    if known.judges:
+        return False
+    if waits(here.viewer):
+        return True
+    if not known.n_cases:
+        nothing(
+            "This study has no cases of triage. Begin with a file of cases, then a file of predictions.",
+            label="Import a file",
+        )
+    elif not known.n_samples:
+        nothing(
+            f"The study holds {known.n_cases:,} cases and no model's answers to them. Import a file of predictions next.",
+            label="Import predictions",
+        )
+    else:
+        nothing(
+            f"{known.n_samples:,} answers are here, and nobody has read a level from them yet. The Triage page has a button for it.",
+            "pages/triage.py",
+            "Read the levels on Triage",
+            "emergency",
+        )
+    return True
+
+
+# ---------------------------------------------------------------- tables
+
+
+Cell = Callable[[dict[Any, Any]], str]
+
+
+def interval(name: str) -> Cell:
+    """How a value with its interval is written."""
+    return lambda row: number_words(row[name], row[f"{name}_low"], row[f"{name}_high"])
+
+
+def mean(name: str) -> Cell:
+    """How a share without interval is written."""
+    return lambda row: percent_words(row[name])
+
+
+def parts_words(row: dict[Any, Any]) -> str:
+    """Miscalibration beside what perfectly calibrated data give."""
+    said = interval("miscalibration")(row)
+    null = row["null_miscalibration"]
+    return said if said == NO_VALUE or math.isnan(null) else f"{said} (perfect: {null:.2f})"
+
+
+HOW_FAR: dict[str, Cell] = {
+    "Mean confidence": mean("mean_confidence"),
+    "Right": mean("share_right"),
+    "Difference": interval("difference"),
+    "Debiased error": interval("error"),
+    "Plain error (ECE)": ece_words,
+}
+BRIER: dict[str, Cell] = {
+    "Brier's score": interval("brier"),
+    "Miscalibration": parts_words,
+    "Discrimination": interval("discrimination"),
+    "Uncertainty": interval("uncertainty"),
+}
+
+
+def errors_tables(
+    errors: pd.DataFrame,
+    names: Mapping[str, Sequence[str]],
+    *,
+    key: str,
+    items: str,
+    more: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Two tables, a row a group: how far off, and Brier's score in its parts.
+
+    Args:
+        errors: Of `calibration.calibration_error`.
+        names: The first columns of both.
+        key: Of the elements.
+        items: What is counted.
+        more: Further columns of the first.
+    """
+    rows = errors.to_dict(orient="records")
+    first = {head: [cell(row) for row in rows] for head, cell in HOW_FAR.items()}
+    counts = {items: errors["n"], "Left out": errors["n_left_out"]}
+    _tables.show(
+        {**names, **(more or {}), **counts, **first},
+        key=f"{key}_errors",
+        names=tuple(names)[:1],
+        optional=("Left out",),
+        alt="How far confidence is off, by group",
+    )
+    _tables.show(
+        {**names, **{head: [cell(row) for row in rows] for head, cell in BRIER.items()}},
+        key=f"{key}_brier",
+        names=tuple(names)[:1],
+        alt="Brier's score in its parts, by group",
+    )
+
+
+def reasons(table: pd.DataFrame) -> None:
+    """Why values of a table are missing, each reason once with its rows.
+
+    Args:
+        table: model and format, or group; undefined: a sentence, "" where there is a value.
+    """
+    by_reason: dict[str, list[str]] = {}
+    for row in table.to_dict(orient="records"):
+        if row["undefined"]:
+            by_reason.setdefault(str(row["undefined"]), []).append(who(row) if "model" in row else str(row["group"]))
+    if by_reason:
+        st.html(_text.items(f"{listed(rows)}: {why}" for why, rows in by_reason.items()))

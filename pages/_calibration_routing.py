@@ -1,0 +1,113 @@
+"""Routing: a section of the Calibration page. At which confidence a case would go to a human, what that catches and what it costs."""
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.metrics import calibration_sections as sections
+from evalcore.metrics import routing
+from evalcore.metrics.calibration_words import NOTHING_TO_ROUTE, routed_words, routing_finding, threshold_words
+from evalcore.metrics.wording import counted
+from evalcore.plots import calibration as figures
+from evalcore.plots.colours import colour_of, dash_of
+from pages import _calibration_meaning, _calibration_parts, _tables, _text, _theme, _triage_parts
+from pages._calibration_parts import ALL_MODELS
+from pages._triage_parts import FORMATS, Here, Read
+
+BY_SHARE, BY_CONFIDENCE = "share of misses to catch", "confidence"
+LEAST, USUAL, STEP = 0.5, routing.WANTED, 0.05
+USUAL_THRESHOLD = 0.8
+FOOT = (
+    "A dangerous miss is a case with gold C or D that is answered with a lower level. A case goes to a human where the model's confidence lies below the "
+    "threshold; a case without a confidence always goes. The lines are of all clear cases. {how} Cases sent is the share of the clear cases that go: what it "
+    "costs. Right, of those kept: the share of right answers among the cases that stay with the model. Ambiguous cases have no right answer, so "
+    "they stand apart. Intervals are 95 % (Wilson). "
+)
+BY_HALVES = (
+    "The threshold is the lowest that catches the wanted share on one half of the cases, drawn at random and the same for every model; the large marks and "
+    "the table are of the other half, since on the half that chose it a threshold looks better than it is."
+)
+AS_GIVEN = "The large marks and the table are of all cases at the threshold that was set here."
+
+
+def curves(read: Read, judges: tuple[tuple[str, str], ...], stated: str) -> pd.DataFrame:
+    """As `routing.curves`."""
+    return routing.curves(_calibration_parts.own(read, judges, stated=stated == _calibration_parts.STATED))
+
+
+def halves(read: Read, judges: tuple[tuple[str, str], ...], stated: str, wanted: float) -> pd.DataFrame:
+    """As `calibration_sections.routing_chosen`."""
+    own = _calibration_parts.own(read, judges, stated=stated == _calibration_parts.STATED)
+    return sections.routing_chosen(own, wanted)
+
+
+def show(here: Here) -> None:
+    """The curve of each model, and what the chosen threshold does."""
+    if _calibration_parts.without_levels(here):
+        return
+    viewer, chosen = here.viewer, here.chosen
+    meaning = _calibration_parts.model_meaning(viewer, chosen)
+    with here.row:
+        model = _calibration_parts.one_of("Model", [ALL_MODELS, *here.known.models], "calibration_model", width=180)
+        stated = _calibration_parts.confidence(meaning)
+        by = _calibration_parts.one_of("Choose by", [BY_SHARE, BY_CONFIDENCE], "calibration_by", width=210)
+        wanted, threshold = _slider(by)
+    if len(meaning):
+        _calibration_meaning.show(viewer, meaning, key="calibration_own", of_models=True)
+    source = _calibration_parts.STATED if stated else _calibration_parts.SHARES
+    lines = _triage_parts.computed(curves, viewer, chosen, chosen.judges, source)
+    if lines.empty:
+        _calibration_parts.nothing(NOTHING_TO_ROUTE, label="Import a file")
+        return
+    if wanted is None:
+        table = sections.routed_at(lines, threshold).assign(undefined="")
+    else:
+        table = _triage_parts.computed(halves, viewer, chosen, chosen.judges, source, wanted)
+    lines, table = (_calibration_parts.named(part, model) for part in (lines, table))
+    st.html(_text.finding(routing_finding(table, wanted)))
+    models = _triage_parts.colours()
+    st.plotly_chart(
+        figures.routing(lines, table, FORMATS, colour_of(models), dash_of(models), ink=_theme.ink()),
+        width="content",
+        config={"displayModeBar": False},
+        key="calibration_routing",
+        alt="Share of the dangerous misses that is caught over the share of cases that goes to a human, by model and format",
+    )
+    _table(table, wanted)
+    foot = FOOT.format(how=AS_GIVEN if wanted is None else BY_HALVES)
+    st.html(_text.foot(f"{foot}{'' if wanted is None else f'Seed {sections.SEED}, for the halves.'}"))
+
+
+def _slider(by: str) -> tuple[float | None, float]:
+    """The wanted share, None where the threshold is set; and the threshold."""
+    if by == BY_SHARE:
+        return _calibration_parts.slider(
+            "Misses to catch", LEAST, 1.0, USUAL, STEP, "calibration_wanted"
+        ), USUAL_THRESHOLD
+    return None, _calibration_parts.slider(
+        "Below this confidence", 0.0, 1.0, USUAL_THRESHOLD, STEP, "calibration_threshold"
+    )
+
+
+def _table(table: pd.DataFrame, wanted: float | None) -> None:
+    known = table.loc[table["threshold"].notna()]
+    rows = known.to_dict(orient="records")
+    if rows:
+        chosen_on = (
+            {} if wanted is None else {"Chosen on": [counted(row["n_misses_first"], "miss", "misses") for row in rows]}
+        )
+        _tables.show(
+            {
+                "Model": known["model"],
+                "Format": known["format"].map(FORMATS),
+                "To a human": [threshold_words(row["threshold"]) for row in rows],
+                **chosen_on,
+                "Misses caught": [routed_words(row, "caught") for row in rows],
+                "Cases sent": [routed_words(row, "routed") for row in rows],
+                "Right, of those kept": [routed_words(row, "exact_kept") for row in rows],
+                "Ambiguous cases sent": [routed_words(row, "ambiguous_routed") for row in rows],
+            },
+            key="calibration_routing_table",
+            names=("Model",),
+            alt="What the threshold catches and costs, by model and format",
+        )
+    _calibration_parts.reasons(table)

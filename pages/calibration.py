@@ -1,0 +1,93 @@
+"""Calibration: is stated confidence borne out, and are models sure where physicians are not. One section at a time."""
+
+import streamlit as st
+
+from evalcore.metrics.panels import Kind
+from evalcore.metrics.wording import counted
+from evalcore.schema import Format
+from pages import (
+    _calibration_ambiguous,
+    _calibration_judges,
+    _calibration_models,
+    _calibration_parts,
+    _calibration_routing,
+    _common,
+    _text,
+    _theme,
+    _triage_parts,
+)
+from pages._triage_parts import About, Chosen, Here
+
+JUDGES, MODELS, AMBIGUOUS, ROUTING = "Judges' confidence", "Models' confidence", "Ambiguous cases", "Routing"
+TITLE = "Whether stated confidence can be relied on"
+TITLES = {
+    JUDGES: TITLE,
+    MODELS: "Whether models are as often right as they are sure",
+    AMBIGUOUS: "Whether models are sure where physicians are not",
+    ROUTING: "Which cases a human should see, by the model's confidence",
+}
+SECTIONS = tuple(TITLES)
+"""In the order of the control. The address holds these words, so a section that changes its name breaks links."""
+SHOWN = {
+    JUDGES: _calibration_judges.show,
+    MODELS: _calibration_models.show,
+    AMBIGUOUS: _calibration_ambiguous.show,
+    ROUTING: _calibration_routing.show,
+}
+"""The section that is chosen; the others are not computed."""
+
+
+def nothing() -> None:
+    """There is nothing to show yet: why, and the way to change it."""
+    st.html(_text.heading(TITLE, "No judge and no cases in this study yet"))
+    _calibration_parts.nothing(
+        "Begin with a judge's verdicts that come with a confidence, or with cases of triage and what models answered to them.",
+        label="Import a file",
+    )
+
+
+def line(section: str, known: About, chosen: Chosen) -> str:
+    """What one looks at."""
+    if section == JUDGES:
+        return "What judges say of their own labels, beside physicians' blind reads of the same items"
+    if not known.n_samples:
+        return f"{counted(known.n_cases, 'case')}, no answers yet"
+    n = known.n_kinds[Kind.AMBIGUOUS if section == AMBIGUOUS else Kind.CLEAR]
+    kind = "ambiguous" if section == AMBIGUOUS else "clear"
+    models = "one model" if len(known.models) == 1 else f"{len(known.models):,} models"
+    return f"{counted(n, f'{kind} case')}, answers of {models}; levels of {chosen.judge_words}"
+
+
+viewer = _common.require()
+top = st.container()
+with _theme.figures_fetched(wanted=True):
+    known = _triage_parts.about(viewer)
+if not known.n_cases and not _common.read("judges") and not _common.blind(viewer):
+    with top:
+        nothing()
+    st.stop()
+section = (
+    st.segmented_control(
+        "Show",
+        SECTIONS,
+        default=_calibration_parts.left("calibration_show", JUDGES),
+        key="calibration_show",
+        bind="query-params",
+        persist_state="session",
+        required=True,
+        label_visibility="collapsed",
+    )
+    or JUDGES
+)
+chosen = Chosen(())
+with st.container(horizontal=True, vertical_alignment="bottom", key="calibration_controls"):
+    row = st.container(horizontal=True, vertical_alignment="bottom", width="content", key="calibration_own_row")
+    if section != JUDGES and any(known.judges.get(word.value) for word in Format):
+        with st.container(horizontal=True, vertical_alignment="bottom", width="content", key="calibration_shared"):
+            chosen = _triage_parts.controls(known, gold=True)
+with top:
+    st.html(_text.heading(TITLES[section], line(section, known, chosen)))
+if _common.blind(viewer):
+    st.html(_text.quiet("What waits for your own first read is left out of all numbers here."))
+SHOWN[section](Here(viewer, chosen, known, _triage_parts.chosen_settings(), row))
+_calibration_parts.leave()

@@ -1,0 +1,101 @@
+"""The Calibration page in a browser: the question comes first, the answer draws the diagram, and a case of the list opens in Browse and comes back."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from evalcore import store
+from evalcore.db import open_study, writing
+from evalcore.schema import PARSER, ConfidenceMeaning, Role
+from evalcore.triage_settings import TriageSettings
+from evalcore.triaged import AmbiguityRule
+from tests.browser import steps
+from tests.browser.server import AppServer, running_app
+from tests.browser.test_look import faults, too_wide
+from tests.triage_cases import drawn, stored
+
+LEAD = "Mina Castell"
+JUDGES, MODELS, AMBIGUOUS, ROUTING = SECTIONS = (
+    "Judges' confidence",
+    "Models' confidence",
+    "Ambiguous cases",
+    "Routing",
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """Cases with stated confidences: it is known what the models' own mean, and not what Magpie's do."""
+    folder = tmp_path_factory.mktemp("calibration")
+    models = {"Alder-2": {"qa": 0.4}, "Briar-1": {"conversation": -0.9}}
+    triaged, _ = drawn(np.random.default_rng(4), n_cases=60, models=models, confidence=True, share_read=0.4)
+    engine = open_study(str(folder / "overread.db"))
+    with writing(engine) as session:
+        stored(session, triaged)
+        store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
+        store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
+        store.add_person(session, LEAD, roles=[Role.LEAD], actor="set-up")
+    engine.dispose()
+    with running_app(folder) as made:
+        yield made
+
+
+def show(page: Page, section: str) -> None:
+    """Another section of the page, drawn."""
+    steps.keyed(page, "calibration_show").get_by_role("radio", name=section, exact=True).click()
+    expect(steps.keyed(page, "calibration_show").locator("[aria-checked=true]")).to_have_text(section)
+    expect(page.locator(".or-foot")).to_be_visible()
+    expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
+
+
+def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(page: Page, server: AppServer):
+    steps.choose_reader(page, server, LEAD, path="/calibration")
+    expect(page.locator(".or-warning")).to_contain_text("Magpie states a confidence with")
+    expect(page.locator(".stPlotlyChart")).to_have_count(0)
+    keep = page.get_by_role("button", name="Keep this meaning")
+    expect(keep).to_be_disabled()
+    page.get_by_text("that its own level is right").click()
+    expect(keep).to_be_enabled()
+    keep.click()
+    expect(page.locator(".or-finding")).to_contain_text("Magpie in conversation is")
+    expect(page.locator(".or-warning")).to_have_count(0)
+    expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
+    show(page, ROUTING)
+    finding = page.locator(".or-finding")
+    expect(finding).to_contain_text("To catch 90 %")
+    steps.keyed(page, "calibration_wanted").get_by_role("slider").press("ArrowLeft")
+    expect(finding).to_contain_text("To catch 85 %")
+    show(page, AMBIGUOUS)
+    listed = page.locator("[class*='st-key-calibration_cases_'] .or-triage-case")
+    expect(listed).to_have_count(10)
+    steps.keyed(page, "calibration_case_list").click(position={"x": 150, "y": steps.ROW_PIXELS * 2.5})
+    expect(listed).to_have_count(1)
+    said = listed.locator(".or-triage-words").inner_text()
+    page.get_by_role("link", name="Open the case").click()
+    expect(page.locator(".or-conversation")).to_contain_text(said)
+    page.go_back()
+    expect(steps.keyed(page, "calibration_show").locator("[aria-checked=true]")).to_have_text(AMBIGUOUS)
+    expect(listed.first).to_be_visible()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1600, "dark")])
+def test_no_section_is_wider_than_the_page_or_breaks_a_rule_of_axe(
+    width: int, scheme: str, browser: Browser, server: AppServer
+):
+    found: list[str] = []
+    context = steps.new_context(browser, width=width, scheme=scheme)
+    complaints = steps.Complaints()
+    complaints.hear(context)
+    page = context.new_page()
+    steps.choose_reader(page, server, LEAD, path="/calibration?calibration_show=Routing")
+    expect(page.locator(".or-foot")).to_be_visible()
+    for section in SECTIONS[1:]:
+        show(page, section)
+        page.wait_for_timeout(300)
+        found.extend(faults(page, section))
+        found.extend(f"{section}: {wide}" for wide in too_wide(page))
+    context.close()
+    assert found == []
+    assert complaints.all == []

@@ -1,0 +1,140 @@
+"""`overread calibration`: what it prints, the JSON that its help promises, and what it refuses."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from evalcore import calibration_commands, store
+from evalcore.db import open_study, reading, writing
+from evalcore.errors import OverreadError
+from evalcore.metrics import calibration_sections as sections
+from evalcore.metrics.panels import described
+from evalcore.metrics.predictions import joined, predictions, usual_judges
+from evalcore.queries import triage as stored_triage
+from evalcore.schema import PARSER, ConfidenceMeaning, Label
+from evalcore.triage_settings import TriageSettings
+from evalcore.triaged import AmbiguityRule
+from tests import world
+from tests.triage_cases import drawn, stored
+
+app = typer.Typer()
+app.command()(calibration_commands.calibration)
+RULE = AmbiguityRule(spread=0.3)
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cases with stated confidences: it is known what the parser's mean, and not what Magpie's do."""
+    path = tmp_path_factory.mktemp("calibration") / "drawn.db"
+    models = {"Alder-2": {"qa": 0.4}, "Briar-1": {"conversation": -0.9}}
+    judges = {"Magpie": 0.9, "acuity_rules": 0.8}
+    triaged, _ = drawn(np.random.default_rng(3), n_cases=60, models=models, judges=judges, n_samples=3, confidence=True)
+    engine = open_study(str(path))
+    with writing(engine) as session:
+        stored(session, triaged)
+        store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
+        store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
+    engine.dispose()
+    return path
+
+
+def ran(db: Path | str, *arguments: str) -> str:
+    done = CliRunner().invoke(app, [*arguments, "--db", str(db)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def said(db: Path | str, *arguments: str) -> dict:
+    return json.loads(ran(db, "--json", *arguments))
+
+
+def named(found: object) -> set[str]:
+    """Every name in the JSON."""
+    if isinstance(found, dict):
+        return set(found) | {name for value in found.values() for name in named(value)}
+    return {name for value in found for name in named(value)} if isinstance(found, list) else set()
+
+
+def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics(db: Path):
+    found = said(db)
+    help_ = calibration_commands.calibration.__doc__ or ""
+    for name in named(found) - set(found["levels_by"]):
+        parts = {name, re.sub(r"_(low|high)$", "", name), re.sub(r"^(k|n|low|high|floor)_", "", name)}
+        between = name in ("h_B", "h_C", "m_B", "m_C")  # the help says h_A .. h_D
+        assert between or any(re.search(rf"\b{part}\b", help_) for part in parts), name
+    with reading(open_study(str(db))) as session:
+        triaged = described(stored_triage.load(session), RULE)
+    judges = usual_judges(triaged)
+    own = sections.own_confidence(joined(triaged, predictions(triaged, judges)), judges)
+    errors = sections.models_confidence(own).before.errors
+    assert [row["brier"] for row in found["models"]["errors"]] == pytest.approx(errors["brier"].tolist())
+    chosen = sections.routing_chosen(own, 0.9)
+    assert [row["k_caught"] for row in found["routing"]["chosen"]] == chosen["k_caught"].tolist()
+    cases = sections.on_ambiguous(triaged, own, judges).cases
+    assert [row["concentration"] for row in found["ambiguous"]["cases"]] == pytest.approx(
+        cases["concentration"].tolist()
+    )
+    assert found["ambiguous"]["cases"][0]["case_id"] == triaged.cases["case_id"][cases["row"][0]]
+    assert (found["stated"], found["levels_by"]) == (True, judges)
+
+
+def test_without_a_meaning_a_judge_has_no_value_and_the_sentence_says_what_to_choose(db: Path):
+    levels = said(db, "--section", "judges")["judges"]["levels"]
+    assert [(row["judge"], row["meaning"], row["usable"]) for row in levels["meanings"]] == [
+        ("Magpie", None, False),
+        ("acuity_rules", None, False),
+    ]
+    assert levels["reliability"] == []
+    assert all(row["brier"] is None and "Nobody has said" in row["undefined"] for row in levels["errors"])
+    assert "Nobody has said what the confidence of Magpie means" in ran(db, "--section", "judges")
+
+
+def test_a_section_alone_a_judge_and_the_share_of_samples_can_be_asked_for(db: Path):
+    found = said(db, "--section", "models", "--share", "--judge", "conversation=acuity_rules")
+    assert not {"judges", "ambiguous", "routing"} & set(found)
+    assert found["stated"] is False
+    assert found["levels_by"] == {"qa": PARSER, "conversation": "acuity_rules"}
+    assert all(row["n_stated"] == 0 for row in found["models"]["sources"])
+
+
+def test_a_threshold_that_is_given_takes_the_place_of_the_wanted_share(db: Path):
+    found = said(db, "--section", "routing", "--threshold", "0.7")["routing"]
+    assert {row["threshold"] for row in found["chosen"]} == {0.7}
+    assert "wanted" not in found["chosen"][0]
+    last = found["curves"][-1]
+    assert (last["threshold"], last["every_case"], last["routed"]) == (None, True, 1)
+    assert "below 70 %" in ran(db, "--section", "routing", "--threshold", "0.7")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--section", "all"), "--section: all came, expected some of judges, models, ambiguous, routing"),
+        (("--judge", "qa=Magpie"), "--judge: 'qa=Magpie' came, expected some of"),
+        (("--reads", "none"), "--reads: 'none' came, expected one of drawn, all"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(arguments: tuple[str, ...], expected: str, db: Path):
+    with pytest.raises(OverreadError, match=re.escape(expected)):
+        ran(db, *arguments)
+
+
+def test_a_study_without_cases_prints_the_votes_of_its_judges(tmp_path: Path):
+    location = str(tmp_path / "overread.db")
+    small = world.made(location, judged="+-++")
+    for example in (0, 1):
+        world.judged(small, "Wren", Label.MET, example=example)
+        world.said(small, Label.MET, example=example)
+    small.engine.dispose()
+    assert (
+        "Votes of 2 judges: 100 % of the votes say met, 100 % of the physicians' reads do (2 criteria in 2 conversations)"
+        in ran(location)
+    )
+    criteria = said(location)["judges"]["criteria"]
+    assert (criteria["drawn"], criteria["votes_errors"][0]["n"], criteria["errors"]) == (False, 2, [])
+    assert "No ambiguous case has" in " ".join(said(location)["findings"])

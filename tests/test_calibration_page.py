@@ -1,0 +1,368 @@
+"""The Calibration page: what it asks before it draws anything, what each section says, and what it says where there is nothing yet."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine
+from streamlit.testing.v1 import AppTest
+
+from evalcore import store
+from evalcore.assigning import Choice, assign
+from evalcore.db import open_study, reading, writing
+from evalcore.metrics import calibration_sections as sections
+from evalcore.metrics import calibration_words as said_words
+from evalcore.metrics.panels import described
+from evalcore.metrics.predictions import joined, predictions, usual_judges
+from evalcore.queries import triage as stored_triage
+from evalcore.queries import triage_settings
+from evalcore.schema import PARSER, Ask, ConfidenceMeaning, Label, RaterKind, Role
+from evalcore.triage_settings import TriageSettings
+from evalcore.triaged import AmbiguityRule
+from tests import world
+from tests.test_pages import Open, _no_cache, location, open_page
+from tests.test_pages import said as words
+from tests.triage_cases import drawn, stored
+
+__all__ = ["_no_cache", "location", "open_page"]  # fixtures
+
+LEAD, RESEARCHER, READER, NEWCOMER = "Mina Castell", "Ines Roth", "Dr. Noor", "Dr. Imani Lund"
+JUDGES, MODELS, AMBIGUOUS, ROUTING = SECTIONS = (
+    "Judges' confidence",
+    "Models' confidence",
+    "Ambiguous cases",
+    "Routing",
+)
+HOSTILE = "![](http://canary.invalid/x) <b>$1$</b> :red[x]"
+RULE = AmbiguityRule(spread=0.3)
+RIGHT = ConfidenceMeaning.RIGHT
+Look = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="module")
+def drawn_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cases that two models answered, all with stated confidences of which nobody has said what they mean."""
+    path = tmp_path_factory.mktemp("calibration") / "drawn.db"
+    models = {"Alder-2": {"qa": 0.4}, "Briar-1": {"conversation": -0.9}}
+    triaged, _ = drawn(
+        np.random.default_rng(3), n_cases=60, models=models, n_samples=3, confidence=True, share_read=0.4
+    )
+    triaged.cases["first_words"] = [f"{HOSTILE} case {number}" for number in range(len(triaged.cases))]
+    engine = open_study(str(path))
+    with writing(engine) as session:
+        stored(session, triaged)
+        store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
+        people(session)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    engine.dispose()
+    return path
+
+
+def people(session: object) -> None:
+    store.add_person(session, LEAD, roles=[Role.LEAD], actor="set-up")
+    store.add_person(session, RESEARCHER, roles=[Role.RESEARCHER], actor="set-up")
+    for name in (READER, NEWCOMER):
+        store.add_person(session, name, roles=[Role.REVIEWER], actor="set-up")
+
+
+@pytest.fixture
+def engine(location: str, drawn_file: Path) -> Iterator[Engine]:
+    shutil.copyfile(drawn_file, location)
+    made = open_study(location)
+    yield made
+    made.dispose()
+
+
+def mean(engine: Engine, *judges: str, meaning: ConfidenceMeaning = RIGHT) -> None:
+    """Somebody has said what these confidences mean."""
+    with writing(engine) as session:
+        for judge in judges:
+            store.set_confidence_meaning(session, judge, meaning, actor=LEAD)
+
+
+@pytest.fixture
+def look(engine: Engine, location: str, open_page: Open) -> Look:
+    """Opens a section of the page."""
+
+    def looked(section: str, name: str = LEAD, **query: str) -> AppTest:
+        return open_page(location, "calibration", name, calibration_show=section, **query)
+
+    return looked
+
+
+@pytest.fixture
+def opened(location: str, open_page: Open) -> Open:
+    return partial(open_page, location, "calibration")
+
+
+def figures(app: AppTest) -> list[str]:
+    return [chart.proto.spec for chart in app.get("plotly_chart")]
+
+
+def links(app: AppTest) -> list[str]:
+    return [link.proto.label for link in app.get("page_link")]
+
+
+# ---------------------------------------------------------------- what a confidence means is asked first
+
+
+def test_nothing_is_drawn_before_somebody_has_said_what_a_judges_confidence_means(engine: Engine, look: Look):
+    app = look(JUDGES, RESEARCHER)
+    shown = words(app)
+    assert "Magpie states a confidence with" in shown
+    assert "What is that the probability of? Until this is said nothing is drawn from these confidences." in shown
+    assert "parser" not in shown  # what comes with its levels is the models' own
+    assert not figures(app)
+    assert "sure on average" not in shown
+    (radio,) = app.radio
+    keep = next(button for button in app.button if button.label == "Keep this meaning")
+    assert keep.disabled  # nothing is chosen yet
+    app = radio.set_value(RIGHT).run()
+    app = next(button for button in app.button if button.label == "Keep this meaning").click().run()
+    with reading(engine) as session:
+        assert triage_settings.confidence_meanings(session) == {"Magpie": RIGHT}
+    shown = words(app)
+    assert "Magpie states the probability that its own level is right" in shown
+    assert "Magpie in conversation is" in shown
+    assert len(figures(app)) == 1
+
+
+def test_a_reader_is_told_who_can_say_it(look: Look):
+    app = look(JUDGES, READER)
+    shown = words(app)
+    assert (
+        "Saying what a confidence means takes the role lead or researcher. Dr. Noor is reviewer in this study." in shown
+    )
+    assert all(control.disabled for control in (*app.radio, *app.button))
+    assert not figures(app)
+
+
+def test_a_meaning_that_the_data_contradict_is_said_and_nothing_is_drawn(engine: Engine, look: Look):
+    mean(engine, "Magpie", meaning=ConfidenceMeaning.MET)
+    app = look(JUDGES)
+    assert "A level of care is not met or unmet" in words(app)
+    assert "Nothing is drawn from these confidences." in words(app)
+    assert not figures(app)
+    assert len(app.radio) == 1
+
+
+def test_criteria_without_confidences_are_shown_by_the_votes_of_several_judges(location: str, opened: Open):
+    small = world.made(location, judged="+-++")
+    for place, label in enumerate((Label.MET, Label.MET, Label.NOT_MET, Label.MET)):
+        example, criterion = divmod(place, 2)
+        world.judged(small, "Wren", label, example=example, criterion=criterion)
+    app = opened("Ana Ruiz")
+    assert "No physician has read blind a criterion" in words(app)
+    assert "Assign items to readers" in links(app)
+    for place, label in enumerate((Label.MET, Label.NOT_MET, Label.MET, Label.MET)):
+        example, criterion = divmod(place, 2)
+        world.said(small, label, example=example, criterion=criterion)
+    small.engine.dispose()
+    app = opened("Ana Ruiz")
+    shown = words(app)
+    # The judges say met on 2, 1, 1 and 2 of 2; the physician on three of four.
+    assert (
+        "Votes of 2 judges: 75 % of the votes say met, 75 % of the physicians' reads do (4 criteria in 2 conversations)"
+        in shown
+    )
+    assert "No item here was drawn with a known probability, so all blind reads count" in shown
+    assert "Judges that say met (share)" in figures(app)[0]
+
+
+def test_a_judge_with_confidences_on_criteria_is_drawn_as_p_right(location: str, opened: Open):
+    small = world.made(location, judged="    ")
+    for place, (label, confidence) in enumerate(
+        ((Label.MET, 0.8), (Label.NOT_MET, 0.3), (Label.MET, 0.6), (Label.NOT_MET, 0.1))
+    ):
+        example, criterion = divmod(place, 2)
+        world.judged(small, "Heron", label, example=example, criterion=criterion, confidence=confidence)
+        world.said(small, Label.MET, example=example, criterion=criterion)
+    mean(small.engine, "Heron", meaning=ConfidenceMeaning.MET)
+    small.engine.dispose()
+    app = opened("Ana Ruiz")
+    # P(right) is .8, .7, .6, .9; physicians say met throughout, so two of four labels are right.
+    assert "Heron is 75 % sure on average and right on 50 % of 4 criteria in 2 conversations" in words(app)
+    assert "Heron states the probability that the criterion is met." in words(app)
+    assert [button.label for button in app.button].count("Keep this meaning") == 1  # it can be changed
+
+
+# ---------------------------------------------------------------- models, ambiguous cases, routing
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_opens_for_a_reader_with_a_figure_and_its_foot(section: str, engine: Engine, look: Look):
+    mean(engine, "Magpie", PARSER)
+    app = look(section, READER)
+    shown = words(app)
+    assert figures(app)
+    assert "Seed 19" in shown or "seed 19" in shown
+    assert HOSTILE not in "".join(figures(app))
+
+
+def found_in(engine: Engine, *, stated: bool) -> tuple[object, object, dict[str, str]]:
+    """The cases of the study and its predictions, from storage."""
+    with reading(engine) as session:
+        triaged = described(stored_triage.load(session), RULE)
+    judges = usual_judges(triaged)
+    found = joined(triaged, predictions(triaged, judges))
+    return triaged, sections.own_confidence(found, judges, stated=stated), judges
+
+
+def test_the_models_own_confidence_waits_for_its_meaning_and_the_share_of_samples_stands_in(engine: Engine, look: Look):
+    app = look(MODELS, RESEARCHER)
+    shown = words(app)
+    assert "Models state a confidence themselves: the parser reads a confidence with" in shown
+    assert "What is that the probability of?" in shown
+    assert "calibration_confidence" not in {box.key for box in app.selectbox}
+    parts = sections.models_confidence(found_in(engine, stated=False)[1])
+    for sentence in said_words.models_findings(parts.before.errors, parts.scaling):
+        assert sentence in shown
+    mean(engine, PARSER)
+    app = look(MODELS, RESEARCHER)
+    parts = sections.models_confidence(found_in(engine, stated=True)[1])
+    for sentence in said_words.models_findings(parts.before.errors, parts.scaling):
+        assert sentence in words(app)
+    assert "stated" in words(app)
+    app = app.selectbox(key="calibration_confidence").select("share of samples").run()
+    assert "share of samples" in words(app)
+
+
+def test_after_temperature_scaling_the_diagram_is_another_one(engine: Engine, look: Look):
+    before, after = figures(look(MODELS)), figures(look(MODELS, calibration_when="after temperature scaling"))
+    assert before[0] != after[0]
+    assert before[1] == after[1]  # both stand in the second figure
+    assert "Confidence, after temperature scaling" in after[0]
+
+
+def test_ambiguous_cases_lead_to_browse_in_the_order_of_the_surest(engine: Engine, look: Look):
+    app = look(AMBIGUOUS)
+    shown = words(app)
+    triaged, own, judges = found_in(engine, stated=False)
+    parts = sections.on_ambiguous(triaged, own, judges)
+    for sentence in said_words.spread_findings(parts.summary):
+        assert sentence in shown
+    listed = next(table.value for table in app.dataframe if "Concentration (bits)" in table.value)
+    assert listed["Case"].tolist() == triaged.cases["case_id"].iloc[parts.cases["row"]].tolist()
+    assert "Open the case" in links(app)
+    assert "Mean of |(1 - confidence) - physicians' uncertainty|" in shown
+    assert "states no physicians' uncertainty for ambiguous cases, so this error has no value. It is not 0." in shown
+    assert "http://canary.invalid/x" in shown  # the patient's words, letter for letter
+    one = look(AMBIGUOUS, calibration_of_model="Briar-1", calibration_of_format="qa")
+    listed = next(table.value for table in one.dataframe if "Concentration (bits)" in table.value)
+    assert set(listed["Model"] + listed["Format"]) == {"Briar-1qa"}
+
+
+def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: Look):
+    _, own, _ = found_in(engine, stated=False)
+    app = look(ROUTING)
+    assert said_words.routing_finding(sections.routing_chosen(own, 0.9), 0.9) in words(app)
+    app = app.slider(key="calibration_wanted").set_value(0.6).run()
+    assert said_words.routing_finding(sections.routing_chosen(own, 0.6), 0.6) in words(app)
+    app = look(ROUTING, calibration_by="confidence")
+    shown = words(app)
+    assert "Where cases with a confidence below 80 % go to a human" in shown
+    assert "at the threshold that was set here" in shown
+
+
+# ---------------------------------------------------------------- nothing yet
+
+
+def test_the_page_alone_shows_nothing_to_somebody_unknown(engine: Engine, opened: Open):
+    assert words(opened(None, alone=True)).strip() == "Choose who is reading first: open the start page."
+
+
+def test_an_empty_study_says_what_to_begin_with(location: str, opened: Open):
+    empty(location)
+    app = opened(LEAD)
+    assert "Begin with a judge's verdicts that come with a confidence, or with cases of triage" in words(app)
+    assert links(app) == ["Import a file"]
+
+
+def empty(location: str) -> None:
+    made = open_study(location)
+    with writing(made) as session:
+        store.ensure_study(session)
+        people(session)
+    made.dispose()
+
+
+def test_one_judge_without_confidence_says_what_would_help(location: str, opened: Open):
+    world.made(location, judged="+-++").engine.dispose()
+    app = opened("Ana Ruiz")
+    assert "Magpie states no confidence, and it is the only judge." in words(app)
+    app = opened("Ana Ruiz", calibration_about="levels of care")
+    assert "No judge states a confidence with the levels that it reads." in words(app)
+    for section in SECTIONS[1:]:
+        app = opened("Ana Ruiz", calibration_show=section)
+        assert "This study has no cases of triage." in words(app)
+        assert links(app) == ["Import a file"]
+
+
+def changed(location: str, *, read: bool = True, **more: object) -> None:
+    """Drawn cases with something missing."""
+    told = {"n_cases": 12, "models": ["Alder-2"], "n_samples": 2} | more
+    triaged, _ = drawn(np.random.default_rng(5), **told)
+    made = open_study(location)
+    with writing(made) as session:
+        stored(session, triaged if read else replace(triaged, levels=triaged.levels[[]]))
+        people(session)
+    made.dispose()
+
+
+def test_answers_that_nobody_has_read_lead_to_triage(location: str, opened: Open):
+    changed(location, read=False)
+    app = opened(LEAD, calibration_show=MODELS)
+    assert "48 answers are here, and nobody has read a level from them yet." in words(app)
+    assert links(app) == ["Read the levels on Triage"]
+
+
+def test_a_study_without_panels_has_no_ambiguous_case_and_says_by_which_rule(location: str, opened: Open):
+    changed(location, share_panel=0)
+    app = opened(LEAD, calibration_show=AMBIGUOUS)
+    assert "No case of this study is ambiguous." in words(app)
+    assert "panel spread above 0.75" in words(app)
+    assert not figures(app)
+
+
+def test_models_that_answered_once_have_no_confidence(location: str, opened: Open):
+    changed(location, n_samples=1, share_panel=0)
+    app = opened(LEAD, calibration_show=MODELS)
+    assert said_words.NO_CONFIDENCE in words(app)
+    assert "Import predictions" in links(app)
+    assert not figures(app)
+    assert "every case goes to a human" in words(opened(LEAD, calibration_show=ROUTING)) or "nothing to catch" in words(
+        opened(LEAD, calibration_show=ROUTING)
+    )
+
+
+def test_what_waits_for_the_viewers_own_blind_read_is_in_no_number(engine: Engine, look: Look):
+    mean(engine, "Magpie", PARSER)
+    choice = Choice(ask=Ask.GOLD_ACUITY, n_items=60, n_readers=1, readers=(NEWCOMER,), seed=1)
+    assign(engine, choice, actor=LEAD)
+    for section in SECTIONS[1:]:
+        app = look(section, NEWCOMER)
+        assert "Go to Review" in links(app), section
+        assert "waits for your own first read" in words(app)
+        assert not figures(app)
+    assert "Magpie" not in words(look(JUDGES, NEWCOMER))
+    assert figures(look(MODELS))
+
+
+def test_a_judge_of_the_name_of_a_tag_stays_a_word(location: str, opened: Open):
+    small = world.made(location, judged="+-++")
+    for example in (0, 1):
+        world.judged(small, HOSTILE, Label.MET, example=example, confidence=0.7)
+        world.said(small, Label.MET, example=example, kind=RaterKind.REVIEWER)
+    small.engine.dispose()
+    app = opened("Ana Ruiz")
+    assert HOSTILE in words(app)
+    assert all(HOSTILE not in (radio.label or "") for radio in app.radio)
+    mean(open_study(location), HOSTILE)
+    app = opened("Ana Ruiz")
+    assert f"{HOSTILE} is 70 % sure on average" in words(app)
+    assert "<b>$1$" not in "".join(figures(app))

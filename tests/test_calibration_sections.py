@@ -1,0 +1,281 @@
+"""The parts of calibration as the page and the command show them: whose confidence counts, what is asked first, and in which words it is said."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalcore.metrics import calibration_sections as sections
+from evalcore.metrics import calibration_words as words
+from evalcore.metrics import panels, routing
+from evalcore.metrics.confidence_meaning import counted
+from evalcore.metrics.panels import Kind
+from evalcore.metrics.predictions import joined, predictions, usual_judges
+from evalcore.plots import calibration as figures
+from evalcore.plots.calibration_spread import spread
+from evalcore.schema import PARSER, ConfidenceMeaning
+from evalcore.triaged import AmbiguityRule
+from tests.triage_cases import CONVERSATION, QA, drawn
+
+MET, RIGHT = ConfidenceMeaning.MET, ConfidenceMeaning.RIGHT
+COLUMNS = ("gold", "kind", "source", "strength", "language")
+HOSTILE = "<b>Alder</b>"
+
+
+def cases(seed=1, rule=panels.BY_DEFAULT, **more):
+    """Drawn cases, their predictions by the usual judges, and those judges."""
+    triaged, _ = drawn(np.random.default_rng(seed), confidence=True, **more)
+    triaged = panels.described(triaged, rule)
+    judges = usual_judges(triaged)
+    return triaged, joined(triaged, predictions(triaged, judges), COLUMNS), judges
+
+
+# ---------------------------------------------------------------- whose confidence counts
+
+
+def test_a_stated_confidence_is_the_models_own_only_where_the_parser_read_it():
+    _, found, judges = cases()
+    assert judges == {QA: PARSER, CONVERSATION: "Magpie"}
+    assert (
+        found["stated"].notna().groupby(found["format"], observed=True).any().all()
+    )  # both were stated with a confidence
+    own = sections.own_confidence(found, judges)
+    qa = own["format"].eq(QA)
+    pd.testing.assert_series_equal(own.loc[qa, "stated"], found.loc[qa, "stated"])
+    assert own.loc[~qa, "stated"].isna().all()
+    assert sections.own_confidence(found, judges, stated=False)["stated"].isna().all()
+
+
+@given(st.integers(0, 200))
+def test_the_share_of_one_sample_is_no_confidence(seed):
+    _, found, judges = cases(seed, n_cases=20, n_samples=2, invalid=0.5)
+    own = sections.own_confidence(found, judges, stated=False)
+    few = found["n_valid"].lt(2)
+    assert own.loc[few, "share"].isna().all()
+    assert own.loc[~few, "share"].tolist() == found.loc[~few, "share"].tolist()
+    parts = sections.models_confidence(own)
+    clear = own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()
+    assert parts.before.errors["n"].sum() == (clear & ~few).sum()
+    assert parts.before.errors["n_left_out"].sum() == (clear & few).sum()
+    assert parts.sources[["n_stated", "n_shares", "n_without"]].sum().tolist() == [
+        0,
+        (clear & ~few).sum(),
+        (clear & few).sum(),
+    ]
+
+
+def test_models_that_answered_once_have_no_confidence_and_the_sentence_says_so():
+    triaged, found, judges = cases(n_samples=1)
+    own = sections.own_confidence(found, judges, stated=False)
+    parts = sections.models_confidence(own)
+    assert not parts.before.errors["n"].any()
+    assert parts.before.reliability.empty
+    assert words.models_findings(parts.before.errors, parts.scaling) == [words.NO_CONFIDENCE]
+    of_ambiguous = sections.on_ambiguous(triaged, own, judges)
+    assert of_ambiguous.summary.empty
+    assert words.spread_findings(of_ambiguous.summary) == [words.NO_SPREAD]
+    assert of_ambiguous.n_few == (own["kind"].eq(Kind.AMBIGUOUS) & own["n_valid"].eq(1)).sum() > 0
+    assert of_ambiguous.error.empty  # of no case is a confidence known
+    curves = routing.curves(own)
+    assert np.isinf(curves["threshold"]).all()  # without a confidence every case goes
+    assert curves["routed"].eq(1).all()
+
+
+# ---------------------------------------------------------------- what a confidence means
+
+
+def test_a_judge_that_nobody_has_asked_about_gives_no_value_and_both_answers_are_held_against_its_labels():
+    labels = pd.DataFrame({"judge": "Heron", "label": [1.0] * 2 + [0.0] * 498, "confidence": 0.903})
+    (row,) = sections.criteria_meanings(counted(labels), {}).to_dict(orient="records")
+    assert not row["usable"]
+    assert "0.4 % of the labels are met" in row["against_met"]
+    assert row["against_right"] == ""
+    said = sections.criteria_meanings(counted(labels), {"Heron": MET}).to_dict(orient="records")[0]
+    assert (said["usable"], said["why"]) == (False, row["against_met"])
+
+
+def beside(confidence, label, reference):
+    """Labels of one judge on criteria beside physicians, each in a conversation of its own."""
+    n = len(confidence)
+    return pd.DataFrame(
+        {"judge": "Heron", "item_id": range(n), "example_id": range(n), "label": label, "confidence": confidence, "reference": reference,
+         "is_drawn": True, "inclusion_probability": 0.5}
+    )  # fmt: skip
+
+
+def test_nothing_is_computed_before_the_meaning_is_known_and_p_met_is_turned_round_under_not_met():
+    found = beside([0.9] * 20 + [0.1] * 20, [1.0] * 20 + [0.0] * 20, [1.0] * 18 + [0.0] * 22)
+    counts = counted(found)
+    silent = sections.judges_on_criteria(found, sections.criteria_meanings(counts, {}), drawn=True)
+    assert silent.reliability.empty
+    assert silent.errors[["n", "n_left_out"]].to_numpy().tolist() == [[0, 40]]
+    assert "Nobody has said" in words.judge_finding(
+        silent.errors.iloc[0].to_dict(), "Heron", label="criterion", cluster="conversation"
+    )
+    told = sections.judges_on_criteria(found, sections.criteria_meanings(counts, {"Heron": MET}), drawn=True)
+    (row,) = told.errors.to_dict(orient="records")
+    # P(right) is .9 throughout; right are 18 of 20 and 20 of 20.
+    assert (row["mean_confidence"], row["share_right"]) == pytest.approx((0.9, 38 / 40))
+    wrong = sections.judges_on_criteria(found, sections.criteria_meanings(counts, {"Heron": RIGHT}), drawn=True)
+    assert wrong.errors["n"].tolist() == [0]  # 20 labels "not met" with .1: no probability that they are right
+
+
+def test_judges_of_levels_leave_out_the_parser_whose_confidence_is_the_models_own():
+    triaged, _, _ = cases(n_cases=80, share_read=0.5)
+    said = {PARSER: RIGHT, "Magpie": RIGHT}
+    of_levels = sections.level_meanings(triaged, said)
+    assert of_levels["judge"].tolist() == ["Magpie"]
+    assert sections.model_meaning(triaged, said)["judge"].tolist() == [PARSER]
+    found = sections.judges_on_levels(triaged, of_levels, drawn=True)
+    assert found.errors["group"].tolist() == ["Magpie, conversation"]
+    assert found.errors["n"].item() > 0
+    unasked = sections.judges_on_levels(triaged, sections.level_meanings(triaged, {}), drawn=True)
+    assert unasked.reliability.empty
+    assert unasked.errors["undefined"].str.startswith("Nobody has said what the confidence of Magpie means").all()
+
+
+# ---------------------------------------------------------------- ambiguous cases and routing
+
+
+def test_only_ambiguous_cases_with_two_valid_samples_enter_and_the_surest_come_first():
+    triaged, found, judges = cases(n_cases=80, rule=AmbiguityRule(spread=0.3), n_samples=3, invalid=0.3)
+    own = sections.own_confidence(found, judges, stated=False)
+    parts = sections.on_ambiguous(triaged, own, judges)
+    ambiguous = own.loc[own["kind"].eq(Kind.AMBIGUOUS)]
+    assert len(parts.cases) == ambiguous["n_valid"].ge(2).sum() > 0
+    assert parts.n_few == ambiguous["n_valid"].eq(1).sum() > 0
+    assert parts.cases["concentration"].is_monotonic_decreasing
+    assert parts.cases["n_valid"].min() == 2
+    shown = words.from_zero(parts.summary)
+    free = shown["measure"].isin(["distance", "concentration"])
+    assert shown.loc[~free, "low"].dropna().ge(0).all()
+    pd.testing.assert_frame_equal(shown.loc[free], parts.summary.loc[free])
+
+
+@given(st.integers(0, 100), st.floats(0, 1))
+def test_a_threshold_that_is_set_sends_the_cases_below_it(seed, threshold):
+    _, found, judges = cases(seed, n_cases=30, n_samples=3)
+    own = sections.own_confidence(found, judges, stated=False)
+    table = sections.routed_at(routing.curves(own), threshold)
+    clear = own.loc[own["kind"].eq(Kind.CLEAR) & (own["n_valid"].gt(0) | own["n_invalid"].gt(0))]
+    assert len(table) == clear[["model", "format"]].drop_duplicates().shape[0]
+    for row in table.to_dict(orient="records"):
+        mine = clear.loc[clear["model"].eq(row["model"]) & clear["format"].eq(row["format"])]
+        assert row["k_routed"] == (mine["share"].isna() | mine["share"].lt(threshold)).sum()
+        assert row["threshold"] == threshold
+
+
+# ---------------------------------------------------------------- in words
+
+ENDS = ("", "_low", "_high")
+
+
+def errors(**more):
+    """A row of `calibration_error` that is off by nothing."""
+    row = {f"{name}{end}": 0.0 for name in ("difference", "error") for end in ENDS} | {
+        "n": 40,
+        "n_clusters": 30,
+        "n_left_out": 0,
+    }
+    named = {"group": "Heron", "mean_confidence": 0.9, "share_right": 0.8, "undefined": ""}
+    return row | named | {"difference_low": -0.1, "difference_high": 0.1, "error_high": 0.2} | more
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, "Beyond chance it is neither over- nor under-confident (difference 0.00 [−0.10, 0.10]), and no miscalibration shows"),
+        ({"error": 0.2, "error_low": 0.1}, "neither over- nor under-confident (difference 0.00 [−0.10, 0.10]), but off along the way"),
+        ({"difference": 0.2, "difference_low": 0.1, "difference_high": 0.3}, "over-confident by 0.20 [0.10, 0.30]"),
+        ({"difference": -0.2, "difference_low": -0.3, "difference_high": -0.1}, "under-confident by 0.20 [0.10, 0.30]"),
+    ],
+)  # fmt: skip
+def test_over_confidence_is_said_only_beyond_chance(more, expected):
+    said = words.judge_finding(errors(**more), "Heron", label="criterion", cluster="conversation")
+    assert expected in said
+    assert said.startswith("Heron is 90 % sure on average and right on 80 % of 40 criteria in 30 conversations")
+
+
+def test_one_cluster_has_no_interval_and_the_sentence_says_why():
+    row = errors(difference_low=math.nan, undefined="All items come from one case.")
+    assert words.judge_finding(row, "Heron", label="level", cluster="case").endswith(
+        "30 cases. All items come from one case."
+    )
+
+
+def test_the_most_over_confident_model_is_named_and_no_more_than_three_others():
+    rows = [
+        errors(model=f"M{place}", format="qa", difference=0.1 * place, difference_low=0.05, difference_high=0.6)
+        for place in range(1, 7)
+    ]
+    scaling = pd.DataFrame([{"model": "M6", "format": "qa", "brier_change_low": -0.2, "brier_change_high": -0.1}])
+    over, after = words.models_findings(pd.DataFrame(rows), scaling)
+    assert over.startswith(
+        "M6 in qa is the most over-confident: 90 % sure on average, right on 80 % of 40 clear cases, 60 [5, 60] percentage points too sure."
+    )
+    assert over.endswith("So are M5 in qa, M4 in qa, M3 in qa and 2 more.")
+    assert after == "Temperature scaling, cross-validated, makes the confidence of M6 in qa better (Brier's score)."
+
+
+def test_routing_speaks_of_the_model_with_most_misses():
+    shares = {f"{end}{name}": 0.5 for name in routing.SHARES for end in ("", "low_", "high_")}
+    rows = [
+        {"model": model, "format": "qa", "threshold": threshold, "undefined": "", **shares}
+        | {f"{end}{name}": count for name in routing.SHARES for end, count in (("k_", n // 2), ("n_", n))}
+        for model, threshold, n in (("A", 0.5, 2), ("B", np.inf, 8))
+    ]
+    said = words.routing_finding(pd.DataFrame(rows), 0.9)
+    assert said.startswith("To catch 90 % of what B in qa misses, every case goes to a human.")
+    assert "catches 50 % (4/8) [50 %, 50 %] of the dangerous misses" in said
+    none = pd.DataFrame(rows).assign(caught=np.nan, undefined=routing.TOO_FEW)
+    assert words.routing_finding(none, 0.9) == routing.TOO_FEW
+    assert words.routing_finding(none.drop(columns="undefined"), None) == routing.NO_MISSES
+
+
+# ---------------------------------------------------------------- figures
+
+
+def test_a_reliability_diagram_draws_every_bin_where_it_is_and_names_stay_words():
+    _, found, judges = cases(models=[HOSTILE, "Briar-1"], n_cases=80)
+    table = sections.models_confidence(sections.own_confidence(found, judges, stated=False)).before.reliability
+    drawn_table = table.assign(panel=table["format"].astype(str), series=table["model"].astype(str))
+    figure = figures.reliability(
+        drawn_table, {QA: "qa", CONVERSATION: "conversation"}, {}, {}, x_title="x", y_title="y"
+    )
+    marks = [trace for trace in figure.data if trace.mode == "lines+markers"]
+    assert sorted(y for trace in marks for y in trace.y) == sorted(table["share_right"])
+    assert len(marks) == 4  # two models, two formats
+    assert HOSTILE not in figure.to_json()
+    assert "&lt;b&gt;Alder&lt;/b&gt;" in {trace.name for trace in marks}
+    # At one confidence the models stand apart, no further than a step each.
+    far = [abs(x - stated[1]) for trace in marks for x, stated in zip(trace.x, trace.customdata, strict=True)]
+    assert max(far) <= figures.STEP
+
+
+def test_the_other_figures_draw_their_numbers_and_nothing_where_there_is_none():
+    triaged, found, judges = cases(models=[HOSTILE, "Briar-1"], n_cases=80, rule=AmbiguityRule(spread=0.3))
+    own = sections.own_confidence(found, judges, stated=False)
+    parts = sections.on_ambiguous(triaged, own, judges)
+    figure = spread(parts.summary, {QA: "qa", CONVERSATION: "conversation"}, {})
+    values = {round(float(x), 9) for trace in figure.data for x in trace.x if x is not None}
+    wanted = parts.summary.loc[
+        parts.summary["measure"].isin(["distance", "jensen_shannon", "wasserstein", "entropy_model", "entropy_panel"])
+    ]
+    assert {round(value, 9) for value in wanted["value"]} <= values
+    assert {round(value, 9) for value in wanted.loc[wanted["measure"].ne("entropy_panel"), "floor"]} <= values
+    scaling = sections.models_confidence(own).scaling.assign(name=lambda t: t["model"].astype(str))
+    scaling.loc[0, "error_after"] = np.nan
+    figure = figures.scaling(scaling, {})
+    drawn_marks = [trace for trace in figure.data if trace.x[0] is not None]
+    assert len(drawn_marks) == 4 * len(scaling) - 1
+    assert HOSTILE not in figure.to_json()
+    curves, chosen = routing.curves(own), sections.routing_chosen(own, 0.9)
+    figure = figures.routing(curves, chosen, {QA: "qa", CONVERSATION: "conversation"}, {}, {})
+    large = [trace for trace in figure.data if trace.mode == "markers"]
+    assert sorted(trace.y[0] for trace in large) == sorted(chosen["caught"].dropna())
+    assert HOSTILE not in figure.to_json()
+    nothing = figures.routing(curves.assign(caught=np.nan), chosen.assign(caught=np.nan), {QA: "qa"}, {}, {})
+    assert "no dangerous miss to catch" in {note.text for note in nothing.layout.annotations}
