@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from evalcore import store
 from evalcore.db import writing
-from evalcore.errors import OverreadError
+from evalcore.errors import NotFound, OverreadError
 from evalcore.queries import browse, candidates, study
 from evalcore.queries.browse import Filters
 from evalcore.queries.candidates import Planned
@@ -54,6 +54,8 @@ class Choice:
         filters: Which items; a plan goes before.
         plan: Items with their probabilities, from `read_plan`; empty: by filters.
         drawn: Items that were drawn here, with their probabilities; goes before filters and plan.
+        chosen: Numbers of responses that somebody chose; goes before all others. They say nothing of the rest: they enter no estimate, and may be
+            drawn later.
         n_items: How many are drawn of those that fit; None: all.
         readers: Names of those who may read; empty: everybody who can.
         specialty: Only readers with this specialty.
@@ -68,6 +70,7 @@ class Choice:
     filters: Filters = field(default_factory=Filters)
     plan: tuple[Planned, ...] = ()
     drawn: Drawn | None = None
+    chosen: tuple[int, ...] = ()
     n_items: int | None = None
     readers: tuple[str, ...] = ()
     specialty: str | None = None
@@ -126,8 +129,11 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
     with writing(engine) as session:
         store.wait_for_others(session)  # two leads at once: what the first assigned is no longer free for the second
         readers = _readers(study.people(session), choice)
-        if choice.drawn is not None:
-            fitting: list[Item] = list(choice.drawn.shares)
+        if choice.chosen:
+            fitting: list[Item] = _chosen(session, choice)
+            shares = {}
+        elif choice.drawn is not None:
+            fitting = list(choice.drawn.shares)
             shares = choice.drawn.shares
         elif choice.plan:
             of_cases, with_rubric = choice.ask is Ask.GOLD_ACUITY, choice.ask is Ask.RUBRIC
@@ -137,7 +143,7 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
         else:
             fitting = _fitting(session, choice)
             shares = {}
-        waiting = candidates.assigned(session, choice.ask)
+        waiting = candidates.assigned(session, choice.ask, drawn=not choice.chosen)
         free = [item for item in fitting if item not in waiting]
         if not free:
             msg = "Nothing is left to assign: no item fits" + (
@@ -178,6 +184,44 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
         return Assigned(**{**asdict(report), "assignment_id": number})
 
 
+def assign_responses(
+    engine: Engine,
+    response_ids: Iterable[int],
+    *,
+    actor: str,
+    ask: Ask = Ask.RESPONSE_ACUITY,
+    readers: Sequence[str] = (),
+    n_readers: int = READERS_EACH,
+    dry_run: bool = False,
+    **more: Any,
+) -> Assigned:
+    """Have responses read that somebody chose, as the dangerous misses of Triage; those that are assigned already are left out.
+
+    They are read blind like all others, and in random order. Since they were chosen for what a judge says of them, their labels stand for no others: the
+    verdicts are volunteered, without a probability, and enter no estimate. Of a response that is drawn as well, before or after, the read counts as drawn.
+
+    Args:
+        engine: The study.
+        response_ids: Numbers of the responses.
+        actor: Who assigns.
+        ask: What readers are asked of them.
+        readers: Names of those who may read; empty: everybody who can.
+        n_readers: How many readers a response gets.
+        dry_run: Report and change nothing.
+        **more: Fields of `Choice`: specialty, seed, reserve_minutes.
+
+    Raises:
+        NotFound: The study has no such response, or it has no text, or no rubric where one is asked about.
+        OverreadError: All are assigned already, or no reader can read.
+    """
+    numbers = tuple(dict.fromkeys(response_ids))
+    if not numbers:
+        msg = "responses: none came, expected the number of at least one"
+        raise OverreadError(msg)
+    choice = Choice(ask=ask, chosen=numbers, readers=tuple(readers), n_readers=n_readers, **more)
+    return assign(engine, choice, actor=actor, dry_run=dry_run)
+
+
 def draw(items: Sequence[Item], n_items: int | None, *, seed: int) -> list[Item]:
     """So many of them at random, in random order; the same seed gives the same.
 
@@ -202,8 +246,11 @@ def _check(choice: Choice) -> None:
     if choice.reserve_minutes > MAX_MINUTES:
         msg = f"minutes: {choice.reserve_minutes:,} came, expected at most {MAX_MINUTES:,}, which is thirty days"
         raise OverreadError(msg)
-    if (choice.plan or choice.drawn is not None) and choice.n_items is not None:
+    if (choice.plan or choice.drawn is not None or choice.chosen) and choice.n_items is not None:
         msg = "items: a plan says itself which items are read; leave the number out"
+        raise OverreadError(msg)
+    if choice.chosen and choice.ask is Ask.GOLD_ACUITY:
+        msg = "responses: a response came, expected another question: what a case itself needs is asked without any response"
         raise OverreadError(msg)
     if choice.seed is not None and not 0 <= choice.seed <= MAX_SEED:
         msg = f"seed: {choice.seed} came, expected 0 to {MAX_SEED}"
@@ -237,13 +284,32 @@ def _fitting(session: Any, choice: Choice) -> list[Item]:
     return [item for item in fitting if item[0] not in left_out]
 
 
+def _chosen(session: Any, choice: Choice) -> list[Item]:
+    found = candidates.chosen(session, choice.chosen)
+    rubrics = (
+        candidates.having_rubric(session, set(found.values())) if choice.ask is Ask.RUBRIC else set(found.values())
+    )
+    for number in choice.chosen:
+        if number not in found:
+            msg = f"response {number} came, expected one of this study with a text to read"
+            raise NotFound(msg)
+        if found[number] not in rubrics:
+            msg = f"response {number} came, which has no criteria, expected a response with a rubric to read"
+            raise NotFound(msg)
+    return [(found[number], number) for number in choice.chosen]
+
+
 def _selection(choice: Choice) -> Selection:
+    if choice.chosen:
+        return Selection.VOLUNTEERED
     if choice.drawn is not None:
         return choice.drawn.selection
     return Selection.IMPORTANCE if choice.plan else Selection.RANDOM
 
 
 def _chosen_by(choice: Choice) -> dict[str, Any]:
+    if choice.chosen:
+        return {"chosen": len(choice.chosen)}
     if choice.drawn is not None:
         return {"plan": len(choice.drawn.shares), **choice.drawn.how}
     return {"plan": len(choice.plan)} if choice.plan else _said(choice.filters)

@@ -188,7 +188,9 @@ def _cell(value: object) -> str:
 
 def export(
     path: Path,
-    what: Annotated[str, typer.Option(help="labels, verdicts, scores, criteria (those at fault) or acuity")] = "labels",
+    what: Annotated[
+        str, typer.Option(help="labels, verdicts, scores, criteria (those at fault), acuity or cases")
+    ] = "labels",
     file_format: Annotated[
         str | None, typer.Option("--format", help="csv, parquet, jsonl or meta-eval; else by the file's ending.")
     ] = None,
@@ -199,7 +201,7 @@ def export(
     read_only: Annotated[bool, typer.Option("--read-only", help="Only items that a physician has read.")] = False,
     db: Db = None,
 ) -> None:
-    """Write labels, verdicts, scores, criteria at fault or acuity to a file, with a codebook beside it."""
+    """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
     from evalcore import export as exporting
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")

@@ -107,7 +107,7 @@ def decide(
             right_for_wrong_reason=decision.right_for_wrong_reason,
             reason=_reason_of(decision, first[criterion_id]),
             selection=asked.selection,
-            inclusion_probability=asked.inclusion_probability,
+            inclusion_probability=asked.chance,
             blinded=False,
             guideline_version=reading.guideline_version,
             supersedes=seen,

@@ -8,27 +8,31 @@ import hmac
 import io
 import json
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 import pandas as pd
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from evalcore import store
 from evalcore.codebook import CODEBOOK, DTYPES
 from evalcore.db import reading, writing
 from evalcore.errors import ExportError
+from evalcore.metrics.case_table import case_table, judges_of
 from evalcore.metrics.conflicts import faulted_criteria
+from evalcore.metrics.panels import described
 from evalcore.metrics.reference import current_reads, item_labels
 from evalcore.metrics.score import OVERALL, response_scores
 from evalcore.policies import visible_verdicts
-from evalcore.queries import frames, study
-from evalcore.schema import Label, RaterKind, Stage
+from evalcore.queries import frames, study, triage, triage_settings
+from evalcore.schema import Format, Label, RaterKind, Stage
+from evalcore.triaged import Triaged
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-WHAT = ("labels", "verdicts", "scores", "criteria", "acuity")
+WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -61,20 +65,23 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         msg = f"{what!r} came, expected one of {', '.join(WHAT)}"
         raise ExportError(msg)
     with reading(engine) as session:
-        given = (
-            frames.acuity_verdicts(session) if what == "acuity" else frames.verdicts(session, texts=what != "scores")
-        )
-        verdicts = visible_verdicts(given, None, part.blind)
-        ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)  # with those that were replaced
         judges = study.judges(session)
-    if part.judge is not None and part.judge not in judges:
-        msg = f"judge {part.judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
-        raise ExportError(msg)
-    judge = part.judge or (judges[0] if judges else "")
-    tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria, "acuity": _verdicts}
-    made = tables[what](verdicts, judge, part)
-    if what == "labels":
-        made["first_read_at"] = _first_read_at(made, ever_read)
+        if part.judge is not None and part.judge not in judges:
+            msg = (
+                f"judge {part.judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
+            )
+            raise ExportError(msg)
+        if what in ("acuity", "cases"):
+            made = _of_cases(session, what, part)
+        else:
+            given = frames.verdicts(session, texts=what != "scores")
+            verdicts = visible_verdicts(given, None, part.blind)
+            judge = part.judge or (judges[0] if judges else "")
+            tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
+            made = tables[what](verdicts, judge, part)
+        if what == "labels":  # with reads that were replaced
+            ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
+            made["first_read_at"] = _first_read_at(made, ever_read)
     return made[list(columns_of(what))].astype({column: DTYPES[what].get(column, "str") for column in columns_of(what)})
 
 
@@ -112,6 +119,41 @@ def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
     if part.read_only:
         kept = kept.loc[kept["item_id"].isin(kept.loc[kept["rater_kind"].eq(RaterKind.REVIEWER), "item_id"])]
     return _named(kept).rename(columns={"created_at": "read_at"})
+
+
+def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
+    """The tables of triage: cases with every model's answers, or verdicts on levels with what is known of their cases."""
+    triaged = described(triage.load(session).without(part.blind), triage_settings.load(session).rule)
+    judges = judges_of(triaged, part.judge)
+    if what == "cases":
+        return _named(_read_cases(_kept(case_table(triaged, judges).assign(theme=None), part), part))
+    verdicts = visible_verdicts(frames.acuity_verdicts(session), None, part.blind)
+    return _levels(verdicts.merge(_cases(triaged), on="example_id", how="left"), judges, part)
+
+
+def _read_cases(cases: pd.DataFrame, part: Part) -> pd.DataFrame:
+    cases = cases.rename(columns={"case_id": "prompt_id"})
+    is_read = cases["n_read"].gt(0) | cases["gold_how"].notna()
+    return cases.loc[is_read] if part.read_only else cases
+
+
+def _cases(triaged: Triaged) -> pd.DataFrame:
+    """What stands beside a verdict on a case: example_id, source, gold, gold_read_here, kind."""
+    columns = ["example_id", "source", "gold", "gold_read_here", "kind"]
+    return case_table(triaged, {}).drop_duplicates("example_id")[columns].astype({"kind": object, "source": object})
+
+
+def _levels(verdicts: pd.DataFrame, judges: Mapping[str, str], part: Part) -> pd.DataFrame:
+    """Verdicts on levels, each of a physician beside the level that a judge reads out of the same response."""
+    formats = {word.evaluation: word.value for word in Format}
+    told = verdicts.assign(format=verdicts["evaluation"].map(formats))
+    of_judge = told.loc[told["rater_kind"].eq(RaterKind.JUDGE) & told["rater"].eq(told["format"].map(dict(judges)))]
+    beside = of_judge[["response_id", "rater", "label"]].drop_duplicates("response_id", keep="last")
+    beside = beside.rename(columns={"rater": "judge", "label": "judge_label"})
+    told = told.merge(beside, on="response_id", how="left")
+    read = told["rater_kind"].eq(RaterKind.REVIEWER) & told["response_id"].notna()
+    told[["judge", "judge_label"]] = told[["judge", "judge_label"]].where(read, None)
+    return _verdicts(told, "", replace(part, judge=None))  # levels are read by one judge a format: all stay
 
 
 def _scores(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:

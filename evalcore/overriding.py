@@ -8,11 +8,11 @@ from sqlmodel import Session
 
 from evalcore import store
 from evalcore.db import writing
-from evalcore.desks import check_against_judge, check_note
+from evalcore.desks import check_against_judge, check_answer, check_note
 from evalcore.errors import AlreadyChanged, NotFound
 from evalcore.policies import check_can_give_verdict, check_can_open
 from evalcore.queries import reads, tasks
-from evalcore.schema import Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
+from evalcore.schema import Acuity, Ask, Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
 
 _SAID = (
     "label", "confidence", "explanation", "cause", "severity", "right_for_wrong_reason", "selection", "inclusion_probability", "blinded",
@@ -29,7 +29,7 @@ class Reading:
         right_for_wrong_reason: Only where the label is the judge's.
     """
 
-    label: Label
+    label: Label | Acuity
     cause: Cause | None = None
     severity: Severity | None = None
     right_for_wrong_reason: bool = False
@@ -56,7 +56,7 @@ def give_verdict(
     viewer: Viewer,
     *,
     response_id: int,
-    criterion_id: int,
+    criterion_id: int | None,
     reading: Reading,
     judge: str,
     seen: int | None,
@@ -67,7 +67,7 @@ def give_verdict(
         engine: The study.
         viewer: Who reads.
         response_id: The response.
-        criterion_id: The criterion.
+        criterion_id: The criterion; None: the level of care that the response recommends.
         reading: What is said.
         judge: Whose verdict was in view.
         seen: The viewer's own newest open verdict on the item that the screen showed, or None.
@@ -76,14 +76,16 @@ def give_verdict(
         NotAllowed: The viewer does not give verdicts, or is to read the conversation blind.
         AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
         NotFound: There is no such item.
-        OverreadError: The parts of the reading contradict each other.
+        OverreadError: The parts of the reading contradict each other, or the label is none to the question.
     """
     check_can_give_verdict(viewer)
+    check_answer(reading.label, Ask.RESPONSE_ACUITY if criterion_id is None else Ask.RUBRIC)
     with writing(engine) as session:
         _check_not_blind(session, viewer, response_id)
         item = reads.item(session, response_id, criterion_id, judge=judge)
         if item is None:
-            msg = f"Response {response_id} has no criterion {criterion_id}."
+            what = "is not in this study" if criterion_id is None else f"has no criterion {criterion_id}"
+            msg = f"Response {response_id} {what}."
             raise NotFound(msg)
         check_reading(reading, item["judge_label"])
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
@@ -115,7 +117,7 @@ def _check_not_blind(session: Session, viewer: Viewer, response_id: int) -> None
         check_can_open(viewer, example_id, tasks.blind_examples(session, viewer))
 
 
-def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int, seen: int) -> int:
+def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int | None, seen: int) -> int:
     """Go back to what the viewer's verdict was before: a new verdict that says the same, or one that takes it back.
 
     Raises:
@@ -144,7 +146,7 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int,
 
 
 def _check_seen(
-    session: Session, response_id: int, criterion_id: int, rater: int, seen: int | None
+    session: Session, response_id: int, criterion_id: int | None, rater: int, seen: int | None
 ) -> "reads.VerdictRow | None":
     current = reads.newest_of(session, response_id, criterion_id, rater, Stage.OPEN)
     if (current.id if current else None) != seen:

@@ -40,6 +40,22 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     ] = None,
     search: Annotated[str, typer.Option(help="Words that occur in the conversation or its verdicts.")] = "",
     reads: Annotated[str | None, typer.Option(help="unread, read, conflicting or overridden")] = None,
+    source: Annotated[str | None, typer.Option(help="Only cases of triage from this source.")] = None,
+    asked_as: Annotated[
+        str | None, typer.Option("--format", help="Only responses to cases asked as qa or conversation.")
+    ] = None,
+    level: Annotated[
+        str | None,
+        typer.Option(
+            help="Only responses in which a judge (--judge) reads this level: A to D, A/B, ..., cannot_assess"
+        ),
+    ] = None,
+    response: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="The number of a response that you choose; may be repeated. It is read, and enters no estimate."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Report what would be assigned and change nothing.")
     ] = False,
@@ -54,9 +70,12 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
 
     from evalcore import assigning
     from evalcore.queries.browse import READ_STATES, Filters
-    from evalcore.schema import Ask, Label
+    from evalcore.schema import Acuity, Ask, Format, Label
 
-    words = (("ask", ask, list(Ask)), ("reads", reads, list(READ_STATES)), ("label", label, list(Label)))
+    words = (
+        ("ask", ask, list(Ask)), ("reads", reads, list(READ_STATES)), ("label", label, list(Label)), ("format", asked_as, list(Format)),
+        ("level", level, [*Acuity, Label.CANNOT_ASSESS]),
+    )  # fmt: skip
     for word, value, allowed in words:
         if value is not None and value not in allowed:
             msg = f"--{word}: {value!r} came, expected one of {', '.join(allowed)}"
@@ -78,7 +97,11 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
             judges_differ=judges_differ,
             points_from=points_from,
             points_to=points_to,
+            source=source,
+            format=asked_as,
+            level=level,
         ),
+        chosen=tuple(dict.fromkeys(response or ())),
         plan=assigning.read_plan(content(plan)) if plan is not None else (),
         n_items=n_items,
         readers=tuple(reader or ()),

@@ -236,7 +236,7 @@ def _first_verdict(
         reason=draft.reason,
         explanation=draft.note,
         selection=asked.selection,
-        inclusion_probability=asked.inclusion_probability,
+        inclusion_probability=asked.chance,
         blinded=reading.blinded,
         guideline_version=reading.guideline_version,
         supersedes=before.verdict_id if before else None,

@@ -23,7 +23,8 @@ ASKS = {
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
 ON_ONE_CRITERION = (
-    "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response."
+    "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
+    "A response of which only the level is known is never assigned."
 )
 NOT_YOURS = " Conversations that wait for your own first read are left out then, and wherever words are searched for."
 MODES = {
@@ -114,7 +115,8 @@ def _more(fields: _filters.Fields) -> Filters:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sign, judge, label, judges_differ = fields.sign(), fields.judge(), fields.label(), fields.judges_differ()
     points_from, points_to = _filters.points_of(sign)
-    return Filters(
+    return replace(
+        fields.of_cases(),
         search=search,
         subset=subset,
         category=category,

@@ -23,7 +23,7 @@ from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
 from evalcore.opinions import Opinions
 from evalcore.policies import can_read, reason, visible_verdicts
-from evalcore.queries import browse, composition, frames, study, tasks, triage
+from evalcore.queries import browse, composition, frames, study, tasks, triage, triage_settings
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.schema import Ask, RaterKind, Viewer
@@ -116,15 +116,15 @@ def opinions(person: Viewer) -> Opinions:
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")
 def _levels(location: str, judged_version: tuple[int, int]) -> Triaged:  # noqa: ARG001 - the version is the key
-    with reading(_engine_at(location)) as session:
-        return triage.imported(session)
+    with ThreadPoolExecutor(1) as beside:
+        return triage.imported_at(_engine_at(location), beside)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _triaged(location: str, judged_version: tuple[int, int], data_version: Version) -> Triaged:  # noqa: ARG001 - the version is the key
     levels = _levels(location, judged_version)
     with reading(_engine_at(location)) as session:
-        return described(triage.with_reads(session, levels))
+        return described(triage.with_reads(session, levels), triage_settings.load(session).rule)
 
 
 def triaged(person: Viewer) -> Triaged:
@@ -166,9 +166,9 @@ def _overrides_by_judge(session: Any, hidden: frozenset[int]) -> dict[str, Any]:
 def _own_items(session: Any, reader: Viewer, example_ids: tuple[int, ...], hidden: frozenset[int]) -> pd.DataFrame:
     """What one physician said on these examples, beside what was settled."""
     of_rubrics = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids).assign(asked=Ask.RUBRIC)
-    of_acuity = frames.acuity_verdicts(session)
+    of_acuity = frames.acuity_verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids)
     found = []
-    for verdicts in (of_rubrics, of_acuity.loc[of_acuity["rater_kind"].eq(RaterKind.REVIEWER)]):
+    for verdicts in (of_rubrics, of_acuity):
         for ask, asked in visible_verdicts(verdicts, reader, hidden).groupby("asked"):
             found.append(own_items(asked, reader.name).assign(ask=ask))
     together = pd.concat(found, ignore_index=True) if found else own_items(of_rubrics, reader.name).assign(ask="")

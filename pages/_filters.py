@@ -8,7 +8,7 @@ import streamlit as st
 
 from evalcore.languages import LANGUAGES
 from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
-from evalcore.schema import MAX_POINTS, MIN_POINTS
+from evalcore.schema import MAX_POINTS, MIN_POINTS, Acuity, Format, Label
 from pages import _common
 
 READS = {
@@ -21,7 +21,13 @@ LABELS = {"met": "met", "not_met": "not met", "cannot_assess": "cannot assess"}
 SIGNS = {"undesirable": "undesirable (negative)", "desirable": "desirable (positive)"}
 KEYS = (
     "q", "theme", "reads", "dataset", "subset", "category", "language", "axis", "model", "judge", "label", "sign", "differ", "points",
+    "source", "format", "level",
 )  # fmt: skip
+LEVELS = {level.value: level.value for level in Acuity if level is not Acuity.REMOVE} | {
+    Label.CANNOT_ASSESS.value: "no level"
+}
+"""What a judge may read out of a response to a case."""
+FORMATS = {Format.QA.value: "qa: asked for a level", Format.CONVERSATION.value: "conversation"}
 ALL_POINTS = (MIN_POINTS, MAX_POINTS)
 
 
@@ -110,6 +116,29 @@ class Fields:
         """Whether judges say different things."""
         return st.toggle("Judges disagree", **self._named("differ"))
 
+    def has_cases(self) -> bool:
+        """Whether the study has cases of triage, so that it makes sense to ask for them."""
+        return bool(_common.read("choices")["source"])
+
+    def source(self) -> str | None:
+        """The source of a case of triage."""
+        return self._choice("source", "Source of the case", str)
+
+    def format(self) -> str | None:
+        """How models were asked about a case."""
+        return self._select("format", "Asked as", list(FORMATS), FORMATS.__getitem__)
+
+    def level(self) -> str | None:
+        """The level of care that a judge reads out of a response."""
+        return self._select("level", "A judge reads the level", list(LEVELS), LEVELS.__getitem__)
+
+    def of_cases(self) -> Filters:
+        """The filters that cases of triage alone have; nothing is drawn where the study has none."""
+        if not self.has_cases():
+            return Filters()
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            return Filters(source=self.source(), format=self.format(), level=self.level())
+
     def reads(self, label: str) -> str | None:
         """What physicians have done."""
         return self._select("reads", label, READ_STATES, READS.__getitem__)
@@ -165,7 +194,8 @@ def _more(fields: Fields) -> Filters:
         "Points", MIN_POINTS, MAX_POINTS, ALL_POINTS, key="points", bind="query-params", persist_state="session"
     )
     points_from, points_to = points_of(sign, *points)
-    return Filters(
+    return replace(
+        fields.of_cases(),
         dataset=dataset,
         subset=subset,
         category=category,
@@ -203,6 +233,9 @@ def words(filters: Filters) -> list[str]:
         "label": filters.label and f"judge says {LABELS[filters.label]}",
         "differ": filters.judges_differ and "judges disagree",
         "points": _points_words(filters),
+        "source": filters.source and f"cases of {filters.source}",
+        "format": filters.format,
+        "level": filters.level and f"a judge reads {LEVELS[filters.level]}",
     }
     return [str(word) for word in named.values() if word]
 

@@ -9,14 +9,17 @@ import streamlit as st
 
 from evalcore import overriding
 from evalcore.db import reading
+from evalcore.desks import as_label
 from evalcore.errors import OverreadError
 from evalcore.overriding import Reading
 from evalcore.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.queries import browse
-from evalcore.schema import Cause, Label, Severity, Viewer
+from evalcore.schema import Acuity, Cause, Label, Severity, Viewer
 from pages import _common, _text
 
-WORDS = {Label.MET: "✓ Met", Label.NOT_MET: "○ Not met", Label.CANNOT_ASSESS: "– Cannot assess"}
+WORDS: dict[Label | Acuity, str] = {
+    Label.MET: "✓ Met", Label.NOT_MET: "○ Not met", Label.CANNOT_ASSESS: "– Cannot assess"
+}  # fmt: skip
 SHORT = WORDS | {Label.CANNOT_ASSESS: "– Cannot"}
 CAUSES = {
     Cause.MISREAD_ANSWER: "Judge misread the answer",
@@ -28,6 +31,11 @@ CAUSES = {
     Cause.LANGUAGE: "Language",
     Cause.OTHER: "Other",
 }
+LEVELS: dict[Label | Acuity, str] = {
+    **{level: level.value for level in Acuity if level is not Acuity.REMOVE}, Label.CANNOT_ASSESS: "– None"
+}  # fmt: skip
+WHOLE = 0
+"""Stands for no criterion."""
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
 SEVERITIES = {Severity.NONE: "None", Severity.MILD: "Mild", Severity.MODERATE: "Moderate", Severity.SEVERE: "Severe"}
 
@@ -54,7 +62,7 @@ def panel(
     notice = st.session_state.pop("rubric_notice", None)
     if notice:
         st.html(_text.notice(notice, kind="warning"))
-    drawn = _Rows(viewer, opened.verdicts, judge, disabled=bool(why_not), wide=len(response_ids) == 1)
+    drawn = Cells(viewer, opened.verdicts, judge, disabled=bool(why_not), wide=len(response_ids) == 1)
     for row in opened.criteria.to_dict(orient="records"):
         number = int(row["criterion_id"])
         if only is not None and not any((response, number) in only for response in response_ids):
@@ -77,8 +85,11 @@ def panel(
         _common.draw_anew()
 
 
-class _Rows:
-    """Draws the cells of the rubric for one viewer."""
+class Cells:
+    """Draws what everybody says of an item, and the viewer's own verdict on it, which is saved at once.
+
+    An item is a criterion of a response, or, without a criterion, the level of care that the response recommends.
+    """
 
     def __init__(self, viewer: Viewer, verdicts: pd.DataFrame, judge: str, *, disabled: bool, wide: bool) -> None:
         self._viewer = viewer
@@ -86,49 +97,56 @@ class _Rows:
         self._disabled = disabled
         self._wide = wide
         self.acted = False
-        self._given = dict(iter(verdicts.groupby(["response_id", "criterion_id"])))
+        keys = [verdicts["response_id"], verdicts["criterion_id"].astype(float).fillna(WHOLE).astype(int)]
+        self._given = dict(iter(verdicts.groupby(keys)))
 
-    def cell(self, response: int, criterion: int) -> None:
+    def cell(self, response: int, criterion: int | None) -> None:
         """Judges first, then the physicians, then the viewer's own verdict."""
-        rows = self._given.get((response, criterion))
-        given = [] if rows is None else _records(rows)
+        rows = self._given.get((response, WHOLE if criterion is None else criterion))
+        given = [] if rows is None else records(rows)
         judged = [row for row in given if row["rater_kind"] == "judge"]
         judged.sort(key=lambda row: (row["rater"] != self._judge, row["rater"]))
         mine = next((row for row in given if self._is_mine(row)), None)
         others = [row for row in given if row["rater_kind"] == "reviewer" and row is not mine and row["label"]]
         parts = [_text.judge_verdict(row["rater"], row["label"], row["explanation"]) for row in judged]
-        parts += [_read(row) for row in others]
+        parts += [read(row) for row in others]
         if not judged:
             parts.insert(0, '<div class="or-verdict or-stamp">No judge has labelled this.</div>')
         st.html("".join(parts))
-        of_judge = next((row["label"] for row in judged if row["rater"] == self._judge), None)
-        self._own(response, criterion, mine, of_judge)
+        if criterion is None and judged:  # who reads levels is another for each format: the one that stands first
+            judge, of_judge = judged[0]["rater"], judged[0]["label"]
+        else:
+            judge, of_judge = self._judge, next((row["label"] for row in judged if row["rater"] == self._judge), None)
+        self._own(response, criterion, mine, judge, of_judge)
 
     def _is_mine(self, row: dict[str, Any]) -> bool:
         return (row["rater_kind"], row["rater"], row["stage"]) == ("reviewer", self._viewer.name, "open")
 
-    def _own(self, response: int, criterion: int, mine: dict[str, Any] | None, of_judge: str | None) -> None:
+    def _own(
+        self, response: int, criterion: int | None, mine: dict[str, Any] | None, judge: str, of_judge: str | None
+    ) -> None:
         key = f"{response}_{criterion}"
         seen = int(mine["verdict_id"]) if mine else None
         if f"label_{key}" in st.session_state and st.session_state.get(f"label_{key}_drawn", seen) != seen:
             changed = "Your verdict here was changed in another tab. The newer one is shown now; a click on the older one was not saved."
             st.html(_text.notice(changed, kind="warning"))
         stored = Reading(
-            label=Label(mine["label"]) if mine and mine["label"] else None,  # type: ignore[arg-type]
+            label=as_label(mine["label"]) if mine else None,  # type: ignore[arg-type]
             cause=Cause(mine["cause"]) if mine and mine["cause"] else None,
             severity=Severity(mine["severity"]) if mine and mine["severity"] else None,
             right_for_wrong_reason=bool(mine and mine["right_for_wrong_reason"]),
             note=(mine and mine["explanation"]) or "",
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"own_{key}"):
-            words = WORDS if self._wide else SHORT
+            words = LEVELS if criterion is None else WORDS if self._wide else SHORT
             label = st.segmented_control(
-                "Your verdict",
+                "Your verdict" if criterion is not None else "The level that you read",
                 list(words),
                 required=True,
                 format_func=lambda value: words[value],
                 label_visibility="collapsed",
                 disabled=self._disabled,
+                wrap=criterion is None,
                 key=_synced(f"label_{key}", stored.label, seen),
             )
             if mine and mine["label"]:
@@ -158,7 +176,7 @@ class _Rows:
                     response_id=response,
                     criterion_id=criterion,
                     reading=said,
-                    judge=self._judge,
+                    judge=judge,
                     seen=seen,
                 ),
                 key,
@@ -207,7 +225,7 @@ class _Rows:
         self.acted = True
 
 
-def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as dictionaries, what is missing as None."""
     return [
         {str(name): value for name, value in row.items()}
@@ -224,7 +242,8 @@ def _synced(key: str, stored: object, seen: int | None) -> str:
     return key
 
 
-def _read(row: dict[str, Any]) -> str:
+def read(row: dict[str, Any]) -> str:
+    """What a physician says, at which stage and why."""
     words = []
     if row["cause"]:
         words.append(CAUSES[Cause(row["cause"])].lower())

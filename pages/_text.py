@@ -16,7 +16,14 @@ from markdown_it.token import Token
 
 STYLE = f"<style>{(Path(__file__).parent / '_style.css').read_text(encoding='utf-8')}</style>"
 
-LABELS = {"met": ("✓", "met"), "not_met": ("○", "not met"), "cannot_assess": ("–", "cannot assess")}
+LEVELS = ("A", "A/B", "B", "B/C", "C", "C/D", "D")
+"""Levels of care as they stand in verdicts."""
+LABELS = {
+    "met": ("✓", "met"),
+    "not_met": ("○", "not met"),
+    "cannot_assess": ("–", "cannot assess"),
+    "remove": ("–", "remove the case"),
+}
 STAGES = {
     "first": "blind first read",
     "revised": "revised after the judge was shown",
@@ -211,7 +218,10 @@ def criterion(position: int, text: str, points: float | None, tags: Iterable[str
 
 
 def label(value: str | None) -> str:
-    """A label with its mark: never by colour alone."""
+    """A label with its mark, a level as its letter: never by colour alone."""
+    if value in LEVELS:
+        step = (value or "").rpartition("/")[2].lower()
+        return f'<span class="or-label or-level or-level-{step}">{escaped(value)}</span>'
     mark, words = LABELS.get(value or "", ("", "taken back"))
     return f'<span class="or-label or-{escaped(value)}"><i aria-hidden="true">{mark}</i> {words}</span>'
 

@@ -1,6 +1,9 @@
 """Find a conversation; read it beside every model's answer and every verdict; override the judge."""
 
 import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,14 +14,19 @@ from evalcore.db import reading
 from evalcore.languages import LANGUAGES
 from evalcore.policies import check_can_open, reason
 from evalcore.queries import browse
-from evalcore.schema import Viewer
-from pages import _common, _filters, _rubric, _text
+from evalcore.schema import Format, Viewer
+from pages import _case, _common, _filters, _rubric, _text
+from pages._holdings import holdings
 from pages._names import response_names
 
 SCORED_MODELS = 6
 MAX_SHOWN = 3
 LIST_HEIGHT = 600
 SCORE_WIDTH = 96
+FORMATS = {
+    Format.QA.evaluation: "asked for a level of care", Format.CONVERSATION.evaluation: "told the patient, no level asked for"
+}  # fmt: skip
+"""How a model was asked about a case of triage."""
 
 
 def listing(listed: pd.DataFrame, judge: str) -> None:
@@ -26,7 +34,7 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
     scores = [column for column in listed.columns if column.startswith("score ")][:SCORED_MODELS]
     table = pd.DataFrame(
         {
-            "Theme": listed["theme"].map(_filters.plain, na_action="ignore").fillna("–"),
+            "Theme": listed["theme"].map(_filters.plain, na_action="ignore").fillna(listed["source"]).fillna("–"),
             "Conversation": listed["first_words"],
             **{column: listed[column] for column in scores},
             "Physicians": [_marks(row) for row in listed.itertuples()],
@@ -121,6 +129,7 @@ def detail(
         steps(listed, example_id)
         chosen, as_markdown = choose(opened, filters)
     example = opened.example
+    example["is_answered"] = not opened.responses.empty
     tags = [example["theme"], example["category"], LANGUAGES.get(example["language"] or ""), *opened.subsets]
     st.html(_text.chips([*(_filters.plain(tag) for tag in tags if tag), example["prompt_id"]]))
     if example["provisional"]:
@@ -129,8 +138,28 @@ def detail(
                 "This conversation is known only from a result on it: import its examples file to see its theme and whole rubric."
             )
         )
+    panel: Callable[[list[int]], None]
+    if opened.is_case:
+        panel = partial(_case.panel, viewer, example_id)
+        responses = opened.responses
+        if not responses.empty and responses["text"].eq("").all():
+            st.html(_text.quiet("Of the answers to this case only the levels are known, not the texts."))
+    else:
+        panel = _rubric_panel(viewer, filters, judge, example_id)
+    _laid_out(example, chosen, judge, panel, as_markdown=as_markdown)
+
+
+def _rubric_panel(viewer: Viewer, filters: browse.Filters, judge: str, example_id: int) -> Callable[[list[int]], None]:
+    """Draws the rubric beside some responses; whether all of it, is asked here."""
     matching = _common.read("matching", filters, example_id)
     only = matching if matching and st.toggle("Only criteria that fit the filters", key="only") else None
+    return lambda shown: _rubric.panel(viewer, example_id, shown, judge, only)
+
+
+def _laid_out(
+    example: dict[str, Any], chosen: pd.DataFrame, judge: str, panel: Callable[[list[int]], None], *, as_markdown: bool
+) -> None:
+    """One response beside what is said of it; several beside one another above that."""
     shown = [int(number) for number in chosen["response_id"]]
     if len(shown) > 1:
         st.html(_text.conversation(example["messages"], as_markdown=as_markdown))
@@ -139,26 +168,32 @@ def detail(
                 _response(response, judge, as_markdown=as_markdown)
         st.html('<hr class="or-rule">')
         with st.container(key="rubric_wide"):
-            _rubric.panel(viewer, example_id, shown, judge, only)
+            panel(shown)
         return
     left, right = st.columns([58, 42], gap="large")
     with left, st.container(key="reading"):
         st.html(_text.conversation(example["messages"], as_markdown=as_markdown))
         for _, response in chosen.iterrows():
             _response(response, judge, as_markdown=as_markdown)
-        if not shown:
+        if not shown and not example["is_answered"]:
             st.html(
                 _text.notice("No model has answered this conversation yet: import a results file on the Study page.")
             )
     with right, st.container(key="rubric"):
-        _rubric.panel(viewer, example_id, shown, judge, only)
+        panel(shown)
 
 
 def choose(opened: browse.Opened, filters: browse.Filters) -> tuple[pd.DataFrame, bool]:
-    """Which responses are shown, one to three, and whether Markdown is drawn."""
+    """Which responses are shown, one to three, and whether Markdown is drawn. Those of which only the level is known have nothing to show."""
     responses = opened.responses.assign(name=response_names(opened.responses)).set_index("name", drop=False)
+    responses = responses.loc[responses["text"].ne("") | (not opened.is_case)]
     names = list(responses.index)
-    preferred = [name for name in names if filters.model is None or responses.loc[name, "model"] == filters.model][:1]
+    fits = (
+        pd.Series(data=True, index=responses.index) if filters.model is None else responses["model"].eq(filters.model)
+    )
+    if filters.format is not None:
+        fits &= responses["evaluation"].eq(Format(filters.format).evaluation)
+    preferred = list(responses.index[fits])[:1]
     kept = [name for name in st.session_state.get("shown", []) if name in names]
     st.session_state["shown"] = kept or preferred
     shown = st.multiselect(
@@ -170,6 +205,10 @@ def choose(opened: browse.Opened, filters: browse.Filters) -> tuple[pd.DataFrame
 
 
 def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
+    if row["evaluation"] in FORMATS:
+        st.html(_text.response(row["name"], FORMATS[row["evaluation"]], row["text"], as_markdown=as_markdown))
+        _sent(row, as_markdown=as_markdown)
+        return
     scores = _common.judge_scores()
     found = scores.loc[scores["response_id"].eq(row["response_id"]) & scores["judge"].eq(judge)]
     words = "no score yet"
@@ -181,6 +220,10 @@ def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
     elif len(found):
         words = f"no score by {judge}: a verdict is missing, or no criterion has positive points"
     st.html(_text.response(row["name"], words, row["text"], as_markdown=as_markdown))
+    _sent(row, as_markdown=as_markdown)
+
+
+def _sent(row: pd.Series, *, as_markdown: bool) -> None:
     if isinstance(row["sent_messages"], str):
         with st.expander("This model was sent another prompt than the conversation above", icon=":material/warning:"):
             st.html(_text.conversation(json.loads(row["sent_messages"]), as_markdown=as_markdown))
@@ -193,10 +236,7 @@ chosen_example = _common.row_number(st.query_params.get("example", ""))
 is_open = chosen_example is not None
 if not is_open:
     counts = _common.read("counts")
-    line = (
-        f"{counts['examples']:,} conversations, {counts['responses']:,} responses, "
-        f"{counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts"
-    )
+    line = f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts"
     st.html(_text.heading("Read conversations beside their verdicts", line))
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")
 with top:

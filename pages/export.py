@@ -23,13 +23,15 @@ WHAT = {
     "scores": "Scores",
     "criteria": "Criteria at fault",
     "acuity": "Acuity",
+    "cases": "Cases of triage",
     "meta-eval": "Meta-evaluation rows",
 }
 MEANING = {
     "labels": "One row an item (one criterion of one response): the judge's label, the physicians', and the label to use.",
     "verdicts": "One row a standing verdict of a judge or a physician. The file can be imported again.",
     "scores": "One row a response and judge: points and score.",
-    "acuity": "One row a standing verdict on the level of care: of a response, or of a case itself.",
+    "acuity": "One row a standing verdict on the level of care: of a response, or of a case itself. The file can be imported again.",
+    "cases": "One row a case of triage, model and format: what the case needs, by whom, and what the model's samples answer.",
     "criteria": "One row a criterion that readers or adjudicators call wrong, ambiguous or unclear, for the rubric's authors. Nobody is named.",
     "meta-eval": "One row an item that physicians read, in the format of HealthBench's meta-evaluation; names are replaced by hashes.",
 }

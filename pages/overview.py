@@ -15,6 +15,7 @@ from evalcore.queries.composition import changed_since
 from evalcore.schema import Role, Viewer
 from evalcore.tables import now
 from pages import _common, _filters, _overview_composition, _review_text, _text
+from pages._holdings import holdings
 
 MAX_READERS = 6
 LATELY = timedelta(days=7)
@@ -110,8 +111,7 @@ counts = _common.read("counts")
 st.html(
     _text.heading(
         "Where the study stands",
-        f"{counted(counts['responses'], 'response')} of {counted(counts['models'], 'model')} to "
-        f"{counted(counts['examples'], 'conversation')}, judged by {counted(counts['judges'], 'judge')} and read by "
+        f"{holdings(counts)}, judged by {counted(counts['judges'], 'judge')} and read by "
         f"{counted(counts['reviewers'], 'physician')}",
     )
 )
@@ -126,7 +126,8 @@ listed = _common.read("overrides_by_judge", hidden)
 st.html(
     _text.facts(
         {
-            "conversations": f"{counts['examples']:,}",
+            "conversations": f"{counts['examples'] - counts['cases']:,}",
+            **({"cases of triage": f"{counts['cases']:,}"} if counts["cases"] else {}),
             "criteria": f"{counts['criteria']:,}",
             "judges' verdicts": f"{counts['judge_verdicts']:,}",
             "physicians' verdicts": f"{counts['physician_verdicts']:,}",
@@ -149,6 +150,8 @@ with st.container(horizontal=True):
         )
     if can_import(viewer):
         st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
+    if counts["cases"]:
+        st.page_link("pages/triage.py", label="See triage", icon=":material/emergency:")
     st.page_link("pages/export.py", label="Export labels", icon=":material/download:")
 
 if listed["by_judge"]:
@@ -165,8 +168,9 @@ if hidden:
             "Conversations that wait for your own first read are left out of what is said here of readers, their conflicts, the judges and what was read."
         )
     )
-st.subheader("What it is made of, and what has been read", anchor=False)
-_overview_composition.show(hidden)
+if counts["examples"] > counts["cases"]:
+    st.subheader("What it is made of, and what has been read", anchor=False)
+    _overview_composition.show(hidden)
 st.html(
     _text.foot(
         "An item is one criterion of one response. Physicians differ from a judge where a standing verdict or an adjudication has another "

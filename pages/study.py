@@ -17,6 +17,7 @@ from evalcore.languages import LANGUAGES
 from evalcore.policies import check_can_add_people, check_can_import, reason
 from evalcore.schema import ConfidenceMeaning, Role, Viewer
 from pages import _assigning, _common, _planning, _study_cases, _text
+from pages._holdings import holdings
 
 BY_CONTENT = "told by the content"
 UNSAID = "not said"
@@ -203,8 +204,7 @@ counts = _common.read("counts")
 st.html(
     _text.heading(
         "Bring data in, and say who reads it",
-        f"{counts['examples']:,} conversations, {counts['responses']:,} responses, {counts['judge_verdicts']:,} judges' and "
-        f"{counts['physician_verdicts']:,} physicians' verdicts so far",
+        f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far",
     )
 )
 import_tab, cases_tab, plan_tab, reading_tab, people_tab = st.tabs(

@@ -1,5 +1,7 @@
 """A study in which everything that a blind reader may not see is an unmistakable word; made by the importers, by assigning and by reading."""
 
+import csv
+import io
 import json
 import shutil
 import sqlite3
@@ -18,7 +20,7 @@ from evalcore.importing import import_file
 from evalcore.overriding import Reading
 from evalcore.queries import study, tasks
 from evalcore.queries.browse import Filters
-from evalcore.schema import Ask, Cause, Label, ReadingState, Role, Rules, Severity, Viewer
+from evalcore.schema import Acuity, Ask, Cause, Label, ReadingState, Role, Rules, Severity, Viewer
 
 JUDGE, SEEN_MODEL = "Magpie", "Alder-2"
 MODEL = "Qorvexim"
@@ -27,6 +29,11 @@ BLIND = ("Kelbrunth", "Kelbdovar", "Kelbsimax")
 judge throughout, and nobody else says anything."""
 OPEN = "Plainsong"
 EVERY = (*BLIND, OPEN)
+
+CASES = ("Kelbtrasso", "Kelbgoldun")
+"""Cases of triage that wait, each by a word of its own: on the first the level of a response is asked, on the second what the case needs."""
+OPEN_CASE = "Plaincase"
+SOURCE = "ward"
 
 READER, VOLUNTEER = "Zephyrquist", "Ottobrusk"
 """Two people of the study: one has read all that waits for the walkers, the other has overridden the judge there."""
@@ -38,9 +45,11 @@ FIRST_NOTE, DECIDED_NOTE, OPEN_NOTE, IMPORTED_NOTE, RATIONALE = (
     "Pavontide",
     "Brinquell",
 )
+CASE_NOTE, GOLD_NOTE, OPEN_LEVEL_NOTE = "Mirravolt", "Gossandrel", "Fennocrast"
 PEOPLE_AT_READING = (READER, VOLUNTEER)
 OF_OTHERS = (
     IMPORTED_READER, IMPORTED_OTHER, IMPORTED_ADJUDICATOR, FIRST_NOTE, DECIDED_NOTE, OPEN_NOTE, IMPORTED_NOTE, RATIONALE, *PEOPLE_AT_READING,
+    CASE_NOTE, GOLD_NOTE, OPEN_LEVEL_NOTE,
 )  # fmt: skip
 
 REVIEWER, EVERY_ROLE, OPEN_EYES = "Dr. Iris Valk", "Dr. Nadir Osk", "Mina Castell"
@@ -57,8 +66,12 @@ def explanation(conversation: str, model: str) -> str:
 
 
 EXPLANATIONS = tuple(explanation(conversation, model) for conversation in BLIND for model in (MODEL, SEEN_MODEL))
-SECRETS = (MODEL, *EXPLANATIONS, *OF_OTHERS)
-"""What a reader may see nowhere while the conversations wait; the conversations' own words stand in Review alone."""
+LEVELS_EXPLAINED = tuple(
+    f"Quivro{case[4:7]}{'m' if model == MODEL else 'a'}" for case in CASES for model in (MODEL, SEEN_MODEL)
+)
+"""The words in what the judge says of the level of each response to a case."""
+SECRETS = (MODEL, *EXPLANATIONS, *OF_OTHERS, *CASES, *LEVELS_EXPLAINED)
+"""What a reader may see nowhere while the conversations wait; the conversations' own words stand in Review alone, and cases are read after them."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,7 @@ def make(location: str, folder: Path) -> Engine:
     choice = Choice(filters=Filters(model=MODEL), readers=(REVIEWER, EVERY_ROLE, READER), n_readers=3, seed=7)
     assigning.assign(engine, choice, actor=OPEN_EYES)
     _others_read(engine)
+    _ask_about_cases(engine, folder)
     store.index_texts(engine)
     return engine
 
@@ -186,6 +200,63 @@ def _others_read(engine: Engine) -> None:
         overriding.give_verdict(engine, viewer(engine, VOLUNTEER), **item, reading=said, judge=JUDGE, seen=None)
 
 
+def _ask_about_cases(engine: Engine, folder: Path) -> None:
+    """Two cases wait for the walkers; everybody else has said everything on them."""
+    cases = [
+        {
+            "dataset": SOURCE, "source_id": word, "original_prompt_text": "Pt c/o cough.",
+            "normalized_prompt_text": f"{word}: I have been coughing for three days. What should I do?",
+            **{f"anon_label_{place}": vote for place, vote in enumerate(("C", "C", "C", "C/D", "D"), start=1)},
+        }
+        for word in (*CASES, OPEN_CASE)
+    ]  # fmt: skip
+    _bring(engine, folder / "cases.csv", _csv(cases))
+    told = {(word, model): f"Because of {LEVELS_EXPLAINED[2 * place + other]}." for place, word in enumerate(CASES)
+            for other, model in enumerate((MODEL, SEEN_MODEL))}  # fmt: skip
+    answers = [
+        {
+            "case_id": f"{SOURCE}_{word}", "model": model, "format": asked, "sample_index": sample,
+            "text": "" if sample else "Drink water, rest, and come back if it lasts.", "level": "A", "confidence": "",
+            "rater": JUDGE if asked == "conversation" else "parser", "explanation": told.get((word, model), "") if asked == "conversation" else "",
+        }
+        for word in (*CASES, OPEN_CASE)
+        for model in (SEEN_MODEL, MODEL)
+        if model == SEEN_MODEL or word != OPEN_CASE
+        for asked in ("qa", "conversation")
+        for sample in (0, 1)
+    ]  # fmt: skip
+    _bring(engine, folder / "answers.csv", _csv(answers))
+    to = {"readers": (REVIEWER, EVERY_ROLE, READER), "n_readers": 3, "seed": 7}
+    responses = rows(
+        engine,
+        "SELECT r.id FROM response r JOIN example e ON e.id = r.example_id JOIN model m ON m.id = r.model_id"
+        f" WHERE e.prompt_id = '{SOURCE}_{CASES[0]}' AND m.name = '{MODEL}' AND r.dataset = 'acuity_conversation' AND r.text <> ''",
+    )
+    assigning.assign_responses(engine, [responses[0][0]], actor=OPEN_EYES, **to)
+    plan = assigning.read_plan(f"prompt_id,inclusion_probability\n{SOURCE}_{CASES[1]},0.5\n".encode())
+    assigning.assign(engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan, **to), actor=OPEN_EYES)
+    reader = viewer(engine, READER)
+    for note in (CASE_NOTE, GOLD_NOTE):
+        desk = reviewing.take(engine, reader)
+        assert desk is not None
+        number = desk.reading.id or 0
+        reviewing.mark(engine, reader, number, None, Acuity.B, note=f"{note} is what I think.")
+        if reviewing.submit(engine, reader, number) is ReadingState.REVEALED:
+            deciding.decide(engine, reader, number, None, Decision(Acuity.B, cause=Cause.LANGUAGE), seen=None)
+            deciding.finish(engine, reader, number)
+    said = Reading(Acuity.D, cause=Cause.OTHER, severity=Severity.MILD, note=f"{OPEN_LEVEL_NOTE} is missing.")
+    item = {"response_id": responses[0][0], "criterion_id": None}
+    overriding.give_verdict(engine, viewer(engine, VOLUNTEER), **item, reading=said, judge=JUDGE, seen=None)
+
+
+def _csv(lines: list[dict[str, Any]]) -> str:
+    text_ = io.StringIO()
+    writer = csv.DictWriter(text_, list(lines[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text_.getvalue()
+
+
 def take_in_hand(engine: Engine, name: str) -> Hand:
     """A walker opens an item and marks the first two of its three criteria, otherwise than the judge did."""
     desk = reviewing.take(engine, viewer(engine, name))
@@ -243,17 +314,22 @@ def rows(engine: Engine, statement: str) -> list[tuple[Any, ...]]:
 
 # ---------------------------------------------------------------- the same study, with other verdicts where the walkers are blind
 
-_OTHERWISE = "CASE label WHEN 'met' THEN 'not_met' WHEN 'not_met' THEN 'met' ELSE label END"
-_ON_BLIND = "example_id IN (SELECT id FROM example WHERE prompt_id <> 'prompt-" + OPEN + "')"
+_OTHERWISE = "CASE {} WHEN 'met' THEN 'not_met' WHEN 'not_met' THEN 'met' WHEN 'A' THEN 'D' WHEN 'B' THEN 'C' WHEN 'C' THEN 'A' WHEN 'D' THEN 'B' ELSE {} END"
+_ON_BLIND = f"example_id IN (SELECT id FROM example WHERE prompt_id NOT IN ('prompt-{OPEN}', '{SOURCE}_{OPEN_CASE}'))"
 _OF_WALKERS = "rater_id IN (SELECT id FROM rater WHERE name IN ('" + "', '".join(WALKERS) + "'))"
-FLIPS = {
-    "judge": f"UPDATE verdict SET label = {_OTHERWISE} WHERE stage = 'judge' AND {_ON_BLIND}",
+FLIPS: dict[str, tuple[str, ...]] = {
+    "judge": (
+        f"UPDATE verdict SET label = {_OTHERWISE.format('label', 'label')} WHERE stage = 'judge' AND {_ON_BLIND}",
+        f"UPDATE acuity_case SET gold = {_OTHERWISE.format('gold', 'gold')}, method = 'direct' WHERE {_ON_BLIND}",
+        f"UPDATE panel_vote SET vote = {_OTHERWISE.format('vote', 'vote')} WHERE {_ON_BLIND}",
+    ),
     "readers": (
-        f"UPDATE verdict SET label = {_OTHERWISE}, cause = CASE cause WHEN 'language' THEN 'other' ELSE cause END,"
-        f" severity = CASE severity WHEN 'moderate' THEN 'severe' ELSE severity END WHERE stage <> 'judge' AND {_ON_BLIND} AND NOT {_OF_WALKERS}"
+        f"UPDATE verdict SET label = {_OTHERWISE.format('label', 'label')}, cause = CASE cause WHEN 'language' THEN 'other' ELSE cause END,"
+        f" severity = CASE severity WHEN 'moderate' THEN 'severe' ELSE severity END WHERE stage <> 'judge' AND {_ON_BLIND} AND NOT {_OF_WALKERS}",
     ),
 }
-"""What is turned round on the conversations that wait: the judge's labels; the other physicians' labels, causes and severities."""
+"""What is turned round on the conversations that wait: the judge's labels, and what cases need by panel and file; the other physicians' labels, causes
+and severities."""
 
 
 def flip(engine: Engine, which: str, *, but: int | None = None) -> int:
@@ -264,13 +340,13 @@ def flip(engine: Engine, which: str, *, but: int | None = None) -> int:
         which: A key of `FLIPS`.
         but: Number of a reading whose response keeps its verdicts: its reader has locked it and sees them.
     """
-    statement = FLIPS[which]
+    first, *others = FLIPS[which]
     if but is not None:
-        statement += f" AND response_id NOT IN (SELECT t.response_id FROM reading r JOIN task t ON t.id = r.task_id WHERE r.id = {but})"
+        first += f" AND response_id NOT IN (SELECT t.response_id FROM reading r JOIN task t ON t.id = r.task_id WHERE r.id = {but})"
     trigger = "verdict_no_update" if engine.dialect.name == "sqlite" else "verdict_append_only ON verdict"
     with engine.begin() as connection:
         connection.execute(text(f"DROP TRIGGER IF EXISTS {trigger}"))
-        return int(connection.execute(text(statement)).rowcount)
+        return sum(int(connection.execute(text(statement)).rowcount) for statement in (first, *others))
 
 
 def copied(source: Path, target: Path) -> Path:

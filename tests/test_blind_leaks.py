@@ -31,8 +31,10 @@ from tests.test_pages import ROOT, _no_cache, cookie_of, location, open_page
 __all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 Query = dict[str, str]
-PAGES = ("overview", "study", "browse", "review", "my_reads", "models", "judges", "adjudicate", "audit", "export")
-N_EXAMPLES, N_RESPONSES, N_READINGS = 4, 7, 5
+PAGES = (
+    "overview", "study", "browse", "review", "my_reads", "models", "judges", "triage", "calibration", "adjudicate", "audit", "export",
+)  # fmt: skip
+N_EXAMPLES, N_READINGS = 7, 7
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,8 @@ ADDRESSES: tuple[Visit, ...] = (
     *(Visit("browse", {key: words}) for key, words in (("model", leaks.SEEN_MODEL), ("differ", "true"))),
     *(Visit("browse", {"example": str(number)}) for number in range(1, N_EXAMPLES + 2)),
     *(Visit("browse", {"example": str(number), "shown": MODEL}) for number in range(1, N_EXAMPLES + 1)),
+    *(Visit("browse", {"example": str(number), "shown": f"{MODEL} · conversation · 1"}) for number in range(5, N_EXAMPLES + 1)),
+    *(Visit("browse", {key: words}) for key, words in (("source", leaks.SOURCE), ("format", "conversation"), ("level", "A"), ("level", "D"))),
     *(Visit("browse", {"example": "1", **more}) for more in ({"label": "not met", "only": "true"}, {"reads": "differ from the judge"})),
     Visit("review"),
     *(Visit("review", chosen=chosen) for chosen in ({"formatted": True}, {"guideline_open": True})),
@@ -199,6 +203,7 @@ ADDRESSES: tuple[Visit, ...] = (
     Visit("judges", {"judges_judge": leaks.JUDGE}),
     *(Visit("judges", {"judges_show": section}) for section in JUDGES),
     *(Visit("models", {"models_show": section}) for section in MODELS),
+    *(Visit("calibration", {"calibration_about": words}) for words in ("criteria", "levels of care")),
     Visit("models", {"models_claim": "new examples too", "models_readers": "physicians in general"}),
     *(Visit("adjudicate", chosen={"adjudicate_view": view}) for view in ("waiting", "settled", "faults")),
     *(Visit("adjudicate", {"case": word}) for word in ("r1", "r5", "r6", "r7", "r9", "e1", "e4")),
@@ -311,8 +316,10 @@ def leaked(one: Walker, name: str, visits: Sequence[Visit], phase: str, hand: Ha
     shown = []
     for visit in visits:
         if can_go(visit, name, phase):
-            words = leaks.found((*SECRETS, *BLIND), one.see(visit).everything)
-            echoes = {*visit.query.values()}  # what the address says itself: see below
+            words_hidden = (*SECRETS, *BLIND)
+            words = leaks.found(words_hidden, one.see(visit).everything)
+            said = [value.encode() for value in visit.query.values()]
+            echoes = leaks.found(words_hidden, *said)  # what the address says itself: see below
             bad = words - allowed(visit, name, hand, locked=phase == "locked") - echoes
             shown += [f"{visit}: {', '.join(sorted(bad))}"] if bad else []
     return shown

@@ -9,8 +9,9 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, t
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, SQLModel, col
 
+import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.queries.frames import frame, not_superseded
-from evalcore.schema import Label, RaterKind, Stage
+from evalcore.schema import CASES, Format, Label, RaterKind, Stage
 from evalcore.search_words import postgresql_query, sqlite_query
 from evalcore.tables import Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
 
@@ -24,7 +25,13 @@ class Filters:
     """Which conversations; None asks for nothing.
 
     The filters on criteria and verdicts (axis, model, judge, label, reads, judges_differ, points) have to hold on one and the
-    same item: one criterion of one response.
+    same item: one criterion of one response. Those on responses (model, format, level) have to hold on one response; with a level the judge is the
+    one who says it.
+
+    Attributes:
+        source: The source of a case of triage, e.g. semigran.
+        format: How models were asked about a case: a `Format`.
+        level: The level of care that a judge (any, or the one of `judge`) reads out of a response: an `Acuity`, or cannot_assess.
     """
 
     search: str = ""
@@ -41,23 +48,31 @@ class Filters:
     judges_differ: bool = False
     points_from: int | None = None
     points_to: int | None = None
+    source: str | None = None
+    format: str | None = None
+    level: str | None = None
 
     def on_items(self) -> bool:
         """Whether any filter asks about items."""
-        asked = (self.axis, self.model, self.judge, self.label, self.reads, self.points_from, self.points_to)
+        judge = self.judge if self.level is None else None
+        asked = (self.axis, judge, self.label, self.reads, self.points_from, self.points_to)
         return self.judges_differ or any(value is not None for value in asked)
+
+    def on_responses(self) -> bool:
+        """Whether any filter asks about responses as a whole."""
+        return any(value is not None for value in (self.model, self.format, self.level))
 
     def on_what_was_said(self) -> bool:
         """Whether what fits may tell what somebody said of a conversation: words are looked for in explanations and notes as well."""
-        return self.on_items() or bool(self.search.strip())
+        return self.on_items() or self.on_responses() or bool(self.search.strip())
 
 
 def examples(session: Session, filters: Filters) -> pd.DataFrame:
     """The conversations that fit, oldest first.
 
     Returns:
-        One row an example: example_id, prompt_id, dataset, theme, category, language, first_words, n_turns, n_criteria,
-        provisional.
+        One row an example: example_id, prompt_id, dataset, theme, category, language, first_words, n_turns, provisional, n_criteria,
+        source (of a case of triage; else missing).
     """
     n_criteria = (
         select(func.count())
@@ -65,14 +80,16 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
         .where(col(Criterion.example_id) == col(Example.id))
         .scalar_subquery()
     )
-    table = SQLModel.metadata.tables["example"]
+    table, case = SQLModel.metadata.tables["example"], SQLModel.metadata.tables["acuity_case"].c
     names = ("prompt_id", "dataset", "theme", "category", "language", "first_words", "n_turns", "provisional")
     statement = select(
-        table.c.id.label("example_id"), *(table.c[name] for name in names), n_criteria.label("n_criteria")
-    )
+        table.c.id.label("example_id"), *(table.c[name] for name in names), n_criteria.label("n_criteria"), case.source
+    ).outerjoin(SQLModel.metadata.tables["acuity_case"], case.example_id == table.c.id)
     for column in ("dataset", "theme", "category", "language"):
         if getattr(filters, column) is not None:
             statement = statement.where(table.c[column] == getattr(filters, column))
+    if filters.source is not None:
+        statement = statement.where(case.source == filters.source)
     if filters.subset is not None:
         members = select(col(ExampleSubset.example_id)).where(col(ExampleSubset.subset) == filters.subset)
         statement = statement.where(table.c.id.in_(members))
@@ -80,7 +97,32 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
         statement = statement.where(table.c.id.in_(_found(session, filters.search)))
     if filters.on_items():
         statement = statement.where(table.c.id.in_(item_pairs(filters).with_only_columns(col(Criterion.example_id))))
+    elif filters.on_responses():
+        response = SQLModel.metadata.tables["response"].c
+        statement = statement.where(table.c.id.in_(select(response.example_id).where(*response_conditions(filters))))
     return frame(session, statement.order_by(table.c.id))
+
+
+def response_conditions(filters: Filters) -> list[ColumnElement[bool]]:
+    """What the filters on responses ask of a row of `response`."""
+    conditions: list[ColumnElement[bool]] = []
+    if filters.model is not None:
+        conditions.append(col(Response.model_id).in_(select(col(Model.id)).where(col(Model.name) == filters.model)))
+    if filters.format is not None:
+        conditions.append(col(Response.dataset) == Format(filters.format).evaluation)
+    if filters.level is not None:
+        named = [col(Rater.name) == filters.judge] if filters.judge is not None else []
+        judges = select(col(Rater.id)).where(col(Rater.kind) == RaterKind.JUDGE, *named)
+        said = select(col(Verdict.id)).where(
+            col(Verdict.response_id) == col(Response.id),
+            col(Verdict.criterion_id).is_(None),
+            col(Verdict.stage) == Stage.JUDGE,
+            col(Verdict.label) == filters.level,
+            col(Verdict.rater_id).in_(judges),
+            not_superseded(),
+        )
+        conditions.append(exists(said.correlate(Response)))
+    return conditions
 
 
 def matching_items(session: Session, filters: Filters, example_id: int) -> set[tuple[int, int]]:
@@ -116,11 +158,8 @@ def item_pairs(filters: Filters) -> Select[Any]:
         statement = statement.where(col(Criterion.points) >= filters.points_from)
     if filters.points_to is not None:
         statement = statement.where(col(Criterion.points) <= filters.points_to)
-    if filters.model is not None:
-        statement = statement.join(Model, col(Model.id) == col(Response.model_id)).where(
-            col(Model.name) == filters.model
-        )
-    if filters.judge is not None or filters.label is not None:
+    statement = statement.where(*response_conditions(filters))
+    if (filters.judge is not None and filters.level is None) or filters.label is not None:
         conditions = [col(Verdict.label) == filters.label] if filters.label is not None else []
         statement = statement.where(_given(*conditions, kind=RaterKind.JUDGE, judge=filters.judge))
     if filters.judges_differ:
@@ -248,7 +287,7 @@ def response_sums(session: Session) -> pd.DataFrame:
 
 
 def read_marks(session: Session) -> pd.DataFrame:
-    """Physicians' standing verdicts beside the judges', one row a physician's verdict and judge.
+    """Physicians' standing verdicts on criteria beside the judges', one row a physician's verdict and judge.
 
     Returns:
         verdict_id, created_at, example_id, response_id, criterion_id, rater_id, stage, label, judge, judge_label (missing where no judge labelled the item).
@@ -279,6 +318,7 @@ def read_marks(session: Session) -> pd.DataFrame:
         )
         .select_from(read.outerjoin(judged, beside).outerjoin(judges, judges.c.id == judged.c.rater_id))
         .where(read.c.stage != Stage.JUDGE, read.c.label.is_not(None), read.c.id.not_in(_replaced()))
+        .where(read.c.criterion_id.is_not(None))
     )
     return frame(session, statement)
 
@@ -291,7 +331,8 @@ class Opened:
         example: Row of the example; `messages` as a list of {role, content}.
         criteria: One row a criterion, in order.
         responses: One row a response: response_id, model, evaluation, sample_index, text, sent_messages.
-        verdicts: All standing verdicts with their words, and those taken back (label None) of open stage.
+        verdicts: All standing verdicts with their words, those on the case itself too (response_id missing), and those taken back (label None) of
+            open stage.
     """
 
     example: dict[str, Any]
@@ -299,6 +340,11 @@ class Opened:
     criteria: pd.DataFrame
     responses: pd.DataFrame
     verdicts: pd.DataFrame
+
+    @property
+    def is_case(self) -> bool:
+        """Whether it is a case of triage, with a level of care and without a rubric."""
+        return bool(self.example["dataset"] == CASES)
 
 
 def open_example(session: Session, example_id: int) -> Opened | None:
@@ -326,7 +372,10 @@ def open_example(session: Session, example_id: int) -> Opened | None:
         .join(Rater, col(Rater.id) == verdict.c.rater_id)
         .where(
             verdict.c.example_id == example_id,
-            verdict.c.response_id.in_(select(response.c.id).where(response.c.example_id == example_id)),
+            or_(
+                verdict.c.response_id.is_(None),
+                verdict.c.response_id.in_(select(response.c.id).where(response.c.example_id == example_id)),
+            ),
         )
         .where(not_superseded(), or_(verdict.c.label.is_not(None), verdict.c.stage == Stage.OPEN))
         .order_by(verdict.c.id)

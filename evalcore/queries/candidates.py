@@ -8,9 +8,9 @@ from sqlalchemy import exists, literal, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.errors import NotFound, OverreadError
-from evalcore.queries.browse import Filters, examples, item_pairs
+from evalcore.queries.browse import Filters, examples, item_pairs, response_conditions
 from evalcore.review_tables import Assignment, Task
-from evalcore.schema import Ask
+from evalcore.schema import Ask, Selection
 from evalcore.tables import Criterion, Example, Model, Response
 
 Item = tuple[int, int | None]
@@ -22,6 +22,7 @@ class Planned:
     """One line of a plan: an item with the probability, in (0, 1], that it had of being drawn.
 
     Attributes:
+        dataset: Of the example, or what the response was made for: acuity_qa and acuity_conversation tell two answers to one case apart.
         line: Where it stands in the file; 0: in none.
     """
 
@@ -39,7 +40,7 @@ class Planned:
 
 
 def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[Item]:
-    """Responses that fit, as (example_id, response_id), oldest first.
+    """Responses with a text that fit, as (example_id, response_id), oldest first. Nobody can read one of which only the level is known.
 
     Args:
         session: Where to read.
@@ -48,10 +49,10 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
     """
     response = SQLModel.metadata.tables["response"]
     fitting = [int(number) for number in examples(session, filters)["example_id"]]
-    statement = select(response.c.example_id, response.c.id).where(response.c.example_id.in_(fitting))
-    if filters.model is not None:
-        named = select(col(Model.id)).where(col(Model.name) == filters.model)
-        statement = statement.where(response.c.model_id.in_(named))
+    statement = select(response.c.example_id, response.c.id).where(
+        response.c.example_id.in_(fitting), response.c.text != ""
+    )
+    statement = statement.where(*response_conditions(filters))
     if filters.on_items():
         statement = statement.where(response.c.id.in_(item_pairs(filters).with_only_columns(col(Response.id))))
     if with_rubric:
@@ -72,14 +73,15 @@ def planned(
         with_rubric: Each has to have criteria.
 
     Raises:
-        NotFound: The study has no such item, or several, or it has no criteria.
+        NotFound: The study has no such item, or several, or it has no criteria, or no text.
         OverreadError: Two lines name one item.
     """
     lines = list(plan)
     named = _named(session, {line.prompt_id for line in lines}, of_cases=of_cases)
     rubrics = (
-        _with_rubric(session, {row.example_id for rows in named.values() for row in rows}) if with_rubric else set()
+        having_rubric(session, {row.example_id for rows in named.values() for row in rows}) if with_rubric else set()
     )
+    without = {row.item for rows in named.values() for row in rows if not row.has_text}
     found: dict[Item, Planned] = {}
     for line in lines:
         rows = {row.item for row in named.get(line.prompt_id, ()) if row.fits(line)}
@@ -96,6 +98,9 @@ def planned(
         if with_rubric and item[0] not in rubrics:
             msg = f"{which} came, which has no criteria, expected a response with a rubric to read"
             raise NotFound(msg)
+        if item in without:
+            msg = f"{which} came, of which only the level is known, expected a response with a text to read"
+            raise NotFound(msg)
         found[item] = line
     return [(item, line.probability) for item, line in found.items()]
 
@@ -108,6 +113,8 @@ class _Named(NamedTuple):
     response_id: int | None
     sample_index: int | None
     model: str | None
+    has_text: bool
+    evaluation: str | None
 
     @property
     def item(self) -> Item:
@@ -115,7 +122,7 @@ class _Named(NamedTuple):
 
     def fits(self, line: Planned) -> bool:
         """Whether a line of the plan means this; of a case, model and repeat say nothing."""
-        of_dataset = line.dataset in (None, self.dataset)
+        of_dataset = line.dataset in (None, self.dataset, self.evaluation)
         of_response = self.sample_index == line.sample_index and line.model in (None, self.model)
         return of_dataset and (self.response_id is None or of_response)
 
@@ -124,10 +131,17 @@ def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[st
     """What the study holds under some prompt_ids."""
     columns: list[Any] = [col(Example.prompt_id), col(Example.id), col(Example.dataset)]
     if of_cases:
-        statement = select(*columns, literal(None), literal(None), literal(None))
+        statement = select(*columns, literal(None), literal(None), literal(None), literal(1), literal(None))
     else:
         statement = (
-            select(*columns, col(Response.id), col(Response.sample_index), col(Model.name))
+            select(
+                *columns,
+                col(Response.id),
+                col(Response.sample_index),
+                col(Model.name),
+                col(Response.text) != "",
+                col(Response.dataset),
+            )
             .join(Response, col(Response.example_id) == col(Example.id))
             .join(Model, col(Model.id) == col(Response.model_id))
         )
@@ -138,7 +152,7 @@ def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[st
     return named
 
 
-def _with_rubric(session: Session, example_ids: set[int]) -> set[int]:
+def having_rubric(session: Session, example_ids: Collection[int]) -> set[int]:
     """Those of some examples that have criteria."""
     criterion = SQLModel.metadata.tables["criterion"].c
     found: set[int] = set()
@@ -155,14 +169,32 @@ def _parts(values: list[Any]) -> Iterator[list[Any]]:
     return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
 
 
-def assigned(session: Session, ask: Ask) -> set[Item]:
-    """Items that are assigned already for the same question."""
+def chosen(session: Session, response_ids: Iterable[int]) -> dict[int, int]:
+    """The example of each of these responses that has a text to read, by response_id."""
+    response = SQLModel.metadata.tables["response"].c
+    found: dict[int, int] = {}
+    for part in _parts(list(response_ids)):
+        statement = select(response.id, response.example_id).where(response.id.in_(part), response.text != "")
+        found.update((row[0], row[1]) for row in session.connection().execute(statement))
+    return found
+
+
+def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
+    """Items that are assigned already for the same question.
+
+    Args:
+        session: Where to read.
+        ask: The question.
+        drawn: Only those that were drawn: what somebody chose has had no chance of its own, and may be drawn yet.
+    """
     table = SQLModel.metadata.tables["task"]
     statement = (
         select(table.c.example_id, table.c.response_id)
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
         .where(col(Assignment.ask) == ask)
     )
+    if drawn:
+        statement = statement.where(col(Assignment.selection) != Selection.VOLUNTEERED)
     return {(row[0], row[1]) for row in session.connection().execute(statement)}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 from sqlalchemy import ColumnElement, func, literal_column, or_, select
+from sqlalchemy import case as expression_case
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.queries import sheets
@@ -82,23 +83,32 @@ def reads(
     asks = [Ask.RUBRIC if rubric else Ask.GOLD_ACUITY if of_case else Ask.RESPONSE_ACUITY for rubric, of_case in kinds]
     found["ask"] = pd.Series(asks, index=found.index, dtype="str")
     found = found.merge(_wanted(session, case), on=["ask", "example_id", "response_id"], how="left")
+    found["selection"] = found["selection"].mask(
+        found.pop("chosen").eq(1), None
+    )  # chosen and assigned: such reads fill a place too
     if not with_judge:
         return found.assign(judge_label=None)
     return found.merge(_judged(session, judge, case), on=["response_id", "criterion_id"], how="left")
 
 
 def _wanted(session: Session, case: tuple[int, int | None] | None) -> pd.DataFrame:
-    """How many readers each assigned item gets: ask, example_id, response_id, n_wanted."""
+    """How many readers each assigned item gets: ask, example_id, response_id, n_wanted, chosen (1 where somebody chose it and assigned it)."""
     task = SQLModel.metadata.tables["task"].c
     statement = (
-        select(col(Assignment.ask), task.example_id, task.response_id, func.max(col(Assignment.n_readers)))
+        select(
+            col(Assignment.ask),
+            task.example_id,
+            task.response_id,
+            func.max(col(Assignment.n_readers)),
+            func.max(expression_case((col(Assignment.selection) == Selection.VOLUNTEERED, 1), else_=0)),
+        )
         .join(Task, col(Task.assignment_id) == col(Assignment.id))
         .group_by(col(Assignment.ask), task.example_id, task.response_id)
     )
     if case is not None:
         statement = statement.where(task.example_id == case[0])
-    found = frame(session, statement, ["ask", "example_id", "response_id", "n_wanted"])
-    numbers = {name: pd.to_numeric(found[name]).astype("int64") for name in ("example_id", "n_wanted")}
+    found = frame(session, statement, ["ask", "example_id", "response_id", "n_wanted", "chosen"])
+    numbers = {name: pd.to_numeric(found[name]).astype("int64") for name in ("example_id", "n_wanted", "chosen")}
     asks, responses = found["ask"].astype("str"), pd.to_numeric(found["response_id"]).astype("Int64")
     return found.assign(ask=asks, response_id=responses, **numbers)
 

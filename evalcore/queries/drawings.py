@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import select
+from sqlalchemy import and_, func, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.queries import candidates
 from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.queries.frames import frame
 from evalcore.review_tables import Assignment, Reading
-from evalcore.schema import Ask
+from evalcore.schema import Ask, ReadingState, Selection
 from evalcore.tables import Model
 
 
@@ -75,21 +75,29 @@ def reachable(drawings: Sequence[Drawing], response_ids: pd.Series) -> pd.Series
     return found
 
 
-def made(session: Session, reads: pd.DataFrame, is_drawn: pd.Series) -> list[Drawing]:
-    """The drawings of rubrics that anything was read from: those made here, oldest first, and what imports brought, as one.
+def made(
+    session: Session,
+    reads: pd.DataFrame,
+    is_drawn: pd.Series,
+    *,
+    ask: Ask = Ask.RUBRIC,
+    population: pd.DataFrame | None = None,
+) -> list[Drawing]:
+    """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
 
     Args:
         session: Where to read.
         reads: With response_id, item_id, person_id and inclusion_probability (missing where not drawn).
         is_drawn: Which of them were drawn.
+        ask: What was asked of responses.
+        population: The responses that could be asked about, with id and dataset; None: every response, read here.
     """
-    here = _read_here(session, reads)
-    found = list(_assigned(session, set(reads.loc[here & is_drawn, "response_id"])))
+    here = _read_here(session, reads, ask)
+    found = list(_assigned(session, set(reads.loc[here & is_drawn, "response_id"]), ask))
     brought = reads.loc[is_drawn & ~here]
     if len(brought):
-        response = SQLModel.metadata.tables["response"].c
-        rows = frame(session, select(response.id, response.dataset))
-        evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"]
+        rows = _every_response(session) if population is None else population
+        evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"].unique()
         fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"].tolist())
         by_response = brought.groupby("response_id")["inclusion_probability"].max()
         by_item = brought.groupby("item_id")["inclusion_probability"].max()
@@ -97,14 +105,45 @@ def made(session: Session, reads: pd.DataFrame, is_drawn: pd.Series) -> list[Dra
     return found
 
 
-def _assigned(session: Session, read: set[int]) -> Iterator[Drawing]:
-    """The drawings that were made here for reading of rubrics. What was chosen for what physicians had said of it was not drawn."""
+def _every_response(session: Session) -> pd.DataFrame:
+    response = SQLModel.metadata.tables["response"].c
+    return frame(session, select(response.id, response.dataset))
+
+
+def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
+    """Responses that a drawing here took for this question, as far as its reading has come, whatever else they were chosen for.
+
+    A drawing is read in random order: those that stand before the last one read stand for the rest, and so does a read of one of them that was made
+    since somebody had chosen it.
+    """
+    task, reading = (SQLModel.metadata.tables[name].c for name in ("task", "reading"))
+    come = (
+        select(task.assignment_id, func.max(task.place).label("place"))
+        .join(Reading, and_(reading.task_id == task.id, reading.state != ReadingState.READING))
+        .group_by(task.assignment_id)
+        .subquery()
+    )
+    statement = (
+        select(task.response_id)
+        .join(Assignment, col(Assignment.id) == task.assignment_id)
+        .join(come, and_(come.c.assignment_id == task.assignment_id, task.place <= come.c.place))
+        .where(
+            col(Assignment.ask) == ask,
+            col(Assignment.selection) != Selection.VOLUNTEERED,
+            task.response_id.is_not(None),
+        )
+    )
+    return frozenset(session.connection().execute(statement).scalars())
+
+
+def _assigned(session: Session, read: set[int], ask: Ask) -> Iterator[Drawing]:
+    """The drawings that were made here for one question. What somebody chose, also for what physicians had said of it, was not drawn."""
     task = SQLModel.metadata.tables["task"].c
     named = (task.assignment_id, task.response_id, task.inclusion_probability)
     tasks = frame(session, select(*named).where(task.response_id.is_not(None)))
     for row in session.connection().execute(
         select(col(Assignment.id), col(Assignment.n_population), col(Assignment.chosen_by))
-        .where(col(Assignment.ask) == Ask.RUBRIC)
+        .where(col(Assignment.ask) == ask, col(Assignment.selection) != Selection.VOLUNTEERED)
         .order_by(col(Assignment.id))
     ):
         chosen_by = json.loads(row.chosen_by)
@@ -114,14 +153,14 @@ def _assigned(session: Session, read: set[int]) -> Iterator[Drawing]:
             share = n_read / max(row.n_population, 1)
             if _is_list(chosen_by):  # a file names what was drawn, and not what it was drawn from
                 share = float(drawn.mean()) * n_read / len(drawn)
-            yield Drawing(drawn * (n_read / len(drawn)), share, _fits(session, chosen_by))
+            yield Drawing(drawn * (n_read / len(drawn)), share, _fits(session, chosen_by, ask))
 
 
 def _is_list(chosen_by: dict[str, Any]) -> bool:
     return "plan" in chosen_by and "models" not in chosen_by
 
 
-def _fits(session: Session, chosen_by: dict[str, Any]) -> frozenset[int] | None:
+def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[int] | None:
     """Which responses a drawing was made from. What was read by then is no part of it: it had its own drawing."""
     if _is_list(chosen_by):
         return None
@@ -133,14 +172,16 @@ def _fits(session: Session, chosen_by: dict[str, Any]) -> frozenset[int] | None:
     words = {name: value for name, value in chosen_by.items() if name != "reads"}
     if not words:
         return None
-    found = candidates.responses(session, Filters(**words), with_rubric=True)
+    found = candidates.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
     return frozenset(response for _, response in found if response is not None)
 
 
-def _read_here(session: Session, reads: pd.DataFrame) -> pd.Series:
+def _read_here(session: Session, reads: pd.DataFrame, ask: Ask) -> pd.Series:
     """Which reads were made on the Review page, so that their probability is that of their task."""
     task, reading = (SQLModel.metadata.tables[name].c for name in ("task", "reading"))
+    asked = select(col(Assignment.id)).where(col(Assignment.ask) == ask)
     statement = select(task.response_id, reading.person_id).join(Reading, reading.task_id == task.id)
+    statement = statement.where(task.assignment_id.in_(asked))
     made = {(row[0], row[1]) for row in session.connection().execute(statement)}
     pairs = zip(reads["response_id"], reads["person_id"], strict=True)
     return pd.Series(np.fromiter((pair in made for pair in pairs), dtype=bool, count=len(reads)), index=reads.index)

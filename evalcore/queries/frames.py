@@ -7,10 +7,10 @@ from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import Select, case, func, literal_column, select
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.schema import FILE_IMPORTED, LEVELS_READ, Ask, RaterKind
+from evalcore.schema import FILE_IMPORTED, LEVELS_READ, Ask, RaterKind, Stage
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, SearchPending, Verdict
 
 ITEM_BASE = 1 << 26
@@ -100,8 +100,15 @@ def verdicts(
     )
 
 
-def acuity_verdicts(session: Session) -> pd.DataFrame:
+def acuity_verdicts(
+    session: Session, *, kind: RaterKind | None = None, example_ids: Collection[int] | None = None
+) -> pd.DataFrame:
     """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out.
+
+    Args:
+        session: Where to read.
+        kind: Judges' or reviewers' only; judges may have given millions.
+        example_ids: Of these examples only.
 
     Returns:
         One row a verdict: verdict_id, item_id, asked (response_acuity or gold_acuity), response_id, model, sample_index and evaluation
@@ -109,9 +116,7 @@ def acuity_verdicts(session: Session) -> pd.DataFrame:
         table, explanation among them.
     """
     table = SQLModel.metadata.tables["verdict"]
-    names = [
-        name for name in VERDICT_COLUMNS if name not in ("criterion_id", "id", "error_kind", "right_for_wrong_reason")
-    ]
+    names = [name for name in VERDICT_COLUMNS if name not in ("criterion_id", "id")]
     columns: list[Any] = [
         table.c.id.label("verdict_id"),
         *(table.c[name] for name in (*names, "explanation", "example_id")),
@@ -132,6 +137,12 @@ def acuity_verdicts(session: Session) -> pd.DataFrame:
         .where(table.c.criterion_id.is_(None), table.c.label.is_not(None), not_superseded())
         .order_by(table.c.id)
     )
+    if kind is RaterKind.REVIEWER:  # by the index of such verdicts, and not by a walk over the judges'
+        statement = statement.where(table.c.stage != literal_column(f"'{Stage.JUDGE.value}'"))
+    if kind is not None:
+        statement = statement.where(col(Rater.kind) == kind)
+    if example_ids is not None:
+        statement = statement.where(table.c.example_id.in_(list(example_ids)))
     found = frame(session, statement)
     found["item_id"] = found["example_id"] * ITEM_BASE + found["response_id"].astype(float).fillna(0).astype(int)
     return found

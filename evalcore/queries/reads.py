@@ -12,26 +12,33 @@ from evalcore.tables import Verdict as VerdictRow
 __all__ = ["VerdictRow", "example_of", "item", "newest_of", "verdict_numbered"]
 
 
-def item(session: Session, response_id: int, criterion_id: int, *, judge: str) -> RowMapping | None:
-    """The item's example_id and the judge's label on it (None where that judge gave none); None where there is no such item."""
+def item(session: Session, response_id: int, criterion_id: int | None, *, judge: str) -> RowMapping | None:
+    """The item's example_id and the judge's label on it (None where that judge gave none); None where there is no such item.
+
+    Args:
+        session: Where to read.
+        response_id: The response.
+        criterion_id: The criterion; None: the response as a whole.
+        judge: Whose label.
+    """
     verdict = SQLModel.metadata.tables["verdict"]
     of_judge = select(col(Rater.id)).where(col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge)
     given = (
         select(verdict.c.label)
         .where(
             verdict.c.response_id == response_id,
-            verdict.c.criterion_id == criterion_id,
+            verdict.c.criterion_id == criterion_id if criterion_id is not None else verdict.c.criterion_id.is_(None),
             verdict.c.rater_id.in_(of_judge),
             not_superseded(),
         )
         .limit(1)
         .scalar_subquery()
     )
-    statement = (
-        select(col(Response.example_id).label("example_id"), given.label("judge_label"))
-        .join(Criterion, col(Criterion.example_id) == col(Response.example_id))
-        .where(col(Response.id) == response_id, col(Criterion.id) == criterion_id)
-    )
+    statement = select(col(Response.example_id).label("example_id"), given.label("judge_label"))
+    statement = statement.where(col(Response.id) == response_id)
+    if criterion_id is not None:
+        beside = col(Criterion.example_id) == col(Response.example_id)
+        statement = statement.join(Criterion, beside).where(col(Criterion.id) == criterion_id)
     return session.connection().execute(statement).mappings().first()
 
 
@@ -41,7 +48,9 @@ def example_of(session: Session, response_id: int) -> int | None:
     return session.connection().execute(statement).scalar()
 
 
-def newest_of(session: Session, response_id: int, criterion_id: int, rater_id: int, stage: Stage) -> VerdictRow | None:
+def newest_of(
+    session: Session, response_id: int, criterion_id: int | None, rater_id: int, stage: Stage
+) -> VerdictRow | None:
     """A rater's newest verdict on an item at a stage, one taken back (label None) too."""
     statement = select_rows(VerdictRow).where(
         VerdictRow.response_id == response_id,

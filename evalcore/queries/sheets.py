@@ -163,8 +163,11 @@ def first_said(session: Session, asked: Asked, rater_id: int, stage: Stage) -> d
     An open read may have been changed since where conversations are browsed; what was submitted stays what was submitted.
     """
     verdict = SQLModel.metadata.tables["verdict"].c
-    assigned = func.coalesce(verdict.selection, "") != Selection.VOLUNTEERED
-    mine = (*_on_item(asked), verdict.rater_id == rater_id, verdict.stage == stage, assigned)
+    mine = [*_on_item(asked), verdict.rater_id == rater_id, verdict.stage == stage]
+    if (
+        asked.selection is not Selection.VOLUNTEERED
+    ):  # else what was assigned looks as what somebody did of their own accord
+        mine.append(func.coalesce(verdict.selection, "") != Selection.VOLUNTEERED)
     rows = session.connection().execute(select(*_given_columns()).where(*mine).order_by(verdict.id))
     first: dict[int | None, Given] = {}
     for row in rows:

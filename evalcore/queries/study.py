@@ -11,7 +11,7 @@ from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.frames import data_version, frame, not_superseded
-from evalcore.schema import RaterKind, ReadingMode, Role, Rules, Viewer
+from evalcore.schema import Format, RaterKind, ReadingMode, Role, Rules, Viewer
 from evalcore.tables import (
     AuditEvent,
     Criterion,
@@ -25,6 +25,7 @@ from evalcore.tables import (
     Study,
     Verdict,
 )
+from evalcore.triage_tables import AcuityCase
 
 _LIKE = "\\"
 
@@ -72,14 +73,14 @@ def _viewer(row: Person) -> Viewer:
 
 
 def judges(session: Session) -> list[str]:
-    """Judges by the number of their verdicts, most first."""
+    """Judges by the number of their verdicts on criteria, most first; behind them those that have read levels of care alone."""
     verdict = SQLModel.metadata.tables["verdict"]
     statement = (
         select(col(Rater.name))
         .join(verdict, verdict.c.rater_id == col(Rater.id))
         .where(col(Rater.kind) == RaterKind.JUDGE)
         .group_by(col(Rater.name))
-        .order_by(func.count().desc(), col(Rater.name))
+        .order_by(func.count(verdict.c.criterion_id).desc(), func.count().desc(), col(Rater.name))
     )
     return list(session.connection().execute(statement).scalars())
 
@@ -94,7 +95,10 @@ def models(session: Session, hidden: frozenset[int] = frozenset()) -> list[str]:
 
 
 def counts(session: Session) -> dict[str, int]:
-    """Rows of the study: examples, criteria, responses, models, judges, reviewers, judge_verdicts, physician_verdicts."""
+    """Rows of the study: examples, criteria, responses, models, judges, reviewers, judge_verdicts, physician_verdicts.
+
+    Of the examples so many are cases of triage (cases), of the responses so many answer them (samples).
+    """
     connection = session.connection()
 
     def count(statement: Any) -> int:
@@ -110,6 +114,8 @@ def counts(session: Session) -> dict[str, int]:
         "examples": count(of(Example)),
         "criteria": count(of(Criterion)),
         "responses": count(of(Response)),
+        "cases": count(of(AcuityCase)),
+        "samples": count(of(Response).where(col(Response.dataset).in_([word.evaluation for word in Format]))),
         "models": count(of(Model)),
         "judges": count(of(Rater).where(col(Rater.kind) == RaterKind.JUDGE)),
         "reviewers": count(of(Rater).where(col(Rater.kind) == RaterKind.REVIEWER)),
@@ -145,7 +151,7 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFr
 
 
 def choices(session: Session) -> dict[str, list[str]]:
-    """What the filters offer: datasets, subsets, themes, categories, axes, languages; each sorted."""
+    """What the filters offer: datasets, subsets, themes, categories, axes, languages, sources of cases; each sorted."""
     connection = session.connection()
     columns = {
         "dataset": Example.dataset,
@@ -154,6 +160,7 @@ def choices(session: Session) -> dict[str, list[str]]:
         "category": Example.category,
         "axis": Criterion.axis,
         "language": Example.language,
+        "source": AcuityCase.source,
     }
     return {
         name: sorted(value for value in connection.execute(select(column).distinct()).scalars() if value)  # type: ignore[call-overload]

@@ -36,6 +36,11 @@ class Asked(msgspec.Struct, frozen=True):
     n_readers: int
     reserve_minutes: int
 
+    @property
+    def chance(self) -> float | None:
+        """With which probability it was drawn; None where somebody chose it."""
+        return None if self.selection is Selection.VOLUNTEERED else self.inclusion_probability
+
 
 class Draft(msgspec.Struct, frozen=True):
     """The newest mark of a reader on one item."""

@@ -12,8 +12,10 @@ from sqlmodel import Session, SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.db import Engine, reading
+from evalcore.opinions import DRAWN
+from evalcore.queries import drawings
 from evalcore.queries.frames import frame, not_superseded
-from evalcore.schema import Ask, Format, Label, RaterKind, Stage
+from evalcore.schema import Ask, Format, Label, RaterKind, Selection, Stage
 from evalcore.tables import Model, Rater
 from evalcore.triaged import CASE_COLUMNS, CONFIDENCE_COLUMNS, LEVELS, NO_LEVEL, READ_COLUMNS, VOTE_COLUMNS, Triaged
 
@@ -226,7 +228,12 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.D
     table = SQLModel.metadata.tables["verdict"].c
     named = ("example_id", "response_id", "label", "stage", "blinded", "selection", "inclusion_probability")
     statement = (
-        select(*(table[name] for name in named), table.id.label("verdict_id"), col(Rater.name).label("rater"))
+        select(
+            *(table[name] for name in named),
+            table.id.label("verdict_id"),
+            col(Rater.name).label("rater"),
+            col(Rater.person_id),
+        )
         .join(Rater, and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
         .where(table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), table.stage != Stage.JUDGE)
         .order_by(table.id)
@@ -238,7 +245,32 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.D
     found["asked"] = np.where(response_ids < 0, Ask.GOLD_ACUITY.value, Ask.RESPONSE_ACUITY.value)
     found = found.loc[found["row"].ge(0) & (found["sample"].ge(0) | (response_ids < 0))].reset_index(drop=True)
     kinds = {"inclusion_probability": float, "blinded": object, "selection": object, "rater": object}
-    return found[list(READ_COLUMNS)].astype(kinds)
+    found = found.astype(kinds)
+    found.loc[found["sample"].ge(0), ["selection", "inclusion_probability"]] = _drawn(session, found, samples)
+    return found[list(READ_COLUMNS)]
+
+
+def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """How each read response came to be read, and its probability over all drawings that could have taken it (`drawings.over_all`).
+
+    A blind first read of a response that somebody chose counts as drawn where a drawing took the response as well.
+    """
+    of = reads.loc[reads["sample"].ge(0)]
+    of = of.assign(response_id=of["response_id"].astype(np.int64), item_id=of["response_id"].astype(np.int64))
+    is_blind = of["stage"].eq(Stage.FIRST) & ~of["blinded"].isin([False])
+    chosen = is_blind & ~of["selection"].isin(DRAWN)
+    taken = chosen & of["response_id"].isin(
+        list(drawings.was_drawn(session, Ask.RESPONSE_ACUITY)) if chosen.any() else []
+    )
+    of["selection"] = of["selection"].mask(taken, Selection.RANDOM.value)
+    is_drawn = taken | (of["selection"].isin(DRAWN) & of["inclusion_probability"].notna())
+    if is_drawn.any():
+        texts = samples.loc[samples["has_text"], ["response_id", "format"]]
+        named = texts["format"].cat.rename_categories({word.value: word.evaluation for word in Format})
+        population = pd.DataFrame({"id": texts["response_id"], "dataset": named})
+        made = drawings.made(session, of, is_drawn, ask=Ask.RESPONSE_ACUITY, population=population)
+        of["inclusion_probability"] = drawings.over_all(made, of, is_drawn)
+    return of[["selection", "inclusion_probability"]]
 
 
 def _published(session: Session) -> pd.DataFrame:

@@ -50,7 +50,7 @@ def measured(path: Path) -> None:
     print(f"{len(triaged.samples):,} samples of {len(triaged.cases):,} cases; {len(triaged.reads):,} reads")
     print(f"read from SQLite: {took:.2f} s, {took / floor:.1f} x the bare fetch into numpy ({floor:.2f} s)")
     metrics(described(triaged))
-    page(path, "triage", ".js-plotly-plot .main-svg")
+    page(path, "triage", ".js-plotly-plot .annotation")
 
 
 def load(path: Path) -> Triaged:

@@ -1,0 +1,141 @@
+"""A case of triage in Browse: what it needs and who says so, what models answer, and the level of each response, which a physician may override."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.db import reading
+from evalcore.label_maps import PANEL, level_of
+from evalcore.metrics.panels import Kind, described
+from evalcore.metrics.predictions import predictions, usual_judges
+from evalcore.metrics.triage_reads import case_levels
+from evalcore.policies import check_can_give_verdict, check_can_open, reason
+from evalcore.queries import browse, triage_settings
+from evalcore.queries.one_case import one_case
+from evalcore.schema import Format, Mapping, Viewer
+from evalcore.triaged import Triaged
+from pages import _common, _rubric, _text, _triage_text
+from pages._names import response_names
+
+KINDS = {
+    Kind.CLEAR: "",
+    Kind.BOUNDARY: "between two levels: either is right",
+    Kind.AMBIGUOUS: "ambiguous: its physicians do not agree, so that no level is right or wrong",
+    Kind.UNLABELLED: "nobody has said which level it needs",
+}
+METHODS = {
+    Mapping.DIRECT: "by its source",
+    Mapping.MEDIAN: "by the median of a panel",
+    Mapping.DISAGREEMENT: "left out by its source: the panel did not agree",
+    Mapping.REMOVED: "left out by its source: the panel removed it",
+    Mapping.NONE: "without a level from its source",
+}
+FORMATS = {Format.QA.value: "Asked for a level (qa)", Format.CONVERSATION.value: "Told the patient (conversation)"}
+
+
+@st.fragment
+def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
+    """Everything on a case beside its conversation; saves what the viewer says at once.
+
+    A fragment, as the rubric of other conversations is.
+    """
+    waits = reason(check_can_open, viewer, example_id, _common.blind(viewer))
+    if waits:  # it was assigned to the viewer after the page had been drawn
+        st.html(_text.notice(waits))
+        return
+    with reading(_common.engine()) as session:
+        opened = browse.open_example(session, example_id)
+        found = one_case(session, example_id)
+        rule = triage_settings.load(session).rule
+    if opened is None or found is None:
+        return
+    triaged = described(found, rule)
+    of_case = opened.verdicts.loc[opened.verdicts["response_id"].isna() & opened.verdicts["label"].notna()]
+    st.html(needs(triaged, of_case))
+    why_not = reason(check_can_give_verdict, viewer)
+    if why_not:
+        st.html(_text.notice(why_not, reachable=True))
+    notice = st.session_state.pop("rubric_notice", None)
+    if notice:
+        st.html(_text.notice(notice, kind="warning"))
+    cells = _rubric.Cells(viewer, opened.verdicts, "", disabled=bool(why_not), wide=len(response_ids) == 1)
+    names = dict(zip(opened.responses["response_id"], response_names(opened.responses), strict=True))
+    columns = (
+        st.columns(len(response_ids), gap="medium") if len(response_ids) > 1 else [st.container() for _ in response_ids]
+    )
+    for response, column in zip(response_ids, columns, strict=True):
+        with column:
+            st.html(f'<h3 class="or-part" dir="auto">Level that {_text.escaped(names[response])} recommends</h3>')
+            cells.cell(response, None)
+    st.html(answers(triaged))
+    if cells.acted:
+        _common.draw_anew()
+
+
+def needs(triaged: Triaged, said: pd.DataFrame) -> str:
+    """The level that a case needs, its panel, and what physicians here say of it.
+
+    Args:
+        triaged: The case alone, `panels.described`.
+        said: Verdicts on the case itself, of `browse.Opened.verdicts`.
+    """
+    case = triaged.cases.iloc[0]
+    words = [KINDS[Kind(case["kind"])]] if KINDS[Kind(case["kind"])] else []
+    words.append(METHODS[Mapping(case["method"])])
+    if case["n_votes"] > 1:
+        words.append(
+            "unanimous" if case["strength"] == "unanimous" else f"votes {case['strength']}, spread {case['spread']:.2f}"
+        )
+    if pd.notna(case["original_label"]):
+        words.append(f"{case['source']} says “{case['original_label']}”{_mapped(case['mapped_label'])}")
+    head = f'<h3 class="or-part">This case needs {_triage_text.level(case["gold"])}</h3>'
+    votes = (
+        _triage_text.votes([_triage_text.panel_line({str(name): value for name, value in case.items()})])
+        if case["n_votes"] + case["n_removed"]
+        else ""
+    )
+    reads = "".join(_rubric.read(row) for row in _rubric.records(said))
+    return head + _text.quiet("; ".join(words)) + votes + reads + _settled(triaged, float(case["gold"]))
+
+
+def _mapped(meaning: Any) -> str:
+    if pd.isna(meaning):
+        return ""
+    if meaning == PANEL:
+        return ", which takes a panel"
+    return f", taken for {meaning}" if level_of(str(meaning)) else f", {meaning}, not its gold"
+
+
+def _settled(triaged: Triaged, gold: float) -> str:
+    here = case_levels(triaged)
+    if here.empty:
+        return ""
+    level = float(here["level"].iloc[0])
+    if here["why"].iloc[0]:
+        return _text.quiet("Physicians here have not settled a level for it.")
+    return _text.quiet(
+        "Physicians here agree with that." if level == gold else "Physicians here say another level: Triage shows both."
+    )
+
+
+def answers(triaged: Triaged) -> str:
+    """The levels of all samples of every model, by format and by who read them."""
+    parts = []
+    for word, usual in usual_judges(triaged).items():
+        judges = [usual, *(judge for judge in triaged.judges(word) if judge != usual)]
+        for judge in judges:
+            found = predictions(triaged, {word: judge})
+            found = found.loc[found["n_samples"].gt(found["n_unread"])].assign(
+                model=lambda rows: rows["model"].astype(str)
+            )
+            lines = []
+            for row in found.sort_values("model").to_dict(orient="records"):
+                _, shares, words = _triage_text.samples_line(
+                    {str(name): value for name, value in row.items()}
+                    | {"n_samples": row["n_samples"] - row["n_unread"]}
+                )
+                lines.append((str(row["model"]), shares, words))
+            parts.append(f'<h3 class="or-part">{FORMATS[word]}<small> read by {_text.escaped(judge)}</small></h3>')
+            parts.append(_triage_text.votes(lines))
+    return "".join(parts)

@@ -1,0 +1,246 @@
+"""Responses to cases of triage are put before physicians: those that somebody chose, and those that are drawn by format, source and level."""
+
+import re
+
+import numpy as np
+import pytest
+
+from evalcore import adjudication, deciding, desks, reviewing, store
+from evalcore.assigning import Choice, assign, assign_responses
+from evalcore.db import open_study, reading, writing
+from evalcore.deciding import Decision
+from evalcore.errors import NotFound, OverreadError
+from evalcore.metrics.panels import described
+from evalcore.metrics.triage_reads import physicians_cells, read_counts, response_levels
+from evalcore.metrics.triage_votes import drawn_votes
+from evalcore.queries import candidates, study, triage
+from evalcore.queries.browse import Filters, examples
+from evalcore.queries.candidates import Planned
+from evalcore.schema import Acuity, Ask, Format, ReadingMode, ReadingState, Role, Rules
+from evalcore.triaged import NO_LEVEL
+from tests import world
+from tests.triage_cases import CONVERSATION, SOURCES, WORDS, drawn, stored
+
+LEAD, READERS = "Ana Ruiz", ("Dr. Noor", "Dr. Brandt", "Dr. Lind")
+
+
+@pytest.fixture
+def study_of(database_url):
+    """Ten cases that two models have answered; nobody has read any."""
+    engine = open_study(database_url)
+    triaged, _ = drawn(np.random.default_rng(3), n_cases=10, share_read=0, n_samples=2)
+    with writing(engine) as session:
+        stored(session, triaged)
+        for name in READERS:
+            store.add_person(session, name, roles=[Role.REVIEWER], actor="set-up")
+        store.add_person(session, LEAD, roles=[Role.LEAD, Role.ADJUDICATOR], actor="set-up")
+    yield engine, triaged
+    engine.dispose()
+
+
+def texts(triaged, **asked):
+    kept = triaged.samples["has_text"]
+    for name, value in asked.items():
+        kept &= triaged.samples[name].eq(value)
+    return triaged.samples.loc[kept, "response_id"].tolist()
+
+
+def loaded(engine):
+    with reading(engine) as session:
+        return described(triage.load(session))
+
+
+def person(engine, name):
+    with reading(engine) as session:
+        return next(found for found in study.people(session) if found.name == name)
+
+
+def read_next(engine, name, label):
+    """The reader's next item is marked and submitted; the response's number."""
+    viewer = person(engine, name)
+    desk = reviewing.take(engine, viewer)
+    assert desk is not None
+    number = desk.reading.id or 0
+    reviewing.mark(engine, viewer, number, None, label)
+    if reviewing.submit(engine, viewer, number) is ReadingState.REVEALED:
+        first = desks.desk(engine, viewer, number).first[None]
+        deciding.decide(engine, viewer, number, None, Decision(Acuity(first.label)), seen=None)
+        deciding.finish(engine, viewer, number)
+    return desk.asked.response_id
+
+
+# ---------------------------------------------------------------- chosen
+
+
+def test_chosen_responses_are_read_blind_and_stand_for_no_others(study_of):
+    engine, triaged = study_of
+    numbers = texts(triaged)[:3]
+    done = assign_responses(engine, [*numbers, numbers[0]], actor=LEAD, n_readers=1, readers=READERS[:1], seed=5)
+    assert (done.n_items, done.n_population) == (3, 3)
+    ((ask, selection, chosen_by),) = world.rows(engine, "SELECT ask, selection, chosen_by FROM assignment")
+    assert (ask, selection, chosen_by) == (Ask.RESPONSE_ACUITY, "volunteered", '{"chosen": 3}')
+    read = [read_next(engine, READERS[0], Acuity.D) for _ in numbers]
+    assert set(read) == set(numbers)
+    assert set(world.rows(engine, "SELECT stage, selection, inclusion_probability, blinded FROM verdict WHERE stage = 'first'")) == {
+        ("first", "volunteered", None, 1)
+    }  # fmt: skip
+    found = loaded(engine)
+    assert response_levels(found)["level"].tolist() == [4, 4, 4]
+    assert not response_levels(found)["is_drawn"].any()
+    assert drawn_votes(found).empty
+    cells = physicians_cells(found)
+    clear = read_counts(found)["n_read"].sum()
+    assert clear == 3
+    assert cells["n"].sum() == 0
+    assert cells["n_volunteered"].sum() > 0
+
+
+def test_what_is_assigned_already_is_left_out(study_of):
+    engine, triaged = study_of
+    numbers = texts(triaged)
+    assign_responses(engine, numbers[:2], actor=LEAD)
+    assert assign_responses(engine, numbers[:3], actor=LEAD, dry_run=True).n_items == 1
+    with pytest.raises(OverreadError, match="all that fit are assigned already"):
+        assign_responses(engine, numbers[:2], actor=LEAD)
+
+
+@pytest.mark.parametrize(
+    ("number", "more", "sentence", "error"),
+    [
+        ("no text", {}, "came, expected one of this study with a text to read", NotFound),
+        (99_999, {}, "response 99999 came, expected one of this study with a text to read", NotFound),
+        (None, {}, "responses: none came", OverreadError),
+        ("text", {"ask": Ask.GOLD_ACUITY}, "what a case itself needs is asked without any response", OverreadError),
+        ("text", {"ask": Ask.RUBRIC}, "which has no criteria, expected a response with a rubric to read", NotFound),
+        ("text", {"readers": ["Nobody"]}, "readers: Nobody came", OverreadError),
+    ],
+)
+def test_what_cannot_be_read_is_refused(study_of, number, more, sentence, error):
+    engine, triaged = study_of
+    silent = int(triaged.samples.loc[~triaged.samples["has_text"], "response_id"].iloc[0])
+    numbers = {"no text": [silent], "text": texts(triaged)[:1], None: []}.get(number, [number])
+    with pytest.raises(error, match=re.escape(sentence)):
+        assign_responses(engine, numbers, actor=LEAD, **more)
+    assert world.count(engine, "assignment") == 0
+
+
+def test_readers_who_differ_on_a_chosen_response_go_to_an_adjudicator(study_of):
+    engine, triaged = study_of
+    number = texts(triaged, format=CONVERSATION)[0]
+    assign_responses(engine, [number], actor=LEAD)
+    read_next(engine, READERS[0], Acuity.A)
+    assert not adjudication.cases(engine, person(engine, LEAD)).waiting
+    read_next(engine, READERS[1], Acuity.D)
+    (case,) = adjudication.cases(engine, person(engine, LEAD)).waiting
+    assert case.key == (int(triaged.samples["row"][number - 1]) + 1, number)
+
+
+def test_where_the_study_reads_open_a_chosen_response_is_read_like_any_other(study_of):
+    engine, triaged = study_of
+    with writing(engine) as session:
+        store.set_rules(session, Rules(mode=ReadingMode.OPEN), actor=LEAD)
+    number = texts(triaged, format=CONVERSATION)[0]
+    assign_responses(engine, [number], actor=LEAD)
+    viewer = person(engine, READERS[0])
+    said = float(triaged.levels["Magpie"][number - 1])
+    other = Acuity.D if said != 4 else Acuity.A
+    assert read_next(engine, READERS[0], other) == number
+    assert desks.desk(engine, viewer, 1).first[None].label == other
+    read_next(engine, READERS[1], Acuity.A if other is Acuity.D else Acuity.D)
+    assert adjudication.cases(engine, person(engine, LEAD)).waiting
+    assert drawn_votes(loaded(engine)).empty
+
+
+# ---------------------------------------------------------------- chosen, and drawn
+
+
+def test_what_was_chosen_may_still_be_drawn_and_its_read_then_counts(study_of):
+    engine, triaged = study_of
+    numbers = texts(triaged, format=CONVERSATION)
+    assign_responses(engine, numbers[:1], actor=LEAD, n_readers=1, readers=READERS[:1])
+    read_next(engine, READERS[0], Acuity.C)
+    done = assign(
+        engine,
+        Choice(ask=Ask.RESPONSE_ACUITY, filters=Filters(format=CONVERSATION), readers=READERS[1:2], n_readers=1),
+        actor=LEAD,
+    )
+    assert (done.n_items, done.n_waiting) == (len(numbers), 0)
+    assert response_levels(loaded(engine))["is_drawn"].tolist() == [False]  # the drawing is not read as far as that
+    read = [read_next(engine, READERS[1], Acuity.B) for _ in numbers]
+    assert numbers[0] in read  # by somebody else
+    found = drawn_votes(loaded(engine)).set_index("sample")
+    assert len(found) == len(numbers)
+    assert found.loc[numbers[0] - 1, "n_readers"] == 2
+    assert found.loc[numbers[0] - 1, ["v_B", "v_C"]].tolist() == [0.5, 0.5]
+    assert found["inclusion_probability"].to_numpy() == pytest.approx(1)
+
+
+def test_two_drawings_one_after_the_other_are_one_of_their_joint_probability(study_of):
+    # First 10 of 20 conversations, then all qa and the 10 that were left: each conversation is certain to be read by then.
+    engine, triaged = study_of
+    numbers = texts(triaged, format=CONVERSATION)
+    assert len(numbers) == 20
+    how = {"ask": Ask.RESPONSE_ACUITY, "filters": Filters(format=CONVERSATION), "readers": READERS[:1], "n_readers": 1}
+    assign(engine, Choice(**how, n_items=10), actor=LEAD)
+    for _ in range(10):
+        read_next(engine, READERS[0], Acuity.C)
+    found = drawn_votes(loaded(engine))
+    assert found["inclusion_probability"].to_numpy() == pytest.approx(0.5)
+    done = assign(engine, Choice(**how, n_items=5), actor=LEAD)
+    assert (done.n_items, done.n_population) == (5, 10)
+    for _ in range(5):
+        read_next(engine, READERS[0], Acuity.C)
+    found = drawn_votes(loaded(engine))
+    assert len(found) == 15
+    assert found["inclusion_probability"].to_numpy() == pytest.approx(1 - 0.5 * 0.5)
+
+
+# ---------------------------------------------------------------- by filter
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(format=CONVERSATION),
+        Filters(source=SOURCES[0]),
+        Filters(model="Briar-1", format="qa"),
+        Filters(format=CONVERSATION, level="D"),
+        Filters(format=CONVERSATION, level="C", judge="Magpie", source=SOURCES[1]),
+        Filters(level="A", judge="parser"),
+        Filters(level="cannot_assess"),
+        Filters(format="qa", level="B", judge="Magpie"),  # who has read conversations alone
+    ],
+)
+def test_responses_with_a_text_are_found_by_format_source_model_and_level(study_of, filters):
+    engine, triaged = study_of
+    level = triaged.levels[filters.judge] if filters.judge else None
+    wanted = set()
+    for place, sample in enumerate(triaged.samples.to_dict(orient="records")):
+        said = {float(value) for value in (triaged.levels.iloc[place] if level is None else [level[place]])}
+        words = {"cannot_assess" if value == NO_LEVEL else WORDS[value].value for value in said if not np.isnan(value)}
+        fits = (
+            filters.format in (None, sample["format"])
+            and filters.model in (None, sample["model"])
+            and filters.source in (None, triaged.cases["source"][sample["row"]])
+            and (filters.level is None or filters.level in words)
+        )
+        if fits:
+            wanted.add((sample["row"] + 1, sample["response_id"], sample["has_text"]))
+    with reading(engine) as session:
+        found = candidates.responses(session, filters, with_rubric=False)
+        listed = examples(session, filters)["example_id"].tolist()
+    assert found == sorted((row, number) for row, number, has_text in wanted if has_text)
+    assert listed == sorted({row for row, *_ in wanted})
+
+
+def test_no_plan_filter_or_question_assigns_a_response_without_a_text(study_of):
+    engine, triaged = study_of
+    done = assign(engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=LEAD, dry_run=True)
+    assert done.n_items == triaged.samples["has_text"].sum()
+    with pytest.raises(OverreadError, match="no item fits"):
+        assign(engine, Choice(ask=Ask.RUBRIC), actor=LEAD)
+    sample = triaged.samples.loc[~triaged.samples["has_text"] & triaged.samples["format"].eq("qa")].iloc[0]
+    names = {"prompt_id": triaged.cases["case_id"][sample["row"]], "model": str(sample["model"])}
+    line = Planned(**names, sample_index=int(sample["sample_index"]), probability=0.5, dataset=Format.QA.evaluation)
+    with pytest.raises(NotFound, match="of which only the level is known"):
+        assign(engine, Choice(ask=Ask.RESPONSE_ACUITY, plan=(line,)), actor=LEAD)
