@@ -17,8 +17,8 @@ from sqlalchemy import URL, make_url
 from evalcore.db import open_study
 from tests.invented import seeded_study
 
-# Every property is tried on so many drawn cases; `make unit ARGS="--hypothesis-profile thorough"` takes fifteen times as many.
-settings.register_profile("quick", max_examples=20, deadline=None)
+# Every property is tried on so many drawn cases; `make unit ARGS="--hypothesis-profile thorough"` takes 25 times as many.
+settings.register_profile("quick", max_examples=12, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
 
@@ -119,3 +119,32 @@ def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with seeded_study(str(path)) as engine, engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres_demo(postgres_url: str) -> Iterator[str]:
+    """The demo study as a PostgreSQL database to be copied: to import it takes seconds."""
+    with postgres_database(postgres_url) as url:
+        with seeded_study(url):
+            pass
+        yield str(make_url(url).database)
+
+
+@pytest.fixture
+def sqlite_demo_url(tmp_path: Path, demo_file: Path) -> str:
+    """The demo study in a SQLite file of its own."""
+    return f"sqlite:///{shutil.copyfile(demo_file, tmp_path / 'overread.db')}"
+
+
+@pytest.fixture
+def postgres_demo_url(postgres_url: str, postgres_demo: str) -> Iterator[str]:
+    """The demo study in a PostgreSQL database of its own."""
+    with postgres_database(postgres_url, postgres_demo) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def demo_url(request: pytest.FixtureRequest) -> str:
+    """The demo study in a database of its own; a test that asks for it runs once on each kind."""
+    url: str = request.getfixturevalue({"sqlite": "sqlite_demo_url", "postgresql": "postgres_demo_url"}[request.param])
+    return url

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalcore import demo, overriding, store
+from evalcore import overriding, store
 from evalcore.db import open_study, reading
 from evalcore.metrics.composition import MAX_GROUPS, by_language, by_theme, judges_beside_physicians
 from evalcore.metrics.reference import current_reads, item_labels, overridden_items
@@ -95,9 +95,8 @@ any_filters = st.builds(
 
 
 @pytest.fixture
-def engine(database_url):
-    found = open_study(database_url)
-    demo.seed(found)
+def engine(demo_url):
+    found = open_study(demo_url)
     yield found
     found.dispose()
 

@@ -16,12 +16,12 @@ from evalcore.__main__ import app
 from evalcore.bundle import MANIFEST, bundle
 from evalcore.db import reading
 from evalcore.queries import study as queries
-from tests.invented import seeded_study, study
+from tests.invented import study
 
 
 @pytest.fixture
-def seeded(sqlite_database_url: str) -> Iterator[Engine]:
-    with seeded_study(sqlite_database_url) as engine:
+def seeded(sqlite_demo_url: str) -> Iterator[Engine]:
+    with study(sqlite_demo_url) as engine:
         yield engine
 
 
@@ -72,9 +72,9 @@ def test_conversations_that_wait_for_a_blind_read_are_in_no_file(seeded):
     assert not [name for name, content in files.items() for prompt_id in ids if prompt_id.encode() in content]
 
 
-def test_the_command_writes_it_and_leaves_an_event(seeded, sqlite_database_url, tmp_path):
+def test_the_command_writes_it_and_leaves_an_event(seeded, sqlite_demo_url, tmp_path):
     path = tmp_path / "paper.zip"
-    done = CliRunner().invoke(app, ["bundle", str(path), "--db", sqlite_database_url])
+    done = CliRunner().invoke(app, ["bundle", str(path), "--db", sqlite_demo_url])
     assert done.exit_code == 0, done.output
     assert MANIFEST in unpacked(path.read_bytes())
     with seeded.connect() as connection:

@@ -11,14 +11,14 @@ from evalcore.db import reading
 from evalcore.queries import frames
 from evalcore.schema import RaterKind
 from tests import world
-from tests.invented import seeded_study, study
+from tests.invented import study
 
 READER, OTHER = "Dr. Imani Noor", "Dr. Tove Lind"
 
 
 @pytest.fixture
-def seeded(sqlite_database_url: str) -> Iterator[Engine]:
-    with seeded_study(sqlite_database_url) as engine:
+def seeded(sqlite_demo_url: str) -> Iterator[Engine]:
+    with study(sqlite_demo_url) as engine:
         yield engine
 
 

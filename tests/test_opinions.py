@@ -21,7 +21,7 @@ from evalcore.queries.browse import Filters
 from evalcore.queries.candidates import Planned
 from evalcore.schema import Label, RaterKind, Stage, Verdict
 from tests import world
-from tests.invented import seeded_study, study
+from tests.invented import study
 
 MET = {"met": 1.0, "not_met": 0.0}
 
@@ -32,9 +32,9 @@ def loaded(engine: Engine) -> Opinions:
 
 
 @pytest.fixture
-def seeded(database_url: str) -> Iterator[Engine]:
+def seeded(demo_url: str) -> Iterator[Engine]:
     """The demo study."""
-    with seeded_study(database_url) as engine:
+    with study(demo_url) as engine:
         yield engine
 
 

@@ -108,6 +108,8 @@ def _export(ears: Ears) -> None:
     tables = {
         "Labels": "One row an item (",
         "Verdicts": "One row a standing verdict of",
+        "Acuity": "One row a standing verdict on",
+        "Cases of triage": "One row a case of triage",
         "Meta-evaluation rows": "meta-evaluation;",
     }
     for table, meaning in tables.items():
@@ -136,7 +138,7 @@ def _review(ears: Ears) -> None:
 FOLDED = "/browse?example=1&shown=" + leaks.SEEN_MODEL
 WALKS = {
     REVIEWER: ("/study", "/browse", "/browse?reads=differ+from+the+judge", FOLDED, "/judges", "/export", "/audit", "/my_reads", "/review"),
-    EVERY_ROLE: ("/study", FOLDED, "/audit", "/adjudicate", "/judges", "/review"),
+    EVERY_ROLE: ("/study", FOLDED, "/audit", "/adjudicate", "/judges", "/triage", "/calibration", "/review"),
 }  # fmt: skip
 
 
