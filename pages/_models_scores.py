@@ -8,6 +8,7 @@ import streamlit as st
 from evalcore.metrics import finding
 from evalcore.metrics.corrected import JUDGE_ONLY_CAUTION, corrected_scores
 from evalcore.metrics.corrected_differences import corrected_differences
+from evalcore.metrics.surveyed import surveyed
 from evalcore.opinions import Opinions
 from evalcore.plots.colours import colour_of
 from evalcore.plots.models import forest
@@ -19,6 +20,7 @@ from pages._models_parts import Chosen
 def scored(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
     """The scores of the part, and the corrected differences of its models."""
     how = _models_parts.correcting(opinions, chosen)
+    how["known"] = list(surveyed(opinions, **how))
     scores = corrected_scores(opinions, claim=chosen.claim, physicians=chosen.physicians, **how)
     two = scores["enough"].sum() > 1
     return {

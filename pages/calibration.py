@@ -60,7 +60,7 @@ def line(section: str, known: About, chosen: Chosen) -> str:
 
 viewer = _common.require()
 top = st.container()
-with _theme.figures_fetched(wanted=True):
+with _theme.figures_fetched(wanted=bool(_common.read("models"))):
     known = _triage_parts.about(viewer)
 if not known.n_cases and not _common.read("judges") and not _common.blind(viewer):
     with top:

@@ -42,7 +42,7 @@ def line(row: pd.Series, judge: str) -> str:
 
 viewer = _common.require()
 top = st.container()
-with _theme.figures_fetched(wanted=bool(_common.read("judges"))):
+with _theme.figures_fetched(wanted=bool(_common.read("models"))):
     known = _models_parts.evaluations(viewer)
 if known.empty or not known["judges"].map(len).any():
     with top:

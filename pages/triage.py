@@ -116,7 +116,7 @@ SHOWN = {
 
 viewer = _common.require()
 top = st.container()
-with _theme.figures_fetched(wanted=True):
+with _theme.figures_fetched(wanted=bool(_common.read("models"))):
     known = _triage_parts.about(viewer)
 if not known.n_cases and not known.n_published:
     with top:

@@ -72,6 +72,7 @@ def corrected_scores(
     physicians: Physicians = Physicians.THESE,
     settled: bool = False,
     weights: pd.Series | None = None,
+    known: Sequence[Surveyed] | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with intervals.
@@ -102,6 +103,7 @@ def corrected_scores(
         physicians: Whose judgement it is to hold for.
         settled: An adjudicated label takes the place of the readers' votes.
         weights: By example_id, 0 or more, e.g. to weight to a benchmark's themes; examples without one are left out. None: all alike.
+        known: What `surveyed` gave for the same opinions, judges and weights, where it is at hand.
         level: Of confidence, in (0, 1).
 
     Returns:
@@ -119,7 +121,7 @@ def corrected_scores(
         ValueError: A judge is not in the study.
     """
     rows = []
-    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights):
+    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights) if known is None else known:
         found = estimated(about, claim=claim, physicians=physicians)
         row: dict[str, Any] = {"model": about.model, "evaluation": about.evaluation, **about.counts}
         for kind, estimate in found.of_kind.items():

@@ -26,6 +26,7 @@ def corrected_differences(
     physicians: Physicians = Physicians.THESE,
     settled: bool = False,
     weights: pd.Series | None = None,
+    known: Sequence[Surveyed] | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """The differences of every two models' corrected scores, on the examples that both have answered.
@@ -47,6 +48,7 @@ def corrected_differences(
         physicians: Whose judgement the interval is to hold for.
         settled: An adjudicated label takes the place of the readers' votes.
         weights: By example_id, as in `corrected_scores`.
+        known: What `surveyed` gave for the same opinions, judges and weights, where it is at hand.
         level: Of confidence of the interval, in (0, 1).
 
     Returns:
@@ -58,7 +60,7 @@ def corrected_differences(
         ValueError: A judge is not in the study.
     """
     models: dict[str, list[_Model]] = {}
-    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights):
+    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights) if known is None else known:
         estimate = estimated(about, physicians=physicians).of_kind[CORRECTED]
         models.setdefault(about.evaluation, []).append(_Model(about, estimate))
     tables = [

@@ -1,20 +1,21 @@
 """`Opinions` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
 
 from concurrent.futures import Executor
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import BigInteger, ColumnElement, String, and_, case, cast, func, literal_column, select
+from sqlalchemy import BigInteger, ColumnElement, String, case, cast, func, literal_column, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.db import Engine, reading
 from evalcore.opinions import DRAWN, ITEM_COLUMNS, READ_COLUMNS, Opinions
 from evalcore.queries import drawings
 from evalcore.queries.frames import ITEM_BASE, frame, not_superseded
-from evalcore.schema import Label, RaterKind, Stage
-from evalcore.tables import Criterion, Example, Model, Rater, Response, Verdict
+from evalcore.schema import Label, RaterKind, Selection, Stage
+from evalcore.tables import Criterion, Example, Model, Rater, Response
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
 _CODES = {label: code for code, label in enumerate(MET)}
@@ -230,32 +231,37 @@ def _categorical(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def reads(session: Session) -> pd.DataFrame:
-    """Physicians' standing verdicts, one a reader, item and stage."""
+    """Physicians' standing verdicts, one a reader, item and stage. Words come as numbers: as texts they would take twice as long."""
     table = SQLModel.metadata.tables["verdict"].c
-    named = (
-        "example_id",
-        "response_id",
-        "criterion_id",
-        "stage",
-        "label",
-        "blinded",
-        "selection",
-        "inclusion_probability",
+    words: dict[str, tuple[StrEnum, ...]] = {"stage": tuple(Stage), "label": tuple(MET), "selection": tuple(Selection)}
+    named = ("example_id", "response_id", "criterion_id", "rater_id", "blinded", "inclusion_probability")
+    reviewers = session.connection().execute(
+        select(col(Rater.id), col(Rater.name), col(Rater.person_id)).where(col(Rater.kind) == RaterKind.REVIEWER)
     )
+    known = {row[0]: (row[1], row[2]) for row in reviewers}
     statement = (
-        select(
-            *(table[name] for name in named), col(Rater.name).label("rater"), col(Rater.person_id).label("person_id")
+        select(*(table[name] for name in named), *(_coded(table[name], told).label(name) for name, told in words.items()))
+        .where(
+            *_standing(), table.stage != literal_column(f"'{Stage.JUDGE.value}'"),
+            table.rater_id.in_(select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER)),
         )
-        .join(Rater, and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
-        .where(*_standing(), table.stage != literal_column(f"'{Stage.JUDGE.value}'"))
-        .order_by(col(Verdict.id))
-    )
-    found = frame(session, statement)
-    found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")
+        .order_by(table.id)
+    )  # fmt: skip
+    found = frame(session, statement).astype({"response_id": "int64", "criterion_id": "int64"})
+    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
+    rater = found.pop("rater_id")
+    for place, name in enumerate(("rater", "person_id")):
+        found[name] = rater.map({number: told[place] for number, told in known.items()})
+    for name, told in words.items():
+        values = np.array([*(word.value for word in told), None], dtype=object)
+        found[name] = pd.Series(values[found[name].to_numpy(dtype=np.int64)], index=found.index, dtype=object)
     found["met"] = found.pop("label").map(MET).astype(float)
-    return found.astype(
-        {"inclusion_probability": float, "blinded": object, "selection": object, "rater": object, "stage": object}
-    )
+    return found.astype({"inclusion_probability": float, "blinded": object, "rater": object})
+
+
+def _coded(column: Any, words: tuple[StrEnum, ...]) -> ColumnElement[int]:
+    """The place of a word; the place behind the last where there is none."""
+    return case(*((column == word, place) for place, word in enumerate(words)), else_=len(words))
 
 
 def _units(items: pd.DataFrame, reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
