@@ -62,6 +62,12 @@ def version() -> Version:
         return frames.data_version(session), frames.n_waiting(session)
 
 
+def judged_version() -> Version:
+    """The key of what only judges' verdicts change, so that it is kept while physicians read."""
+    with reading(engine()) as session:
+        return frames.judged_version(session), frames.n_waiting(session)
+
+
 @st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
 def _cached(location: str, data_version: Version, name: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ARG001 - the version is the key
     with reading(_engine_at(location)) as session:
@@ -109,9 +115,7 @@ def opinions(person: Viewer) -> Opinions:
 
     The frames are shared by everybody who looks: never change them.
     """
-    with reading(engine()) as session:
-        judged_version = (frames.judged_version(session), frames.n_waiting(session))
-    return _opinions(settings().db, judged_version, version()).without(blind(person))
+    return _opinions(settings().db, judged_version(), version()).without(blind(person))
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")
@@ -132,9 +136,7 @@ def triaged(person: Viewer) -> Triaged:
 
     The frames are shared by everybody who looks: never change them.
     """
-    with reading(engine()) as session:
-        judged_version = (frames.judged_version(session), frames.n_waiting(session))
-    return _triaged(settings().db, judged_version, version()).without(blind(person))
+    return _triaged(settings().db, judged_version(), version()).without(blind(person))
 
 
 def blind(person: Viewer) -> frozenset[int]:

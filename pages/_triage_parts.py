@@ -14,7 +14,6 @@ from evalcore.metrics.panels import Kind
 from evalcore.metrics.predictions import joined, predictions, usual_judges
 from evalcore.metrics.triage_bases import PUBLISHED
 from evalcore.metrics.triage_reads import with_physicians_gold
-from evalcore.queries import frames
 from evalcore.queries import triage_settings as stored
 from evalcore.schema import Format, Viewer
 from evalcore.settings import settings
@@ -106,9 +105,7 @@ def _read(
     _viewer: Viewer,
 ) -> Read:
     triaged = _common.triaged(_viewer)
-    with reading(_common.engine()) as session:
-        judged_version = (frames.judged_version(session), frames.n_waiting(session))
-    found = _predicted(location, judged_version, hidden, chosen.judges, triaged)
+    found = _predicted(location, _common.judged_version(), hidden, chosen.judges, triaged)
     if chosen.gold is Gold.PHYSICIANS:
         triaged = with_physicians_gold(triaged)
     return Read(triaged, joined(triaged, found, CASE_COLUMNS))
