@@ -68,3 +68,24 @@ def first(page: str, key: str, options: Sequence[Any], usual: int = 0) -> int:
     """
     before = left(page, key)
     return list(options).index(before) if before in options else usual
+
+
+def section(page: str, sections: Sequence[str]) -> str:
+    """The section of a page that is chosen, by the control in the row that is open; the address holds its words.
+
+    Args:
+        page: Whose sections these are.
+        sections: In the order of the control; the page begins with the first.
+    """
+    key = f"{page}_show"
+    chosen = st.segmented_control(
+        "Show",
+        sections,
+        default=sections[first(page, key, sections)],
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        required=True,
+        label_visibility="collapsed",
+    )
+    return str(chosen or sections[0])

@@ -12,6 +12,7 @@ from pages import (
     _calibration_parts,
     _calibration_routing,
     _common,
+    _kept,
     _text,
     _theme,
     _triage_parts,
@@ -66,19 +67,7 @@ if not known.n_cases and not _common.read("judges") and not _common.blind(viewer
     with top:
         nothing()
     st.stop()
-section = (
-    st.segmented_control(
-        "Show",
-        SECTIONS,
-        default=_calibration_parts.left("calibration_show", JUDGES),
-        key="calibration_show",
-        bind="query-params",
-        persist_state="session",
-        required=True,
-        label_visibility="collapsed",
-    )
-    or JUDGES
-)
+section = _kept.section("calibration", SECTIONS)
 chosen = Chosen(())
 with st.container(horizontal=True, vertical_alignment="bottom", key="calibration_controls"):
     row = st.container(horizontal=True, vertical_alignment="bottom", width="content", key="calibration_own_row")

@@ -11,6 +11,7 @@ from pages import (
     _judges_quality,
     _judges_record,
     _judges_versions,
+    _kept,
     _text,
 )
 
@@ -85,17 +86,9 @@ def _headed(section: str, line: str) -> None:
 
 viewer = _common.require()
 top = st.container()
-chosen = st.segmented_control(
-    "Show",
-    SECTIONS,
-    default=_judges_parts.left("judges_show", RECORD),
-    required=True,
-    key="judges_show",
-    bind="query-params",
-    label_visibility="collapsed",
-)
+chosen = _kept.section("judges", SECTIONS)
 show(
-    chosen or RECORD,
+    chosen,
     _common.read("judges"),
     st.container(horizontal=True, vertical_alignment="top", key="judges_row"),
 )

@@ -4,7 +4,17 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.metrics.corrected import claim_sentence
-from pages import _common, _models_groups, _models_more, _models_pairs, _models_parts, _models_scores, _text, _theme
+from pages import (
+    _common,
+    _kept,
+    _models_groups,
+    _models_more,
+    _models_pairs,
+    _models_parts,
+    _models_scores,
+    _text,
+    _theme,
+)
 
 SCORES, GROUPS, BETTER, HEAD, MORE = "Scores", "By theme and axis", "Who is better", "Head to head", "More"
 TITLE = "What each model scores once physicians have checked the judge"
@@ -66,19 +76,7 @@ if known.empty or not known["judges"].map(len).any():
             )
 bar = st.container(horizontal=True, vertical_alignment="center", key="models_bar")
 with bar:
-    section = (
-        st.segmented_control(
-            "Show",
-            SECTIONS,
-            default=SECTIONS[_models_parts.first("models_show", SECTIONS)],
-            key="models_show",
-            bind="query-params",
-            persist_state="session",
-            required=True,
-            label_visibility="collapsed",
-        )
-        or SCORES
-    )
+    section = _kept.section("models", SECTIONS)
 chosen = _models_parts.controls(known, claims=section == SCORES)
 with bar:
     chosen, weights_words = _models_parts.weighted(viewer, chosen, weighs=section in (SCORES, BETTER))

@@ -5,6 +5,7 @@ import streamlit as st
 from evalcore.schema import Viewer
 from pages import (
     _common,
+    _kept,
     _text,
     _theme,
     _triage_apart,
@@ -122,19 +123,7 @@ if not known.n_cases and not known.n_published:
     with top:
         nothing()
     st.stop()
-section = (
-    st.segmented_control(
-        "Show",
-        SECTIONS,
-        default=_triage_parts.left("triage_show", MATRICES),
-        key="triage_show",
-        bind="query-params",
-        persist_state="session",
-        required=True,
-        label_visibility="collapsed",
-    )
-    or MATRICES
-)
+section = _kept.section("triage", SECTIONS)
 with st.container(horizontal=True, vertical_alignment="bottom", key="triage_controls"):
     row = st.container(horizontal=True, vertical_alignment="bottom", width="content", key="triage_own")
     with st.container(horizontal=True, vertical_alignment="bottom", width="content", key="triage_shared"):
