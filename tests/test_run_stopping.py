@@ -56,19 +56,6 @@ def test_an_answer_between_failures_begins_the_count_anew(larger):
     )
 
 
-def test_a_run_stops_before_it_costs_more_than_it_may(larger):
-    each = (100 * 1.0 + 10 * 4.0) / 1_000_000
-    run_id = begun(larger, judging(), concurrency=4, max_cost=20.5 * each)
-    ended = worked(larger, run_id, client=Scripted())
-    assert (ended.state, ended.n_answered) == (RunState.STOPPED, 20)
-    assert ended.cost == pytest.approx(20 * each)
-    assert "would bring the cost above 0.00287 US dollars" in ended.reason
-    assert begun(larger, judging(), concurrency=4, max_cost=40.5 * each) == run_id
-    assert worked(larger, run_id, client=Scripted()).n_answered == 20  # what was spent before counts
-    assert begun(larger, judging(), concurrency=4) == run_id
-    assert worked(larger, run_id, client=Scripted()).n_answered == 20
-
-
 def test_a_worker_that_is_told_to_finish_saves_what_is_in_flight(larger):
     halt = Stop()
 

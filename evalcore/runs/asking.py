@@ -31,7 +31,7 @@ BEAT_SECONDS, TELL_SECONDS = 2.0, 0.25
 STALE_SECONDS = 15.0
 """Who has not said for so long that it lives asks nothing before it has: its machine may have slept, and others may have taken its questions over."""
 SUM_SHARE = 20
-"""What others have spent is added up at most in so small a part of the time."""
+"""What others have spent is added up for at most one part in so many of the time."""
 MAX_CALLS = 3
 """Calls of one question whose replies cannot be read, in all."""
 LEAST_LOT, MOST_LOT = 20, 500
@@ -82,6 +82,7 @@ class Asking:
         self._looked_at = 0
         self._is_ending = False
         self._sum_again_at = 0.0
+        self._first_call = figures.calls.last
         self._seen_at = time.time()
         self._fetching: asyncio.Task[None] | None = None
 
@@ -136,7 +137,8 @@ class Asking:
         """Send off what may be sent."""
         while self._stock and len(self._flying) < self._concurrency and not self._is_ending and not self._must_wait():
             if not self.figures.affords(len(self._flying) + 1):
-                if not self._flying:  # otherwise those in flight may turn out cheaper than expected
+                shared = self.figures.n_workers > 1 and not self.figures.is_added_up
+                if not self._flying and not shared:  # else those in flight, or the others, may turn out cheaper
                     self._end(
                         f"the next question would bring the cost above {self.figures.max_cost:g} US dollars",
                         for_all=True,
@@ -181,14 +183,21 @@ class Asking:
         answer: Judged | str | None = None
         outcome: Outcome | None = None
         try:
-            while outcome is None and not (calls and self._is_ending):
+            while outcome is None and not (calls and self._stops_between()):
                 called = await call(self._client, self._asker, asked, self._saving.spec.model)
                 calls.append(called.call)
+                self.figures.count_call(called.call)
                 if not called.may_be_asked_again or len(calls) == MAX_CALLS:
                     answer, outcome = called.answer, called.call.outcome
         finally:
             if calls:
                 self._arrive(asked, tuple(calls), outcome, answer)
+        if outcome is None:
+            self._stock.appendleft(asked)
+
+    def _stops_between(self) -> bool:
+        """Whether a question whose reply could not be read is not asked again for now."""
+        return self._is_ending or not self.figures.affords(len(self._flying))
 
     def _arrive(
         self, asked: Asked, calls: tuple[Call, ...], outcome: Outcome | None, answer: Judged | str | None
@@ -198,7 +207,9 @@ class Asking:
         else:
             said = {"text": answer}
         self.kept.add(Answer(asked.question, calls, outcome, suspects=asked.suspects, **said))  # type: ignore[arg-type]
-        self.figures.count(calls, outcome)
+        if outcome is None:
+            return
+        self.figures.count_end(outcome)
         if self.figures.streak >= STREAK:
             self._end(f"{STREAK} questions in a row failed{LAST_ONE}{calls[-1].error}", for_all=True)
 
@@ -245,9 +256,9 @@ class Asking:
             except DatabaseGone:
                 continue  # savings and takings say so
             self._is_seen(at, was_dead=orders.was_dead)
-            self.figures.n_workers = orders.n_others + 1
+            self.figures.n_workers, self.figures.max_cost = orders.n_others + 1, orders.max_cost
             if spent is not None:
-                self.figures.calls = spent
+                self.figures.add_up(spent)
             if orders.stop:
                 self._end(WAS_STOPPED)
             self._is_exhausted = False  # another worker may have died
@@ -260,13 +271,13 @@ class Asking:
         self._seen_at = max(self._seen_at, at)
 
     def _beat(self, session: Session) -> tuple[workers.Orders, queries.Calls | None, float]:
-        """Say that this worker lives; where others spend as well, add up what they have spent."""
+        """Say that this worker lives; where the cost is limited, add up what others have spent."""
         run_id, worker_id = self._saving.run_id, self._saving.worker_id
         at = time.time()
         orders, begun = workers.say_alive(session, run_id, worker_id), time.monotonic()
-        if self.figures.max_cost is None or not orders.n_others or begun < self._sum_again_at:
+        if orders.max_cost is None or begun < self._sum_again_at:
             return orders, None, at
-        spent = queries.calls(session, run_id, besides=worker_id)
+        spent = queries.calls(session, run_id, besides=worker_id, after=self._first_call)
         self._sum_again_at = time.monotonic() + SUM_SHARE * (time.monotonic() - begun)
         return orders, spent, at
 

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evalcore.queries.runs import LATELY_SECONDS, Calls, Progress
@@ -17,7 +16,8 @@ class Figures:
 
     Attributes:
         run_id: Of the run.
-        n_questions, outcomes, calls: Of the run when this worker began.
+        n_questions, outcomes: Of the run when this worker began.
+        calls: Of the run without this worker's, when all was last added up.
         max_cost: US dollars; None: no limit.
         cost_each: US dollars expected of a question before the first was answered; None where prices are unknown.
         n_workers: Of the run, this one among them.
@@ -39,22 +39,24 @@ class Figures:
     n_without_cost: int = 0
     _cost: float = 0.0
     _n_with_cost: int = 0
+    _mine_then: float = 0.0
+    _n_calls_then: int = 0
     _started: float = field(default_factory=time.monotonic)
     _lately: deque[tuple[float, int]] = field(default_factory=deque)
 
-    def count(self, calls: Iterable[Call], outcome: Outcome | None) -> None:
-        """A question has ended, or was broken off (None)."""
-        for call in calls:
-            self.n_calls += 1
-            self.prompt_tokens += call.prompt_tokens or 0
-            self.completion_tokens += call.completion_tokens or 0
-            if call.cost is not None:
-                self._cost += call.cost
-                self._n_with_cost += 1
-            elif call.outcome not in _FREE:
-                self.n_without_cost += 1
-        if outcome is None:
-            return
+    def count_call(self, call: Call) -> None:
+        """A call has ended, one way or another."""
+        self.n_calls += 1
+        self.prompt_tokens += call.prompt_tokens or 0
+        self.completion_tokens += call.completion_tokens or 0
+        if call.cost is not None:
+            self._cost += call.cost
+            self._n_with_cost += 1
+        elif call.outcome not in _FREE:
+            self.n_without_cost += 1
+
+    def count_end(self, outcome: Outcome) -> None:
+        """A question has ended."""
         self.ended[outcome] += 1
         self.streak = 0 if outcome is Outcome.ANSWERED else self.streak + 1
         second = time.monotonic() // 1
@@ -72,14 +74,27 @@ class Figures:
         return ((self.calls.cost or 0.0) + self._cost) / n if n else (self.cost_each or 0.0)
 
     @property
-    def spent(self) -> float:
-        """US dollars so far; a reply whose tokens the server did not count costs what is expected."""
-        n_uncounted = self.calls.n_without_cost + self.n_without_cost
-        return (self.calls.cost or 0.0) + self._cost + n_uncounted * self.expected_cost
+    def _mine(self) -> float:
+        """US dollars of this worker's calls; a reply whose tokens the server did not count costs what is expected."""
+        return self._cost + self.n_without_cost * self.expected_cost
+
+    def add_up(self, calls: Calls) -> None:
+        """The calls of the run without this worker's, as they stand now."""
+        self.calls = calls
+        self._mine_then, self._n_calls_then = self._mine, self.n_calls
+
+    @property
+    def is_added_up(self) -> bool:
+        """Whether this worker has asked nothing since all was added up."""
+        return self.n_calls == self._n_calls_then
 
     def affords(self, n_in_flight: int) -> bool:
-        """Whether so many questions may be in flight."""
-        return self.max_cost is None or self.spent + n_in_flight * self.expected_cost <= self.max_cost
+        """Whether so many calls may be in flight: each worker takes its share of what was left when all was last added up."""
+        if self.max_cost is None:
+            return True
+        theirs = (self.calls.cost or 0.0) + self.calls.n_without_cost * self.expected_cost
+        left = self.max_cost - theirs - self._mine_then
+        return (self._mine - self._mine_then + n_in_flight * self.expected_cost) * self.n_workers <= left
 
     @property
     def cost(self) -> float | None:

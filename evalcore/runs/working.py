@@ -30,6 +30,7 @@ from evalcore.runs.stopping import Stop
 from evalcore.store import index_texts, workers
 from evalcore.store.answers import Saving
 from evalcore.store.workers import Ended
+from evalcore.worker_tables import workers as living
 
 SELDOM = (20_000, 20, 100)
 
@@ -242,6 +243,7 @@ def _figures(session: Session, found: RunRow) -> Figures:
         n_questions=queries.n_questions(session, found.run_id),
         outcomes=Counter(queries.outcomes(session, found.run_id)),
         calls=queries.calls(session, found.run_id),
+        n_workers=1 + sum(worker.lives for worker in living(session, found.run_id)),
         max_cost=found.max_cost,
         cost_each=model.cost(ceil(each.prompt_tokens), ceil(each.completion_tokens)),
     )

@@ -19,11 +19,13 @@ class Orders(NamedTuple):
         stop: It shall finish what is in flight and end.
         was_dead: It was taken for dead, and what it held is free.
         n_others: Other workers of the run that live.
+        max_cost: Of the run, by its latest start.
     """
 
     stop: bool
     was_dead: bool
     n_others: int
+    max_cost: float | None
 
 
 class Taken(NamedTuple):
@@ -65,9 +67,9 @@ def say_alive(session: Session, run_id: int, worker_id: int) -> Orders:
     """The worker lives; one that was taken for dead, because its machine slept, is back."""
     runs, connection = SQLModel.metadata.tables["run"], session.connection()
     stop_asked, was_dead = _revived(session, worker_id)
-    state = connection.execute(select(runs.c.state).where(runs.c.id == run_id)).scalar_one()
+    state, max_cost = connection.execute(select(runs.c.state, runs.c.max_cost).where(runs.c.id == run_id)).one()
     others = [row for row in workers(session, run_id) if row.lives and row.worker_id != worker_id]
-    return Orders(stop_asked or state == RunState.STOPPED, was_dead, len(others))
+    return Orders(stop_asked or state == RunState.STOPPED, was_dead, len(others), max_cost)
 
 
 def _revived(session: Session, worker_id: int) -> tuple[bool, bool]:
