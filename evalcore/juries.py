@@ -221,11 +221,14 @@ def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, 
     for start in range(0, len(changes), BATCH):
         part = changes[start : start + BATCH]
         stands = queries.standing(session, own, {change.item[0] for change in part})
-        late = [change for change in part if not _differs(change.said, stands.get(change.item))]
-        report.n_unchanged += sum(change.said.why is Why.DECIDED for change in late)
-        left = [(change, stands.get(change.item)) for change in part if _differs(change.said, stands.get(change.item))]
-        for change, before in left:
-            _count_written(report, change.said, before)
+        left = []
+        for change in part:
+            before = stands.get(change.item)
+            if _differs(change.said, before):
+                left.append((change, before))
+                _count_written(report, change.said, before)
+            else:
+                report.n_unchanged += change.said.why is Why.DECIDED
         if left and not rater_id:  # a rater without a verdict would be a judge of nothing
             rater_id = store.ensure_rater(session, RaterKind.JUDGE, report.name, prompt_version=report.version)
         bulk.verdicts([_verdict(change, before, rater_id, at) for change, before in left])

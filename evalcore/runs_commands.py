@@ -13,7 +13,6 @@ from evalcore.run_words import Outcome
 if TYPE_CHECKING:
     import pandas as pd
 
-PAGE = 1_000
 MAX_LINES = 40
 MAX_REASON = 80
 FAILURES = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.ANSWERED)
@@ -121,10 +120,10 @@ def _failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
     from evalcore.run_at_console import printable
 
     with reading(engine) as session:
-        n_failed = queries.progress(session, run_id).n_failed
+        queries.run(session, run_id)  # there is one
+        n_failed = sum(n for outcome, n in queries.outcomes(session, run_id).items() if outcome in FAILURES)
         if as_json:
-            pages = (queries.failures(session, run_id, most=PAGE, skipped=n) for n in range(0, n_failed, PAGE))
-            print_json([row for page in pages for row in _failed(page)])
+            print_json(_failed(queries.failures(session, run_id, most=n_failed)))
             return
         rows = _failed(queries.failures(session, run_id, most=MAX_LINES))
     if not rows:

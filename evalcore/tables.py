@@ -309,7 +309,7 @@ class AuditEvent(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     at: datetime = moment()
     actor: str
-    action: str
+    action: str = Field(index=True)
     subject: str
     detail: str = "{}"
     previous_hash: str = Field(unique=True)

@@ -177,6 +177,29 @@ def test_of_two_prompts_of_one_judge_the_newer_ones_label_counts_once_an_item(sm
     assert len(export.table(small.engine, "verdicts").query("rater == 'Wren'")) == 5
 
 
+def test_the_newer_prompt_counts_also_where_the_older_one_labelled_the_item_later(small):
+    """As where one run is gone on with after another, with a newer prompt, was done."""
+    given_by(small, "Lark", 0, [Label.NOT_MET], items=ITEMS[1:2], prompt="judge@00000001")
+    given_by(small, "Lark", 0, [Label.MET], items=ITEMS[:1], prompt="judge@00000002")
+    given_by(small, "Lark", 0, [Label.NOT_MET], items=ITEMS[:1], prompt="judge@00000001")
+    at_first = small.item(*ITEMS[0])
+    item_id = at_first["response_id"] * frames.ITEM_BASE + at_first["criterion_id"]
+    with reading(small.engine) as session:
+        item = reads.item(session, **at_first, judge="Lark")["judge_label"]
+        marks = read_marks.read_marks(session).query("judge == 'Lark'").set_index(["response_id", "criterion_id"])
+        shown = blind_reads.blind_reads(session, "Lark").set_index("item_id")["judge_label"]
+        stated = confidences.beside_reads(session).query("judge == 'Lark'").set_index("item_id")["label"]
+        overall = frames.verdicts(session, kind=RaterKind.JUDGE).query("rater == 'Lark'").set_index("item_id")["label"]
+    found = [
+        item,
+        marks.loc[tuple(at_first.values()), "judge_label"],
+        shown[item_id],
+        stated[item_id],
+        overall[item_id],
+    ]
+    assert found == [Label.MET, Label.MET, Label.MET, 1.0, Label.MET]
+
+
 # ---------------------------------------------------------------- what repeats are for
 
 

@@ -29,7 +29,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "0005"
+HEAD = "0006"
 
 
 @pytest.fixture

@@ -90,9 +90,11 @@ def shown_apart(came: str, expected: str) -> tuple[str, str]:
 
     >>> shown_apart("rest " * 30 + "today", "rest " * 30 + "now")
     ("'…rest rest today'", "'…rest rest now'")
+    >>> shown_apart("Rest" + " now" * 40, "You" + " rest now" * 40)[0][:12]
+    "'Rest now no"
     """
-    same = next((place for place, pair in enumerate(zip(came, expected, strict=False)) if pair[0] != pair[1]), 0)
-    same = same or min(len(came), len(expected))
+    differ = (place for place, pair in enumerate(zip(came, expected, strict=False)) if pair[0] != pair[1])
+    same = next(differ, min(len(came), len(expected)))
     start = same - _BEFORE if same >= MAX_SHOWN - _BEFORE else 0
     one, other = (("…" if start else "") + text[start:] for text in (came, expected))
     return shown(one), shown(other)

@@ -35,9 +35,9 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
     """
     firsts = _firsts(leave_out)
     found = frame(session, _beside(firsts, judge)).sort_values(
-        ["verdict_id", "judge", "judged_id"], na_position="first"
+        ["verdict_id", "judge", "judged_by"], na_position="first"
     )
-    found = found.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_id")  # the newest prompt
+    found = found.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_by")  # the newest prompt
     shown = frame(session, select(shown_judges(select(firsts.c.response_id), study.rules(session).judge)))
     found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
     today = found["response_id"].map(shown.set_index("response_id")["judge"])
@@ -122,7 +122,7 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         *(firsts.c[name] for name in names),
         rater.c.name.label("judge"),
         judged.c.label.label("judge_label"),
-        judged.c.id.label("judged_id"),
+        judged.c.rater_id.label("judged_by"),
         *(criterion.c[name] for name in ("points", "axis", "level", "cluster")),
         example.c.theme,
         revised.c.label.label("revised_label"),

@@ -146,7 +146,7 @@ def _judged(session: Session) -> pd.DataFrame:
         )
         .join(Rater, and_(col(Rater.id) == judged.c.rater_id, is_judge()))
         .where(judged.c.stage == Stage.JUDGE, judged.c.label.in_(list(MET)), not_superseded(judged))
-        .order_by(judged.c.id)
+        .order_by(judged.c.rater_id, judged.c.id)
     )
     found = frame(session, statement)
     found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")

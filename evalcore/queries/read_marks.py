@@ -40,7 +40,7 @@ def read_marks(session: Session) -> pd.DataFrame:
             read.c.label,
             judges.c.name.label("judge"),
             judged.c.label.label("judge_label"),
-            judged.c.id.label("judged_id"),
+            judged.c.rater_id.label("judged_by"),
         )
         .select_from(read.outerjoin(judged, beside).outerjoin(judges, judges.c.id == judged.c.rater_id))
         .where(read.c.stage != Stage.JUDGE, read.c.label.is_not(None), not_superseded(read))
@@ -49,11 +49,11 @@ def read_marks(session: Session) -> pd.DataFrame:
     found = frame(session, statement)
     if found.duplicated(["verdict_id", "judge"]).any():  # several prompts of one judge: the newest counts
         found = (
-            found.sort_values("judged_id", kind="stable")
+            found.sort_values("judged_by", kind="stable")
             .drop_duplicates(["verdict_id", "judge"], keep="last")
             .sort_index()
         )
-    return found.drop(columns="judged_id").reset_index(drop=True)
+    return found.drop(columns="judged_by").reset_index(drop=True)
 
 
 def level_readers(session: Session) -> pd.Series:

@@ -31,7 +31,7 @@ def item(session: Session, response_id: int, criterion_id: int | None, *, judge:
             verdict.c.rater_id.in_(of_judge),
             not_superseded(),
         )
-        .order_by(verdict.c.id.desc())  # the newest prompt
+        .order_by(verdict.c.rater_id.desc(), verdict.c.id.desc())  # the newest prompt
         .limit(1)
         .scalar_subquery()
     )

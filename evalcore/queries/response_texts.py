@@ -40,7 +40,7 @@ def told(session: Session, response_ids: Collection[int]) -> dict[int, Told]:
                 is_judge(),
                 not_superseded(),
             )
-            .order_by(verdict.id)
+            .order_by(verdict.rater_id, verdict.id)  # the newest prompt last
         )
         for response_id, judge, explanation in session.connection().execute(said):
             found[response_id].explanations[judge] = explanation or ""
