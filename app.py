@@ -8,7 +8,7 @@ import streamlit as st
 
 from evalcore.policies import can_adjudicate, can_read, can_see_audit
 from evalcore.schema import Viewer
-from pages import _common, _text, _welcome
+from pages import _ahead, _common, _text, _welcome
 
 SIDEBAR_PIXELS = 230
 ICON = str(Path(__file__).parent / "pages" / "_icon.svg")
@@ -52,5 +52,6 @@ page = st.navigation(
 if viewer is None:
     _welcome.show()
 else:
+    _ahead.begin(viewer)
     _common.sidebar_foot(viewer)
     page.run()

@@ -191,6 +191,7 @@ def serve(*, location: str, study_key: str, port: int, address: str, browser: bo
     """
     check_address(address)
     os.environ["OVERREAD_DB"] = location  # by the environment: a password in arguments shows in the process list
+    os.environ.setdefault("OVERREAD_READ_AHEAD", "1")
     options = {
         "server.address": address,
         "server.port": port,

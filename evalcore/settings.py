@@ -18,6 +18,7 @@ class Settings(BaseSettings):
         healthbench_url: Folder of the official HealthBench files.
         models: The TOML file of the models that runs can ask, where there is no models.toml in the present folder.
         max_line_bytes: A line of a JSON Lines file longer than this is a fault.
+        read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it; `overread serve` says yes.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore")
@@ -26,6 +27,7 @@ class Settings(BaseSettings):
     healthbench_url: str = "https://openaipublic.blob.core.windows.net/simple-evals/healthbench"
     models: Path | None = None
     max_line_bytes: int = Field(default=16 * 1024 * 1024, gt=0)
+    read_ahead: bool = False
 
 
 def settings() -> Settings:

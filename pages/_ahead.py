@@ -1,0 +1,44 @@
+"""What the pages of results need of a large study is read while its lead, or a researcher, is still elsewhere: it takes seconds."""
+
+import logging
+from functools import cache
+from threading import Thread
+
+from evalcore.db import reading
+from evalcore.policies import STUDY
+from evalcore.queries import study, triage
+from evalcore.schema import Viewer
+from evalcore.settings import settings
+from pages import _common
+
+_log = logging.getLogger(__name__)
+THREAD = "read ahead"
+
+
+def begin(person: Viewer) -> None:
+    """Once a process and study. Physicians who only read never wait for it, and a server for them alone does not hold it in memory."""
+    known = settings()
+    if known.read_ahead and person.roles & STUDY:
+        begun(known.db, person)
+
+
+@cache
+def begun(location: str, person: Viewer) -> Thread:  # noqa: ARG001 - the key
+    """The thread that reads."""
+    thread = Thread(target=_read, args=(person,), name=THREAD, daemon=True)
+    thread.start()
+    return thread
+
+
+def _read(person: Viewer) -> None:
+    try:
+        with reading(_common.engine()) as session:
+            has_cases, has_judges = triage.has_cases(session), bool(study.judges(session))
+        if has_cases:
+            from pages import _triage_matrices, _triage_parts  # noqa: F401, PLC0415 - their code takes a moment to load as well
+
+            _triage_parts.about(person)
+        if has_judges:
+            _common.opinions(person)
+    except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so
+        _log.debug("reading ahead broke off", exc_info=True)

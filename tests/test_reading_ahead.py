@@ -1,0 +1,85 @@
+"""What the pages of results need is read while a lead is still elsewhere, and for nobody else."""
+
+import threading
+
+import numpy as np
+import pytest
+import streamlit as st
+
+from evalcore.db import open_study, writing
+from evalcore.policies import STUDY
+from evalcore.queries import opinions, triage
+from evalcore.schema import Role, Viewer
+from pages import _ahead, _common, _triage_parts
+from tests.triage_cases import drawn, stored
+
+LEAD = Viewer(person_id=1, name="Ana Ruiz", roles=frozenset({Role.LEAD}))
+
+
+@pytest.fixture(autouse=True)
+def _afresh():
+    for kept in (st.cache_data, st.cache_resource, _ahead.begun):
+        (kept.clear if hasattr(kept, "clear") else kept.cache_clear)()
+
+
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """Which of the two large reads have been done, in order."""
+    made, _ = drawn(np.random.default_rng(7), n_cases=3, n_samples=1)
+    location = str(tmp_path / "study.db")
+    engine = open_study(location)
+    with writing(engine) as session:
+        stored(session, made)
+    engine.dispose()
+    monkeypatch.setenv("OVERREAD_DB", location)
+    monkeypatch.setenv("OVERREAD_READ_AHEAD", "1")
+    done = []
+    for module, name in ((triage, "imported_at"), (opinions, "judged_at")):
+        act = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, act=act, name=name: done.append(name) or act(*given))
+    return done
+
+
+def finish():
+    """Wait for what was begun; whether anything was."""
+    begun = [thread for thread in threading.enumerate() if thread.name == _ahead.THREAD]
+    for thread in begun:
+        thread.join(30)
+    return bool(begun)
+
+
+def test_what_a_lead_will_look_at_is_there_before_the_page_asks(read):
+    _ahead.begin(LEAD)
+    finish()
+    assert read == ["imported_at", "judged_at"]
+    assert _triage_parts.about(LEAD).n_cases == len(_common.triaged(LEAD).cases) == 3
+    assert _common.opinions(LEAD).judged.empty
+    assert read == ["imported_at", "judged_at"]
+    _ahead.begin(LEAD)
+    assert not finish()
+
+
+@pytest.mark.parametrize("role", sorted(set(Role) - STUDY))
+def test_nothing_is_read_for_a_physician_who_only_reads(read, role):
+    _ahead.begin(Viewer(person_id=2, name="Dr. Noor", roles=frozenset({role})))
+    assert not finish()
+    assert read == []
+
+
+def test_nothing_is_read_ahead_unless_the_server_says_so(read, monkeypatch):
+    monkeypatch.delenv("OVERREAD_READ_AHEAD")
+    _ahead.begin(LEAD)
+    assert not finish()
+    assert read == []
+
+
+def test_a_study_that_cannot_be_read_is_left_to_the_page_that_needs_it(read, monkeypatch):
+    def broken(*_):
+        msg = "no such table"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(triage, "imported_at", broken)
+    _ahead.begin(LEAD)
+    finish()
+    with pytest.raises(RuntimeError, match="no such table"):
+        _common.triaged(LEAD)
