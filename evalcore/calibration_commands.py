@@ -44,8 +44,8 @@ def calibration(
     Nothing is computed from a judge's confidence before somebody has said what it means: import its file again with --confidence-means, or answer on the
     Calibration page. Intervals are 95 %, clustered by conversation or case.
 
-    With --json an object: levels_by (by format, whose levels count), stated (whether confidences that models state count), seed, findings (sentences),
-    and the sections that were asked for. What has no value is null.
+    With --json an object: levels_by (by format that the study shows, whose levels count), stated (whether confidences that models state count), seed, findings
+    (sentences), and the sections that were asked for. What has no value is null.
     judges: the objects criteria and levels, each with reliability, errors, drawn (false: all blind reads count, as none was drawn) and meanings, a row a
     judge: judge, meaning (met, right), n, mean_confidence, contradicted, usable, why, against_met, against_right (of criteria also n_met, share_met,
     mean_confidence_met, mean_confidence_not_met). Where several judges labelled the same items, their majority is a group more: its confidence is the share of
@@ -76,7 +76,7 @@ def calibration(
     one_of("--reads", reads, READS)
     known = _loaded(db, with_judges="judges" in asked)
     triaged, judges = levels_by(known.triaged, judge or [])
-    known = replace(known, triaged=triaged)
+    known, judges = replace(known, triaged=triaged), {word: judges[word] for word in judges if word in known.formats}
     meaning = metric.model_meaning(known.triaged, known.meanings)
     stated = not share and metric.takes_stated(meaning)
     own = own_confidence(joined(known.triaged, predictions(known.triaged, judges)), stated=stated)
@@ -119,9 +119,11 @@ def _loaded(db: str | None, *, with_judges: bool) -> "Known":
 
     nothing = pd.DataFrame()
     with study(db) as engine, reading(engine) as session:
-        triaged = described(stored.load(session), triage_settings.load(session).rule)
+        chosen = triage_settings.load(session)
+        triaged = described(stored.load(session), chosen.rule)
         return Known(
             triaged,
+            chosen.formats,
             triage_settings.confidence_meanings(session),
             confidences.stated(session) if with_judges else nothing,
             confidences.beside_reads(session) if with_judges else nothing,

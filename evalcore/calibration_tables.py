@@ -19,7 +19,7 @@ from evalcore.metrics.triage_words import number_words
 from evalcore.metrics.uncertainty_error import DEFINITION
 from evalcore.metrics.wording import listed
 from evalcore.opinions import Opinions
-from evalcore.schema import ConfidenceMeaning
+from evalcore.schema import ConfidenceMeaning, Format
 from evalcore.triaged import Triaged
 
 IN_TEXT = ("distance", "jensen_shannon", "wasserstein", "entropy_model", "concentration")
@@ -32,6 +32,7 @@ class Known:
 
     Attributes:
         triaged: The cases, described.
+        formats: Those that the study shows: nothing is said of what models answer in others.
         meanings: What the confidence of each judge means, as far as somebody has said it.
         counts: As `queries.confidences.stated` gives them.
         beside: As `queries.confidences.beside_reads` gives them.
@@ -39,6 +40,7 @@ class Known:
     """
 
     triaged: Triaged
+    formats: tuple[Format, ...]
     meanings: dict[str, ConfidenceMeaning]
     counts: pd.DataFrame
     beside: pd.DataFrame
@@ -153,9 +155,11 @@ def ambiguous(triaged: Triaged, own: pd.DataFrame, levels_by: Mapping[str, str])
 def routed(own: pd.DataFrame, wanted: float, threshold: float | None) -> Part:
     """Which cases a human would see, by a share of the misses to catch or by a threshold that is given."""
     curves = routing.curves(own)
-    chosen = metric.routing_chosen(own, wanted)
-    if threshold is not None:
-        chosen = routing.curves(own, at=threshold).assign(undefined="")
+    chosen = (
+        metric.routing_chosen(own, wanted)
+        if threshold is None
+        else routing.curves(own, at=threshold).assign(undefined="")
+    )
     lines = [
         [
             str(row["model"]),

@@ -13,7 +13,8 @@ from evalcore.schema import Format
 from evalcore.triage_settings import HIGHEST_WEIGHT
 
 if TYPE_CHECKING:
-    from evalcore.metrics.triage_bases import Held, Matrices, Weights
+    from evalcore.metrics.triage_bases import Basis, Held, Matrices, Weights
+    from evalcore.metrics.triage_surveyed import Answers
     from evalcore.triage_settings import TriageSettings
     from evalcore.triaged import Triaged
 
@@ -78,7 +79,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.db import reading
     from evalcore.metrics.corrected import Claim, Physicians
     from evalcore.metrics.panels import described
-    from evalcore.metrics.triage_bases import Held
+    from evalcore.metrics.triage_bases import Basis, Held
     from evalcore.metrics.triage_corrected import claim_words
     from evalcore.queries import triage as stored
     from evalcore.queries import triage_settings
@@ -94,7 +95,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
         settings = triage_settings.load(session)
         triaged = described(stored.load(session), settings.rule)
     found = _found(triaged, judge or [], model, list(settings.formats) if format_ is None else [format_])
-    asked = _Asked(found.judges, gold, basis, _weights(settings, under_weight, over_weight), held)
+    asked = _Asked(found.judges, gold, Basis[basis.upper()], _weights(settings, under_weight, over_weight), held)
     tables, said = _tables(found, asked)
     if as_json:
         corrected = basis == "corrected"
@@ -124,7 +125,7 @@ class _Asked:
 
     judges: Mapping[str, str]
     gold: str
-    basis: str
+    basis: "Basis"
     weights: "Weights"
     held: "Held"
 
@@ -178,9 +179,11 @@ def _with_published(triaged: "Triaged", kept: "pd.Series[bool]") -> "Triaged":
 
 def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """All tables by name, and the findings as sentences."""
-    from evalcore.metrics import harm, triage_cases, triage_words
+    from evalcore.metrics import harm, triage_bases, triage_cases, triage_words
     from evalcore.metrics.harm_words import harm_sentences
     from evalcore.metrics.predictions import joined, predictions
+    from evalcore.metrics.triage_bases import Basis
+    from evalcore.metrics.triage_corrected import answered
     from evalcore.metrics.triage_formats import flip_counts
 
     triaged = asked_of.triaged
@@ -189,12 +192,15 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
 
         triaged = with_physicians_gold(triaged)
     found = joined(triaged, predictions(triaged, asked.judges))
-    made = _matrices(triaged, found, asked)
+    known = answered(triaged, asked.judges, asked.held.claim) if asked.basis is Basis.CORRECTED else None
+    made = _matrices(triaged, found, asked, known)
     cells, rates, whole = made.cells, made.rates, made.is_counted
-    costs = _harm(triaged, found, asked)
+    costs = triage_bases.harm(
+        asked.basis, triaged, found, asked.weights, judges=asked.judges, held=asked.held, known=known
+    )
     changes = harm.changes(costs)
     flips = flip_counts(found)
-    by_judge = asked.basis == "judge"
+    by_judge = asked.basis is Basis.JUDGE
     said = triage_words.findings(rates, flips if by_judge else None, by_physicians=not by_judge) if whole else []
     said += harm_sentences(costs, changes, asked.weights.under, asked.weights.over)
     missed = triage_cases.misses(triaged, found, judges=asked.judges)
@@ -216,26 +222,15 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
     return tables, said
 
 
-def _matrices(triaged: "Triaged", found: pd.DataFrame, asked: _Asked) -> "Matrices":
+def _matrices(triaged: "Triaged", found: pd.DataFrame, asked: _Asked, known: "Sequence[Answers] | None") -> "Matrices":
     """By the basis that was asked for."""
     from evalcore.metrics import triage_bases
 
-    if asked.basis == "physicians":
+    if asked.basis is triage_bases.Basis.PHYSICIANS:
         return triage_bases.by_physicians(triaged)
-    if asked.basis == "corrected":
-        return triage_bases.corrected(triaged, found, asked.judges, asked.held)
+    if asked.basis is triage_bases.Basis.CORRECTED:
+        return triage_bases.corrected(triaged, found, asked.judges, asked.held, known=known)
     return triage_bases.by_judge(triaged, found)
-
-
-def _harm(triaged: "Triaged", found: pd.DataFrame, asked: _Asked) -> pd.DataFrame:
-    """Expected harm by the basis that was asked for."""
-    from evalcore.metrics import triage_bases
-
-    if asked.basis == "physicians":
-        return triage_bases.harm_by_physicians(triaged, asked.weights)
-    if asked.basis == "corrected":
-        return triage_bases.harm_corrected(triaged, asked.judges, asked.weights, asked.held)
-    return triage_bases.harm_by_judge(triaged, found, asked.weights)
 
 
 def _print(
@@ -246,6 +241,7 @@ def _print(
     said: Sequence[str],
     settings: "TriageSettings",
 ) -> None:
+    from evalcore.metrics.triage_bases import Basis
     from evalcore.metrics.triage_corrected import claim_words
     from evalcore.metrics.triage_words import elsewhere_words
 
@@ -264,12 +260,12 @@ def _print(
         out.print(_misses(tables["misses"]))
     if n := len(asked_of.triaged.elsewhere):
         out.print(elsewhere_words(n), markup=False)
-    if asked.basis == "corrected":
+    if asked.basis is Basis.CORRECTED:
         out.print(claim_words(asked.held.claim, asked.held.physicians), markup=False)
     read_by = ", ".join(f"{word} by {name}" for word, name in asked_of.judges.items())
     out.print(
-        f"Levels {'by physicians of this study' if asked.basis == 'physicians' else read_by}"
-        f"{', put right by physicians' if asked.basis == 'corrected' else ''}; gold {asked.gold}.",
+        f"Levels {'by physicians of this study' if asked.basis is Basis.PHYSICIANS else read_by}"
+        f"{', put right by physicians' if asked.basis is Basis.CORRECTED else ''}; gold {asked.gold}.",
         markup=False,
     )
 

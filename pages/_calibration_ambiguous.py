@@ -184,12 +184,14 @@ def _table(listed: pd.DataFrame, cases: pd.DataFrame) -> int | None:
             "Concentration (bits)": [number_words(row["concentration"], *NO_INTERVAL) for row in rows],
         }
     )
+    pixels = _tables.row_pixels(table, ("Model",))
     event = st.dataframe(
         table,
         key="calibration_case_list",
         hide_index=True,
         width="content",
-        height=_tables.height(len(table), TALLEST),
+        height=_tables.height(len(table), TALLEST, row_pixels=pixels),
+        row_height=pixels if pixels != _tables.ROW_PIXELS else None,
         on_select="rerun",
         selection_mode=["single-row", "single-cell"],
         column_config=_tables.formats(table, ("Model",)),

@@ -7,16 +7,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.calibration_sections import on_ambiguous
+from evalcore.metrics.calibration_sections import OfAmbiguous
 from evalcore.metrics.intervals import percent_words, share_words
 from evalcore.metrics.panels import Kind
 from evalcore.metrics.triage_cases import ambiguous, boundary
 from evalcore.metrics.triage_words import rate_words
 from evalcore.plots.triage import LETTERS
 from evalcore.plots.triage_groups import apart
+from evalcore.schema import Viewer
 from evalcore.triage_settings import rule_words
-from pages import _calibration_parts, _tables, _text, _theme, _triage_cases, _triage_parts
-from pages._triage_parts import FORMATS, Here, Read
+from pages import _calibration_ambiguous, _calibration_parts, _tables, _text, _theme, _triage_cases, _triage_parts
+from pages._triage_parts import FORMATS, Chosen, Here, Read
 
 EVERY = "every answer"
 OUTSIDE = {
@@ -126,12 +127,14 @@ def answers(read: Read) -> pd.DataFrame:
     return ambiguous(read.found)
 
 
-def surest(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> pd.DataFrame:
-    """Ambiguous cases with votes, those first where the model is sure and physicians are not: the list of the Calibration page."""
-    found = read.found.loc[read.found["kind"].eq(Kind.AMBIGUOUS)]
-    spread = on_ambiguous(read.triaged, _calibration_parts.own(read, source), dict(judges)).cases
+def surest(viewer: Viewer, chosen: Chosen) -> pd.DataFrame:
+    """Ambiguous cases with votes, those first where the model is sure and physicians are not: the list that the Calibration page keeps."""
+    source = _calibration_parts.usual_source(viewer, chosen)
+    kept: OfAmbiguous = _triage_parts.computed(_calibration_ambiguous.ambiguous, viewer, chosen, chosen.judges, source)
+    found = _triage_parts.read(viewer, chosen).found
     names = ["row", "model", "format", "concentration", "panel_share", "entropy_panel", "entropy_model"]
-    return spread[names].merge(found, on=["row", "model", "format"], how="left")
+    mine = found.loc[found["kind"].eq(Kind.AMBIGUOUS)]
+    return kept.cases[names].merge(mine, on=["row", "model", "format"], how="left")
 
 
 def show_ambiguous(here: Here) -> None:
@@ -164,8 +167,7 @@ def show_ambiguous(here: Here) -> None:
     )
     with here.row:
         model = _triage_parts.one_of("Model", [EVERY, *here.known.models], "triage_of_model_ambiguous", width=200)
-    source = _calibration_parts.usual_source(viewer, chosen)
-    found = _triage_parts.computed(surest, viewer, chosen, chosen.judges, source)
+    found = surest(viewer, chosen)
     if model != EVERY:
         found = found.loc[found["model"].eq(model)]
     st.subheader("Sure where physicians are not", anchor=False)

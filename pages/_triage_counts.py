@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,14 @@ from evalcore.metrics.corrected import Claim, Physicians
 from evalcore.metrics.panels import Kind
 from evalcore.metrics.triage_bases import PUBLISHED, Basis, Held, Matrices, Weights
 from evalcore.metrics.triage_cases import accounted
-from evalcore.metrics.triage_corrected import claim_words
+from evalcore.metrics.triage_corrected import answered, claim_words
 from evalcore.metrics.triage_formats import flip_counts
 from evalcore.metrics.triage_reads import read_counts, response_levels, transitions
+from evalcore.metrics.triage_surveyed import Answers
 from evalcore.schema import Viewer
-from pages import _tables, _text, _triage_parts
+from evalcore.settings import settings
+from evalcore.triaged import Triaged
+from pages import _common, _kept, _tables, _text, _triage_parts
 from pages._models_parts import CLAIMS, READERS
 from pages._triage_parts import FORMATS, About, Chosen, Gold, Read
 
@@ -98,6 +102,34 @@ def _mine(table: pd.DataFrame, model: str, word: str) -> "pd.Series[bool]":
     return table["model"].astype(str).eq(model) & table["format"].astype(str).eq(word)
 
 
+class _Surveyed(NamedTuple):
+    """What was chosen, and what physicians have read of it; None where they are not asked beside the judge."""
+
+    read: Read
+    known: list[Answers] | None
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _answers(
+    location: str,  # noqa: ARG001 - the key
+    version: _triage_parts.Key,  # noqa: ARG001 - the key
+    hidden: frozenset[int],  # noqa: ARG001 - the key
+    chosen: Chosen,
+    claim: Claim,
+    _triaged: Triaged,
+) -> list[Answers]:
+    """What cells, rates and harm are corrected by: the same whatever the weights."""
+    return answered(_triaged, dict(chosen.judges), claim)
+
+
+def _surveyed(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> _Surveyed:
+    read = _triage_parts.read(viewer, chosen)
+    if basis is not Basis.CORRECTED:
+        return _Surveyed(read, None)
+    key = (settings().db, _common.version(), _common.blind(viewer))
+    return _Surveyed(read, _answers(*key, chosen, held.claim, read.triaged))
+
+
 def _by_judge(read: Read) -> dict[str, Any]:
     return {"matrices": triage_bases.by_judge(read.triaged, read.found), "flips": flip_counts(read.found)}
 
@@ -106,8 +138,9 @@ def _by_physicians(read: Read) -> Matrices:
     return triage_bases.by_physicians(read.triaged)
 
 
-def _corrected(read: Read, judges: tuple[tuple[str, str], ...], held: Held) -> Matrices:
-    return triage_bases.corrected(read.triaged, read.found, dict(judges), held)
+def _corrected(surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], held: Held) -> Matrices:
+    read, known = surveyed
+    return triage_bases.corrected(read.triaged, read.found, dict(judges), held, known=known)
 
 
 def of(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> Counted:
@@ -118,7 +151,8 @@ def of(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> Counted:
         by_them = dict.fromkeys(FORMATS, "read by physicians")
         return Counted(basis, made, "responses", by_them, caution="" if made.cells["n"].any() else NOT_READ)
     if basis is Basis.CORRECTED:
-        made = _triage_parts.computed(_corrected, viewer, chosen, chosen.judges, held)
+        of_what = partial(_surveyed, viewer, chosen, basis, held)
+        made = _kept.computed(_corrected, viewer, of_what, chosen.judges, held, about=chosen)
         caution = "" if made.rates["value"].notna().any() else f"Nothing can be corrected yet: {_needed(made.rates)}"
         return Counted(
             basis, made, "cases", {word: f"{said}, corrected" for word, said in read_by.items()}, caution=caution
@@ -127,17 +161,17 @@ def of(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> Counted:
     return Counted(basis, found["matrices"], "cases", read_by, flips=found["flips"])
 
 
-def _harm(read: Read, judges: tuple[tuple[str, str], ...], basis: Basis, held: Held, weights: Weights) -> pd.DataFrame:
-    if basis is Basis.PHYSICIANS:
-        return triage_bases.harm_by_physicians(read.triaged, weights)
-    if basis is Basis.CORRECTED:
-        return triage_bases.harm_corrected(read.triaged, dict(judges), weights, held)
-    return triage_bases.harm_by_judge(read.triaged, read.found, weights)
+def _harm(
+    surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], basis: Basis, held: Held, weights: Weights
+) -> pd.DataFrame:
+    read, known = surveyed
+    return triage_bases.harm(basis, read.triaged, read.found, weights, judges=dict(judges), held=held, known=known)
 
 
 def harm(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held, weights: Weights) -> pd.DataFrame:
     """Expected harm of all models by the chosen basis; model and format are plain words, in order."""
-    found = _triage_parts.computed(_harm, viewer, chosen, chosen.judges, basis, held, weights)
+    of_what = partial(_surveyed, viewer, chosen, basis, held)
+    found = _kept.computed(_harm, viewer, of_what, chosen.judges, basis, held, weights, about=chosen)
     return _triage_parts.in_order(found)
 
 
@@ -198,9 +232,9 @@ def basis_control(known: About) -> tuple[Basis, Held]:
     return basis, Held(Claim(claim), Physicians(physicians))
 
 
-def held_words(basis: Basis, held: Held) -> str:
-    """What corrected intervals hold for; empty for others."""
-    return claim_words(held.claim, held.physicians) if basis is Basis.CORRECTED else ""
+def held_words(basis: Basis, held: Held, *, value: str = "share") -> str:
+    """What corrected intervals of a value hold for; empty for others."""
+    return claim_words(held.claim, held.physicians, value=value) if basis is Basis.CORRECTED else ""
 
 
 def model_names(known: About) -> list[str]:

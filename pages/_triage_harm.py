@@ -65,8 +65,8 @@ def show(here: Here) -> None:
     if table["harm"].isna().all():
         st.html(_text.notice(_nothing(table, basis), kind="warning"))
         st.page_link("pages/study.py", label="Assign reads on Study", icon=":material/database:")
-    if words := _triage_counts.held_words(basis, held):
-        st.html(_text.quiet(words.replace("share", "expected harm")))
+    if words := _triage_counts.held_words(basis, held, value="expected harm"):
+        st.html(_text.quiet(words))
     if table.empty:
         return
     _figures(table, changes, under / over if over else None, basis, weights)

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore.db import reading
 from evalcore.metrics.level_jury import JURY, members, with_jury
 from evalcore.metrics.panels import Kind
-from evalcore.metrics.predictions import joined, predictions, usual_judges
+from evalcore.metrics.predictions import joined, judges_by_format, predictions
 from evalcore.metrics.triage_bases import PUBLISHED
 from evalcore.metrics.triage_reads import with_physicians_gold
 from evalcore.queries import triage_settings as stored
@@ -90,6 +90,18 @@ def _predicted(
     return predictions(_triaged, dict(judges))
 
 
+@st.cache_resource(max_entries=2, show_spinner=False)
+def _jury(
+    location: str,  # noqa: ARG001 - the key
+    judged_version: Key,  # noqa: ARG001 - the key
+    hidden: frozenset[int],  # noqa: ARG001 - the key
+    _triaged: Triaged,
+) -> tuple[pd.DataFrame, frozenset[str]]:
+    """`levels` and `juries` with what most judges say: kept while physicians read, as `_predicted`."""
+    found = with_jury(_triaged)
+    return found.levels, found.juries
+
+
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _read(
     location: str,
@@ -99,10 +111,12 @@ def _read(
     _viewer: Viewer,
 ) -> Read:
     triaged = _common.triaged(_viewer)
+    judged_version = _common.judged_version()
     if JURY in dict(chosen.judges).values():
-        triaged = with_jury(triaged)
+        levels, juries = _jury(location, judged_version, hidden, triaged)
+        triaged = replace(triaged, levels=levels, juries=juries)
     triaged = replace(triaged, published=_shown(triaged.published))
-    found = _predicted(location, _common.judged_version(), hidden, chosen.judges, triaged)
+    found = _predicted(location, judged_version, hidden, chosen.judges, triaged)
     if chosen.gold is Gold.PHYSICIANS:
         triaged = with_physicians_gold(triaged)
     return Read(triaged, joined(triaged, found, CASE_COLUMNS))
@@ -145,15 +159,10 @@ def _about(location: str, version: Key, hidden: frozenset[int], _viewer: Viewer)
     triaged = _common.triaged(_viewer)
     formats, published = chosen_settings().formats, _shown(triaged.published)
     judges = {}
-    for word, first in usual_judges(triaged).items():
-        if word not in formats:
-            continue
-        names = triaged.judges(word)
-        judges[word] = (
-            first,
-            *(name for name in names if name != first),
-            *([JURY] if members(triaged.voters(word)) else []),
-        )
+    for word, names in judges_by_format(triaged).items():
+        if word in formats:
+            several = members(name for name in names if name not in triaged.juries)
+            judges[word] = (*names, *([JURY] if several else []))
     samples = triaged.samples
     present = samples["model"].cat.remove_unused_categories().cat.categories
     return About(

@@ -1,6 +1,5 @@
 """Who read the level: a section of the Triage page. The judges against each other and against physicians."""
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -8,9 +7,9 @@ import streamlit as st
 
 from evalcore.level_reading import read_levels
 from evalcore.metrics import level_confusion
-from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words
+from evalcore.metrics.intervals import interval_words, share_words
 from evalcore.metrics.level_confusion import Agreement
-from evalcore.metrics.level_jury import JURY
+from evalcore.metrics.triage_words import number_words
 from evalcore.plots import triage_readers as figures
 from evalcore.policies import check_can_import, reason
 from evalcore.schema import Format, Viewer
@@ -23,7 +22,8 @@ DONE, FIGURE_PIXELS = "triage_levels_read", 560
 FOOT = (
     "A response counts where both have looked at it. The same: of the responses that both gave one letter, those with the same letter; the interval "
     "is 95 % (Wilson), "
-    "clustered by case. Kappa is Cohen's, with quadratic weights. No level is an answer in which the reader found no advice, or advice in conflict: "
+    "clustered by case. Kappa is Cohen's, with quadratic weights; its interval is by the jackknife over cases. "
+    "No level is an answer in which the reader found no advice, or advice in conflict: "
     "it is never taken for a "
     "level, so it is left out of every rate and counted here. Physicians' level: the adjudicated one, else what the readers say together; responses may have "
     "been chosen for reading by what a judge said, so these shares need not hold for all. A qa answer ends with a level, which the parser reads; a "
@@ -70,7 +70,7 @@ def compared(read: Read) -> list[tuple[str, str, str, Agreement]]:
                 found.append((word.value, judge, PHYSICIANS, agreed))
         for place, judge in enumerate(judges):
             for other in judges[place + 1 :]:
-                if JURY in {judge, other}:  # it is made of the others
+                if read.triaged.juries & {judge, other}:  # a jury is made of the others
                     continue
                 agreed = level_confusion.agreement_between(read.triaged, other, judge, asked=word)
                 if agreed.n:
@@ -181,7 +181,7 @@ def _pairs(viewer: Viewer, chosen: Chosen, pairs: list[tuple[str, str, str, Agre
 
 
 def _kappa(agreed: Agreement) -> str:
-    return f"{NO_VALUE} ({agreed.reason})" if math.isnan(agreed.kappa) else f"{agreed.kappa:.2f}"
+    return number_words(agreed.kappa, agreed.kappa_low, agreed.kappa_high, agreed.reason)
 
 
 def _same(agreed: Agreement) -> str:

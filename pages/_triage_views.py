@@ -21,9 +21,13 @@ OPENS = {
     View.FLIPS: ("Flips", "cases whose answer changes"),
     View.UNCERTAINTY: ("Ambiguous", "sure where physicians are not"),
 }
-"""Section of this page and what stands there, by view; the others stand on the Calibration page."""
-ELSEWHERE = {View.CALIBRATION: "calibration error", View.ROUTING: "what would go to a human"}
-CALIBRATION = "pages/calibration.py"
+"""Section of this page and what stands there, by view."""
+ELSEWHERE = {
+    View.CALIBRATION: ("Ambiguous cases", "calibration error"),
+    View.ROUTING: ("Routing", "what would go to a human"),
+}
+"""Section of the Calibration page and what stands there, by view."""
+CALIBRATION, CALIBRATION_SECTION = "pages/calibration.py", "calibration_show"
 FOOT = (
     "The questions are those of the decision matrix of an article that sketches an evaluator of triage; the figures are this study's, of the judges "
     "and the gold chosen above. "
@@ -69,8 +73,14 @@ def _ways(line: DecisionLine, place: int) -> None:
         )
     for view in line.views:
         if view in ELSEWHERE:
+            section, what = ELSEWHERE[view]
             try:
-                st.page_link(CALIBRATION, label=f"Calibration: {ELSEWHERE[view]}", icon=":material/tune:")
+                st.page_link(
+                    CALIBRATION,
+                    label=f"Calibration: {what}",
+                    icon=":material/tune:",
+                    query_params={CALIBRATION_SECTION: section},
+                )
             except StreamlitAPIException:  # a study without that page
                 continue
 

@@ -17,7 +17,7 @@ from evalcore.metrics.own_confidence import own_confidence
 from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import joined, predictions, usual_judges
 from evalcore.queries import triage as stored_triage
-from evalcore.schema import PARSER, ConfidenceMeaning, Label
+from evalcore.schema import PARSER, ConfidenceMeaning, Format, Label
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
 from tests import world
@@ -104,6 +104,31 @@ def test_a_section_alone_a_judge_and_the_share_of_samples_can_be_asked_for(db: P
     assert found["stated"] is False
     assert found["levels_by"] == {"qa": PARSER, "conversation": "acuity_rules"}
     assert all(row["n_stated"] == 0 for row in found["models"]["sources"])
+
+
+def test_only_the_formats_that_the_study_shows_have_numbers(tmp_path: Path, db: Path):
+    every = said(db, "--section", "models,ambiguous,routing")
+    other = world.copy_of(db, tmp_path / "qa.db")
+    engine = open_study(str(other))
+    with writing(engine) as session:
+        store.set_triage_settings(session, TriageSettings(rule=RULE, formats=(Format.QA,)), actor="set-up")
+    engine.dispose()
+    found = said(other, "--section", "models,ambiguous,routing")
+    assert (every["levels_by"].keys(), found["levels_by"]) == ({"qa", "conversation"}, {"qa": PARSER})
+    for section, table, number in (
+        ("models", "errors", "brier"),
+        ("ambiguous", "summary", "value"),
+        ("ambiguous", "cases", "jensen_shannon"),
+        ("routing", "chosen", "k_caught"),
+    ):
+        of_qa = [(row["model"], row[number]) for row in every[section][table] if row["format"] == "qa"]
+        assert 0 < len(of_qa) < len(every[section][table])
+        assert [(row["model"], row[number]) for row in found[section][table]] == of_qa
+
+
+def test_no_threshold_is_chosen_where_one_is_given(monkeypatch: pytest.MonkeyPatch, db: Path):
+    monkeypatch.setattr(sections, "routing_chosen", None)
+    assert said(db, "--section", "routing", "--threshold", "0.7")["routing"]["chosen"]
 
 
 def test_a_threshold_that_is_given_takes_the_place_of_the_wanted_share(db: Path):

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from evalcore.queries import triage_settings
 from evalcore.schema import PARSER, Ask, ConfidenceMeaning, Label, RaterKind, Role
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
+from pages import _tables
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
@@ -262,6 +264,17 @@ def test_ambiguous_cases_lead_to_browse_in_the_order_of_the_surest(engine: Engin
     assert set(listed["Model"] + listed["Format"]) == {"Briar-1qa"}
 
 
+def test_a_long_name_of_a_model_stands_whole_in_the_list_of_ambiguous_cases(engine: Engine, look: Look):
+    world.tampered(
+        engine,
+        "UPDATE model SET name = :name WHERE name = 'Alder-2'",
+        name="Alder, fine-tuned on " + "triage notes " * 12,
+    )
+    (listed,) = [table for table in look(AMBIGUOUS).dataframe if "Panel's entropy" in table.value]
+    pixels = listed.proto.row_height
+    assert pixels == _tables.row_pixels(listed.value, ("Model",)) > _tables.ROW_PIXELS
+
+
 def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: Look):
     _, own, _ = found_in(engine, stated=False)
     app = look(ROUTING)
@@ -287,6 +300,13 @@ def test_the_triage_page_says_of_routing_and_calibration_error_what_this_page_sa
     assert f"catches {share_words(row['k_caught'], row['n_caught'], row['caught'])} of its dangerous misses" in shown
     least = errors.loc[errors["value"].idxmin()]
     assert number_words(least["value"], least["low"], least["high"]) in shown
+
+
+def test_the_triage_page_leads_to_the_section_that_a_link_names(engine: Engine, location: str, open_page: Open):
+    app = open_page(location, "triage", LEAD, triage_show="Which view")
+    leads_to = {link.proto.label: parse_qs(link.proto.query_string) for link in app.get("page_link")}
+    assert leads_to["Calibration: what would go to a human"] == {"calibration_show": [ROUTING]}
+    assert leads_to["Calibration: calibration error"] == {"calibration_show": [AMBIGUOUS]}
 
 
 # ---------------------------------------------------------------- who may see what

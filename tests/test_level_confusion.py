@@ -17,6 +17,7 @@ from evalcore.metrics.level_confusion import (
     agreement_with_physicians,
     between,
 )
+from evalcore.metrics.triage_scores import clustered_summary
 from evalcore.schema import RULES, Acuity, Ask, Label, Stage
 from evalcore.triaged import LEVELS, NO_LEVEL, READ_COLUMNS, Triaged
 from tests.triage_cases import CONVERSATION, QA, drawn
@@ -127,6 +128,33 @@ def test_a_kappa_that_is_undefined_is_nan_with_its_reason(one, other, reason):
     assert np.isnan(found.kappa)
     assert found.reason == reason
     assert np.isnan(found.exact.share) == (reason == NO_PAIR)
+
+
+def test_the_interval_of_kappa_is_that_of_its_cases_and_no_narrower_where_each_comes_twice():
+    rng = np.random.default_rng(5)
+    one = rng.integers(1, 5, size=40).astype(float)
+    other = np.where(rng.random(40) < 0.7, one, rng.integers(1, 5, size=40)).astype(float)
+    found = agreement_between(world(one, other), MAGPIE, RULES, asked=CONVERSATION)
+    cells = np.zeros((40, 4, 4))
+    cells[np.arange(40), one.astype(int) - 1, other.astype(int) - 1] = 1
+    names = pd.DataFrame({"model": ["x"]})
+    by_case = clustered_summary(names, np.zeros(40, dtype=np.int64), np.arange(40), cells).iloc[0]
+    assert found.kappa == pytest.approx(by_case["kappa_quadratic"])
+    assert (found.kappa_low, found.kappa_high) == pytest.approx(
+        (by_case["kappa_quadratic_low"], by_case["kappa_quadratic_high"])
+    )
+    assert -1 < found.kappa_low < found.kappa < found.kappa_high < 1
+    twice = agreement_between(
+        world(np.tile(one, 2), np.tile(other, 2), cases=[*range(40), *range(40)]), MAGPIE, RULES, asked=CONVERSATION
+    )
+    assert (twice.kappa_low, twice.kappa_high) == pytest.approx((found.kappa_low, found.kappa_high))
+
+
+def test_a_kappa_of_few_cases_has_no_interval_and_says_why():
+    found = agreement_between(world([1, 2, 3, 4], [1, 2, 3, 3]), MAGPIE, RULES, asked=CONVERSATION)
+    assert np.isfinite(found.kappa)
+    assert np.isnan([found.kappa_low, found.kappa_high]).all()
+    assert found.reason == "fewer than 5 cases"
 
 
 def test_a_judge_that_has_read_nothing_agrees_with_nobody():

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalcore.metrics.level_confidence import level_vote_items
 from evalcore.metrics.level_jury import JURY, members, votes, with_jury
-from evalcore.metrics.predictions import usual_judges
+from evalcore.metrics.panels import described
+from evalcore.metrics.predictions import predictions, usual_judges
 from evalcore.schema import PARSER
-from evalcore.triaged import NO_LEVEL
+from evalcore.triaged import NO_LEVEL, Triaged
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 said = st.sampled_from([np.nan, NO_LEVEL, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0])
@@ -62,3 +64,39 @@ def test_a_majority_is_offered_where_two_judges_read_a_format_and_the_parser_is_
     assert usual_judges(found) == usual_judges(triaged)  # chosen, never usual
     one = replace(triaged, levels=triaged.levels[[PARSER, "Magpie"]])
     assert with_jury(one) is one
+
+
+def with_bench(**looked: list[float]) -> Triaged:
+    """Four conversations that these judges have read, and Bench, a jury of the study."""
+    triaged, _ = drawn(np.random.default_rng(1), n_cases=4, models=["Alder-2"], n_samples=1, share_read=0)
+    levels = pd.DataFrame(np.nan, index=triaged.levels.index, columns=[PARSER, *looked], dtype=np.float32)
+    qa = triaged.samples["format"].eq(QA)
+    levels.loc[qa, PARSER] = triaged.levels.loc[qa, PARSER]
+    for name, said_of in looked.items():
+        levels.loc[~qa, name] = np.array(said_of, dtype=np.float32)
+    return replace(triaged, levels=levels, juries=frozenset({"Bench"}))
+
+
+def test_a_jury_of_the_study_is_not_usual_while_a_judge_that_reads_itself_has_looked():
+    found = with_bench(Bench=[4, 3, 2, 1], Magpie=[4, np.nan, np.nan, np.nan], Wren=[np.nan, 3, 2, np.nan])
+    assert found.judges(CONVERSATION) == ["Bench", "Wren", "Magpie"]
+    assert usual_judges(found) == {QA: PARSER, CONVERSATION: "Wren"}
+
+
+def test_a_jury_of_the_study_is_usual_where_it_alone_has_looked():
+    found = with_bench(Bench=[4, 3, 2, 1])
+    assert usual_judges(found) == {QA: PARSER, CONVERSATION: "Bench"}
+    assert predictions(found, {CONVERSATION: "Bench"})["predicted"].tolist() == [4, 3, 2, 1]
+    assert with_jury(found) is found
+
+
+def test_what_most_judges_say_has_no_vote_beside_them():
+    triaged, _ = drawn(np.random.default_rng(1), n_cases=20, judges={"Magpie": 0.9, "Wren": 0.7}, share_read=0.5)
+    triaged = described(triaged)
+    found = with_jury(triaged)
+    assert found.juries == {JURY}
+    assert JURY in found.judges(CONVERSATION)
+    assert set(found.voters(CONVERSATION)) == {"Magpie", "Wren"}
+    pd.testing.assert_frame_equal(with_jury(found).levels, found.levels)
+    assert len(level_vote_items(triaged))
+    pd.testing.assert_frame_equal(level_vote_items(found), level_vote_items(triaged))

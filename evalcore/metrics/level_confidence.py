@@ -5,7 +5,7 @@ import pandas as pd
 
 from evalcore.metrics.judge_confidence import TOO_FEW_VOTES
 from evalcore.metrics.jury import jury_names
-from evalcore.metrics.level_jury import JURY, MIN_JUDGES
+from evalcore.metrics.level_jury import MIN_JUDGES
 from evalcore.metrics.level_jury import votes as level_votes
 from evalcore.metrics.opinions import first_reads
 from evalcore.schema import PARSER, Ask, Format
@@ -73,7 +73,7 @@ def level_vote_items(triaged: Triaged, *, drawn: bool = False) -> pd.DataFrame:
     asked = triaged.samples["format"].to_numpy()[places]
     parts = []
     for word in Format:
-        judges = [name for name in triaged.voters(word) if name not in {PARSER, JURY}]
+        judges = [name for name in triaged.voters(word) if name != PARSER]
         mine = places[asked == word.value]
         voted = level_votes(triaged.levels[judges].iloc[mine])
         several = voted["n_votes"].ge(MIN_JUDGES)

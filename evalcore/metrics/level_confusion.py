@@ -11,8 +11,8 @@ import pandas as pd
 
 from evalcore.metrics.intervals import Share, share_interval
 from evalcore.metrics.panels import N_LEVELS
-from evalcore.metrics.triage_counts import ratio
 from evalcore.metrics.triage_reads import response_levels
+from evalcore.metrics.triage_scores import clustered_summary
 from evalcore.schema import Label
 from evalcore.triaged import NO_LEVEL, Triaged
 
@@ -21,7 +21,6 @@ ALWAYS = (NO_LEVEL, 1.0, 2.0, 3.0, 4.0)
 """Rows and columns that are shown whether they occur or not."""
 NO_PAIR = "no response was given one level by both"
 ONE_LEVEL = "both give one and the same level throughout"
-_STEPS = np.subtract.outer(np.arange(N_LEVELS), np.arange(N_LEVELS)).astype(float)
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,8 @@ class Agreement:
         n_within: Of `n_boundary`, those where some letter of the one is a letter of the other.
         exact: Of the responses that both gave one letter, how many are the same; interval by Wilson, clustered by case. NaN without any.
         kappa: Cohen's kappa with quadratic weights over the same responses, at most 1; NaN where undefined.
-        reason: Why kappa is undefined; "" where it is not.
+        kappa_low, kappa_high: 95 %, by the jackknife that leaves out one case with all its responses (`triage_scores.clustered_summary`).
+        reason: Why kappa or its interval is undefined; "" where neither is.
     """
 
     n: int
@@ -47,6 +47,8 @@ class Agreement:
     n_within: int
     exact: Share
     kappa: float
+    kappa_low: float
+    kappa_high: float
     reason: str
 
 
@@ -144,7 +146,7 @@ def _agreement(pairs: pd.DataFrame) -> Agreement:
     letters = told & (one == np.floor(one)) & (other == np.floor(other))
     overlap = (np.floor(one) <= np.ceil(other)) & (np.floor(other) <= np.ceil(one))
     exact = share_interval((one == other)[letters], pairs["row"].to_numpy()[letters])
-    kappa, reason = _kappa(one[letters], other[letters])
+    kappa, low, high, reason = _kappa(one[letters], other[letters], pairs["row"].to_numpy()[letters])
     return Agreement(
         n=len(pairs),
         n_one_none=int(none.sum()),
@@ -154,16 +156,19 @@ def _agreement(pairs: pd.DataFrame) -> Agreement:
         n_within=int((told & ~letters & overlap).sum()),
         exact=exact,
         kappa=kappa,
+        kappa_low=low,
+        kappa_high=high,
         reason=reason,
     )
 
 
-def _kappa(one: Floats, other: Floats) -> tuple[float, str]:
-    """Cohen's kappa with quadratic weights: 1 - sum d^2 O / sum d^2 E (Cohen 1968)."""
+def _kappa(one: Floats, other: Floats, cases: npt.NDArray[np.int64]) -> tuple[float, float, float, str]:
+    """Cohen's kappa with quadratic weights (Cohen 1968), its interval by case, and why either is NaN."""
     if not len(one):
-        return float("nan"), NO_PAIR
-    cell = (one.astype(np.int64) - 1) * N_LEVELS + other.astype(np.int64) - 1
-    counts = np.bincount(cell, minlength=N_LEVELS**2).reshape(N_LEVELS, N_LEVELS).astype(float)
-    by_chance = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
-    kappa = 1 - float(ratio((_STEPS**2 * counts).sum(), (_STEPS**2 * by_chance).sum()))
-    return kappa, ONE_LEVEL if np.isnan(kappa) else ""
+        return float("nan"), float("nan"), float("nan"), NO_PAIR
+    items = np.zeros((len(one), N_LEVELS, N_LEVELS))
+    items[np.arange(len(one)), one.astype(np.int64) - 1, other.astype(np.int64) - 1] = 1
+    whole = pd.DataFrame(index=[0])
+    found = clustered_summary(whole, np.zeros(len(one), dtype=np.int64), cases, items).iloc[0]
+    kappa, low, high = (float(found[f"kappa_quadratic{bound}"]) for bound in ("", "_low", "_high"))
+    return kappa, low, high, ONE_LEVEL if np.isnan(kappa) else str(found["kappa_quadratic_reason"])

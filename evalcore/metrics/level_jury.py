@@ -64,10 +64,12 @@ def members(judges: Iterable[str]) -> list[str]:
 
 
 def with_jury(triaged: Triaged) -> Triaged:
-    """The same with what most judges say as one more judge, `JURY`, of the formats that have `members`; as it was where none has any."""
+    """The same with what most judges say as one more judge, the jury `JURY`, of the formats that have `members`; as it was where none has any."""
     column = np.full(len(triaged.samples), np.nan, dtype=np.float32)
     for word in Format:
         if judges := members(triaged.voters(word)):
             mine = triaged.samples["format"].eq(word).to_numpy()
             column[mine] = votes(triaged.levels.loc[mine, judges])["level"]
-    return replace(triaged, levels=triaged.levels.assign(**{JURY: column})) if not np.isnan(column).all() else triaged
+    if np.isnan(column).all():
+        return triaged
+    return replace(triaged, levels=triaged.levels.assign(**{JURY: column}), juries=triaged.juries | {JURY})

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.metrics.level_jury import JURY
 from evalcore.metrics.panels import N_LEVELS
 from evalcore.schema import PARSER, Format
 from evalcore.triaged import NO_LEVEL, Triaged
@@ -17,14 +16,23 @@ COUNTS = ("n_A", "n_B", "n_C", "n_D")
 """Columns of a prediction's valid samples by level."""
 
 
-def usual_judges(triaged: Triaged) -> dict[str, str]:
-    """Who is taken at their word for each format: the parser for qa where it has read any, else who has looked at most responses."""
-    chosen = {}
+def judges_by_format(triaged: Triaged) -> dict[str, list[str]]:
+    """Who has looked at responses of each format that anybody has looked at: the usual judge first, then who looked at most."""
+    found = {}
     for word in Format:
-        judges = [name for name in triaged.judges(word) if name != JURY]  # several as one are chosen, never usual
-        if judges:
-            chosen[word.value] = PARSER if word is Format.QA and PARSER in judges else judges[0]
-    return chosen
+        if judges := triaged.judges(word):
+            of_their_own = [name for name in judges if name not in triaged.juries]
+            usual = PARSER if word is Format.QA and PARSER in judges else (of_their_own or judges)[0]
+            found[word.value] = [usual, *(name for name in judges if name != usual)]
+    return found
+
+
+def usual_judges(triaged: Triaged) -> dict[str, str]:
+    """Who is taken at their word for each format: the parser for qa where it has read any, else who has looked at most responses.
+
+    A jury is chosen, and usual only where nobody else has looked.
+    """
+    return {word: judges[0] for word, judges in judges_by_format(triaged).items()}
 
 
 def predictions(triaged: Triaged, judges: Mapping[str, str]) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Who says which level an answer gives: matrices, rates and harm by judge, by physicians of the study, or by both, all in one form."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -14,10 +14,11 @@ from evalcore.metrics.corrected import Claim, Physicians
 from evalcore.metrics.harm import expected_harm
 from evalcore.metrics.intervals import interval_words, percent_words
 from evalcore.metrics.triage import RULES, confusion, denominator_words, of_matrices, rates
-from evalcore.metrics.triage_corrected import BOUNDS, CORRECTED, corrected_cells, corrected_rates
+from evalcore.metrics.triage_corrected import BOUNDS, CORRECTED, answered, corrected_cells, corrected_rates
 from evalcore.metrics.triage_corrected_harm import corrected_harm
 from evalcore.metrics.triage_physicians import physicians_cells, physicians_harm, physicians_rates, physicians_summary
 from evalcore.metrics.triage_scores import summary
+from evalcore.metrics.triage_surveyed import Answers
 from evalcore.triaged import Triaged
 
 PUBLISHED = " (published, no cases)"
@@ -107,7 +108,14 @@ def by_physicians(triaged: Triaged) -> Matrices:
     return Matrices(cells, physicians_rates(triaged).astype(_WORDS), physicians_summary(triaged).astype(_WORDS))
 
 
-def corrected(triaged: Triaged, found: pd.DataFrame, judges: Mapping[str, str], held: Held = Held()) -> Matrices:
+def corrected(
+    triaged: Triaged,
+    found: pd.DataFrame,
+    judges: Mapping[str, str],
+    held: Held = Held(),
+    *,
+    known: Sequence[Answers] | None = None,
+) -> Matrices:
     """The judge's levels of all responses, put right by physicians'; estimates, so without counts.
 
     Args:
@@ -115,15 +123,17 @@ def corrected(triaged: Triaged, found: pd.DataFrame, judges: Mapping[str, str], 
         found: As `predictions.joined` gives it.
         judges: By format whose levels count.
         held: What the intervals are to hold for.
+        known: What `triage_corrected.answered` gave for the same cases, judges and claim, where it is at hand.
 
     Returns:
         Cells and rates with the further columns of `triage_corrected`. Those may lie a little outside [0, 1]; value, low and high of a rate do not.
     """
-    cells = corrected_cells(triaged, judges, claim=held.claim, physicians=held.physicians).astype(_WORDS)
+    known = answered(triaged, judges, held.claim) if known is None else known
+    cells = corrected_cells(triaged, judges, claim=held.claim, physicians=held.physicians, known=known).astype(_WORDS)
     judged = confusion(found).astype(_WORDS).rename(columns={"n": "n_open"})
     keys = [*_WORDS, "gold", "predicted"]
     cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
-    made = corrected_rates(triaged, judges, claim=held.claim, physicians=held.physicians)
+    made = corrected_rates(triaged, judges, claim=held.claim, physicians=held.physicians, known=known)
     made = made.astype({**_WORDS, "measure": str})
     told = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1).clip(0, 1)
     of = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
@@ -131,23 +141,41 @@ def corrected(triaged: Triaged, found: pd.DataFrame, judges: Mapping[str, str], 
     return Matrices(cells.assign(n=np.nan, n_open=cells["n_open"].fillna(0)), said, pd.DataFrame())
 
 
-def harm_by_judge(triaged: Triaged, found: pd.DataFrame, weights: Weights) -> pd.DataFrame:
-    """Expected harm by what judges say, and of the published matrices; as `harm.expected_harm`."""
-    cells = _judged(triaged, found)
-    return expected_harm(cells, weights.under, weights.over, steps=weights.steps).astype(_WORDS)
+def harm(
+    basis: Basis,
+    triaged: Triaged,
+    found: pd.DataFrame,
+    weights: Weights,
+    *,
+    judges: Mapping[str, str],
+    held: Held = Held(),
+    known: Sequence[Answers] | None = None,
+) -> pd.DataFrame:
+    """Expected harm of all models by the chosen basis.
 
+    Args:
+        basis: Who says which level an answer gives.
+        triaged: The cases, `panels.described`.
+        found: As `predictions.joined` gives it.
+        weights: What errors cost.
+        judges: By format whose levels count; corrected.
+        held: What the intervals are to hold for; corrected.
+        known: As in `corrected`.
 
-def harm_by_physicians(triaged: Triaged, weights: Weights) -> pd.DataFrame:
-    """Expected harm by what physicians read; responses are counted."""
-    return physicians_harm(triaged, weights.under, weights.over, steps=weights.steps).astype(_WORDS)
-
-
-def harm_corrected(triaged: Triaged, judges: Mapping[str, str], weights: Weights, held: Held = Held()) -> pd.DataFrame:
-    """Expected harm by the judge on all responses, put right by physicians; with the further columns of `triage_corrected_harm`."""
-    found = corrected_harm(
-        triaged, judges, weights.under, weights.over, steps=weights.steps, claim=held.claim, physicians=held.physicians
-    )
-    return found.astype(_WORDS)
+    Returns:
+        As `harm.expected_harm`, model and format as plain words: by judge with the published matrices, by physicians of responses, corrected with the
+        further columns of `triage_corrected_harm`.
+    """
+    under, over, steps = weights.under, weights.over, weights.steps
+    if basis is Basis.PHYSICIANS:
+        made = physicians_harm(triaged, under, over, steps=steps)
+    elif basis is Basis.CORRECTED:
+        made = corrected_harm(
+            triaged, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=known
+        )
+    else:
+        made = expected_harm(_judged(triaged, found), under, over, steps=steps)
+    return made.astype(_WORDS)
 
 
 def rate_words(row: Mapping[Any, Any]) -> str:

@@ -56,9 +56,7 @@ def boundary(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame
         for masks in (hits, bases)
     )
     of = [_OF_INSIDE if name == "upper_share" else _OF_BOUNDARY for name in BOUNDARY_MEASURES]
-    table = as_rates(names, BOUNDARY_MEASURES, k.astype(float), n.astype(float), of)
-    nowhere = repeated(pd.DataFrame({"n": n.sum(axis=1)}), len(BOUNDARY_MEASURES))["n"].eq(0)
-    return table.assign(reason=table["reason"].mask(nowhere, NO_BOUNDARY))
+    return as_rates(names, BOUNDARY_MEASURES, k.astype(float), n.astype(float), of)
 
 
 def ambiguous(found: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,7 @@ A share here is of responses: each counts 1 / the responses of its case in that 
 cases instead, by the most frequent level of their responses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,13 +54,22 @@ _WHICH: Mapping[Base, str] = {
 """The cases that reads are lacking of, in words."""
 
 
-def claim_words(claim: Claim, physicians: Physicians) -> str:
-    """What the interval of a corrected share means.
+def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -> str:
+    """What the interval of a corrected share means, or of another value.
 
     >>> claim_words(Claim.BENCHMARK, Physicians.THESE)
     'The interval says where the share would lie if these physicians read every response with a text of this benchmark.'
+    >>> "where the expected harm would lie" in claim_words(Claim.BENCHMARK, Physicians.THESE, value="expected harm")
+    True
     """
-    return claim_sentence(claim, physicians, value="share", item="response with a text", of="cases")
+    return claim_sentence(claim, physicians, value=value, item="response with a text", of="cases")
+
+
+def answered(
+    triaged: Triaged, judges: Mapping[str, str], claim: Claim = Claim.NEW_EXAMPLES, *, settled: bool = True
+) -> list[Answers]:
+    """The `triage_surveyed.answers` that count for a claim: for these cases alone only those that can be read."""
+    return list(answers(triaged, judges, settled=settled, only_texts=claim is Claim.BENCHMARK))
 
 
 def corrected_cells(
@@ -70,6 +79,7 @@ def corrected_cells(
     claim: Claim = Claim.NEW_EXAMPLES,
     physicians: Physicians = Physicians.THESE,
     settled: bool = True,
+    known: Sequence[Answers] | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """Confusion matrices by the judge alone, by physicians alone, and by the judge corrected by physicians, with intervals.
@@ -96,6 +106,7 @@ def corrected_cells(
         claim: What the interval is to hold for: further cases of the same kind, or these cases alone (then its width is 0 where everything was read).
         physicians: Whose judgement it is to hold for: those who have read, or physicians in general.
         settled: An adjudicated level takes the place of the readers' votes.
+        known: What `answered` gave for the same cases, judges, claim and settled, where it is at hand.
         level: Of confidence, in (0, 1).
 
     Returns:
@@ -108,7 +119,7 @@ def corrected_cells(
         Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 of them.
     """
     rows: list[dict[str, Any]] = []
-    for about in answers(triaged, judges, settled=settled, only_texts=claim is Claim.BENCHMARK):
+    for about in answered(triaged, judges, claim, settled=settled) if known is None else known:
         model = about.by_level()
         for gold in range(N_LEVELS):
             rows += _cells_of(about, gold, model, (claim, physicians), level)
@@ -123,6 +134,7 @@ def corrected_rates(
     claim: Claim = Claim.NEW_EXAMPLES,
     physicians: Physicians = Physicians.THESE,
     settled: bool = True,
+    known: Sequence[Answers] | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
@@ -135,6 +147,7 @@ def corrected_rates(
         claim: As in `corrected_cells`.
         physicians: As in `corrected_cells`.
         settled: As in `corrected_cells`.
+        known: As in `corrected_cells`.
         level: As in `corrected_cells`.
 
     Returns:
@@ -144,7 +157,7 @@ def corrected_rates(
         Enough is 30 responses read of the model and format, from 10 of the cases that the rate is of; for physicians in general by 3 of them.
     """
     rows: list[dict[str, Any]] = []
-    for about in answers(triaged, judges, settled=settled, only_texts=claim is Claim.BENCHMARK):
+    for about in answered(triaged, judges, claim, settled=settled) if known is None else known:
         model = about.by_level()
         for measure, counts in MEASURES.items():
             share = asked(about, counts, model)

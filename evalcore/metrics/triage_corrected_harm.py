@@ -1,6 +1,6 @@
 """Expected harm corrected: what the judge's levels of all responses cost, put right by physicians' of those that were drawn."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from evalcore.metrics.harm import HARM_COLUMNS, costs, highest
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.panels import N_LEVELS
 from evalcore.metrics.survey import Floats
-from evalcore.metrics.triage_corrected import COUNTS, made_from
-from evalcore.metrics.triage_surveyed import Answers, answers, asked
+from evalcore.metrics.triage_corrected import COUNTS, answered, made_from
+from evalcore.metrics.triage_surveyed import Answers, asked
 from evalcore.triaged import Triaged
 
 _GOLD, _LEVEL = np.indices((N_LEVELS, N_LEVELS))
@@ -20,7 +20,7 @@ _STEP = _LEVEL - _GOLD
 CORRECTED_HARM_COLUMNS = (*HARM_COLUMNS, *COUNTS)
 
 
-def corrected_harm(
+def corrected_harm(  # noqa: PLR0913 - all but the weights by name
     triaged: Triaged,
     judges: Mapping[str, str],
     under: float,
@@ -29,6 +29,7 @@ def corrected_harm(
     steps: bool = True,
     claim: Claim = Claim.NEW_EXAMPLES,
     physicians: Physicians = Physicians.THESE,
+    known: Sequence[Answers] | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """What an answer costs on average, by the judge on all responses and physicians on those that they have read, with an interval.
@@ -46,6 +47,7 @@ def corrected_harm(
         steps: As in `harm.expected_harm`.
         claim: As in `triage_corrected.corrected_cells`.
         physicians: As in `triage_corrected.corrected_cells`.
+        known: As in `triage_corrected.corrected_cells`.
         level: Of confidence, in (0, 1).
 
     Returns:
@@ -54,7 +56,7 @@ def corrected_harm(
         `triage_corrected.COUNTS`.
     """
     rows: list[dict[str, Any]] = []
-    for about in answers(triaged, judges, only_texts=claim is Claim.BENCHMARK):
+    for about in answered(triaged, judges, claim) if known is None else known:
         model = about.by_level()
         largest = max(under, over) or 1.0
         share = asked(about, costs(_STEP, under, over, steps=steps) / largest, model)

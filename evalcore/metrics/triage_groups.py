@@ -102,5 +102,4 @@ def _nothing(mine: pd.DataFrame, keys: list[str], why: str) -> pd.DataFrame:
     """One row a model and format, without a value."""
     _, names = coded(mine, keys)
     none = np.zeros((len(names), 1))
-    told = as_rates(names, [Measure.EXACT.value], none, none, [Base("", "", why)])
-    return told.assign(reason=why, denominator="")
+    return as_rates(names, [Measure.EXACT.value], none, none, [Base("", "", why)])

@@ -11,16 +11,7 @@ from tests import chromium
 from tests.browser.server import AppServer, running_app
 from tests.browser.steps import WAIT_MS, new_context
 
-HERE = Path(__file__).parent
-
 expect.set_options(timeout=WAIT_MS)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder is marked `browser`."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from evalcore import store
 from evalcore.db import open_study, writing
@@ -12,7 +12,7 @@ from evalcore.schema import PARSER, ConfidenceMeaning, Role
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
 from tests.browser import steps
-from tests.browser.looks import faults, too_wide
+from tests.browser.looks import looked_at
 from tests.browser.server import AppServer, running_app
 from tests.triage_cases import drawn, stored
 
@@ -80,21 +80,25 @@ def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(
     expect(listed.first).to_be_visible()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1600, "dark")])
-def test_no_section_is_wider_than_the_page_or_breaks_a_rule_of_axe(
-    width: int, scheme: str, browser: Browser, server: AppServer
-):
+def test_a_link_of_the_triage_page_opens_its_section_whatever_was_open_before(page: Page, server: AppServer):
+    steps.choose_reader(page, server, LEAD, path="/calibration")
+    shown = steps.keyed(page, "calibration_show").locator("[aria-checked=true]")
+    for label, section in (("what would go to a human", ROUTING), ("calibration error", AMBIGUOUS)):
+        show(page, MODELS)
+        page.get_by_test_id("stSidebarNav").get_by_role("link", name="Triage").click()
+        steps.keyed(page, "triage_show").get_by_role("radio", name="Which view", exact=True).click()
+        page.get_by_role("link", name=f"Calibration: {label}").first.click()
+        expect(shown).to_have_text(section)
+
+
+def test_no_section_is_wider_than_the_page_or_breaks_a_rule_of_axe(page: Page, server: AppServer):
     found: list[str] = []
-    context = steps.new_context(browser, width=width, scheme=scheme)
     complaints = steps.Complaints()
-    complaints.hear(context)
-    page = context.new_page()
+    complaints.hear(page.context)
     steps.choose_reader(page, server, LEAD, path="/calibration?calibration_show=Routing")
     expect(page.locator(".or-foot")).to_be_visible()
     for section in SECTIONS[1:]:
         show(page, section)
-        found.extend(faults(page, section))
-        found.extend(f"{section}: {wide}" for wide in too_wide(page))
-    context.close()
+        found += looked_at(page, section)
     assert found == []
     assert complaints.all == []

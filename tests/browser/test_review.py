@@ -17,7 +17,7 @@ from evalcore.store import index_texts
 from tests.browser import steps
 from tests.browser.server import AppServer, free_port, running_app
 
-READER, OTHER = "Dr. Imani Noor", "Dr. Tove Lind"
+READERS = IMANI, TOVE, RUNE = "Dr. Imani Noor", "Dr. Tove Lind", "Dr. Rune Okeke"
 MODEL, JUDGE, EXPLANATION = "Quillfeather-9", "Sterling", "Because the answer names the sign outright."
 GUIDELINE = "# How to read\n\nRead the **whole** answer first."
 AGREED = (7, 7, 6)  # criteria of three responses on which the judge says met throughout: 20 in all
@@ -48,40 +48,49 @@ def results(path: Path, rubrics: tuple[int, ...], *, judged: bool) -> None:
 
 
 def made(folder: Path, rubrics: tuple[int, ...], *, judged: bool) -> Path:
-    """A study in which the reader has these responses to read."""
+    """A study in which each reader has all of these responses to read."""
     results(folder / "results.json", rubrics, judged=judged)
     engine = open_study(str(folder / "overread.db"))
     with writing(engine) as session:
         store.ensure_study(session)
-        for name in (READER, OTHER):
+        for name in READERS:
             store.add_person(session, name, roles=["reviewer"], actor="set-up")
         store.set_guideline(session, GUIDELINE, actor="set-up")
     import_file(engine, folder / "results.json", actor="set-up", model=MODEL, judge=JUDGE, dataset="invented")
     index_texts(engine)
-    assigning.assign(engine, assigning.Choice(seed=5), actor="set-up")
+    assigning.assign(engine, assigning.Choice(seed=5, n_readers=len(READERS)), actor="set-up")
     engine.dispose()
     return folder
 
 
-@pytest.fixture
-def agreeing(tmp_path: Path) -> Iterator[AppServer]:
-    with running_app(made(tmp_path, AGREED, judged=True)) as server:
+# One server for several tests: each has a reader of its own.
+
+
+@pytest.fixture(scope="module")
+def agreeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    with running_app(made(tmp_path_factory.mktemp("agreeing"), AGREED, judged=True)) as server:
         yield server
 
 
-@pytest.fixture
-def differing(tmp_path: Path) -> Iterator[AppServer]:
-    with running_app(made(tmp_path, (4, 3), judged=False)) as server:
+@pytest.fixture(scope="module")
+def differing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    with running_app(made(tmp_path_factory.mktemp("differing"), (4, 3), judged=False)) as server:
         yield server
 
 
-def rows(server: AppServer, statement: str) -> list[tuple]:
+def given(server: AppServer, reader: str, stage: str, columns: str) -> list[tuple]:
+    """What a reader has given at a stage, in order; % is every stage."""
+    verdicts = f"SELECT {columns} FROM verdict v JOIN rater r ON r.id = v.rater_id"
+    return rows(server, f"{verdicts} WHERE r.name = ? AND stage LIKE ? ORDER BY v.id", reader, stage)
+
+
+def rows(server: AppServer, statement: str, *values: str) -> list[tuple]:
     with closing(sqlite3.connect(server.database)) as study:
-        return study.execute(statement).fetchall()
+        return study.execute(statement, values).fetchall()
 
 
-def begin(page: Page, server: AppServer) -> None:
-    steps.choose_reader(page, server, READER, path="/review")
+def begin(page: Page, server: AppServer, reader: str) -> None:
+    steps.choose_reader(page, server, reader, path="/review")
     ready(page)
 
 
@@ -119,7 +128,7 @@ class Presses:
 
 
 def test_twenty_criteria_of_three_responses_are_read_by_keyboard_alone(page: Page, agreeing: AppServer):
-    begin(page, agreeing)
+    begin(page, agreeing, IMANI)
     pressed = Presses(page)
     n_criteria = []
     for number in range(len(AGREED)):
@@ -135,17 +144,14 @@ def test_twenty_criteria_of_three_responses_are_read_by_keyboard_alone(page: Pag
     assert sorted(n_criteria) == sorted(AGREED)
     assert sum(n_criteria) == 20
     assert pressed.count <= 1.2 * 20
-    given = rows(
-        agreeing,
-        "SELECT stage, label, blinded, selection, inclusion_probability, guideline_version FROM verdict WHERE stage <> 'judge'",
-    )
-    assert given == [("first", "met", 1, "random", 1.0, 1)] * 20
+    found = given(agreeing, IMANI, "%", "stage, label, blinded, selection, inclusion_probability, guideline_version")
+    assert found == [("first", "met", 1, "random", 1.0, 1)] * 20
 
 
 def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_the_judge_is_beside_it(
     page: Page, differing: AppServer
 ):
-    begin(page, differing)
+    begin(page, differing, IMANI)
     for secret in (MODEL, JUDGE, EXPLANATION):
         assert secret not in page.content()
     pressed = Presses(page)
@@ -171,19 +177,16 @@ def test_the_judge_and_the_model_are_nowhere_until_the_read_is_locked_and_then_t
     page.wait_for_timeout(100)
     page.keyboard.press("Control+Enter")
     expect(page.locator(".or-place")).to_have_text("Response 2 of 2")
-    revised = rows(
-        differing, "SELECT label, cause, severity, error_kind, blinded FROM verdict WHERE stage = 'revised' ORDER BY id"
-    )
+    revised = given(differing, IMANI, "revised", "label, cause, severity, error_kind, blinded")
     assert revised[0] == ("met", "judge_misread_answer", "severe", "omission", 0)
     assert revised[1:] == [("not_met", None, None, None, 0)] * (n_rows - 1)
-    first = rows(differing, "SELECT label FROM verdict WHERE stage = 'first'")
-    assert first == [("met",)] * n_rows  # the first read stays
+    assert given(differing, IMANI, "first", "label") == [("met",)] * n_rows  # the first read stays
 
 
 def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_rest_while_typing(
     page: Page, differing: AppServer
 ):
-    begin(page, differing)
+    begin(page, differing, TOVE)
     pressed = Presses(page)
     pressed.mark("3", 0, "cannot assess")
     expect(steps.button(page, "reason_needs_examination")).to_be_visible()
@@ -217,7 +220,7 @@ def test_a_reason_an_undo_a_note_and_the_guideline_are_one_key_away_and_keys_res
 
 
 def test_a_reload_brings_back_every_mark_and_the_criterion_in_hand(page: Page, differing: AppServer):
-    begin(page, differing)
+    begin(page, differing, RUNE)
     pressed = Presses(page)
     pressed.mark("1", 0, "met")
     pressed.mark("2", 1, "not met")
@@ -234,7 +237,7 @@ def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_
     made(tmp_path, (6,), judged=True)
     port = free_port()
     with running_app(tmp_path, port=port) as server:
-        begin(page, server)
+        begin(page, server, IMANI)
         pressed = Presses(page)
         pressed.mark("1", 0, "met")
         pressed.mark("2", 1, "not met")
@@ -262,7 +265,7 @@ def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_
 
 
 def test_a_read_that_is_done_stands_in_my_reads_and_can_be_amended(page: Page, agreeing: AppServer):
-    begin(page, agreeing)
+    begin(page, agreeing, TOVE)
     n_rows = page.locator(".or-row").count()
     pressed = Presses(page)
     for place in range(n_rows):
@@ -276,6 +279,6 @@ def test_a_read_that_is_done_stands_in_my_reads_and_can_be_amended(page: Page, a
     page.keyboard.press("2")
     expect(page.locator(".or-row").first).to_contain_text("not met")
     expect(page.locator(".or-decided").first).to_contain_text("first met")
-    amended = rows(agreeing, "SELECT label, blinded FROM verdict WHERE stage = 'revised'")
-    assert amended == [("not_met", 0)]
-    assert rows(agreeing, "SELECT count(*) FROM audit_event WHERE action = 'read amended'") == [(1,)]
+    assert given(agreeing, TOVE, "revised", "label, blinded") == [("not_met", 0)]
+    acts = rows(agreeing, "SELECT action FROM audit_event WHERE actor = ?", TOVE)
+    assert acts.count(("read amended",)) == 1

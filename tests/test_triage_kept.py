@@ -1,0 +1,129 @@
+"""What the pages of triage make once and keep: over a slider, from one page to the other, and while physicians read."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evalcore import store
+from evalcore.db import open_study, reading, writing
+from evalcore.metrics import calibration_sections, triage_surveyed
+from evalcore.metrics.level_jury import JURY
+from evalcore.queries import triage as stored_triage
+from evalcore.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
+from evalcore.triage_settings import TriageSettings
+from evalcore.triaged import AmbiguityRule, Triaged
+from pages import _triage_parts
+from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import said as words
+from tests.triage_cases import drawn, stored
+
+__all__ = ["_no_cache", "location", "open_page"]  # fixtures
+
+LEAD = "Mina Castell"
+Look = Callable[..., Any]
+
+
+@pytest.fixture
+def triaged(location: str) -> Triaged:
+    """A study of two judges and two physicians who have read most answers; some of its cases are ambiguous."""
+    found, _ = drawn(
+        np.random.default_rng(3), n_cases=60, judges={"Magpie": 0.9, "acuity_rules": 0.8}, n_samples=2, share_read=0.8
+    )
+    engine = open_study(location)
+    with writing(engine) as session:
+        stored(session, found)
+        store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
+        store.add_person(session, LEAD, roles=[Role.LEAD, Role.RESEARCHER], actor="set-up")
+    with reading(engine) as session:
+        kept = stored_triage.load(session)
+    engine.dispose()
+    return kept
+
+
+@pytest.fixture
+def look(triaged: Triaged, location: str, open_page: Open) -> Look:
+    assert len(triaged.cases)
+    return partial(open_page, location)
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[object]:
+    """What this function was called with first, each time; it does what it did."""
+    real, calls = getattr(owner, name), []
+
+    def counted(first: object, *more: object, **named: object) -> object:
+        calls.append(first)
+        return real(first, *more, **named)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
+def read_one(location: str, triaged: Triaged) -> None:
+    """A physician reads an answer that nobody has read yet."""
+    left = triaged.samples.loc[triaged.samples["has_text"] & ~triaged.samples.index.isin(triaged.reads["sample"])]
+    sample = left.iloc[0]
+    engine = open_study(location)
+    with writing(engine) as session:
+        verdict = Verdict(
+            example_id=int(triaged.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None,
+            rater_id=store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt"), stage=Stage.FIRST, label=Acuity.A, blinded=True,
+            selection=Selection.RANDOM, inclusion_probability=0.8,
+        )  # fmt: skip
+        store.add_verdicts(session, [verdict], actor="test", action="verdicts")
+    engine.dispose()
+
+
+def test_what_was_read_of_the_answers_is_put_together_once_whatever_the_weights(
+    monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triaged: Triaged
+):
+    made = counting(monkeypatch, triage_surveyed, "drawn_votes")
+    app = look("triage", LEAD, triage_show="Harm", triage_basis="corrected")
+    before = words(app)
+    assert len(made) == 1
+    app.slider(key="triage_under").set_value(9.0).run()
+    assert words(app) != before
+    app.segmented_control(key="triage_show").set_value("Matrices").run()  # cells and rates
+    assert "corrected" in words(app)
+    assert len(made) == 1
+    read_one(location, triaged)
+    app.run()
+    assert len(made) == 2
+
+
+def test_the_ambiguous_cases_of_the_calibration_page_are_those_of_the_triage_page(
+    monkeypatch: pytest.MonkeyPatch, look: Look
+):
+    made = counting(monkeypatch, calibration_sections, "case_spread")
+    words(look("calibration", LEAD, calibration_show="Ambiguous cases"))
+    assert len(made) == 1
+    app = look("triage", LEAD, triage_show="Ambiguous")
+    assert "of the panel chose" in words(app)
+    assert len(made) == 1
+
+
+def test_what_most_judges_say_stands_while_physicians_read(
+    monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triaged: Triaged
+):
+    made = counting(monkeypatch, _triage_parts, "with_jury")
+    address = {"triage_conversation_judge": JURY, "triage_basis": "by physicians"}
+    before = words(look("triage", LEAD, **address))
+    read_one(location, triaged)
+    assert words(look("triage", LEAD, **address)) != before
+    assert len(made) == 1
+
+
+def test_who_has_read_a_format_is_counted_once(monkeypatch: pytest.MonkeyPatch, look: Look):
+    asked: Counter[str] = Counter()
+    real = Triaged.judges
+
+    def counted(self: Triaged, word: str) -> list[str]:
+        asked[str(word)] += 1
+        return real(self, word)
+
+    monkeypatch.setattr(Triaged, "judges", counted)
+    words(look("triage", LEAD))
+    assert asked == {"qa": 1, "conversation": 1}
