@@ -8,7 +8,7 @@ from sqlmodel import SQLModel
 
 import evalcore.run_tables
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
-from evalcore.run_words import RunKind, RunSpec, repeat_version
+from evalcore.run_words import Outcome, RunKind, RunSpec, repeat_version
 from evalcore.schema import CASES, Format, RaterKind, Stage
 
 _NOTHING: Any = cast(null(), Integer)
@@ -87,6 +87,18 @@ def open_questions(run_id: int, spec: RunSpec, part: Part) -> Select[Any]:
         _number(run_id), example_id, response_id, criterion_id, literal_column(f"'{part.format}'"), *constant
     )
     return columns.where(~found.is_there, ~is_asked)
+
+
+def not_answered(run_id: int, part: Part) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of a run's questions of this part that are open or have failed."""
+    question = table("run_question")
+    return (
+        question.run_id == run_id,
+        question.format == part.format,
+        question.sample_index == part.sample_index,
+        question.repeat == part.repeat,
+        func.coalesce(question.outcome, literal_column("''")) != Outcome.ANSWERED.value,
+    )
 
 
 def has_answer(spec: RunSpec, part: Part) -> ColumnElement[bool]:

@@ -1,7 +1,6 @@
 """A run as somebody at a terminal sees it: what it would take, how far it is, how it ended, and with which exit status."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -18,8 +17,9 @@ from evalcore.db import reading
 from evalcore.known_models import key_of
 from evalcore.model_client import ModelClient
 from evalcore.queries import runs as queries
+from evalcore.queries.cut_off import n_cut_off
 from evalcore.queries.runs import Progress
-from evalcore.run_telling import cost_words, dollars, duration
+from evalcore.run_telling import cost_words, cut_off_words, dollars, duration
 from evalcore.run_words import ChatRequest, Reply, RunKind, RunSpec, RunState
 from evalcore.runs import Planned, Stop, Worked, on_interrupt, work
 
@@ -39,12 +39,14 @@ class Gone:
     Attributes:
         worked: What this process did.
         at: The run as it stands; None where the database does not answer any more.
+        n_cut_off: Answers of the run that are not whole.
         is_interrupted: Somebody pressed Ctrl-C.
         again: How to go on, in words.
     """
 
     worked: Worked
     at: Progress | None
+    n_cut_off: int = 0
     is_interrupted: bool = False
     again: str = SAME_COMMAND
 
@@ -71,6 +73,8 @@ class Gone:
             said[0] = "Nothing is left to ask."
         run_id = self.worked.run_id
         said.append(f"Run {run_id} as a whole: {self._whole(self.at)}.")
+        if self.n_cut_off:
+            said.append(cut_off_words(self.n_cut_off))
         if self.at.n_failed:
             said.append(
                 f"`overread runs --failures {run_id}` shows what failed, `overread runs --retry {run_id}` asks it again."
@@ -100,6 +104,7 @@ class Gone:
                 "n_answered": self.at.n_answered,
                 "n_failed": self.at.n_failed,
                 "n_open": self.at.n_open,
+                "n_cut_off": self.n_cut_off,
             }
         return self.worked.as_dict() | {"interrupted": self.is_interrupted, "whole": whole}
 
@@ -127,11 +132,11 @@ def go(engine: Engine, run_id: int, *, again: str = SAME_COMMAND) -> Gone:
             show(at, client.n_in_flight if stop.is_asked and not stop.is_urgent else 0)
 
         worked = work(engine, run_id, key=key, stop=stop, progress=tell, client=client)
-    at = None
+    at, n_cut = None, 0
     if worked.n_left is not None:
         with reading(engine) as session:
-            at = queries.progress(session, run_id)
-    return Gone(worked, at, stop.is_asked, again)
+            at, n_cut = queries.progress(session, run_id), n_cut_off(session, run_id)
+    return Gone(worked, at, n_cut, stop.is_asked, again)
 
 
 def go_on_cluster(engine: Engine, run_id: int, *, address: str, actor: str) -> Gone:
@@ -145,16 +150,12 @@ def go_on_cluster(engine: Engine, run_id: int, *, address: str, actor: str) -> G
         found = queries.run(session, run_id)
     stop = Stop()
     with on_interrupt(stop), _shown(title(found.spec)) as show:
-        spread = work_on_cluster(
+        worked = work_on_cluster(
             engine, run_id, address=address, actor=actor, stop=stop, progress=lambda at: show(at, 0)
         )  # fmt: skip
-    at = spread.progress
-    reason = at.reason or "; ".join(spread.faults) or None
-    worked = Worked(
-        run_id=run_id, state=at.state, reason=reason if at.n_open else None, outcomes=Counter(at.outcomes), n_calls=at.n_calls,
-        prompt_tokens=at.prompt_tokens, completion_tokens=at.completion_tokens, cost=at.cost, n_left=at.n_open, n_held=0,
-    )  # fmt: skip
-    return Gone(worked, at, stop.is_asked)
+    with reading(engine) as session:
+        at, n_cut = queries.progress(session, run_id), n_cut_off(session, run_id)
+    return Gone(worked, at, n_cut, stop.is_asked)
 
 
 class _Counting(ModelClient):

@@ -1,7 +1,11 @@
 """Ask models for answers and judges for verdicts, by the command line."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -64,50 +68,79 @@ DryRun = Annotated[
 ]
 
 
-def respond(  # noqa: PLR0913, PLR0917 - what a person may say about a run
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What may be said of every run, beside who is asked for what."""
+
+    dataset: DataSet = None
+    base_url: BaseUrl = None
+    api_model: ApiModel = None
+    key_variable: KeyVariable = None
+    temperature: Temperature = None
+    models_file: ModelsFile = None
+    concurrency: Concurrency = 20
+    limit: Limit = None
+    max_cost: MaxCost = None
+    cluster: Cluster = None
+    dry_run: DryRun = False
+    db: Db = None
+    as_json: Json = False
+
+    def model(self, name: str) -> "ModelSettings":
+        """How the model of this name is reached and asked."""
+        return asked_model(
+            name, self.models_file, base_url=self.base_url, api_model=self.api_model, key_variable=self.key_variable,
+            temperature=self.temperature,
+        )  # fmt: skip
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as typer reads it: in place of its last argument, `options`, an option for each of `Options`."""
+    own = [*signature(command).parameters.values()][:-1]
+    more = [
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type) for one in fields(Options)
+    ]
+
+    @wraps(command)
+    def told(**said: Any) -> None:
+        command(options=Options(**{one.name: said.pop(one.name) for one in more}), **said)
+
+    told.__dict__["__signature__"] = Signature([*own, *more])  # what `inspect` goes by, and with it typer
+    told.__annotations__ = {one.name: one.annotation for one in (*own, *more)}
+    return told
+
+
+@with_options
+def respond(
     model: Annotated[str, typer.Option(help="Who answers, as the study calls it.")],
     samples: Annotated[int, typer.Option(help="Answers to each example.")] = 1,
-    dataset: DataSet = None,
-    base_url: BaseUrl = None,
-    api_model: ApiModel = None,
-    key_variable: KeyVariable = None,
-    temperature: Temperature = None,
-    models_file: ModelsFile = None,
-    concurrency: Concurrency = 20,
-    limit: Limit = None,
-    max_cost: MaxCost = None,
-    cluster: Cluster = None,
-    dry_run: DryRun = False,
-    db: Db = None,
-    as_json: Json = False,
+    *,
+    options: Options,
 ) -> None:
     """Ask a model for its answers to the examples of a data set.
 
     Each answer is saved as it comes, and only what is missing is asked: the same command goes on with a run that was stopped. Ctrl-C finishes what is in
     flight, Ctrl-C again stops at once; the exit status is then 130. It is 1 where too many failures in a row or the cost stopped the run.
 
-    --json: run, state (open, stopped, done), reason (why it stopped, or null), outcomes (questions that this process ended: answered, unreadable,
+    --json: run, state (open, stopped, done), reason (why it stopped, or null), outcomes (questions that this command ended: answered, unreadable,
     refused, rejected, unreachable), n_calls, prompt_tokens, completion_tokens, cost (US dollars of the run so far, null: unknown), n_left, n_held (of
     these by other processes), n_there (not kept: there by then), n_lost (not saved), levels (what the parser and the rules read, or null),
-    interrupted, whole (of the run: n_questions, n_answered, n_failed, n_open; null: the database does not answer).
+    interrupted, whole (of the run: n_questions, n_answered, n_failed, n_open, n_cut_off: answers cut off at max_tokens; null: the database does not
+    answer).
     With --dry-run: n_all, n_there, n_failed (earlier), n_missing (to ask), prompt_tokens, completion_tokens, cost and seconds (null: unknown),
     seconds_each (of a question), n_before (questions that the expectation is drawn from).
     """
     from evalcore.run_words import RunKind
     from evalcore.runs import spec_for
 
-    asked = asked_model(
-        model, models_file, base_url=base_url, api_model=api_model, key_variable=key_variable, temperature=temperature
-    )
-    with study(db) as engine:
-        chosen = dataset or only_dataset(engine, to_judge=False)
-        spec = spec_for(RunKind.RESPOND, asked, chosen, n_samples=samples, limit=limit)
-        ask(
-            engine, spec, concurrency=concurrency, max_cost=max_cost, dry_run=dry_run, as_json=as_json, cluster=cluster
-        )  # fmt: skip
+    asked = options.model(model)
+    with study(options.db) as engine:
+        chosen = options.dataset or only_dataset(engine, to_judge=False)
+        ask(engine, spec_for(RunKind.RESPOND, asked, chosen, n_samples=samples, limit=options.limit), options)
 
 
-def judge(  # noqa: PLR0913, PLR0917 - what a person may say about a run
+@with_options
+def judge(
     judge: Annotated[str, typer.Option(help="Who judges, as the study calls it.")],
     models: Annotated[
         str | None, typer.Option(help="Whose responses, joined by commas; default: all models'.", show_default=False)
@@ -117,19 +150,8 @@ def judge(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     confidence: Annotated[
         bool, typer.Option("--confidence/--no-confidence", help="Ask how probable it is that its label is right.")
     ] = False,
-    dataset: DataSet = None,
-    base_url: BaseUrl = None,
-    api_model: ApiModel = None,
-    key_variable: KeyVariable = None,
-    temperature: Temperature = None,
-    models_file: ModelsFile = None,
-    concurrency: Concurrency = 20,
-    limit: Limit = None,
-    max_cost: MaxCost = None,
-    cluster: Cluster = None,
-    dry_run: DryRun = False,
-    db: Db = None,
-    as_json: Json = False,
+    *,
+    options: Options,
 ) -> None:
     """Ask a judge for its verdict on each criterion of each response; with --dataset acuity, on the level of care that a response recommends.
 
@@ -138,22 +160,18 @@ def judge(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     from evalcore.run_words import RunKind
     from evalcore.runs import spec_for
 
-    asked = asked_model(
-        judge, models_file, base_url=base_url, api_model=api_model, key_variable=key_variable, temperature=temperature
-    )
+    asked = options.model(judge)
     of_models = [] if models is None else [name.strip() for name in models.split(",") if name.strip()]
     if models is not None and not of_models:
         msg = "--models: nothing came, expected names joined by commas"
         raise OverreadError(msg)
-    with study(db) as engine:
-        chosen = dataset or only_dataset(engine, to_judge=True)
+    with study(options.db) as engine:
+        chosen = options.dataset or only_dataset(engine, to_judge=True)
         spec = spec_for(
             RunKind.JUDGE, asked, chosen, of_models=of_models, with_points=points, with_confidence=confidence,
-            n_repeats=repeat, limit=limit,
+            n_repeats=repeat, limit=options.limit,
         )  # fmt: skip
-        ask(
-            engine, spec, concurrency=concurrency, max_cost=max_cost, dry_run=dry_run, as_json=as_json, cluster=cluster
-        )  # fmt: skip
+        ask(engine, spec, options)
 
 
 def known_file(said: Path | None) -> Path | None:
@@ -206,28 +224,18 @@ def only_dataset(engine: Engine, *, to_judge: bool) -> str:
     return found[0]
 
 
-def ask(
-    engine: Engine,
-    spec: "RunSpec",
-    *,
-    concurrency: int,
-    max_cost: float | None,
-    dry_run: bool,
-    as_json: bool,
-    cluster: str | None = None,
-) -> None:
+def ask(engine: Engine, spec: "RunSpec", options: Options) -> None:
     """One run from its start to its end, or what it would be."""
     from evalcore.run_at_console import plan_dict
 
-    if dry_run:
-        planned = plan_of(engine, spec, concurrency=concurrency, quiet=as_json, max_cost=max_cost)
-        if as_json:
+    concurrency, max_cost, quiet = options.concurrency, options.max_cost, options.as_json
+    if options.dry_run:
+        planned = plan_of(engine, spec, concurrency=concurrency, max_cost=max_cost, quiet=quiet)
+        if quiet:
             print_json(plan_dict(planned, concurrency=concurrency))
         return
-    gone = run_through(
-        engine, spec, concurrency=concurrency, max_cost=max_cost, quiet=as_json, cluster=cluster
-    )  # fmt: skip
-    if as_json:
+    gone = run_through(engine, spec, concurrency=concurrency, max_cost=max_cost, quiet=quiet, cluster=options.cluster)
+    if quiet:
         print_json(gone.as_dict())
     raise typer.Exit(gone.exit_status)
 

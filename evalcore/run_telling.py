@@ -131,6 +131,18 @@ def cost_words(at: Progress) -> str:
     return "cost unknown" if at.cost is None else f"{dollars(at.cost)} and {at.n_without_cost:,} calls of unknown cost"
 
 
+def cut_off_words(n_cut_off: int) -> str:
+    """That answers are not whole, and what to do about it.
+
+    >>> cut_off_words(1)
+    "Cut off at max_tokens, or at the server's own limit: 1 answer. For whole ones ask under another name with a higher max_tokens."
+    """
+    return (
+        f"Cut off at max_tokens, or at the server's own limit: {counted(n_cut_off, 'answer')}. "
+        "For whole ones ask under another name with a higher max_tokens."
+    )
+
+
 def dollars(cost: float | None) -> str:
     """US dollars, to the cent or to four places.
 

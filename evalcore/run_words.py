@@ -188,7 +188,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         status: Of the last HTTP reply; None where there was none.
-        error: Why there is no answer, one sentence; None where there is one.
+        error: Why there is no answer, one sentence, or `CUT_OFF`; None where there is a whole one.
         reply: The raw reply where no answer came of it, at most `MAX_RAW` characters.
     """
 
@@ -220,6 +220,8 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
 
 MAX_RAW = 20_000
 """Characters of a raw reply that are kept."""
+CUT_OFF = "the answer was cut off at its longest"
+"""What is said of a model's answer that is kept and not whole; a judge's reply that can be read is whole."""
 WAS_STOPPED = "the run was stopped"
 """Why a worker ends that was told to."""
 STREAK = 25

@@ -65,6 +65,7 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     verdicts, each; --max-cost for both together. --json: answers and judged (null: no judge, or it has not begun), each as `overread respond` has it;
     with --dry-run judged is null as well where there is nothing to judge yet.
     """
+    from evalcore.known_models import key_of
     from evalcore.run_words import RunKind
     from evalcore.runs import spec_for
 
@@ -76,12 +77,16 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
     verdicts = None
     if judge is not None:
-        judged_by = _judge(judge, known_file(models_file), wanted, max_cost=max_cost)
+        judged_by = _judge(judge, known_file(models_file), wanted)
+        if not dry_run:
+            key_of(judged_by)  # it is there
         verdicts = spec_for(RunKind.JUDGE, judged_by, CASES, of_models=[model], limit=limit)
     with study(db) as engine:
         _check_cases(engine)
+        if verdicts is not None:
+            _check_judge(engine, verdicts, concurrency=concurrency, max_cost=max_cost)
         if dry_run:
-            shown = _planned(engine, answers, verdicts, concurrency=concurrency, quiet=as_json)
+            shown = _planned(engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, quiet=as_json)
             status = 0
         else:
             gone = _gone(engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, quiet=as_json)
@@ -92,13 +97,13 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     raise typer.Exit(status)
 
 
-def _judge(name: str, path: Path | None, formats: list[str], *, max_cost: float | None) -> "ModelSettings":
-    """The judge, with all that can be checked before the first answer is asked for.
+def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
+    """The judge as the file of models has it.
 
     Raises:
-        OverreadError: It is not known, nothing is there for it to read, or it cannot be asked as the command says.
+        OverreadError: It is not known, or nothing is there for it to read.
     """
-    from evalcore.known_models import key_of, load
+    from evalcore.known_models import load
 
     if Format.CONVERSATION not in formats:
         msg = f"--judge: a judge reads conversations, and --formats is {', '.join(formats)}"
@@ -108,12 +113,7 @@ def _judge(name: str, path: Path | None, formats: list[str], *, max_cost: float 
         place = "there is no file of models" if path is None else f"{path} has {', '.join(known) or 'no model'}"
         msg = f"--judge: {name!r} came, and {place}; the judge's address is taken from there"
         raise OverreadError(msg)
-    judge = known[name]
-    if max_cost is not None and None in (judge.price_in, judge.price_out):
-        msg = f"--max-cost: {name!r} has no prices, so what it costs is not known; set price_in and price_out"
-        raise OverreadError(msg)
-    key_of(judge)
-    return judge
+    return known[name]
 
 
 def _check_cases(engine: Engine) -> None:
@@ -126,8 +126,24 @@ def _check_cases(engine: Engine) -> None:
             raise OverreadError(msg)
 
 
+def _check_judge(engine: Engine, verdicts: "RunSpec", *, concurrency: int, max_cost: float | None) -> None:
+    """All for which the judge would be refused later, before the first answer is paid for."""
+    from evalcore.db import reading
+    from evalcore.runs import check_asked, check_bounds
+
+    check_bounds(verdicts, concurrency=concurrency, max_cost=max_cost)
+    with reading(engine) as session:
+        check_asked(session, verdicts)
+
+
 def _planned(
-    engine: Engine, answers: "RunSpec", verdicts: "RunSpec | None", *, concurrency: int, quiet: bool
+    engine: Engine,
+    answers: "RunSpec",
+    verdicts: "RunSpec | None",
+    *,
+    concurrency: int,
+    max_cost: float | None,
+    quiet: bool,
 ) -> dict[str, Any]:
     """What both runs would be; of the judge's only what can be known: what there is to judge now."""
     from evalcore.db import reading
@@ -135,7 +151,8 @@ def _planned(
     from evalcore.run_at_console import plan_dict
 
     shown: dict[str, Any] = dict.fromkeys(PARTS)
-    shown[PARTS[0]] = plan_dict(plan_of(engine, answers, concurrency=concurrency, quiet=quiet), concurrency=concurrency)
+    planned = plan_of(engine, answers, concurrency=concurrency, quiet=quiet, max_cost=max_cost)
+    shown[PARTS[0]] = plan_dict(planned, concurrency=concurrency)
     if verdicts is None:
         return shown
     with reading(engine) as session:
@@ -166,8 +183,28 @@ def _gone(
     if not first.is_done:
         err.print(f"{verdicts.model.name} begins when all answers are there: go on by the same command.", markup=False)
         return first, None
-    left = None if max_cost is None else max_cost - (first.worked.cost or 0.0)
-    if left is not None and left <= 0:
-        msg = f"The answers have cost {first.worked.cost:g} US dollars: nothing of --max-cost is left for {verdicts.model.name}"
-        raise OverreadError(msg)
+    left = None if max_cost is None else _left(engine, first.worked.run_id, answers, verdicts, max_cost=max_cost)
     return first, run_through(engine, verdicts, concurrency=concurrency, max_cost=left, quiet=quiet)
+
+
+def _left(engine: Engine, run_id: int, answers: "RunSpec", verdicts: "RunSpec", *, max_cost: float) -> float:
+    """US dollars that the judge may cost.
+
+    Raises:
+        OverreadError: Nothing is left, or nobody knows what the answers have cost.
+    """
+    from evalcore.db import reading
+    from evalcore.runs import spent
+
+    with reading(engine) as session:
+        cost = spent(session, run_id)
+    if cost is None:
+        msg = (
+            f"max cost: what the answers of {answers.model.name!r} have cost is not known, so what is left for {verdicts.model.name!r} is not; "
+            "go on by the same command without --max-cost"
+        )
+        raise OverreadError(msg)
+    if cost >= max_cost:
+        msg = f"The answers have cost {cost:g} US dollars: nothing of --max-cost is left for {verdicts.model.name}"
+        raise OverreadError(msg)
+    return max_cost - cost

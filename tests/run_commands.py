@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalcore.runs import Stop
+from tests.commands import Run
 from tests.judge_server import judge_server
 from tests.run_steps import until
 from tests.run_world import Study, study
@@ -35,9 +36,14 @@ def judge():
 def asked(overread, quick, judge):
     """Runs `overread` on the quick study; the folder's models.toml knows Magpie, which is the judge server."""
     models_file(overread.folder, judge.base_url)
+    return on_study(overread, quick)
+
+
+def on_study(overread: Run, small: Study, *words: str) -> Callable[..., str]:
+    """Runs `overread` with these words first, on this study: `run` must end well, `run.bad` with a sentence, `run.ended` may end in any way."""
 
     def run(*arguments, how=overread.good, **environment):
-        return how(*arguments, "--db", quick.url, **environment)
+        return how(*words, *arguments, "--db", small.url, **environment)
 
     run.bad = lambda *arguments, **environment: run(*arguments, how=overread.bad, **environment)
     run.ended = lambda *arguments, **environment: run(*arguments, how=overread, **environment)

@@ -13,10 +13,10 @@ from evalcore import store
 from evalcore.db import open_study, reading, writing
 from evalcore.queries import run_texts
 from evalcore.queries import runs as queries
-from evalcore.run_words import ModelSettings, Question, RunKind, RunSpec
-from evalcore.runs import Stop, Worked, spec_for, start, work
+from evalcore.run_words import ModelSettings, Question, RunKind, RunSpec, repeat_version
+from evalcore.runs import Planned, Stop, Worked, plan, spec_for, start, work
 from evalcore.runs.describing import Asker
-from evalcore.schema import CASES, Format
+from evalcore.schema import CASES, Acuity, Format, Label, RaterKind, Stage, Verdict
 from tests.judge_server.rule import key_of
 
 KEY = "sk-invented-1f9d3c77a2"
@@ -154,6 +154,32 @@ def add_response(small: Study, example: int, model: str, dataset: str, said: str
         return bulk.insert("response", [row])[0]
 
 
+def judged(
+    small: Study,
+    spec: RunSpec,
+    response: int,
+    criterion: int | None,
+    *,
+    example: int,
+    repeat: int = 0,
+    label: Label | Acuity = Label.MET,
+    name: str | None = None,
+) -> None:
+    """One verdict of the judge of a run, or of one called otherwise, as a file brings it."""
+    version = repeat_version(spec.prompt_version, repeat)
+    with writing(small.engine) as session:
+        rater = store.ensure_rater(session, RaterKind.JUDGE, name or spec.model.name, prompt_version=version)
+        verdict = Verdict(
+            example_id=example,
+            response_id=response,
+            criterion_id=criterion,
+            rater_id=rater,
+            stage=Stage.JUDGE,
+            label=label,
+        )
+        store.add_verdicts(session, [verdict], actor="a file", action="verdicts made")
+
+
 def _example(number: int, dataset: str) -> dict[str, Any]:
     messages = [{"role": "user", "content": f"{dataset}: my throat has been sore for {number + 2} days."}]
     return {
@@ -193,6 +219,12 @@ def triage(
 def responding(base_url: str = "http://127.0.0.1:1/v1", **changed: Any) -> RunSpec:
     """A model that answers examples."""
     return spec_for(RunKind.RESPOND, settings(base_url), changed.pop("dataset", "invented"), **changed)
+
+
+def planned(small: Study, spec: RunSpec) -> Planned:
+    """What a run would ask."""
+    with reading(small.engine) as session:
+        return plan(session, spec)
 
 
 def begun(small: Study, spec: RunSpec, *, concurrency: int = 8, max_cost: float | None = None) -> int:

@@ -62,7 +62,7 @@ def test_a_model_is_asked_for_samples_of_its_answers(asked, quick, judge):
     assert (found["state"], found["reason"], found["outcomes"]["answered"], found["interrupted"]) == (
         "done", None, 6, False,
     )  # fmt: skip
-    assert found["whole"] == {"n_questions": 6, "n_answered": 6, "n_failed": 0, "n_open": 0}
+    assert found["whole"] == {"n_questions": 6, "n_answered": 6, "n_failed": 0, "n_open": 0, "n_cut_off": 0}
     rows = quick.rows(
         "SELECT r.example_id, r.sample_index FROM response r JOIN model m ON m.id = r.model_id WHERE m.name = 'Magpie'"
     )

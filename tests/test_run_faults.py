@@ -207,3 +207,36 @@ def test_a_file_that_brings_a_verdict_meanwhile_does_not_stop_the_run(small):
     assert (ended.n_answered, ended.n_there, ended.state) == (60, 1, RunState.DONE)
     assert small.verdicts().total() == len(small.verdicts()) == 60
     assert small.rows("SELECT label FROM verdict WHERE criterion_id = 1") == [("not_met",)]
+
+
+@pytest.mark.parametrize("is_back", [True, False])
+def test_what_was_saved_of_a_lot_is_neither_lost_nor_saved_again(small, monkeypatch, is_back):
+    """A lot cannot be written, its first half is saved, and then the database is away: for good, or until the end."""
+    monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(keeping, "LAST_SECONDS", 0.02)
+    unwritable = UnicodeEncodeError("utf-8", "\ud83d", 0, 1, "surrogates not allowed")
+    full = OperationalError("COMMIT", {}, sqlite3.OperationalError("database or disk is full"))
+    n_tries, is_at_end, save_the_rest = 0, False, keeping.Keeping.save_the_rest
+
+    def save(session, saving, answers):
+        nonlocal n_tries
+        n_tries += 1
+        if n_tries == 1:
+            raise unwritable
+        if n_tries > 2 and not (is_at_end and is_back):
+            raise full
+        return save_answers(session, saving, answers)
+
+    async def at_end(self):
+        nonlocal is_at_end
+        is_at_end = True
+        await save_the_rest(self)
+
+    monkeypatch.setattr(keeping, "save_answers", save)
+    monkeypatch.setattr(keeping.Keeping, "save_the_rest", at_end)
+    client = Scripted()
+    ended = worked(small, begun(small, judging(), concurrency=4), client=client)
+    n_saved = len(small.verdicts())
+    assert n_saved > 0
+    assert (n_saved == len(client.asked)) is is_back
+    assert (ended.n_lost, ended.n_there) == (len(client.asked) - n_saved, 0)

@@ -1,22 +1,30 @@
-"""What a run would ask, what that costs, and why one cannot be started."""
+"""What a run would ask, and what that costs."""
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from sqlalchemy import text
 
-from evalcore import store
-from evalcore.db import reading, writing
-from evalcore.errors import RunRefused
+from evalcore.db import reading
 from evalcore.queries import run_plans, run_texts
-from evalcore.run_words import Outcome, repeat_version
-from evalcore.runs import plan, retry, start
+from evalcore.run_words import Outcome
+from evalcore.runs import retry
 from evalcore.runs.describing import Asker
-from evalcore.schema import CASES, Acuity, Format, Label, RaterKind, Stage, Verdict
+from evalcore.schema import CASES, Acuity, Format
 from tests.run_steps import MET, NOT_MET, Scripted
-from tests.run_world import add_cases, add_response, begun, done, judging, responding, study, triage, worked
-from tests.run_world import settings as model
+from tests.run_world import (
+    add_cases,
+    add_response,
+    begun,
+    done,
+    judged,
+    judging,
+    planned,
+    responding,
+    study,
+    triage,
+    worked,
+)
 
 
 @pytest.fixture
@@ -25,32 +33,11 @@ def small(database_url):
         yield made
 
 
-def planned(small, spec):
-    with reading(small.engine) as session:
-        return plan(session, spec)
-
-
-def refused(small, spec, **changed):
-    with pytest.raises(RunRefused) as caught:
-        start(small.engine, spec, **({"actor": "Ana Ruiz", "concurrency": 4} | changed))
-    return str(caught.value)
-
-
 def asked(small, run_id):
     return small.rows(
         "SELECT example_id, response_id, criterion_id, format, sample_index, repeat, outcome FROM run_question WHERE run_id = :run ORDER BY id",
         run=run_id,
     )
-
-
-def judged(small, spec, response, criterion, *, example, repeat=0, label=Label.MET, stage=Stage.JUDGE, name=None):
-    version = repeat_version(spec.prompt_version, repeat)
-    with writing(small.engine) as session:
-        rater = store.ensure_rater(session, RaterKind.JUDGE, name or spec.model.name, prompt_version=version)
-        verdict = Verdict(
-            example_id=example, response_id=response, criterion_id=criterion, rater_id=rater, stage=stage, label=label
-        )
-        store.add_verdicts(session, [verdict], actor="a file", action="verdicts made")
 
 
 def test_a_judge_is_asked_about_every_criterion_of_every_response_that_it_has_not_judged(small):
@@ -221,80 +208,3 @@ def test_tokens_and_time_are_expected_by_earlier_calls_with_the_model_and_prompt
 
 def test_without_prices_no_cost_is_expected(small):
     assert planned(small, judging(model={"price_out": None})).cost is None
-
-
-def test_who_was_asked_otherwise_is_another_judge(small):
-    begun(small, judging())
-    words = refused(small, judging(model={"temperature": 0.5}))
-    assert words == (
-        "'Magpie' was asked otherwise in run 1 (magpie-1, temperature unset, max_tokens unset), and now with magpie-1, "
-        "temperature 0.5, max_tokens unset; call it otherwise, so that its answers are not mixed up"
-    )
-    begun(small, judging(model={"temperature": 0.5}, with_points=False))  # another prompt is another judge anyway
-    begun(small, judging(model={"name": "Magpie warm", "temperature": 0.5}))
-
-
-def test_answers_to_the_same_questions_come_from_one_model(small):
-    add_cases(small, 1)
-    begun(small, triage(formats=("qa",)))
-    other = triage(formats=("conversation", "qa"), model={"api_model": "magpie-2"})
-    assert "was asked otherwise in run 1" in refused(small, other)
-
-
-def test_a_server_that_has_moved_is_the_same_model_and_the_same_run(small):
-    run_id = begun(small, judging("http://127.0.0.1:1/v1"))
-    assert begun(small, judging("http://127.0.0.2:9/v1")) == run_id
-    assert "127.0.0.2:9" in small.one("SELECT spec FROM run")  # where it is asked from now on
-
-
-UNREFUSED = judging()
-CHANGED = {
-    "data set: 'other' came, and the study has invented": {"dataset": "other"},
-    "models: Ash-9 came, and 'invented' has responses of Alder-2": {"of_models": ("Ash-9",)},
-    "repeats: 0 came, expected 1 or more": {"n_repeats": 0},
-    "limit: -1 came, expected 1 or more": {"limit": -1},
-    "prompt: 'judge@00000000' came": {"prompt_version": "judge@00000000"},
-    "a user name or password came in it": {"model": model("http://me:secret@127.0.0.1:1/v1")},
-    "no address came": {"model": model("ftp://127.0.0.1")},
-    "model: '' came, expected a name": {"model": model(name="")},
-    "model: 'a\\nb' came, expected a name": {"model": model(name="a\nb")},
-    "judge: 'acuity_rules' came, which is the name of a judge that ships": {"model": model(name="acuity_rules")},
-}
-
-
-@pytest.mark.parametrize("words", CHANGED)
-def test_what_cannot_be_asked_is_refused_with_a_sentence(small, words):
-    told = refused(small, msgspec.structs.replace(UNREFUSED, **CHANGED[words]))
-    assert words in told
-    assert "secret" not in told
-    assert small.rows("SELECT * FROM run") == []
-
-
-def test_other_reasons_for_which_a_run_is_refused(small):
-    assert "has no responses with a text in the format conversation" in _on_cases(small)
-    assert refused(small, triage(formats=())) == "formats: nothing came, expected one or both of qa, conversation"
-    assert "expected another than 'acuity' for respond" in refused(small, responding(dataset=CASES))
-    assert refused(small, judging(), concurrency=0) == "concurrency: 0 came, expected 1 to 2,000"
-    assert refused(small, judging(), max_cost=0.0) == "max cost: 0.0 came, expected more than 0 US dollars"
-    assert "has no prices" in refused(small, judging(model={"price_in": None}), max_cost=1.0)
-
-
-def _on_cases(small):
-    add_cases(small, 1)
-    return refused(small, judging(dataset=CASES))
-
-
-def test_a_study_without_examples_or_responses_has_nothing_to_ask(database_url):
-    with study(database_url, n_examples=0, models=()) as empty:
-        assert refused(empty, judging()) == "data set: 'invented' came, and the study has no examples"
-    with study(database_url, n_examples=1, models=()) as unanswered:
-        assert refused(unanswered, judging()) == "data set: 'invented' has no responses to judge"
-
-
-def test_a_confidence_that_the_study_takes_for_another_is_refused(small):
-    spec = judging(with_confidence=True)
-    judged(small, spec, small.responses[0], None, example=small.examples[0], label=Acuity.A)
-    with small.engine.begin() as connection:
-        connection.execute(text("INSERT INTO judge_confidence (judge, meaning) VALUES ('Magpie', 'met')"))
-    assert "means 'met', and this prompt asks for 'right'" in refused(small, spec)
-    begun(small, judging())

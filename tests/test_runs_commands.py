@@ -9,6 +9,7 @@ from evalcore.run_words import Outcome
 from evalcore.runs import retry, stop
 from tests.commands import overread
 from tests.judge_server import Fault, Faults, judge_server
+from tests.run_commands import on_study
 from tests.run_steps import MET, Scripted
 from tests.run_world import add_cases, begun, judging, study, triage, worked
 
@@ -36,13 +37,7 @@ def judge():
 @pytest.fixture
 def runs(overread, small):
     """Runs `overread runs` on the small study."""
-
-    def run(*arguments, how=overread.good, **environment):
-        return how("runs", *arguments, "--db", small.url, **environment)
-
-    run.bad = lambda *arguments, **environment: run(*arguments, how=overread.bad, **environment)
-    run.ended = lambda *arguments, **environment: run(*arguments, how=overread, **environment)
-    return run
+    return on_study(overread, small, "runs")
 
 
 def failed(small, spec, *outcomes):

@@ -3,13 +3,14 @@
 import json
 from collections import Counter
 
+import msgspec
 import pytest
 
-from evalcore.schema import PARSER, RULES
+from evalcore.schema import JURY, PARSER, RULES, Acuity
 from tests.commands import overread
 from tests.judge_server import Fault, Faults, judge_server
-from tests.run_commands import everything, models_file, pressing
-from tests.run_world import add_cases, add_response, study
+from tests.run_commands import everything, models_file, on_study, pressing
+from tests.run_world import add_cases, add_response, judged, judging, study
 
 __all__ = ["overread"]  # a fixture
 
@@ -33,13 +34,7 @@ def judge():
 def asked(overread, small, judge):
     """Runs `overread triage-run --model Alder-9` on the small study; Alder-9 and Magpie are the judge server."""
     models_file(overread.folder, judge.base_url, "Alder-9", "Magpie")
-
-    def run(*arguments, how=overread.good):
-        return how("triage-run", "--model", "Alder-9", *arguments, "--db", small.url)
-
-    run.bad = lambda *arguments: run(*arguments, how=overread.bad)
-    run.ended = lambda *arguments: run(*arguments, how=overread)
-    return run
+    return on_study(overread, small, "triage-run", "--model", "Alder-9")
 
 
 def levels(small):
@@ -155,19 +150,75 @@ def test_what_cannot_be_asked_is_one_sentence_and_nothing_is_written(asked, smal
     assert small.rows("SELECT * FROM run") == []
 
 
-def test_a_judge_that_cannot_be_paid_or_reached_is_named_before_the_first_answer(asked, overread, small, judge):
-    whole = (overread.folder / "models.toml").read_text()
-    alder, magpie = whole.split("\n\n")
-    for changed, words in (
-        (magpie.replace("price_in = 1.0\n", ""), "--max-cost: 'Magpie' has no prices"),
-        (magpie + '\nkey_variable = "INVENTED_KEY"', "the environment variable INVENTED_KEY is not set"),
-    ):
-        (overread.folder / "models.toml").write_text(f"{alder}\n\n{changed}\n")
-        assert words in asked.bad("--judge", "Magpie", "--max-cost", "1")
-    (overread.folder / "models.toml").unlink()
+def test_a_judge_that_cannot_be_reached_is_named_before_the_first_answer(asked, overread, small, judge):
+    known = overread.folder / "models.toml"
+    known.write_text(known.read_text() + 'key_variable = "INVENTED_KEY"\n')  # Magpie stands last
+    assert "the environment variable INVENTED_KEY is not set" in asked.bad("--judge", "Magpie")
+    known.unlink()
     said = ("--base-url", judge.base_url, "--judge", "Magpie")
     assert "there is no file of models" in asked.bad(*said)
     assert (small.rows("SELECT * FROM run"), judge.told.n_asked) == ([], 0)
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+def test_a_judge_that_would_be_refused_is_refused_before_the_first_answer(asked, overread, small, judge, dry_run):
+    """By its name: of a judge that ships, of a jury; and where it was asked otherwise before."""
+    asked("--samples", "1", "--formats", "conversation", "--judge", "Magpie")
+    n_runs, n_asked = small.one("SELECT count(*) FROM run"), judge.told.n_asked
+    add_response(small, 2, "Alder-9", "acuity_conversation", "Rest.", sample_index=9)
+    jury = judging(dataset="acuity", model={"name": "Bench"})
+    jury = msgspec.structs.replace(jury, prompt_version=f"{JURY}1a2b3c4d")
+    judged(small, jury, small.one("SELECT min(id) FROM response"), None, example=small.examples[0], label=Acuity.A)
+    known = models_file(overread.folder, judge.base_url, "Alder-9", "Magpie", "Bench", RULES, max_tokens="500")
+    known.write_text(known.read_text().replace("max_tokens = 500\n", "", 1))  # Alder-9 is asked as before
+    for name, words in (
+        ("Magpie", "'Magpie' was asked otherwise in run 2 (magpie-1, temperature unset, max_tokens unset)"),
+        ("Bench", "judge: 'Bench' came, which is the name of a jury of this study"),
+        (RULES, f"judge: '{RULES}' came, which is the name of a judge that ships"),
+    ):
+        assert words in asked.bad("--samples", "2", "--formats", "qa,conversation", "--judge", name, *dry_run)
+    assert (small.one("SELECT count(*) FROM run"), judge.told.n_asked) == (n_runs, n_asked)
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+def test_a_most_that_it_may_cost_takes_the_prices_of_both(asked, overread, small, judge, dry_run):
+    whole = (overread.folder / "models.toml").read_text()
+    alder, magpie = whole.split("\n\n")
+    for name, (one, other) in (
+        ("Alder-9", (alder.replace("price_in = 1.0\n", ""), magpie)),
+        ("Magpie", (alder, magpie.replace("price_out = 4.0\n", ""))),
+    ):
+        (overread.folder / "models.toml").write_text(f"{one}\n\n{other}\n")
+        assert asked.bad("--judge", "Magpie", "--max-cost", "1", *dry_run) == (
+            f"max cost: '{name}' has no prices, so what it costs is not known; set price_in and price_out"
+        )
+    assert (small.rows("SELECT * FROM run"), judge.told.n_asked) == ([], 0)
+
+
+def test_answers_whose_tokens_the_server_did_not_count_cost_as_the_others_on_average(asked, small):
+    options = ("--samples", "1", "--formats", "conversation")
+    each = json.loads(asked(*options, "--json"))["answers"]["cost"] / N_CASES
+    with small.engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE run_call SET cost = {each}")
+        connection.exec_driver_sql("UPDATE run_call SET cost = NULL WHERE id = (SELECT max(id) FROM run_call)")
+    asked(*options, "--judge", "Magpie", "--max-cost", "1")
+    assert small.rows("SELECT max_cost FROM run ORDER BY id") == [(1.0,), (pytest.approx(1 - N_CASES * each),)]
+
+
+def test_where_no_answers_cost_is_known_the_judge_is_not_asked(asked, small, judge):
+    options = ("--samples", "1", "--formats", "conversation")
+    asked(*options)
+    with small.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE run_call SET cost = NULL")
+    done = asked.ended(*options, "--judge", "Magpie", "--max-cost", "1")
+    assert done.returncode == 1
+    assert (
+        "max cost: what the answers of 'Alder-9' have cost is not known, so what is left for 'Magpie' is not"
+        in done.stderr
+    )
+    assert (small.one("SELECT count(*) FROM run"), judge.told.n_asked) == (1, N_CASES)
+    asked(*options, "--judge", "Magpie")
+    assert levels(small) == {RULES: N_CASES, "Magpie": N_CASES}
 
 
 def test_a_study_without_cases_has_nothing_to_ask(asked, overread):

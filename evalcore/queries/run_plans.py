@@ -5,7 +5,7 @@ from typing import NamedTuple
 from sqlalchemy import Float, case, cast, distinct, exists, func, select
 from sqlmodel import Session, SQLModel
 
-from evalcore.asked_tables import items, parts
+from evalcore.asked_tables import has_answer, items, not_answered, parts
 from evalcore.queries import runs
 from evalcore.run_words import Outcome, Question, RunSpec
 from evalcore.schema import CASES, Format
@@ -43,6 +43,26 @@ def counted(session: Session, spec: RunSpec) -> Counted:
         every, with_answer = session.connection().execute(summed).one()
         n_all, n_there = n_all + int(every), n_there + int(with_answer)
     return Counted(n_all, n_there)
+
+
+class Left(NamedTuple):
+    """Questions of a run whose items have no answer: still to be asked, and failed."""
+
+    n_open: int
+    n_failed: int
+
+
+def left(session: Session, run_id: int, spec: RunSpec) -> Left:
+    """What is left of a run that was started; questions whose answer has come in another way since are not."""
+    outcome = SQLModel.metadata.tables["run_question"].c.outcome
+    n_open = n_failed = 0
+    for part in parts(spec):
+        summed = select(func.count(), func.count(outcome)).where(
+            *not_answered(run_id, part), ~has_answer(spec, part)
+        )  # fmt: skip
+        every, ended = session.connection().execute(summed).one()
+        n_open, n_failed = n_open + int(every) - int(ended), n_failed + int(ended)
+    return Left(n_open, n_failed)
 
 
 def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:

@@ -155,6 +155,13 @@ def n_questions(session: Session, run_id: int) -> int:
     return int(session.connection().execute(counted).scalar_one())
 
 
+def n_held(session: Session, run_id: int) -> int:
+    """Open questions of a run that workers hold."""
+    question = SQLModel.metadata.tables["run_question"].c
+    held = select(func.count(question.worker_id)).where(question.run_id == run_id, question.outcome.is_(None))
+    return int(session.connection().execute(held).scalar_one())
+
+
 def outcomes(session: Session, run_id: int) -> dict[Outcome, int]:
     """Questions of a run by what came of them."""
     question = SQLModel.metadata.tables["run_question"].c

@@ -7,7 +7,7 @@ each takes questions in small lots by writing its number on them, and says every
 from evalcore.run_words import STREAK
 from evalcore.runs.acts import check_bounds, retry, start, stop
 from evalcore.runs.describing import spec_for
-from evalcore.runs.planning import Planned, plan
+from evalcore.runs.planning import Planned, check_asked, plan, spent
 from evalcore.runs.stopping import Stop, on_interrupt
 from evalcore.runs.working import Worked, work
 
@@ -16,11 +16,13 @@ __all__ = [
     "Planned",
     "Stop",
     "Worked",
+    "check_asked",
     "check_bounds",
     "on_interrupt",
     "plan",
     "retry",
     "spec_for",
+    "spent",
     "start",
     "stop",
     "work",

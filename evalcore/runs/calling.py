@@ -2,10 +2,12 @@
 
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from evalcore.errors import JudgeReplyInvalid, RunRefused
 from evalcore.model_client import CallFailed
 from evalcore.prompts import Judged
-from evalcore.run_words import MAX_RAW, Call, ChatRequest, ModelSettings, Outcome, Reply
+from evalcore.run_words import CUT_OFF, MAX_RAW, Call, ChatRequest, ModelSettings, Outcome, Reply
 from evalcore.runs.describing import Asked, Asker
 from evalcore.store import is_storable
 
@@ -47,7 +49,10 @@ async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings)
     except JudgeReplyInvalid as invalid:
         cut = " (the reply was cut off at its longest)" if reply.finish == "length" else ""
         return Called(_replied(number, reply, model, error=f"{invalid}{cut}"), may_be_asked_again=True)
-    return Called(_replied(number, reply, model), answer)
+    done = _replied(number, reply, model)
+    if isinstance(answer, str) and reply.finish == "length":
+        done = msgspec.structs.replace(done, error=CUT_OFF)
+    return Called(done, answer)
 
 
 def _failed(number: int, failed: CallFailed, model: ModelSettings) -> Call:

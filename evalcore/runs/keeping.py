@@ -40,7 +40,7 @@ class Keeping:
         self._changed, self._broken, self._faulty = changed, broken, faulty
         self._arrived: list[Answer] = []
         self._oldest = 0.0
-        self._n_saving = 0
+        self._in_hand: list[Answer] = []  # being saved, in order: what is through is taken off its front
         self._is_database_gone = False
         self._being_saved: asyncio.Task[None] | None = None
 
@@ -54,34 +54,33 @@ class Keeping:
     @property
     def n_unsaved(self) -> int:
         """Answers that have arrived and are not in the database yet."""
-        return len(self._arrived) + self._n_saving
+        return len(self._arrived) + len(self._in_hand)
 
     def save_if_due(self) -> None:
         """Begin to save, where enough has arrived or has waited, beside what else goes on."""
         is_due = len(self._arrived) >= SAVE_ANSWERS or time.monotonic() - self._oldest >= SAVE_SECONDS
         if self._arrived and is_due and self._being_saved is None and not self._is_database_gone:
-            batch, self._arrived = self._arrived[:MOST_SAVED], self._arrived[MOST_SAVED:]
-            self._n_saving = len(batch)
-            self._being_saved = asyncio.get_running_loop().create_task(self._save_beside(batch))
+            self._being_saved = asyncio.get_running_loop().create_task(self._save_beside(self._taken_in_hand()))
+
+    def _taken_in_hand(self) -> list[Answer]:
+        self._in_hand, self._arrived = self._arrived[:MOST_SAVED], self._arrived[MOST_SAVED:]
+        return [*self._in_hand]
 
     async def _save_beside(self, batch: list[Answer]) -> None:
         try:
             await self._save(batch)
         except DatabaseGone as error:
-            self._arrived[:0], self._is_database_gone = batch, True  # once more at the end
+            self._is_database_gone = True  # what is still in hand is tried once more at the end
             self._broken(str(error))
-        except asyncio.CancelledError:
-            self._arrived[:0] = batch  # some of it may have been saved: that is seen at the end
-            raise
         finally:
-            self._being_saved, self._n_saving = None, 0
+            self._being_saved = None
             self._changed()
 
     async def _save(self, batch: list[Answer], *, seconds: float | None = None) -> None:
         """Save answers; where one of them cannot be written, all but that one.
 
         Raises:
-            DatabaseGone: They were not saved.
+            DatabaseGone: Those that are still in hand were not saved.
         """
         try:
             saved = await self._database.write(
@@ -90,14 +89,15 @@ class Keeping:
         except DatabaseGone:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours in one answer shall not take the others along
-            if len(batch) == 1:
-                self.n_lost += 1
-                self._faulty(error)
+            if len(batch) > 1:
+                for part in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
+                    await self._save(part, seconds=seconds)
                 return
-            for part in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
-                await self._save(part, seconds=seconds)
+            self.n_lost += 1
+            self._faulty(error)
         else:
             self.n_there += saved.n_there
+        del self._in_hand[: len(batch)]
 
     async def save_the_rest(self) -> None:
         """At the end: what still can be saved is, and what cannot is counted."""
@@ -105,11 +105,10 @@ class Keeping:
             if self._database.is_troubled:
                 self._being_saved.cancel()
             await asyncio.gather(self._being_saved, return_exceptions=True)
-        batch, self._arrived = self._arrived, []
-        for start in range(0, len(batch), MOST_SAVED):
-            part = batch[start : start + MOST_SAVED]
+        self._arrived[:0] = self._in_hand  # after a cancellation some of it may have been saved: that is seen now
+        while self._arrived:
             try:
-                await self._save(part, seconds=LAST_SECONDS)
+                await self._save(self._taken_in_hand(), seconds=LAST_SECONDS)
             except DatabaseGone as error:
-                self.n_lost += len(part)
+                self.n_lost += len(self._in_hand)
                 self._broken(str(error))

@@ -7,11 +7,12 @@ from urllib.parse import urlsplit
 from sqlmodel import Session
 
 from evalcore.errors import RunRefused
+from evalcore.metrics.level_jury import JURY as MAJORITY
 from evalcore.prompts import CONFIDENCE_MEANING
-from evalcore.queries import run_plans, run_texts, runs
-from evalcore.run_words import Outcome, RunKind, RunSpec
+from evalcore.queries import juries, run_plans, run_texts, runs
+from evalcore.run_words import RunKind, RunSpec
 from evalcore.runs.describing import Asker, n_characters, prompt_version
-from evalcore.schema import CASES, PARSER, RULES, Format
+from evalcore.schema import CASES, JURY, PARSER, RULES, Format
 from evalcore.store import is_storable
 
 CHARACTERS_A_TOKEN = 4
@@ -28,7 +29,7 @@ class Planned:
     Attributes:
         n_all: Items of the run: one a question.
         n_there: Of these, how many have an answer already.
-        n_failed: How many failed earlier in this run; they are asked again only after `retry`.
+        n_failed: Of the others, how many failed earlier in this run; they are asked again only after `retry`.
         n_missing: What would be asked now: the others, at most `RunSpec.limit`.
         prompt_tokens, completion_tokens: Expected of what would be asked.
         cost: US dollars expected; None where a price is unknown, never 0 for that.
@@ -76,17 +77,18 @@ def plan(session: Session, spec: RunSpec) -> Planned:
     before = next(
         (row for row in runs.rows(session, name=spec.model.name) if row.spec.fingerprint == spec.fingerprint), None
     )
-    ended = runs.outcomes(session, before.run_id) if before is not None else {}
-    n_failed = sum(n for outcome, n in ended.items() if outcome is not Outcome.ANSWERED)
-    n_missing = max(n_all - n_there - n_failed, 0)
-    if spec.limit is not None:
-        n_missing = min(n_missing, max(spec.limit - sum(ended.values()), 0))
+    left, n_questions = run_plans.Left(0, 0), 0
+    if before is not None:
+        left, n_questions = run_plans.left(session, before.run_id, spec), runs.n_questions(session, before.run_id)
+    n_missing = n_all - n_there - left.n_failed
+    if spec.limit is not None:  # on the questions of the run, those that have ended among them
+        n_missing = min(n_missing, spec.limit - n_questions + left.n_open)
     each = expected(session, spec)
     prompt_tokens, completion_tokens = round(each.prompt_tokens * n_missing), round(each.completion_tokens * n_missing)
     return Planned(
         n_all=n_all,
         n_there=n_there,
-        n_failed=n_failed,
+        n_failed=left.n_failed,
         n_missing=n_missing,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
@@ -114,23 +116,42 @@ def expected(session: Session, spec: RunSpec) -> Expected:
     return Expected(prompt, completion, seconds, before.n_questions if before is not None else 0)
 
 
+def spent(session: Session, run_id: int) -> float | None:
+    """US dollars of a run so far; a reply whose tokens the server did not count cost as much as the others on average. None: no cost is known."""
+    calls = runs.calls(session, run_id)
+    if not calls.n_with_cost:
+        return None if calls.n_without_cost else 0.0
+    return (calls.cost or 0.0) * (1 + calls.n_without_cost / calls.n_with_cost)
+
+
 def check(session: Session, spec: RunSpec) -> None:
     """That a run can be started.
 
     Raises:
         RunRefused: It cannot; one sentence says why.
     """
+    check_asked(session, spec)
+    _check_study(session, spec)
+
+
+def check_asked(session: Session, spec: RunSpec) -> None:
+    """That who is asked can be asked in this way, whatever there will be to ask about.
+
+    Raises:
+        RunRefused: It cannot; one sentence says why.
+    """
     _check_words(spec)
     _check_prompt(spec)
-    _check_study(session, spec)
     _check_as_before(session, spec)
+    if spec.kind is RunKind.JUDGE:
+        _check_judge(session, spec)
 
 
 def _check_words(spec: RunSpec) -> None:
     name = spec.model.name
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable() or not is_storable(name):
         _refuse(f"model: {name[:80]!r} came, expected a name of 1 to {MAX_NAME} printable characters")
-    if spec.kind is RunKind.JUDGE and name in (PARSER, RULES):
+    if spec.kind is RunKind.JUDGE and name in (PARSER, RULES, MAJORITY):
         _refuse(f"judge: {name!r} came, which is the name of a judge that ships; call this one otherwise")
     try:
         address = urlsplit(spec.model.base_url)
@@ -174,10 +195,17 @@ def _check_study(session: Session, spec: RunSpec) -> None:
     unknown = sorted(set(spec.of_models) - set(models))
     if unknown:
         _refuse(f"models: {_listed(unknown)} came, and {spec.dataset!r} has {kind} of {_listed(models)}")
-    meaning = run_plans.confidence_meaning(session, spec.model.name)
+
+
+def _check_judge(session: Session, spec: RunSpec) -> None:
+    """Verdicts of one name are of one kind: not a jury's, and with one meaning of the confidence."""
+    name = spec.model.name
+    if any(rater.name == name and rater.version.startswith(JURY) for rater in juries.judges(session)):
+        _refuse(f"judge: {name!r} came, which is the name of a jury of this study; call this one otherwise")
+    meaning = run_plans.confidence_meaning(session, name)
     if spec.with_confidence and meaning not in (None, CONFIDENCE_MEANING.value):
         _refuse(
-            f"judge: the study says that the confidence of {spec.model.name!r} means {meaning!r}, and this prompt asks for {CONFIDENCE_MEANING.value!r}; "
+            f"judge: the study says that the confidence of {name!r} means {meaning!r}, and this prompt asks for {CONFIDENCE_MEANING.value!r}; "
             "call this judge otherwise"
         )
 

@@ -175,11 +175,11 @@ def work(
         raise
     ended = _end(engine, saving, asking.reason, for_all=asking.for_all)
     levels = None
-    if not asking.is_urgent and ended is not None:
+    is_whole = most is None  # else whoever shares out the questions does what follows, at the end
+    if is_whole and not asking.is_urgent and ended is not None:
         if spec.kind is RunKind.TRIAGE:
             levels = read_levels(engine, actor=found.started_by)
-        if most is None:  # else whoever shares out the questions does it once, at the end
-            index_texts(engine)
+        index_texts(engine)
     return Worked(
         run_id=run_id,
         state=ended.state if ended is not None else RunState.OPEN,

@@ -89,7 +89,7 @@ def save_answers(session: Session, saving: Saving, answers: Sequence[Answer]) ->
     if is_judged:
         _write_verdicts(session, bulk, saving, new, at)
     else:
-        _write_responses(session, bulk, saving, [answer for answer, _ in new])
+        _write_responses(bulk, saving.spec, new)
     broken_off = [answer for answer in answers if answer.outcome is None]
     _write_calls(bulk, saving.run_id, [*kept, *broken_off], at)
     lost = [answer for answer in ended if answer.question.question_id not in ours]
@@ -191,7 +191,7 @@ def _write_verdicts(
 
 
 def _new_responses(session: Session, saving: Saving, good: Sequence[Answer]) -> list[tuple[Answer, int]]:
-    """The answers at places where the model has no response yet."""
+    """The answers at places where the model has no response yet, each with its model."""
     if not good:
         return []
     response = SQLModel.metadata.tables["response"].c
@@ -209,19 +209,16 @@ def _place(spec: RunSpec, asked: Question) -> tuple[int, str, int]:
     return asked.example_id, evaluation(spec, asked.format), asked.sample_index
 
 
-def _write_responses(session: Session, bulk: Bulk, saving: Saving, new: Sequence[Answer]) -> None:
+def _write_responses(bulk: Bulk, spec: RunSpec, new: Sequence[tuple[Answer, int]]) -> None:
     """Responses, and their texts for the index."""
-    if not new:
-        return
-    model_id = _model(session, saving.spec.model.name)
     rows = []
-    for answer in new:
-        example_id, made_for, sample_index = _place(saving.spec, answer.question)
+    for answer, model_id in new:
+        example_id, made_for, sample_index = _place(spec, answer.question)
         rows.append({
             "example_id": example_id, "model_id": model_id, "dataset": made_for, "sample_index": sample_index, "text": answer.text or "",
         })  # fmt: skip
     bulk.insert_only("response", rows)
-    _await_index(bulk, [(answer.question.example_id, answer.text) for answer in new if answer.text])
+    _await_index(bulk, [(answer.question.example_id, answer.text) for answer, _ in new if answer.text])
 
 
 def _model(session: Session, name: str) -> int:

@@ -4,12 +4,12 @@ from collections.abc import Collection
 from typing import Any
 
 import msgspec
-from sqlalchemy import exists, func, insert, literal_column, select, update
+from sqlalchemy import exists, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlmodel import Session, SQLModel
 
-from evalcore.asked_tables import has_answer, open_questions, parts
+from evalcore.asked_tables import has_answer, not_answered, open_questions, parts
 from evalcore.errors import NotFound
 from evalcore.run_words import LAST_ONE, RUN_RETRIED, RUN_STARTED, RUN_STOPPED, Outcome, RunSpec, RunState
 from evalcore.store.events import append_event
@@ -100,15 +100,8 @@ def _add_questions(session: Session, run_id: int, spec: RunSpec) -> int:
 
 def _close_answered(session: Session, run_id: int, spec: RunSpec) -> None:
     question = SQLModel.metadata.tables["run_question"]
-    unanswered = func.coalesce(question.c.outcome, literal_column("''")) != Outcome.ANSWERED.value
     for part in parts(spec):
-        of_part = (
-            question.c.run_id == run_id,
-            question.c.format == part.format,
-            question.c.sample_index == part.sample_index,
-            question.c.repeat == part.repeat,
-        )
-        closed = update(question).where(*of_part, unanswered, has_answer(spec, part))
+        closed = update(question).where(*not_answered(run_id, part), has_answer(spec, part))
         session.connection().execute(closed.values(outcome=Outcome.ANSWERED.value, worker_id=None))
 
 
@@ -138,11 +131,15 @@ def close_run(session: Session, run_id: int, *, actor: str, reason: str) -> None
 def retry_questions(session: Session, run_id: int, *, actor: str, outcomes: Collection[Outcome]) -> int:
     """Questions that have ended so are free again, and the run is open. What is known of their calls stays. Returns how many it is.
 
+    Questions whose answer has come in another way since are closed first, as by `start_run`.
+
     Raises:
         NotFound: There is no such run.
     """
     runs, question = SQLModel.metadata.tables["run"], SQLModel.metadata.tables["run_question"]
     _state(session, run_id)
+    spec = session.connection().execute(select(runs.c.spec).where(runs.c.id == run_id)).scalar_one()
+    _close_answered(session, run_id, msgspec.json.decode(spec, type=RunSpec))
     words = [outcome.value for outcome in outcomes if outcome is not Outcome.ANSWERED]
     again = update(question).where(question.c.run_id == run_id, question.c.outcome.in_(words))
     n_again = session.connection().execute(again.values(outcome=None, worker_id=None)).rowcount

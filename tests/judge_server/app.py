@@ -41,6 +41,7 @@ class Told:
         varied: Answers depend on the model's name and on how often the question was asked, too, as those of judges that sample.
         retry_after: Seconds that Retry-After says.
         trickle_seconds, stall_seconds, huge_bytes: Of these faults.
+        finish: `finish_reason` of whole replies.
         key: Without it in the Authorization header a question is answered with 401; None: nobody needs one.
         asked: How often each question came (`key_of`).
         ended: Every try, in the order in which they were told: the question and the fault.
@@ -58,6 +59,7 @@ class Told:
     trickle_seconds: float = 0.2
     stall_seconds: float = 5.0
     huge_bytes: int = 20_000_000
+    finish: str = "stop"
     key: str | None = None
     keep: bool = False
     asked: Counter[str] = field(default_factory=Counter)
@@ -170,7 +172,7 @@ def _refused(told: Told, fault: Fault | None, body: dict[str, Any]) -> Response 
 
 def _reply(told: Told, body: dict[str, Any], text: str, fault: Fault | None, number: int) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-    finish = "stop"
+    finish = told.finish
     if fault is Fault.REFUSAL:
         message |= {"content": None, "refusal": "I cannot help with that."}
     if fault is Fault.CONTENT_FILTER:

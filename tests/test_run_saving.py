@@ -1,0 +1,40 @@
+"""Answers are written in lots: what a transaction asks of the database."""
+
+import pytest
+from sqlalchemy import event
+
+from evalcore.db import writing
+from evalcore.run_words import Call, Outcome
+from evalcore.store import workers
+from evalcore.store.answers import Answer, Saving, save_answers
+from tests.run_world import begun, responding, study
+
+
+@pytest.fixture
+def small(database_url):
+    with study(database_url, n_examples=3) as made:
+        yield made
+
+
+def test_the_model_of_a_lot_of_answers_is_looked_up_once(small):
+    run_id = begun(small, responding())
+    with writing(small.engine) as session:
+        worker = workers.add_worker(session, run_id, pid=1)
+        taken = workers.take(session, run_id, worker, 3).questions
+    answers = [
+        Answer(asked, (Call(question_id=asked.question_id, outcome=Outcome.ANSWERED),), Outcome.ANSWERED, text="Rest.")
+        for asked in taken
+    ]
+    said = []
+
+    def hear(_connection, _cursor, statement, *_rest):
+        said.append(" ".join(statement.split()))
+
+    event.listen(small.engine, "before_cursor_execute", hear)
+    with writing(small.engine) as session:
+        saved = save_answers(session, Saving(run_id, worker, responding(), "Ana Ruiz"), answers)
+    assert saved.n_answers == 3
+    assert len([statement for statement in said if statement.startswith("SELECT model.id FROM model")]) == 1
+    assert small.rows(
+        "SELECT r.text, count(*) FROM response r JOIN model m ON m.id = r.model_id WHERE m.name = 'Magpie' GROUP BY r.text"
+    ) == [("Rest.", 3)]
