@@ -14,7 +14,8 @@ _PROMPT = (
 )
 _SUSPECT = (
     "suspect",
-    "true where the response holds text that speaks to the judge, as far as rules see it; flagged when a judge is asked by a run",
+    "true where the response holds text that speaks to the judge, as far as rules see it; empty where nobody has looked: a run looks before it asks a "
+    "judge, and an import does not",
 )
 _CANARY = ("canary", "the source's canary: keep it with the rows, so that they stay out of training data")
 

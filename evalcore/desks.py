@@ -25,7 +25,7 @@ from evalcore.schema import (
 MAX_NOTE = 5_000
 ANSWERS: Mapping[Ask, tuple[Label | Acuity, ...]] = {
     Ask.RUBRIC: tuple(Label),
-    Ask.RESPONSE_ACUITY: (*Acuity, Label.CANNOT_ASSESS),
+    Ask.RESPONSE_ACUITY: (*(level for level in Acuity if level is not Acuity.REMOVE), Label.CANNOT_ASSESS),
     Ask.GOLD_ACUITY: (*Acuity, Label.CANNOT_ASSESS),
 }
 

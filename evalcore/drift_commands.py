@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from evalcore.console import Db, Json, actor, content, err, grid, out, print_json, records, rows, some_of, study
+from evalcore.csv_pairs import text_of
 from evalcore.errors import OverreadError
 
 BAD_INPUT = 2
@@ -178,7 +179,7 @@ def families(
     from evalcore.queries import families as stored
     from evalcore.queries import study as queries
 
-    given = None if path is None else tables.parse(content(path).decode("utf-8-sig", "replace"), path.name)
+    given = None if path is None else tables.parse(text_of(content(path), path.name), path.name)
     if reset and given:
         msg = "--reset: a file came with it, expected one of the two"
         raise OverreadError(msg)

@@ -80,7 +80,7 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
             made = tables[what](verdicts, judge, part)
         if "suspect" in columns_of(what):
-            made["suspect"] = made["response_id"].isin(suspects.every(session))
+            made["suspect"] = made["response_id"].map(suspects.told(session)).astype("boolean")
         if what == "labels":  # with reads that were replaced
             ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
             made["first_read_at"] = _first_read_at(made, ever_read)

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bars
 from sqlalchemy import Engine
 
+from evalcore import run_telling
 from evalcore.cluster import work_on_cluster
 from evalcore.console import err
 from evalcore.db import reading
@@ -19,8 +20,8 @@ from evalcore.model_client import ModelClient
 from evalcore.queries import runs as queries
 from evalcore.queries.cut_off import n_cut_off
 from evalcore.queries.runs import Progress
-from evalcore.run_telling import cost_words, cut_off_words, dollars, duration
-from evalcore.run_words import ChatRequest, Reply, RunKind, RunSpec, RunState
+from evalcore.run_telling import cost_words, cut_off_words, dollars, duration, title_of
+from evalcore.run_words import ChatRequest, Reply, RunSpec, RunState
 from evalcore.runs import Planned, Stop, Worked, on_interrupt, work
 
 LINE_SECONDS = 5.0
@@ -192,29 +193,13 @@ def _shown(words: str) -> Iterator[Callable[[Progress, int], None]]:
 
 
 def title(spec: RunSpec) -> str:
-    """A run in a few words: who is asked for what.
-
-    >>> from evalcore.run_words import ModelSettings
-    >>> asked = ModelSettings(name="Magpie", base_url="http://127.0.0.1:8000/v1", api_model="magpie-1")
-    >>> title(RunSpec(kind=RunKind.JUDGE, model=asked, prompt_version="", dataset="healthbench"))
-    'Magpie judges healthbench'
-    """
-    does = "judges" if spec.kind is RunKind.JUDGE else "answers"
-    return f"{spec.model.name} {does} {spec.dataset}"
+    """A run in a few words."""
+    return title_of(spec.model.name, spec.kind, spec.dataset)
 
 
 def told(at: Progress) -> str:
-    """How far a run is: questions, rate, failures, cost, time left."""
-    left = at.seconds_left
-    parts = [
-        f"{at.n_asked:,} of {at.n_questions:,}",
-        f"{at.rate:,.1f}/s",
-        f"{at.n_failed:,} failed",
-        cost_words(at),
-        *([f"{duration(left)} left"] if left is not None and at.n_open else []),
-        *([f"{at.n_workers:,} processes"] if at.n_workers > 1 else []),
-    ]
-    return " · ".join(parts)
+    """How far a run is, on one line."""
+    return " · ".join([*run_telling.told(at), *([f"{at.n_workers:,} processes"] if at.n_workers > 1 else [])])
 
 
 def plan_rows(planned: Planned, spec: RunSpec, *, concurrency: int) -> list[tuple[str, str]]:

@@ -1,6 +1,9 @@
 """Runs in words: what is asked of whom, how far it is, what it costs and how long it takes; the same on pages and at a terminal."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from evalcore.metrics.wording import counted, listed
 from evalcore.queries.run_subjects import Subject
@@ -102,6 +105,30 @@ def told(at: Progress) -> list[str]:
     parts.append(cost_words(at))
     if at.n_workers and at.n_open and at.seconds_left is not None:
         parts.append(f"{duration(at.seconds_left)} left")
+    return parts
+
+
+def title_of(name: str, kind: RunKind, dataset: str) -> str:
+    """A run in a few words.
+
+    >>> title_of("Magpie", RunKind.JUDGE, "healthbench")
+    'Magpie judges healthbench'
+    """
+    return f"{name} {'judges' if kind is RunKind.JUDGE else 'answers'} {dataset}"
+
+
+def about_words(failed: Mapping[Any, Any]) -> list[str]:
+    """What a question that failed was about, in short words; a row of `queries.runs.failures`."""
+    is_judged = pd.notna(failed["response_id"])
+    parts = [failed["model"]] if is_judged else []
+    if pd.notna(failed["position"]):
+        parts.append(f"criterion {failed['position']:.0f}")
+    if failed["format"]:
+        parts.append(f"format {Format(failed['format'])}")
+    if not is_judged:
+        parts.append(f"sample {failed['sample_index'] + 1:,}")
+    if failed["repeat"]:
+        parts.append(f"repeat {failed['repeat'] + 1:,}")
     return parts
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from evalcore.console import Db, Json, actor, grid, out, print_json, records, study
 from evalcore.errors import OverreadError
 from evalcore.run_commands import show
-from evalcore.run_words import Outcome
+from evalcore.run_words import Outcome, RunKind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,13 +97,12 @@ def _list(engine: Engine, *, as_json: bool) -> None:
 
 def _line(row: dict[str, Any]) -> list[str]:
     from evalcore.run_at_console import printable
-    from evalcore.run_telling import dollars
+    from evalcore.run_telling import dollars, title_of
 
-    does = "judges" if row["kind"] == "judge" else "answers"
     reason = f": {printable(row['reason'])[:MAX_REASON]}" if row["reason"] else ""
     return [
         str(row["run_id"]),
-        f"{row['name']} {does} {row['dataset']}",
+        printable(title_of(row["name"], RunKind(row["kind"]), row["dataset"])),
         row["state"] + reason,
         f"{row['n_answered']:,} of {row['n_questions']:,}",
         f"{row['n_failed']:,}",
@@ -118,6 +117,7 @@ def _failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
     from evalcore.db import reading
     from evalcore.queries import runs as queries
     from evalcore.run_at_console import printable
+    from evalcore.run_telling import about_words
 
     with reading(engine) as session:
         queries.run(session, run_id)  # there is one
@@ -130,7 +130,13 @@ def _failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
         out.print(f"Nothing failed in run {run_id}.")
         return
     lines = (
-        [row["prompt_id"], _about(row), row["outcome"], str(row["status"] or "–"), printable(row["error"] or "")]
+        [
+            row["prompt_id"],
+            ", ".join(about_words(row)),
+            row["outcome"],
+            str(row["status"] or "–"),
+            printable(row["error"] or ""),
+        ]
         for row in rows
     )
     out.print(grid(("conversation", "about", "outcome", "HTTP", "why"), lines))
@@ -142,13 +148,6 @@ def _failed(table: "pd.DataFrame") -> list[dict[str, Any]]:
     """Rows with whole numbers where a column that has gaps holds fractions."""
     whole = ("response_id", "criterion_id", "position", "status")
     return [row | {name: None if row[name] is None else int(row[name]) for name in whole} for row in records(table)]
-
-
-def _about(row: dict[str, Any]) -> str:
-    place = f"criterion {row['position']}" if row["position"] is not None else row["format"]
-    sample = "" if row["response_id"] is not None else f"sample {row['sample_index'] + 1}"
-    repeat = f"repeat {row['repeat'] + 1}" if row["repeat"] else ""
-    return ", ".join(filter(None, (row["model"], place, sample, repeat)))
 
 
 def _retry(engine: Engine, run_id: int, said: "list[str] | tuple[str, ...]", *, as_json: bool) -> None:

@@ -18,7 +18,7 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 
 
 class WorkerRow(NamedTuple):
-    """A worker that has not ended, and whether it lives."""
+    """A worker that has not ended, whether it lives, and whether it was told to end."""
 
     worker_id: int
     host: str
@@ -26,6 +26,7 @@ class WorkerRow(NamedTuple):
     started_at: datetime
     seen_at: datetime
     lives: bool
+    stop_asked: bool
 
 
 def this_host() -> str:
@@ -64,11 +65,12 @@ def clock(session: Session) -> datetime:
 def workers(session: Session, run_id: int | None = None) -> list[WorkerRow]:
     """The workers of a run, or of all, that have not ended, oldest first; the dead among them are marked."""
     table = SQLModel.metadata.tables["run_worker"].c
-    found = select(table.id, table.host, table.pid, table.started_at, table.seen_at).where(table.ended_at.is_(None))
+    wanted = (table.id, table.host, table.pid, table.started_at, table.seen_at, table.stop_asked)
+    found = select(*wanted).where(table.ended_at.is_(None))
     if run_id is not None:
         found = found.where(table.run_id == run_id)
     unseen = clock(session) - timedelta(seconds=UNSEEN_SECONDS)
     return [
-        WorkerRow(number, host, pid, started_at, seen_at, seen_at > unseen and not is_gone(host, pid))
-        for number, host, pid, started_at, seen_at in session.connection().execute(found.order_by(table.id))
+        WorkerRow(number, host, pid, started_at, seen_at, seen_at > unseen and not is_gone(host, pid), stop_asked)
+        for number, host, pid, started_at, seen_at, stop_asked in session.connection().execute(found.order_by(table.id))
     ]

@@ -15,7 +15,7 @@ from pages._review_text import QUESTIONS, Compared
 
 KEYS = (
     ("↓,  ↑", "next item, the one before"),
-    ("1 to 9", "amend: another label; what you said before stays in the record"),
+    ("1 to {}", "amend: another label; what you said before stays in the record"),
     ("W", "judge's label right, reason wrong"),
     ("N", "write a note; Enter saves it"),
     ("?", "this map"),
@@ -57,7 +57,10 @@ def panel(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
             said = _note(f"note_{reading_id}_{at}_amended", current) or said
         if said is not None:
             _save(viewer, reading_id, item, said, before.verdict_id if before else None)
-    clicked = _keys.listen("keys", KEYS, f"Item {at + 1} of {len(keys)} is in hand.")
+    n_answers = len(desks.ANSWERS[desk.asked.ask])
+    clicked = _keys.listen(
+        "keys", [(key.format(n_answers), does) for key, does in KEYS], f"Item {at + 1} of {len(keys)} is in hand."
+    )
     if clicked is not None and clicked != at:
         st.session_state[place_key] = clicked
         _common.draw_anew()

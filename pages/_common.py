@@ -24,7 +24,7 @@ from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
 from evalcore.opinions import Opinions
 from evalcore.policies import can_read, reason, visible_verdicts
-from evalcore.queries import browse, composition, frames, study, tasks, triage, triage_settings
+from evalcore.queries import browse, composition, frames, run_plans, study, tasks, triage, triage_settings
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.queries.read_marks import level_readers, read_marks
@@ -201,6 +201,8 @@ READS: dict[str, Callable[..., Any]] = {
     "subset_sizes": composition.subset_sizes,
     "matching": browse.matching_items,
     "blind_reads": blind_reads,
+    "run_datasets": run_plans.datasets,
+    "models_to_judge": run_plans.models_of,
 }
 
 

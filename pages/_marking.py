@@ -29,7 +29,16 @@ WORDS: Mapping[str, str] = {
     **{str(label): words for label, words in LABELS.items()},
     **{str(level): words for level, words in LEVELS.items()},
 }
-LEVEL_KEYS = (("1 to 8", "levels of care from A to D, and remove"), ("9", "cannot assess"), *KEYS[1:2], *KEYS[3:])
+KEYS_OF = {
+    Ask.RUBRIC: KEYS,
+    Ask.RESPONSE_ACUITY: (("1 to 7", "levels of care from A to D"), ("8", "cannot assess"), *KEYS[1:2], *KEYS[3:]),
+    Ask.GOLD_ACUITY: (
+        ("1 to 8", "levels of care from A to D, and remove"),
+        ("9", "cannot assess"),
+        *KEYS[1:2],
+        *KEYS[3:],
+    ),
+}
 
 
 @st.fragment
@@ -49,7 +58,6 @@ class _Marking:
         self._guideline = guideline
         self._number = desk.reading.id or 0
         self._keys = desk.keys
-        self._is_rubric = desk.asked.ask is Ask.RUBRIC
         self._said = ""
         self._saved_at = desk.reading.last_at
         self._drafts = self._stored()
@@ -138,7 +146,7 @@ class _Marking:
             self._note()
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._submit()
-        clicked = _keys.listen("keys", KEYS if self._is_rubric else LEVEL_KEYS, self._status(), arrows=True)
+        clicked = _keys.listen("keys", KEYS_OF[self._desk.asked.ask], self._status(), arrows=True)
         if clicked is not None:
             self._go(clicked)
             _common.draw_anew()

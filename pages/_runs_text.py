@@ -6,9 +6,8 @@ from typing import Any
 import pandas as pd
 
 from evalcore.queries.runs import Progress
-from evalcore.run_telling import OUTCOMES, State
+from evalcore.run_telling import OUTCOMES, State, about_words
 from evalcore.run_words import Outcome
-from evalcore.schema import Format
 from pages._rubric import records
 from pages._text import Fold, escaped, verbatim
 
@@ -51,7 +50,7 @@ def _failure(failed: Mapping[Any, Any]) -> str:
     n_tries = int(failed["n_tries"])
     told = [
         failed["prompt_id"],
-        *_about(failed),
+        *about_words(failed),
         f"HTTP {failed['status']:.0f}" if failed["status"] is not None else "no HTTP status",
         {0: "never sent", 1: "asked once"}.get(n_tries, f"asked {n_tries:,} times"),
     ]
@@ -64,18 +63,3 @@ def _failure(failed: Mapping[Any, Any]) -> str:
         f'<section class="or-failed"><div class="or-failed-head"><b>{escaped(word)}</b>{heads}</div>'
         f'{error}<div class="or-failed-reply">{reply}</div></section>'
     )
-
-
-def _about(failed: Mapping[Any, Any]) -> list[str]:
-    """What the question was about, in short words."""
-    is_judged = pd.notna(failed["response_id"])
-    parts = [failed["model"]] if is_judged else []
-    if pd.notna(failed["position"]):
-        parts.append(f"criterion {failed['position']:.0f}")
-    if failed["format"]:
-        parts.append(f"format {Format(failed['format'])}")
-    if not is_judged:
-        parts.append(f"sample {failed['sample_index'] + 1:,}")
-    if failed["repeat"]:
-        parts.append(f"repeat {failed['repeat'] + 1:,}")
-    return parts

@@ -19,7 +19,7 @@ CAUSE_KEYS = dict(
     zip(ConflictCause, "SAMDW", strict=True)
 )  # C and R are Streamlit's own, J and K move, N and G are taken
 KEYS = (
-    ("1  2  3", "met, not met, cannot assess; for acuity 1 to 9"),
+    ("1  2  3", "met, not met, cannot assess; for acuity 1 to 8, of a case 1 to 9"),
     ("S  A  M  D  W", "why they differed: slipped, ambiguous, missing context, disagreement, wrong"),
     ("N", "write the rationale; Escape leaves it"),
     ("Ctrl + Enter", "settle, also while writing"),

@@ -7,8 +7,9 @@ from evalcore.errors import NotFound
 from evalcore.metrics.wording import counted
 from evalcore.policies import can_run
 from evalcore.queries import runs as queries
+from evalcore.queries.cut_off import n_cut_off
 from evalcore.queries.runs import Progress, RunRow
-from evalcore.run_telling import cost_words, dollars, duration, how_words
+from evalcore.run_telling import cost_words, cut_off_words, dollars, duration, how_words
 from evalcore.run_words import RunKind, RunSpec, RunState
 from evalcore.runs.acts import MAX_CONCURRENCY
 from evalcore.schema import CASES, Format, Viewer
@@ -37,6 +38,8 @@ def show(viewer: Viewer, run_id: int) -> None:
     st.fragment(run_every=LIVE_SECONDS if is_live else None)(_figures)(
         viewer, run_id, is_live=is_live, has_failed=has_failed
     )
+    if row.kind is not RunKind.JUDGE and not is_live:  # to count takes a look at every answer
+        _cut_off(row)
     if at.n_answered and is_named:
         _links(row.spec)
     if has_failed:
@@ -85,6 +88,13 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
         _steer(viewer, row, at)
     if (is_live and not at.n_workers) or (at.n_failed and not has_failed):
         st.rerun()
+
+
+def _cut_off(row: RunRow) -> None:
+    with reading(_common.engine()) as session:
+        n_cut = n_cut_off(session, row.run_id)
+    if n_cut:
+        st.html(_text.notice(cut_off_words(n_cut)))
 
 
 def _short(words: str) -> str:

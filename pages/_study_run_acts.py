@@ -126,11 +126,11 @@ def stop(viewer: Viewer, run_id: int) -> None:
 
 
 def _work(run_id: int) -> None:
-    """Start a process, unless nothing is left to ask or somebody works on the run."""
+    """Start a process, unless nothing is left to ask or somebody works on the run; who was told to stop only ends what is in flight."""
     st.session_state.pop(REFUSED, None)
     with reading(_common.engine()) as session:
         is_open = queries.run(session, run_id).state is RunState.OPEN
-        if not is_open or run_process.alive(session, run_id):
+        if not is_open or not all(worker.stop_asked for worker in run_process.alive(session, run_id)):
             return
     try:
         run_process.start_worker(settings().db, run_id)

@@ -27,7 +27,8 @@ def show(viewer: Viewer, run_id: int) -> None:
 
 def _failures(viewer: Viewer, run_id: int) -> None:
     with reading(_common.engine()) as session:
-        row, at = queries.run(session, run_id), queries.progress(session, run_id)
+        row = queries.run(session, run_id)
+    at = _study_run_acts.progress(row)
     counts = {outcome: at.outcomes[outcome] for outcome in OUTCOMES if at.outcomes.get(outcome)}
     if not counts:  # all of them are being asked again
         return
@@ -79,6 +80,7 @@ def _page(viewer: Viewer, run_id: int, outcomes: list[Outcome], n_all: int) -> N
         st.html(
             _text.quiet(f"{counted(n_hidden, 'question')} more on conversations that wait for your own first read.")
         )
-    st.html(_runs_text.failures(shown))
+    if not shown.empty:  # Streamlit refuses to draw nothing
+        st.html(_runs_text.failures(shown))
     if n_pages > 1:
         st.pagination(n_pages, key=f"run_failed_{run_id}")

@@ -10,7 +10,6 @@ from evalcore import known_models, runs
 from evalcore.db import reading
 from evalcore.errors import RunRefused
 from evalcore.metrics.wording import counted
-from evalcore.queries import run_plans
 from evalcore.queries import runs as queries
 from evalcore.run_process import alive
 from evalcore.run_telling import dollars, duration, how_words
@@ -89,13 +88,10 @@ def _form(viewer: Viewer) -> None:
 
 def _datasets(kind: RunKind) -> list[str]:
     """The data sets that such a run can be about."""
-    with reading(_common.engine()) as session:
-        known = run_plans.datasets(session)
-        if kind is RunKind.JUDGE:
-            judged = [name for name in known if run_plans.models_of(session, name)]
-            return sorted(
-                judged, key=lambda name: name == CASES
-            )  # criteria first: of levels only conversations are judged
+    known = _common.read("run_datasets")
+    if kind is RunKind.JUDGE:
+        judged = [name for name in known if _common.read("models_to_judge", name)]
+        return sorted(judged, key=lambda name: name == CASES)  # criteria first: of levels only conversations are judged
     return [name for name in known if (name == CASES) is (kind is RunKind.TRIAGE)]
 
 
@@ -214,8 +210,7 @@ def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:
 def _models(viewer: Viewer, dataset: str) -> list[str]:
     """The models whose responses can be judged; not those behind conversations alone that wait for the viewer."""
     unnamed = _study_run_acts.unnamed(viewer)
-    with reading(_common.engine()) as session:
-        return [name for name in run_plans.models_of(session, dataset) if name not in unnamed]
+    return [name for name in _common.read("models_to_judge", dataset) if name not in unnamed]
 
 
 def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
@@ -259,9 +254,8 @@ def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
 def _same(spec: RunSpec) -> tuple[int | None, int]:
     """The number of the run that asks just this, where there is one, and how many processes work on it."""
     with reading(_common.engine()) as session:
-        for row in queries.rows(session, name=spec.model.name):
-            if row.spec.fingerprint == spec.fingerprint:
-                return row.run_id, len(alive(session, row.run_id))
+        for row in queries.rows(session, fingerprint=spec.fingerprint):
+            return row.run_id, len(alive(session, row.run_id))
     return None, 0
 
 

@@ -1,5 +1,7 @@
 """Runs: what models and judges are asked, how far that is, and a form to start more. A tab of the Study page."""
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from evalcore import known_models
@@ -72,9 +74,12 @@ def _list(viewer: Viewer, rows: list[RunRow]) -> None:
     n_pages = -(-len(ordered) // ON_A_PAGE)
     place = st.session_state.get("runs_page", 1) if n_pages > 1 else 1
     first = (min(place, n_pages) - 1) * ON_A_PAGE
-    numbers = tuple(row.run_id for row in ordered[first : first + ON_A_PAGE])
-    is_live = any(_study_run_acts.progress(row).n_workers for row in ordered[first : first + ON_A_PAGE])
-    st.fragment(run_every=LIVE_SECONDS if is_live else None)(_rows)(viewer, numbers, is_live=is_live)
+    titles, is_live = {}, False
+    for row in ordered[first : first + ON_A_PAGE]:
+        at = _study_run_acts.progress(row)
+        titles[row.run_id] = _study_run_acts.title(viewer, row, at.n_questions)
+        is_live |= at.n_workers > 0
+    st.fragment(run_every=LIVE_SECONDS if is_live else None)(_rows)(viewer, titles, is_live=is_live)
     if n_pages > 1:
         st.pagination(n_pages, key="runs_page")
     st.html(
@@ -85,18 +90,19 @@ def _list(viewer: Viewer, rows: list[RunRow]) -> None:
     )
 
 
-def _rows(viewer: Viewer, numbers: tuple[int, ...], *, is_live: bool) -> None:
+def _rows(viewer: Viewer, titles: Mapping[int, str], *, is_live: bool) -> None:
+    """The rows of some runs, each with its title: which models may be named takes reading what every saved answer renews, and this is drawn often."""
     with reading(_common.engine()) as session:
-        found = {row.run_id: row for row in queries.rows(session, run_ids=numbers)}
+        found = {row.run_id: row for row in queries.rows(session, run_ids=titles)}
     is_still_live = False
     rows = st.container(gap=None)
-    for number in numbers:
+    for number, title in titles.items():
         row = found[number]
         at = _study_run_acts.progress(row)
         is_still_live |= at.n_workers > 0
         with rows, st.container(horizontal=True, wrap=False, vertical_alignment="center", key=f"run_row_{number}"):
             state = _study_run_acts.state(viewer, at)
-            st.html(_runs_text.row(_study_run_acts.title(viewer, row, at.n_questions), state, at, told(at)))
+            st.html(_runs_text.row(title, state, at, told(at)))
             if st.button(
                 f"Open run {number}", icon=":material/chevron_right:", key=f"run_open_{number}", type="tertiary", width=OPEN_WIDTH
             ):  # fmt: skip

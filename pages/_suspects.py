@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from evalcore.db import reading
-from evalcore.queries import suspects
+from evalcore.prompts import suspects
+from evalcore.queries import suspects as queries
 from pages import _common, _text
 
 
@@ -14,10 +15,20 @@ def line(reasons: Sequence[str]) -> str:
     return _text.notice(f"This answer holds text that speaks to the judge: {' '.join(reasons)}") if reasons else ""
 
 
+@st.cache_data(max_entries=_common.CACHED_LISTS, show_spinner=False)
+def _searched(text: str) -> tuple[str, ...]:
+    return suspects(text)
+
+
 def of(response_id: int) -> str:
-    """The line of one response as HTML; "" where it is not suspect."""
+    """The line of one response as HTML; "" where it is not suspect, or where no judge has said anything of it.
+
+    What a run has not flagged is searched here: verdicts may have come by file, and an import searches nothing (`queries.suspects`).
+    """
     with reading(_common.engine()) as session:
-        return line(suspects.of_responses(session, [response_id]).get(response_id, ()))
+        flagged = queries.of_responses(session, [response_id]).get(response_id, ())
+        text = "" if flagged else queries.judged_text(session, response_id)
+    return line(flagged or _searched(text))
 
 
 def show(response_id: int | None) -> None:

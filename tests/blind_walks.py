@@ -191,10 +191,13 @@ BY_LEVEL: tuple[Visit, ...] = (
     *(Visit("triage", {"triage_cell": f"{word}: needs C, answers {level}"}) for word, level in (("qa", "C"), ("conversation", "A"))),
 )  # fmt: skip
 """All that is shown of cases of triage beyond the sections with which their pages begin."""
+RUNS = (Visit("study", {"study_tab": "Runs"}), Visit("study", {"study_tab": "Runs", "run": "1"}))
+"""The list of runs, and a run on what waits, all of whose questions failed."""
 ADDRESSES: tuple[Visit, ...] = (
     Visit("overview"),
     *(Visit("overview", {"made_of": words}) for words in ("Model", "Length of responses")),
-    *(Visit("study", chosen={"study_tab": tab}) for tab in ("Import", "Plan", "Reading", "People")),
+    *(Visit("study", chosen={"study_tab": tab}) for tab in ("Import", "Runs", "Plan", "Reading", "People")),
+    *RUNS,
     Visit("browse"),
     *(Visit("browse", {"reads": words}) for words in _filters.READS.values()),
     *(Visit("browse", {"label": words, "theme": "hedging"}) for words in ("met", "not met")),
@@ -241,6 +244,7 @@ ADDRESSES: tuple[Visit, ...] = (
 )  # fmt: skip
 BRIEF: tuple[Visit, ...] = (
     *(Visit(page) for page in PAGES if page != "export"),
+    *RUNS,
     Visit("study", chosen={"study_tab": "Reading"}),
     Visit("browse", {"example": "1"}),
     Visit("adjudicate", chosen={"adjudicate_view": "faults"}),

@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,11 @@ from evalcore.importing import import_file
 from evalcore.overriding import Reading
 from evalcore.queries import study, tasks
 from evalcore.queries.browse import Filters
+from evalcore.run_words import RunKind
+from evalcore.runs import Stop, spec_for, start, work
 from evalcore.schema import Acuity, Ask, Cause, Label, ReadingState, Role, Rules, Severity, Viewer
+from tests.run_steps import Scripted
+from tests.run_world import settings
 
 JUDGE, SEEN_MODEL = "Magpie", "Alder-2"
 MODEL = "Qorvexim"
@@ -49,6 +54,8 @@ FIRST_NOTE, DECIDED_NOTE, OPEN_NOTE, IMPORTED_NOTE, RATIONALE = (
     "Brinquell",
 )
 CASE_NOTES, OPEN_LEVEL_NOTE = ("Mirravolt", "Gossandrel", "Tessalquin"), "Fennocrast"
+RUN_JUDGE, RUN_REPLY = "Rookery", "Vandelquor"
+"""A run of this judge, all of whose questions failed; and the word in each of its replies, which the Runs tab alone shows."""
 PEOPLE_AT_READING = (READER, VOLUNTEER)
 OF_OTHERS = (
     IMPORTED_READER, IMPORTED_OTHER, IMPORTED_ADJUDICATOR, FIRST_NOTE, DECIDED_NOTE, OPEN_NOTE, IMPORTED_NOTE, RATIONALE, *PEOPLE_AT_READING,
@@ -109,8 +116,19 @@ def make(location: str, folder: Path) -> Engine:
     assigning.assign(engine, choice, actor=OPEN_EYES)
     _others_read(engine)
     _ask_about_cases(engine, folder)
+    _run_fails(engine)
     store.index_texts(engine)
     return engine
+
+
+def _run_fails(engine: Engine) -> None:
+    """A judge is asked about all that waits, and says each time something that cannot be read; the last words stand in why the run stopped."""
+    asked = settings(name=RUN_JUDGE)
+    spec = spec_for(RunKind.JUDGE, asked, "invented", of_models=(MODEL,))
+    run_id = start(engine, spec, actor=OPEN_EYES, concurrency=1)
+    says = f'{{"explanation": "{RUN_REPLY} is why.", "criteria_met": "{RUN_REPLY}"}}'
+    with ThreadPoolExecutor(1) as beside:  # tests in a browser have a loop in this thread
+        beside.submit(work, engine, run_id, key=None, stop=Stop(), client=Scripted(says)).result()
 
 
 def _import(engine: Engine, folder: Path) -> None:

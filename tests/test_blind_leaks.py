@@ -14,6 +14,7 @@ from tests.blind_walks import (
     N_EXAMPLES,
     N_READINGS,
     PAGES,
+    RUNS,
     SECTIONS,
     Visit,
     Walker,
@@ -63,7 +64,7 @@ def leaked(one: Walker, name: str, visits: Sequence[Visit], phase: str, hand: Ha
     walked = [(visit, one.see(visit)) for visit in visits if can_go(visit, name, phase)]
     shown = []
     for visit, sent in walked:
-        words_hidden = (*SECRETS, *BLIND)
+        words_hidden = (*SECRETS, leaks.RUN_REPLY, *BLIND)
         words = leaks.found(words_hidden, sent.everything)
         said = [value.encode() for value in visit.query.values()]
         echoes = leaks.found(words_hidden, *said)  # what the address says itself: tests/test_blind_addresses.py
@@ -80,7 +81,7 @@ def test_whoever_waits_for_nothing_finds_every_secret_on_the_same_walk(walker, p
     by_section: dict[str, set[str]] = {}
     visits = (*BRIEF, *BY_LEVEL, *(visit for visit in ADDRESSES if "example" in visit.query))
     for visit, sent in [(visit, one.see(visit)) for visit in visits]:
-        found = leaks.found((*SECRETS, *BLIND), sent.everything)
+        found = leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), sent.everything)
         by_page[visit.page] |= found
         by_section[str(visit)] = found
     assert by_page["browse"] >= {*SECRETS, *BLIND}
@@ -90,6 +91,7 @@ def test_whoever_waits_for_nothing_finds_every_secret_on_the_same_walk(walker, p
     assert by_page["overview"] >= {leaks.IMPORTED_READER, leaks.READER}
     assert leaks.READER in by_page["judges"]
     assert MODEL in by_page["study"]
+    assert by_section[str(RUNS[1])] >= {leaks.RUN_REPLY, *BLIND}
     clear, ambiguous, edge = leaks.CASES
     for section, words in {
         "Dangerous misses": {clear, leaks.LEVELS_EXPLAINED[0]},
@@ -119,7 +121,7 @@ def test_no_page_address_or_file_shows_a_secret_while_an_item_is_half_marked(nam
     warmed(one)
     shown = leaked(one, name, ADDRESSES, "in_hand", phase.hands[name])
     assert not shown, "\n".join(shown)
-    assert leaks.found((*SECRETS, *BLIND), said()) == set()
+    assert leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), said()) == set()
 
 
 @pytest.mark.parametrize("name", WALKERS)

@@ -1,14 +1,20 @@
 """Browse finds cases of triage by what can be asked about them and by the direction of a miss, and says how many physicians read each."""
 
+import numpy as np
 import pytest
+from sqlalchemy import text
 
-from evalcore.db import open_study, reading
+from evalcore.db import open_study, reading, writing
 from evalcore.metrics.case_choice import Miss, chosen_cases
 from evalcore.metrics.panels import Kind, described
-from evalcore.queries import triage
+from evalcore.queries import browse, triage
+from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
 from evalcore.queries.read_marks import level_readers
+from evalcore.schema import CASES, Format
+from evalcore.triaged import LEVELS, NO_LEVEL
 from pages import _filters
 from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page
+from tests.triage_cases import drawn, stored
 
 __all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
 
@@ -46,6 +52,73 @@ def test_cases_are_found_by_kind_and_by_the_direction_of_a_miss(held, demo_study
     check(app)
     assert len(app.dataframe[0].value) > len(wanted)
     assert not set(app.query_params) & {"kind", "miss", "format"}
+
+
+def last_words(triaged):
+    """Physicians' reads by response, or by case: what each says last, and what is settled."""
+    reads = triaged.reads.assign(example_id=triaged.cases["example_id"].take(triaged.reads["row"]).to_numpy())
+    reads = reads.assign(settled=reads["stage"].eq("adjudicated")).sort_values("verdict_id")
+    return reads.drop_duplicates(["row", "sample", "rater", "settled"], keep="last")
+
+
+@pytest.mark.parametrize("state", READ_STATES)
+def test_cases_are_found_by_what_physicians_said_of_levels(state, held, demo_study):
+    triaged, readers = held
+    last = last_words(triaged)
+    judged = triaged.levels.iloc[last["sample"].clip(lower=0)].reset_index(drop=True)
+    level = last["label"].map(LEVELS).fillna(NO_LEVEL).reset_index(drop=True)
+    differs = judged.notna() & judged.ne(level, axis=0)
+    of = last.reset_index(drop=True)
+    by_item = of.loc[~of["settled"]].groupby(["row", "sample"])["label"].nunique().gt(1)
+    settled = of.loc[of["settled"]].set_index(["row", "sample"]).index
+    in_conflict = by_item.loc[by_item & ~by_item.index.isin(settled)].index.get_level_values("row")
+    wanted = {
+        READ: set(of["example_id"]),
+        UNREAD: set(triaged.cases["example_id"]) - set(readers.index),
+        OVERRIDDEN: set(of.loc[of["sample"].ge(0) & differs.any(axis=1), "example_id"]),
+        CONFLICTING: set(triaged.cases["example_id"].take(in_conflict)),
+    }[state]
+    engine = open_study(demo_study)
+    with reading(engine) as session:
+        found = browse.examples(session, Filters(dataset=CASES, reads=state))
+        of_rubrics = browse.examples(session, Filters(dataset="overread-demo", reads=state, axis="accuracy"))
+        with_criteria = browse.item_pairs(Filters(dataset="overread-demo", reads=state, axis="accuracy"))
+        numbers = {row[1] for row in session.connection().execute(with_criteria)}
+        criteria = session.connection().execute(text("SELECT id, example_id FROM criterion"))
+        rubrics = {example for number, example in criteria if number in numbers}
+        criteria_alone = browse.examples(session, Filters(dataset=CASES, reads=state, axis="accuracy"))
+    engine.dispose()
+    assert set(found["example_id"]) == wanted != set()
+    assert set(of_rubrics["example_id"]) == rubrics
+    assert criteria_alone.empty  # a level has no axis
+
+
+@pytest.mark.parametrize("asked", list(Format))
+def test_with_a_format_only_reads_of_its_responses_count(asked, held, demo_study):
+    triaged, _ = held
+    reads = triaged.reads.loc[triaged.reads["sample"].ge(0)]
+    of_format = triaged.samples["format"].eq(asked).to_numpy()[reads["sample"]]
+    engine = open_study(demo_study)
+    with reading(engine) as session:
+        found = browse.examples(session, Filters(dataset=CASES, reads=READ, format=asked))
+        nobody = browse.examples(session, Filters(dataset=CASES, reads=READ, judge="Nobody"))
+    engine.dispose()
+    assert set(found["example_id"]) == set(triaged.cases["example_id"].take(reads.loc[of_format, "row"]))
+    assert nobody.empty
+
+
+def test_either_database_finds_who_read_levels(database_url):
+    triaged, _ = drawn(np.random.default_rng(11), n_cases=12, share_read=0.6, judges={"Magpie": 0.5})
+    engine = open_study(database_url)
+    with writing(engine) as session:
+        stored(session, triaged)
+    with reading(engine) as session:
+        found = {state: set(browse.examples(session, Filters(reads=state))["example_id"]) for state in READ_STATES}
+        every, readers = set(browse.examples(session, Filters())["example_id"]), set(level_readers(session).index)
+    engine.dispose()
+    assert (found[READ], found[UNREAD]) == (readers, every - readers)
+    assert found[OVERRIDDEN] | found[CONFLICTING] <= readers
+    assert found[OVERRIDDEN]
 
 
 def test_physicians_are_counted_once_a_case_and_judges_not_at_all(held):

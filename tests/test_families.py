@@ -36,6 +36,14 @@ def test_a_table_of_the_study_takes_the_place_of_the_default_and_leaves_one_even
     assert [action for _, action in small.events()].count("families set") == 2
 
 
+def test_a_table_that_is_no_utf8_is_refused_with_its_place_and_nothing_is_stored(small, tmp_path):
+    path = tmp_path / "families.csv"
+    path.write_bytes("pattern,family\nalder*,Bäume\n".encode("latin-1"))
+    with pytest.raises(OverreadError, match=r"^families.csv line 2: byte 24: e4 came, expected UTF-8$"):
+        ran(small, "families", path)
+    assert "families set" not in [action for _, action in small.events()]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

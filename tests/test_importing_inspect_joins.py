@@ -124,7 +124,7 @@ def test_answers_to_cases_get_their_format_from_the_input_and_their_level_from_t
             ("clinic_2", "alder-2", "acuity_qa", 0, "Magpie", "A"),
             ("clinic_2", "alder-2", "acuity_qa", 0, "parser", "A"),
         ]
-        assert {"1 answers to cases, in the format conversation", "1 answers to cases, in the format qa"} <= set(
+        assert {"1 answer to a case, in the format conversation", "1 answer to a case, in the format qa"} <= set(
             report.notes
         )
 
@@ -169,8 +169,8 @@ def test_the_mark_for_a_correct_answer_is_no_level_and_letters_beside_it_are(cas
     report = bring_log(cases, tmp_path / "a.eval", log(*marked), dry_run=True)
     assert report.levels_new == 0
     assert report.notes[-2:] == [
-        f"score 'match' of 1 samples: passed over, as it holds {Says.ONLY_MARK}",
-        f"score 'match' of 1 samples: passed over, as it holds {Says.NOTHING}",
+        f"score 'match' of 1 sample: passed over, as it holds {Says.ONLY_MARK}",
+        f"score 'match' of 1 sample: passed over, as it holds {Says.NOTHING}",
     ]
     lettered = [
         sample(f"clinic_{n}", input=text, scores={"level": {"value": mark}})
@@ -185,8 +185,8 @@ def test_a_level_of_an_example_and_verdicts_of_a_case_are_passed_over_and_said(c
     report = bring_log(cases, tmp_path / "a.eval", content)
     assert (report.levels_new, report.verdicts_new, report.responses_new) == (0, 0, 2)
     assert report.notes[-2:] == [
-        "score 'level' of 1 samples: passed over, as it holds a level of care and the sample is of no case of triage",
-        "score 'rubric' of 1 samples: passed over, as it holds verdicts on criteria and the sample is of a case of triage",
+        "score 'level' of 1 sample: passed over, as it holds a level of care and the sample is of no case of triage",
+        "score 'rubric' of 1 sample: passed over, as it holds verdicts on criteria and the sample is of a case of triage",
     ]
 
 

@@ -117,7 +117,7 @@ def test_a_log_packed_once_more_is_read(engine, tmp_path):
 def test_an_error_is_no_answer_and_a_conversation_in_parts_is_one(engine):
     report = bring_log(engine, LOGS / "odd.eval")
     assert (report.rows, report.samples_left_out, report.responses_new) == (2, 1, 1)
-    assert "1 samples with an error: left out, and never taken for empty answers" in report.notes
+    assert "1 sample with an error: left out, and never taken for an empty answer" in report.notes
     ((messages, text),) = rows(
         engine, "SELECT e.messages, r.text FROM response r JOIN example e ON e.id = r.example_id"
     )
@@ -152,7 +152,7 @@ def test_how_a_run_ended_is_said(engine, tmp_path, status):
     ("change", "why"),
     [
         ({"error": {"message": "broken", "traceback": ""}}, "with an error"),
-        ({"invalidation": {"reason": "wrong file"}}, "that were declared invalid in inspect_ai"),
+        ({"invalidation": {"reason": "wrong file"}}, "declared invalid in inspect_ai"),
         ({"answer": "  "}, "without an answer"),
         ({"output": None}, "without an answer"),
         ({"output": {"choices": []}}, "without an answer"),
@@ -182,7 +182,7 @@ def test_text_in_parts_is_joined_thoughts_are_left_out_and_pictures_are_named(en
     )
     assert json.loads(messages) == [user("What is this?\n[image]")]
     assert text == "A rash.\nSee a doctor."
-    assert "1 inputs with parts that are no text: each stands as its kind in brackets, such as [image]" in report.notes
+    assert "1 input with parts that are no text: each stands as its kind in brackets, such as [image]" in report.notes
 
 
 def test_a_text_that_stands_apart_from_its_message_is_put_back(engine, tmp_path):
@@ -265,7 +265,7 @@ def test_a_score_that_is_no_one_list_of_criteria_gives_no_verdict(metadata, says
 def test_scores_that_are_passed_over_are_said_and_leave_no_rubric(engine, tmp_path):
     report = bring_log(engine, tmp_path / "a.eval", log(sample(scores={"s": {"value": 1.5}})))
     assert (report.responses_new, report.verdicts_new) == (1, 0)
-    assert report.notes[-1] == f"score 's' of 1 samples: passed over, as it holds {Says.NOTHING}"
+    assert report.notes[-1] == f"score 's' of 1 sample: passed over, as it holds {Says.NOTHING}"
     assert rows(engine, "SELECT n_criteria FROM response") == [(None,)]
 
 
@@ -296,7 +296,7 @@ def test_a_criterion_that_the_grader_left_open_has_no_verdict_and_stays_in_the_r
     report = bring_log(engine, tmp_path / "a.eval", log(sample(scores=scores)))
     assert report.verdicts_new == 1
     assert rows(engine, "SELECT n_criteria FROM response") == [(2,)]
-    assert "1 criteria without true or false: no verdicts" in report.notes
+    assert "1 criterion without true or false: no verdict" in report.notes
 
 
 def test_two_judges_in_one_log_are_two_raters_and_of_two_scores_of_one_judge_the_first_counts(engine, tmp_path):
@@ -309,8 +309,7 @@ def test_two_judges_in_one_log_are_two_raters_and_of_two_scores_of_one_judge_the
     assert [row[4:] for row in verdicts(engine)] == [("Heron", "not_met"), ("Wren", "met")]
     assert (report.responses_new, report.verdicts_superseding) == (1, 0)
     assert (
-        report.notes[-1]
-        == "score 'c' of 1 samples: passed over, as an earlier score of these samples is by the same judge"
+        report.notes[-1] == "score 'c' of 1 sample: passed over, as an earlier score of the same is by the same judge"
     )
 
 

@@ -1,5 +1,6 @@
 """The Runs tab of the Study page: who sees what of runs, and what a lead can do with them."""
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +18,8 @@ from evalcore.queries.browse import Filters
 from evalcore.run_words import Outcome, RunKind, RunState
 from evalcore.runs import STREAK, Stop, retry, spec_for, start, work
 from evalcore.schema import CASES, Role
-from pages import _runs_text, _study_run_acts, _study_run_form
+from evalcore.store import workers
+from pages import _common, _runs_text, _study_run, _study_run_acts, _study_run_form, _study_runs
 from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
 from tests.run_commands import models_file
 from tests.run_steps import MET, UNREADABLE, Scripted
@@ -319,6 +321,22 @@ def test_a_run_that_was_stopped_goes_on_and_an_open_one_without_a_process_does_t
     assert _rows(engine)[0].concurrency == 9
 
 
+def test_a_run_started_again_gets_a_process_beside_one_that_was_told_to_stop_and_none_beside_one_that_works(
+    engine, started
+):
+    spec = spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET, limit=N_ASKED)
+    run_id = start(engine, spec, actor=LEAD, concurrency=3)
+    with reading(engine) as session:
+        lead = next(one for one in study.people(session) if one.name == LEAD)
+    with writing(engine) as session:
+        workers.add_worker(session, run_id, pid=os.getpid())
+    _study_run_acts.start(lead, spec, concurrency=3, max_cost=None)
+    assert started == []
+    _study_run_acts.stop(lead, run_id)
+    _study_run_acts.start(lead, spec, concurrency=3, max_cost=None)  # it ends, once what is in flight has come
+    assert started == [run_id]
+
+
 def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine, here, monkeypatch):
     run_id = start(engine, spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET), actor=LEAD, concurrency=3)
 
@@ -353,6 +371,25 @@ def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
 
 
 # ---------------------------------------------------------------- reading seldom
+
+
+def test_what_is_drawn_every_two_seconds_reads_nothing_that_is_kept_until_the_study_changes(
+    engine,
+    demo_study,  # noqa: F811
+    monkeypatch,
+):
+    answering = spec_for(RunKind.RESPOND, settings(name="Vexel-3"), DATASET, limit=2)
+    run_id = start(engine, answering, actor=LEAD, concurrency=1)
+    with reading(engine) as session:
+        person = next(one for one in study.people(session) if one.name == PHYSICIAN)
+    title = _study_run_acts.title(person, _rows(engine)[0], 2)
+    read: list[str] = []
+    monkeypatch.setattr(_common, "read", lambda name, *_: read.append(name) or [])
+    monkeypatch.setattr(_common, "version", lambda: read.append("version"))
+    monkeypatch.setattr(_common, "blind", lambda _: read.append("blind") or frozenset())
+    _study_runs._rows(person, {run_id: title}, is_live=False)
+    _study_run._figures(person, run_id, is_live=False, has_failed=False)
+    assert read == []
 
 
 def test_a_run_that_has_ended_is_counted_once_and_again_when_it_has_changed(engine, demo_study, monkeypatch):  # noqa: F811

@@ -50,7 +50,7 @@ class LeftOut(StrEnum):
 
     ERROR = "with an error"
     EMPTY = "without an answer"
-    INVALID = "that were declared invalid in inspect_ai"
+    INVALID = "declared invalid in inspect_ai"
     TOOLS = "whose input is no conversation of system, user and assistant"
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from evalcore.importers.inspect_logs import Known, LeftOut
 from evalcore.importers.inspect_scores import Says
 from evalcore.importers.options import Options
+from evalcore.metrics.wording import counted
 from evalcore.schema import Format
 
 MAX_NAMED = 20
@@ -39,17 +40,25 @@ class Told:
         return [
             *_run(known, n_samples),
             *(
-                f"{n:,} samples {why}: left out, and never taken for empty answers"
+                f"{counted(n, 'sample')} {why}: left out, and never taken for an empty answer"
                 for why, n in self.left_out.items()
                 if why and n
             ),
             *_model(known, options),
-            *(f"{n:,} answers to cases, in the format {word}" for word, n in self.formats.items() if word is not None),
+            *(
+                f"{counted(n, 'answer to a case', 'answers to cases')}, in the format {word}"
+                for word, n in self.formats.items()
+                if word is not None
+            ),
             *self._scores(),
-            *([f"{self.n_unread:,} criteria without true or false: no verdicts"] if self.n_unread else []),
+            *(
+                [f"{counted(self.n_unread, 'criterion', 'criteria')} without true or false: no verdict"]
+                if self.n_unread
+                else []
+            ),
             *(
                 [
-                    f"{self.n_parts:,} inputs with parts that are no text: each stands as its kind in brackets, such as [image]"
+                    f"{counted(self.n_parts, 'input')} with parts that are no text: each stands as its kind in brackets, such as [image]"
                 ]
                 if self.n_parts
                 else []
@@ -58,18 +67,19 @@ class Told:
 
     def _scores(self) -> list[str]:
         lines = [
-            f"score {name!r} of {n:,} samples: taken as {says}, by the judge {judge!r}"
+            f"score {name!r} of {counted(n, 'sample')}: taken as {says}, by the judge {judge!r}"
             for (name, says, judge), n in self.taken.items()
         ]
         lines += [
-            f"score {name!r} of {n:,} samples: passed over, {_why(says)}" for (name, says), n in self.passed.items()
+            f"score {name!r} of {counted(n, 'sample')}: passed over, {_why(says)}"
+            for (name, says), n in self.passed.items()
         ]
         lines += [
-            f"score {name!r} of {n:,} samples: passed over, as an earlier score of these samples is by the same judge"
+            f"score {name!r} of {counted(n, 'sample')}: passed over, as an earlier score of the same is by the same judge"
             for name, n in self.repeated.items()
         ]
         more = len(lines) - MAX_NAMED
-        return lines if more <= 0 else [*lines[:MAX_NAMED], f"and {more:,} scores more"]
+        return lines if more <= 0 else [*lines[:MAX_NAMED], f"and {counted(more, 'score')} more"]
 
 
 def _run(known: Known, n_samples: int) -> list[str]:
@@ -78,7 +88,8 @@ def _run(known: Known, n_samples: int) -> list[str]:
         lines.append(f"The run behind this log did not end well: its status is {known.status[:40]!r}")
     missing = (known.n_planned or 0) - n_samples
     if missing > 0:
-        lines.append(f"{missing:,} of the {known.n_planned:,} samples that the run was to ask are not in the log")
+        are = "is" if missing == 1 else "are"
+        lines.append(f"{missing:,} of the {known.n_planned:,} samples that the run was to ask {are} not in the log")
     return lines
 
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
+from evalcore.queries import level_reads
 from evalcore.queries.frames import frame, is_judge, not_superseded
 from evalcore.schema import Format, RaterKind, Stage
 from evalcore.search_words import postgresql_query, sqlite_query
@@ -24,7 +25,9 @@ class Filters:
     """Which conversations; None asks for nothing.
 
     The filters on criteria and verdicts (axis, model, judge, label, reads, judges_differ, points) have to hold on one and the
-    same item: one criterion of one response. Those on responses (model, format, level) have to hold on one response; with a level the judge is the
+    same item: one criterion of one response.
+    Without the others, but for judge and those on responses, reads asks about levels of care as well (`level_reads`).
+    Those on responses (model, format, level) have to hold on one response; with a level the judge is the
     one who says it.
 
     Attributes:
@@ -56,6 +59,12 @@ class Filters:
         judge = self.judge if self.level is None else None
         asked = (self.axis, judge, self.label, self.reads, self.points_from, self.points_to)
         return self.judges_differ or any(value is not None for value in asked)
+
+    def on_criteria(self) -> bool:
+        """Whether any filter asks about items in a way that a level of care has not: it has no axis and no points, and is not met."""
+        return self.judges_differ or any(
+            value is not None for value in (self.axis, self.label, self.points_from, self.points_to)
+        )
 
     def on_responses(self) -> bool:
         """Whether any filter asks about responses as a whole."""
@@ -95,7 +104,10 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
     if filters.search.strip():
         statement = statement.where(table.c.id.in_(_found(session, filters.search)))
     if filters.on_items():
-        statement = statement.where(table.c.id.in_(item_pairs(filters).with_only_columns(col(Criterion.example_id))))
+        fits: ColumnElement[bool] = table.c.id.in_(item_pairs(filters).with_only_columns(col(Criterion.example_id)))
+        if filters.reads is not None and not filters.on_criteria():
+            fits = or_(fits, table.c.id.in_(_level_reads(filters)))
+        statement = statement.where(fits)
     elif filters.on_responses():
         response = SQLModel.metadata.tables["response"].c
         statement = statement.where(table.c.id.in_(select(response.example_id).where(*response_conditions(filters))))
@@ -183,6 +195,21 @@ def _read_state(filters: Filters) -> list[ColumnElement[bool]]:
         )
         return [_given(other, _last_word(Verdict), kind=RaterKind.REVIEWER)]
     return [_given(kind=RaterKind.REVIEWER)]
+
+
+_LEVEL_READS = {
+    OVERRIDDEN: level_reads.differ_from_judge,
+    CONFLICTING: level_reads.differ,
+    READ: level_reads.read,
+    UNREAD: level_reads.unread,
+}
+
+
+def _level_reads(filters: Filters) -> Select[Any]:
+    """Examples on whose levels of care physicians have done what is asked for."""
+    fitting = select(col(Response.id)).where(*response_conditions(filters)) if filters.on_responses() else None
+    judge = filters.judge if filters.level is None else None  # else the one who says that level
+    return _LEVEL_READS[filters.reads or READ](fitting, judge)
 
 
 def _replaced() -> Any:

@@ -105,8 +105,14 @@ def run(session: Session, run_id: int) -> RunRow:
     return found[0]
 
 
-def rows(session: Session, *, run_ids: Collection[int] | None = None, name: str | None = None) -> list[RunRow]:
-    """Runs, newest first: of these numbers, or of a model or judge of this name."""
+def rows(
+    session: Session,
+    *,
+    run_ids: Collection[int] | None = None,
+    name: str | None = None,
+    fingerprint: str | None = None,
+) -> list[RunRow]:
+    """Runs, newest first: of these numbers, of a model or judge of this name, or that ask just this (`RunSpec.fingerprint`)."""
     table = SQLModel.metadata.tables["run"].c
     statement = select(
         table.id, table.kind, table.spec, table.state, table.reason, table.max_cost, table.concurrency, table.started_by, table.created_at,
@@ -116,6 +122,8 @@ def rows(session: Session, *, run_ids: Collection[int] | None = None, name: str 
         statement = statement.where(table.id.in_(list(run_ids)))
     if name is not None:
         statement = statement.where(table.name == name)
+    if fingerprint is not None:
+        statement = statement.where(table.fingerprint == fingerprint)
     return [
         RunRow(number, RunKind(kind), msgspec.json.decode(spec, type=RunSpec), RunState(state), *rest)
         for number, kind, spec, state, *rest in session.connection().execute(statement)

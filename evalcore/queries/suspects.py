@@ -1,12 +1,19 @@
-"""Which responses hold text that speaks to their judge."""
+"""Which responses hold text that speaks to their judge, and which have been searched for such text.
+
+A run searches each response before it asks a judge about it, and keeps what it finds. An import searches none: at 1 to 4 ms a response it would take
+longer than all else that an import does, more than half an hour for a million. So a response whose verdicts came by file is searched when it is shown
+(`judged_text`), which writes nothing; and an export says true or false only of those that a run has searched (`told`).
+"""
 
 import json
 from collections.abc import Collection
 
-from sqlalchemy import select
+from sqlalchemy import exists, select
 from sqlmodel import Session, SQLModel
 
 import evalcore.run_tables  # noqa: F401 - fills the metadata
+from evalcore.run_words import Outcome
+from evalcore.schema import Stage
 
 _CHUNK = 500  # bound variables in one statement
 
@@ -24,7 +31,26 @@ def of_responses(session: Session, response_ids: Collection[int]) -> dict[int, t
     return found
 
 
-def every(session: Session) -> list[int]:
-    """The numbers of all responses that are suspect."""
-    rows = SQLModel.metadata.tables["suspect_response"].c
-    return [int(number) for number in session.connection().execute(select(rows.response_id)).scalars()]
+def judged_text(session: Session, response_id: int) -> str:
+    """The text of a response on which a judge has given a verdict; "" where none has, or where there is no text."""
+    response, verdict = (SQLModel.metadata.tables[name].c for name in ("response", "verdict"))
+    is_judged = exists().where(verdict.response_id == response.id, verdict.stage == Stage.JUDGE.value)
+    found = session.connection().execute(select(response.text).where(response.id == response_id, is_judged))
+    return found.scalar() or ""
+
+
+def told(session: Session) -> dict[int, bool]:
+    """Whether a response is suspect, of those that a run has searched and has a judge's answer on; the others are not in it."""
+    question, call, flagged = (
+        SQLModel.metadata.tables[name].c for name in ("run_question", "run_call", "suspect_response")
+    )
+    searched = (
+        select(question.response_id)
+        .distinct()
+        .where(
+            question.id == call.question_id, call.outcome == Outcome.ANSWERED.value, question.response_id.is_not(None)
+        )
+    )
+    connection = session.connection()
+    found = dict.fromkeys(connection.execute(searched).scalars(), False)
+    return found | dict.fromkeys(connection.execute(select(flagged.response_id)).scalars(), True)

@@ -74,9 +74,7 @@ def plan(session: Session, spec: RunSpec) -> Planned:
     """
     check(session, spec)
     n_all, n_there = run_plans.counted(session, spec)
-    before = next(
-        (row for row in runs.rows(session, name=spec.model.name) if row.spec.fingerprint == spec.fingerprint), None
-    )
+    before = next(iter(runs.rows(session, fingerprint=spec.fingerprint)), None)
     left, n_questions = run_plans.Left(0, 0), 0
     if before is not None:
         left, n_questions = run_plans.left(session, before.run_id, spec), runs.n_questions(session, before.run_id)

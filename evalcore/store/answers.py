@@ -88,6 +88,8 @@ def save_answers(session: Session, saving: Saving, answers: Sequence[Answer]) ->
     new = _new_verdicts(session, saving, good) if is_judged else _new_responses(session, saving, good)
     if is_judged:
         _write_verdicts(session, bulk, saving, new, at)
+        # also where the judge's reply could not be read: other judges have read the response, or will
+        flag_suspects(session, {one.question.response_id or 0: one.suspects for one in kept if one.suspects})
     else:
         _write_responses(bulk, saving.spec, new)
     broken_off = [answer for answer in answers if answer.outcome is None]
@@ -165,7 +167,7 @@ def _new_verdicts(session: Session, saving: Saving, good: Sequence[Answer]) -> l
 def _write_verdicts(
     session: Session, bulk: Bulk, saving: Saving, new: Sequence[tuple[Answer, int]], at: datetime
 ) -> None:
-    """Verdicts, the flags of responses that speak to the judge, and the explanations for the index."""
+    """Verdicts, and the explanations for the index."""
     bulk.verdicts(
         [
             Verdict(
@@ -182,9 +184,6 @@ def _write_verdicts(
             for answer, rater_id in new
         ]
     )
-    flagged = {answer.question.response_id or 0: answer.suspects for answer, _ in new if answer.suspects}
-    if flagged:
-        flag_suspects(session, flagged)
     if saving.meaning is not None and any(answer.confidence is not None for answer, _ in new):
         set_confidence_meaning(session, saving.spec.model.name, saving.meaning, actor=saving.actor)
     _await_index(bulk, [(answer.question.example_id, answer.explanation) for answer, _ in new if answer.explanation])
