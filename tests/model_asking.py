@@ -1,12 +1,15 @@
 """Asking the judge server through the client of models, for its tests."""
 
 import asyncio
+from collections.abc import Iterator
+
+import pytest
 
 from evalcore.call_outcomes import MAX_REPLY
 from evalcore.model_client import CallFailed, ModelClient, Patience
 from evalcore.run_words import ChatRequest, ModelSettings, Reply
 from evalcore.schema import Message
-from tests.judge_server import Judge, Told
+from tests.judge_server import Judge, Told, judge_server
 
 KEY = "sk-test-8f2e77c1d04b"
 QUICK = Patience(attempts=3, seconds=20, wait_initial=0.005, wait_max=0.01, wait_jitter=0.005, retry_after_max=0.01)
@@ -16,6 +19,19 @@ SCHEMA = {
     "required": ["explanation", "criteria_met"],
     "additionalProperties": False,
 }
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Judge]:
+    with judge_server() as judge:
+        yield judge
+
+
+@pytest.fixture
+def judge(running: Judge) -> Judge:
+    """The server, healthy and with nothing asked yet; tests set `judge.told`."""
+    reset(running)
+    return running
 
 
 def question(text: str = "Is it met?", *, schema: dict | None = SCHEMA) -> ChatRequest:

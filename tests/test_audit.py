@@ -1,6 +1,5 @@
 """The audit trail: every act leaves one event, and whoever changes the trail afterwards is found out."""
 
-import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from evalcore.overriding import Reading
 from evalcore.schema import Label
 from evalcore.tables import AuditEvent
 from tests import world
-from tests.processes import context
+from tests.processes import at_once
 
 N_EVENTS = 12
 COLUMNS = ("at", "actor", "action", "subject", "detail", "previous_hash", "hash")
@@ -210,30 +209,19 @@ def test_the_event_is_named_also_far_into_a_long_trail(database_url):
 N_WRITERS, N_EACH = 4, 10
 
 
-def append_many(location, writer, start, said):
+def append_many(start, location, writer):
     """In a process of its own: append events, one transaction each."""
-    try:
-        engine = open_study(location)
-        start.wait(60)
-        for number in range(N_EACH):
-            with writing(engine) as session:
-                store.append_event(session, actor=f"writer {writer}", action="wrote", subject=str(number))
-        engine.dispose()
-        said.put("")
-    except Exception:  # noqa: BLE001 - whatever it is, the test shows it
-        said.put(traceback.format_exc())
+    engine = open_study(location)
+    start()
+    for number in range(N_EACH):
+        with writing(engine) as session:
+            store.append_event(session, actor=f"writer {writer}", action="wrote", subject=str(number))
+    engine.dispose()
 
 
 def test_writers_at_once_leave_one_chain_without_a_fork(database_url):
     engine = open_study(database_url)
-    apart = context()
-    start, said = apart.Barrier(N_WRITERS), apart.Queue()
-    processes = [apart.Process(target=append_many, args=(database_url, n, start, said)) for n in range(N_WRITERS)]
-    for process in processes:
-        process.start()
-    assert [said.get(timeout=90) for _ in processes] == [""] * N_WRITERS
-    for process in processes:
-        process.join(30)
+    assert at_once(*((append_many, database_url, n) for n in range(N_WRITERS))) == [None] * N_WRITERS
     report = report_on(engine)
     assert (report.broken_event, report.n_events) == (None, N_WRITERS * N_EACH)
     engine.dispose()

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from evalcore.export import WHAT
 
 
+@pytest.mark.slow
 def test_the_export_benchmark_prints_every_table_beside_its_floor():
     script = Path(__file__).parent / "benchmarks" / "export_speed.py"
     done = subprocess.run(

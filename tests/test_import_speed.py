@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARK = Path(__file__).parent / "benchmarks" / "import_speed.py"
 
 
+@pytest.mark.slow
 def test_the_benchmark_prints_a_ratio_and_a_peak():
     ran = subprocess.run(
         [sys.executable, BENCHMARK, "--verdicts", "120", "--repeats", "1", "--no-real"],

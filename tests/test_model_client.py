@@ -1,7 +1,6 @@
 """The client against a healthy server and one that misbehaves: what comes of every fault alone and mixed, and how often it asks."""
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -10,9 +9,11 @@ from hypothesis import strategies as st
 from evalcore.call_outcomes import MAX_REPLY, TryAgain
 from evalcore.model_client import CallFailed
 from evalcore.run_words import MAX_RAW, Outcome, Reply
-from tests.judge_server import Fault, Faults, Judge, answer, judge_server, key_of
+from tests.judge_server import Fault, Faults, answer, judge_server, key_of
 from tests.judge_server.faults import ASKED_AGAIN, READABLE, REFUSED, REJECTED, UNREADABLE
-from tests.model_asking import KEY, QUICK, SCHEMA, asked, question, reset
+from tests.model_asking import KEY, QUICK, SCHEMA, asked, judge, question, reset, running
+
+__all__ = ["judge", "running"]  # fixtures
 
 NOT_WHOLE = {Fault.MALFORMED, Fault.TRUNCATED, Fault.PAGE, Fault.NO_CHOICES, Fault.NULL_CONTENT}
 STATUS = {
@@ -30,19 +31,6 @@ def expected_outcome(fault: Fault | None) -> Outcome:
     if fault in NOT_WHOLE or fault is Fault.HUGE:
         return Outcome.UNREADABLE
     return Outcome.UNREACHABLE if fault in ASKED_AGAIN else Outcome.ANSWERED
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Judge]:
-    with judge_server() as judge:
-        yield judge
-
-
-@pytest.fixture
-def judge(running: Judge) -> Judge:
-    """The server, healthy and with nothing asked yet; tests set `judge.told`."""
-    reset(running)
-    return running
 
 
 # --- A healthy server

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import traceback
-from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -11,21 +10,10 @@ import pytest
 from evalcore.errors import RunRefused
 from evalcore.model_client import CallFailed
 from evalcore.run_words import Outcome, Reply
-from tests.judge_server import Fault, Faults, Judge, judge_server
-from tests.model_asking import KEY, QUICK, asked, client, ended, question, reset
+from tests.judge_server import Fault, Faults
+from tests.model_asking import KEY, QUICK, asked, client, ended, judge, question, running
 
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Judge]:
-    with judge_server() as judge:
-        yield judge
-
-
-@pytest.fixture
-def judge(running: Judge) -> Judge:
-    """The server, healthy and with nothing asked yet; tests set `judge.told`."""
-    reset(running)
-    return running
+__all__ = ["judge", "running"]  # fixtures
 
 
 # --- Keys

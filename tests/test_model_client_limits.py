@@ -1,7 +1,6 @@
 """How long the client of models waits, when it leaves the JSON schema out, and how it ends early."""
 
 import asyncio
-from collections.abc import Iterator
 from itertools import pairwise
 
 import msgspec
@@ -9,21 +8,10 @@ import pytest
 
 from evalcore.model_client import Patience
 from evalcore.run_words import Outcome, Reply
-from tests.judge_server import Fault, Faults, Judge, answer, judge_server
-from tests.model_asking import QUICK, asked, client, question, reset
+from tests.judge_server import Fault, Faults, Judge, answer
+from tests.model_asking import QUICK, asked, client, judge, question, running
 
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Judge]:
-    with judge_server() as judge:
-        yield judge
-
-
-@pytest.fixture
-def judge(running: Judge) -> Judge:
-    """The server, healthy and with nothing asked yet; tests set `judge.told`."""
-    reset(running)
-    return running
+__all__ = ["judge", "running"]  # fixtures
 
 
 # --- How long it waits

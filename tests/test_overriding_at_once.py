@@ -1,7 +1,5 @@
 """Two tabs or two processes that press at once: one is kept, one is told, nobody writes over anybody."""
 
-import traceback
-
 import pytest
 
 from evalcore import overriding
@@ -11,7 +9,7 @@ from evalcore.overriding import Reading
 from evalcore.schema import Label
 from tests import world
 from tests.overriding_steps import labels, press, small, standing, take_back
-from tests.processes import context
+from tests.processes import at_once
 
 __all__ = ["small"]  # a fixture
 
@@ -37,22 +35,13 @@ def test_a_stale_page_after_an_undo_is_told(small):
         press(small, Reading(Label.MET), seen=None)
 
 
-def press_at_once(location, item, label, seen, start, said):
+def press_at_once(start, location, item, label, seen):
     """In a process of its own: wait for the other one, then press."""
-    try:
-        small = world.World(location, open_study(location), [], [])
-        viewer = small.viewer()
-        start.wait(60)
-        try:
-            overriding.give_verdict(
-                small.engine, viewer, **item, reading=Reading(Label(label)), judge=world.JUDGE, seen=seen
-            )
-            said.put("kept")
-        except AlreadyChanged:
-            said.put("told")
-        small.engine.dispose()
-    except Exception:  # noqa: BLE001 - whatever it is, the test shows it
-        said.put(traceback.format_exc())
+    small = world.World(location, open_study(location), [], [])
+    viewer = small.viewer()
+    start()
+    overriding.give_verdict(small.engine, viewer, **item, reading=Reading(Label(label)), judge=world.JUDGE, seen=seen)
+    small.engine.dispose()
 
 
 @pytest.mark.parametrize("reader_is_new", [True, False])
@@ -60,17 +49,8 @@ def test_of_two_processes_that_press_at_once_one_is_kept_and_one_is_told(small, 
     """With the reader's very first verdict, when not even the rater is there yet, and with a later one."""
     seen = None if reader_is_new else press(small, Reading(Label.CANNOT_ASSESS))
     before = small.events(), labels(small)
-    apart = context()
-    start, said = apart.Barrier(2), apart.Queue()
-    processes = [
-        apart.Process(target=press_at_once, args=(small.location, small.item(), label, seen, start, said))
-        for label in ("met", "not_met")
-    ]
-    for process in processes:
-        process.start()
-    assert sorted(said.get(timeout=90) for _ in processes) == ["kept", "told"]
-    for process in processes:
-        process.join(30)
+    came = at_once(*((press_at_once, small.location, small.item(), label, seen) for label in ("met", "not_met")))
+    assert [type(what) for what in came if what is not None] == [AlreadyChanged]
     assert len(small.events()) == len(before[0]) + 1
     assert len(labels(small)) == len(before[1]) + 1
     assert len(standing(small)) == 1

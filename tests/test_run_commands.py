@@ -217,8 +217,10 @@ def test_ctrl_c_twice_stops_at_once(asked, quick, judge, monkeypatch):
 def test_where_nobody_watches_progress_comes_as_lines(asked, monkeypatch):
     monkeypatch.setattr(run_at_console, "LINE_SECONDS", 0.0)
     lines = asked.ended("judge", "--judge", "Magpie").stderr.splitlines()
-    assert lines[0] == "Magpie judges invented: 0 of 6 · 0.0/s · 0 failed · $0"
-    assert re.fullmatch(r"Magpie judges invented: 6 of 6 · [0-9.,]+/s · 0 failed · \$0\.00\d\d", lines[-1])
+    assert lines[0] == "Magpie judges invented: 0 of 6 answered · 0 failed · 0.0 a second · $0"
+    assert re.fullmatch(
+        r"Magpie judges invented: 6 of 6 answered · 0 failed · [0-9.,]+ a second · \$0\.00\d\d", lines[-1]
+    )
 
 
 # ---------------------------------------------------------------- words

@@ -1,115 +1,25 @@
-"""What the database itself promises, on SQLite and on PostgreSQL: append-only, constraints, whole transactions, times."""
+"""What the database itself promises, on SQLite and on PostgreSQL: constraints, whole transactions, times."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
-from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import IntegrityError, StatementError
 from sqlmodel import Session, select
 
 from evalcore import store
 from evalcore.db import open_study, reading, writing
-from evalcore.errors import AlreadyChanged, OverreadError
+from evalcore.errors import AlreadyChanged
 from evalcore.schema import Cause, Label, Severity, Stage, Verdict
-from evalcore.tables import AuditEvent, Rater, Study
+from evalcore.tables import AuditEvent
 from evalcore.tables import Verdict as VerdictRow
 from tests import world
+from tests.storage_steps import refused, rows, small
+
+__all__ = ["small"]  # a fixture
 
 ALREADY_THERE = re.compile("(?i)unique|there already")
-APPEND_ONLY = ("verdict", "audit_event")
-
-
-@pytest.fixture
-def small(database_url):
-    made = world.made(database_url)
-    yield made
-    made.engine.dispose()
-
-
-def rows(engine, table):
-    with engine.connect() as connection:
-        return connection.execute(text(f"SELECT * FROM {table} ORDER BY id")).all()
-
-
-def refused(engine, statement, **values):
-    """Run a statement, and return what the database says against it."""
-    with pytest.raises(DBAPIError) as refusal, engine.begin() as connection:
-        connection.execute(text(statement), values)
-    return str(refusal.value.orig)
-
-
-# ---------------------------------------------------------------- append-only
-
-
-@pytest.mark.parametrize("table", APPEND_ONLY)
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE {table} SET {column} = 'x'",
-        "UPDATE {table} SET {column} = 'x' WHERE id = 1",
-        "DELETE FROM {table}",
-        "DELETE FROM {table} WHERE id = 1",
-        "INSERT INTO {table} SELECT * FROM {table} WHERE id = 1 ON CONFLICT (id) DO UPDATE SET {column} = 'x'",
-    ],
-)
-def test_a_row_can_be_neither_changed_nor_removed(small, table, statement):
-    before = rows(small.engine, table)
-    column = {"verdict": "explanation", "audit_event": "actor"}[table]
-    said = refused(small.engine, statement.format(table=table, column=column))
-    assert f"{table} is append-only" in said
-    assert rows(small.engine, table) == before != []
-
-
-@pytest.mark.parametrize("table", APPEND_ONLY)
-@pytest.mark.parametrize(
-    "statement", ["INSERT OR REPLACE INTO {t} SELECT * FROM {t}", "REPLACE INTO {t} SELECT * FROM {t}"]
-)
-def test_replace_is_refused_on_sqlite(sqlite_database_url, table, statement):
-    small = world.made(sqlite_database_url)
-    before = rows(small.engine, table)
-    assert f"{table} is append-only" in refused(small.engine, statement.format(t=table))
-    assert rows(small.engine, table) == before != []
-
-
-def test_update_or_replace_past_another_unique_column_is_refused_on_sqlite(sqlite_database_url):
-    small = world.made(sqlite_database_url)
-    said = refused(
-        small.engine,
-        "INSERT OR REPLACE INTO audit_event (at, actor, action, subject, detail, previous_hash, hash) "
-        "SELECT at, 'somebody else', action, subject, detail, previous_hash, 'x' FROM audit_event WHERE id = 1",
-    )
-    assert "audit_event is append-only" in said
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "TRUNCATE verdict",
-        "TRUNCATE audit_event",
-        "TRUNCATE rater CASCADE",
-        "TRUNCATE example CASCADE",
-        "MERGE INTO verdict v USING (SELECT 1 AS id) s ON v.id = s.id WHEN MATCHED THEN DELETE",
-    ],
-)
-def test_truncate_and_merge_are_refused_on_postgresql(postgres_database_url, statement):
-    small = world.made(postgres_database_url)
-    before = [rows(small.engine, table) for table in APPEND_ONLY]
-    assert "is append-only" in refused(small.engine, statement)
-    assert [rows(small.engine, table) for table in APPEND_ONLY] == before
-    small.engine.dispose()
-
-
-def test_what_has_verdicts_cannot_be_removed_from_under_them(small):
-    for table in ("example", "response", "criterion", "rater"):
-        assert "foreign key" in refused(small.engine, f"DELETE FROM {table} WHERE id = 1").lower()
-
-
-def test_other_tables_may_change(small):
-    with small.engine.begin() as connection:
-        connection.execute(text("UPDATE person SET languages = '[\"sw\"]' WHERE id = 1"))
-        connection.execute(text("DELETE FROM person WHERE id = 2"))
-    assert [row.languages for row in rows(small.engine, "person")] == ['["sw"]', "[]"]
 
 
 # ---------------------------------------------------------------- constraints
@@ -304,88 +214,6 @@ def test_text_of_any_script_comes_back_as_it_was(small):
         store.add_verdicts(session, [words], actor=strange, action="y")
     assert rows(small.engine, "verdict")[-1].explanation == strange
     assert rows(small.engine, "audit_event")[-1].actor == strange
-
-
-# ---------------------------------------------------------------- people, raters, the study
-
-
-def test_a_study_keeps_its_random_name(small):
-    with writing(small.engine) as session:
-        key = store.ensure_study(session).key
-    with writing(small.engine) as session:
-        assert store.ensure_study(session).key == key
-    assert re.fullmatch("[0-9a-f]{32}", key)
-    with Session(small.engine) as session:
-        assert len(session.exec(select(Study)).all()) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "roles", "said"),
-    [
-        ("", ["reviewer"], "name, specialties, languages: '' came"),
-        ("  ", ["reviewer"], "name, specialties, languages: '' came"),
-        ("a\x00b", ["reviewer"], "in plain text"),
-        ("Dr. Half \ud83d", ["reviewer"], "in plain text"),
-        ("Dr. New", [], "roles: nothing came"),
-        ("Dr. New", ["reviewer", "king"], "roles: king came, expected one or more of reviewer, adjudicator"),
-        ("Dr. Tove Lind", ["reviewer"], "which somebody in this study has already"),
-        (" Dr. Tove Lind ", ["reviewer"], "which somebody in this study has already"),
-    ],
-)
-def test_a_person_without_a_name_or_role_of_their_own_is_refused(small, name, roles, said):
-    n_before = world.count(small.engine, "person")
-    with pytest.raises(OverreadError, match=re.escape(said)), writing(small.engine) as session:
-        store.add_person(session, name, roles=roles, actor="set-up")
-    assert world.count(small.engine, "person") == n_before
-
-
-def test_a_specialty_that_no_database_holds_is_refused(small):
-    with pytest.raises(OverreadError, match="plain text"), writing(small.engine) as session:
-        store.add_person(session, "Dr. New", roles=["reviewer"], specialties=["car\x00diology"], actor="set-up")
-
-
-def test_a_rater_is_made_once_and_linked_to_the_person_of_the_same_name(small):
-    with writing(small.engine) as session:
-        number = store.ensure_rater(session, world.RaterKind.REVIEWER, "Dr. New")
-        assert session.get_one(Rater, number).person_id is None
-    with writing(small.engine) as session:
-        person = store.add_person(session, "Dr. New", roles=["reviewer"], actor="set-up")
-        assert store.ensure_rater(session, world.RaterKind.REVIEWER, "Dr. New") == number
-        assert session.get_one(Rater, number).person_id == person.id
-        judge = store.ensure_rater(session, world.RaterKind.JUDGE, "Dr. New")
-        assert session.get_one(Rater, judge).person_id is None
-
-
-def test_foreign_keys_and_recursive_triggers_are_on_in_every_sqlite_connection(sqlite_database_url):
-    engine = open_study(sqlite_database_url)
-    with engine.connect() as one, engine.connect() as two:
-        for connection in (one, two):
-            for pragma in ("foreign_keys", "recursive_triggers"):
-                assert connection.execute(text(f"PRAGMA {pragma}")).scalar_one() == 1
-            assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
-
-
-@pytest.mark.parametrize("table", APPEND_ONLY)
-def test_replace_is_refused_on_a_bare_sqlite_connection_too(sqlite_database_url, table):
-    """Whoever opens the file with SQLite's own defaults has no recursive triggers."""
-    small = world.made(sqlite_database_url)
-    before = rows(small.engine, table)
-    small.engine.dispose()
-    bare = create_engine(sqlite_database_url)
-    assert f"{table} is append-only" in refused(bare, f"INSERT OR REPLACE INTO {table} SELECT * FROM {table}")
-    assert rows(bare, table) == before != []
-    bare.dispose()
-
-
-def test_replace_by_the_item_or_by_what_is_superseded_is_refused_on_a_bare_sqlite_connection(sqlite_database_url):
-    world.made(sqlite_database_url).engine.dispose()
-    bare = create_engine(sqlite_database_url)
-    columns = (
-        "example_id, response_id, criterion_id, rater_id, stage, label, right_for_wrong_reason, created_at, supersedes"
-    )
-    one = f"INSERT OR REPLACE INTO verdict ({columns}) SELECT {columns} FROM verdict WHERE id = 1"
-    assert "verdict is append-only" in refused(bare, one)
-    bare.dispose()
 
 
 def test_a_session_for_reads_sees_the_study_as_it_was_at_its_first_read(database_url):

@@ -2,7 +2,6 @@
 
 import shutil
 import sqlite3
-import traceback
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +20,7 @@ from evalcore.db import connect, migrate, open_study, writing
 from evalcore.errors import OverreadError
 from tests import world
 from tests.conftest import postgres_database
-from tests.processes import context
+from tests.processes import at_once
 
 SEARCH = (
     "search_text",
@@ -260,16 +259,14 @@ def test_a_path_with_spaces_and_signs_is_a_path(tmp_path):
     assert path.exists()
 
 
-def open_at_once(location, start, said):
+def open_at_once(start, location):
     """In a process of its own: wait for the other one, then open."""
-    try:
-        start.wait(30)
-        engine = open_study(location)
-        with writing(engine) as session:
-            said.put(store.ensure_study(session).key)
-        engine.dispose()
-    except Exception:  # noqa: BLE001 - whatever it is, the test shows it
-        said.put(traceback.format_exc())
+    start()
+    engine = open_study(location)
+    with writing(engine) as session:
+        key = store.ensure_study(session).key
+    engine.dispose()
+    return key
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -282,16 +279,9 @@ def new_database_url(request, tmp_path):
         yield url
 
 
-@pytest.mark.parametrize("_again", range(3))
+@pytest.mark.parametrize("_again", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_processes_that_open_a_new_database_at_once_all_get_the_same_study(new_database_url, _again):
-    apart = context()
-    start, said = apart.Barrier(3), apart.Queue()
-    processes = [apart.Process(target=open_at_once, args=(new_database_url, start, said)) for _ in range(3)]
-    for process in processes:
-        process.start()
-    answers = [said.get(timeout=60) for _ in processes]
-    for process in processes:
-        process.join(30)
+    answers = at_once(*[(open_at_once, new_database_url)] * 3)
     engine = open_study(new_database_url)
     with writing(engine) as session:
         key = store.ensure_study(session).key

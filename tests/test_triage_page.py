@@ -1,107 +1,27 @@
-"""The Triage page: what it says of each section, what a cell opens, what physicians' reads change, and what it says where there is nothing yet."""
+"""The Triage page: what it says of each section, and what a cell opens."""
 
-import re
-import shutil
-from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import product
-from pathlib import Path
 
-import numpy as np
-import pytest
 from sqlalchemy import Engine
-from streamlit.testing.v1 import AppTest
 
-from evalcore import store
-from evalcore.assigning import Choice, assign
-from evalcore.db import open_study, reading, writing
-from evalcore.metrics.corrected import Claim, Physicians
+from evalcore.db import reading, writing
 from evalcore.metrics.level_confusion import agreement_between
 from evalcore.metrics.level_jury import JURY, with_jury
 from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import joined, predictions, usual_judges
 from evalcore.metrics.triage import confusion, rates
 from evalcore.metrics.triage_cases import misses
-from evalcore.metrics.triage_corrected import corrected_rates
-from evalcore.metrics.triage_corrected_harm import corrected_harm
 from evalcore.metrics.triage_physicians import physicians_harm
-from evalcore.queries import candidates
 from evalcore.queries import triage as stored_triage
-from evalcore.queries.browse import Filters
-from evalcore.schema import Acuity, Ask, Format, RaterKind, Role, Selection, Stage, Verdict
+from evalcore.schema import Format
 from evalcore.store.triage import set_triage_settings
 from evalcore.triage_settings import TriageSettings
-from evalcore.triage_tables import PublishedMatrix
 from pages import _triage_cell, _triage_text
-from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import _no_cache, location, open_page
 from tests.page_steps import said as words
-from tests.triage_cases import drawn, stored
+from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell, drawn_file, engine, look
 
-__all__ = ["_no_cache", "location", "open_page"]  # fixtures
-
-LEAD, READER, NEWCOMER, ADJUDICATOR = "Mina Castell", "Dr. Noor", "Dr. Imani Lund", "Dr. Vega"
-HOSTILE = "![](http://canary.invalid/x) <b>$1$</b> :red[x]"
-SECTIONS = (
-    "Matrices",
-    "Dangerous misses",
-    "Groups",
-    "Boundary",
-    "Ambiguous",
-    "Flips",
-    "Harm",
-    "Who read the level",
-    "Which view",
-)
-Look = Callable[..., AppTest]
-
-
-@pytest.fixture(scope="module")
-def drawn_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Cases with two models: Alder-2 too high in qa, Briar-1 too low in conversation; and a published matrix."""
-    path = tmp_path_factory.mktemp("triage") / "drawn.db"
-    triaged, _ = drawn(
-        np.random.default_rng(3),
-        n_cases=60,
-        models={"Alder-2": {"qa": 0.6}, "Briar-1": {"conversation": -0.9}},
-        judges={"Magpie": 0.93, "acuity_rules": 0.85},
-        n_samples=3,
-    )
-    triaged.cases["first_words"] = [f"{HOSTILE} case {number}" for number in range(len(triaged.cases))]
-    engine = open_study(str(path))
-    with writing(engine) as session:
-        stored(session, triaged)
-        people(session)
-        session.add(PublishedMatrix(model="GPT-5.4", format="qa", gold="D", a=0, b=0, c=27, d=235))
-    with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    engine.dispose()
-    return path
-
-
-def people(session: object) -> None:
-    store.add_person(session, LEAD, roles=[Role.LEAD, Role.RESEARCHER], actor="set-up")
-    store.add_person(session, ADJUDICATOR, roles=[Role.ADJUDICATOR], actor="set-up")
-    for name in (READER, NEWCOMER):
-        store.add_person(session, name, roles=[Role.REVIEWER], actor="set-up")
-
-
-@pytest.fixture
-def engine(location: str, drawn_file: Path) -> Iterator[Engine]:
-    shutil.copyfile(drawn_file, location)
-    made = open_study(location)
-    yield made
-    made.dispose()
-
-
-@pytest.fixture
-def look(engine: Engine, location: str, open_page: Open) -> Look:
-    """Opens the page with what stands in the address."""
-    assert engine
-    return partial(open_page, location, "triage", LEAD)
-
-
-def cell(word: str, gold: int, predicted: int) -> str:
-    return _triage_cell.cell_name(word, gold, predicted)
+__all__ = ["_no_cache", "drawn_file", "engine", "location", "look", "open_page"]  # fixtures
 
 
 # ---------------------------------------------------------------- sections
@@ -244,178 +164,6 @@ def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_coun
     shown = words(look(triage_show="Who read the level"))
     assert f"({agreed.exact.n_hits}/{agreed.exact.n})" in shown
     assert str(int(triaged.levels["Magpie"].eq(0).sum())) in shown.splitlines()
-
-
-# ---------------------------------------------------------------- physicians
-
-
-def test_a_physicians_read_enters_the_matrix_by_physicians_at_once(look: Look, engine: Engine):
-    with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    texts = triaged.samples.loc[
-        triaged.samples["has_text"] & triaged.samples["model"].eq("Alder-2") & triaged.samples["format"].eq("qa")
-    ]
-    clear = triaged.cases["kind"].eq("clear").to_numpy() & triaged.cases["gold"].eq(4).to_numpy()
-    unread = texts.loc[clear[texts["row"].to_numpy()] & ~texts.index.isin(triaged.reads["sample"])]
-    sample = unread.iloc[0]
-    before = words(look(triage_basis="by physicians"))
-    with writing(engine) as session:
-        rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt")
-        verdict = Verdict(
-            example_id=int(triaged.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None, rater_id=rater,
-            stage=Stage.FIRST, label=Acuity.A, blinded=True, selection=Selection.RANDOM, inclusion_probability=0.2,
-        )  # fmt: skip
-        store.add_verdicts(session, [verdict], actor="test", action="verdicts")
-    after = words(look(triage_basis="by physicians", triage_cell=cell("qa", 4, 1)))
-    assert after != before
-    assert "Physicians here  read  A" in after or "Physicians here read A" in " ".join(after.split())
-
-
-def test_a_cell_that_holds_only_what_somebody_chose_to_read_opens_it(look: Look, engine: Engine):
-    with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    samples = triaged.samples
-    clear = triaged.cases["kind"].eq("clear").to_numpy() & triaged.cases["gold"].eq(1).to_numpy()
-    unread = (
-        samples["has_text"]
-        & samples["format"].eq("qa")
-        & samples["model"].eq("Alder-2")
-        & ~samples.index.isin(triaged.reads["sample"])
-    )
-    sample = samples.loc[unread & clear[samples["row"].to_numpy()]].iloc[0]
-    with writing(engine) as session:
-        verdict = Verdict(
-            example_id=int(triaged.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None,
-            rater_id=store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt"), stage=Stage.OPEN, label=Acuity.D, blinded=False,
-            selection=Selection.VOLUNTEERED,
-        )  # fmt: skip
-        store.add_verdicts(session, [verdict], actor="test", action="verdicts")
-    app = look(triage_basis="by physicians", triage_matrix_of="Alder-2")
-    app.selectbox(key="triage_cell").set_value(cell("qa", 1, 4)).run()
-    assert "one response to a case that needs A, read as D by physicians" in words(app)
-
-
-def test_gold_as_read_here_shows_what_changes(look: Look):
-    shown = words(look(triage_gold="as read by physicians here"))
-    assert "How the gold changes" in shown
-    assert "stays" in shown
-
-
-def test_corrected_says_what_is_lacking_where_too_little_was_read(look: Look):
-    app = look(triage_basis="corrected")
-    assert "to be read" in words(app)
-    app.selectbox(key="triage_readers_of").set_value(Physicians.IN_GENERAL).run()
-    assert "by 1 more physician" in words(app)
-
-
-def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_cases(
-    bare: Engine, location: str, open_page: Open
-):
-    triaged, _ = drawn(
-        np.random.default_rng(2), n_cases=90, models={"Briar-1": {"conversation": -0.9}}, n_samples=1, share_panel=0, share_read=0.9,
-        readers=("Dr. Noor", "Dr. Brandt", "Dr. Vega"),
-    )  # fmt: skip
-    with writing(bare) as session:
-        stored(session, triaged)
-    known = described(triaged)
-    table = corrected_rates(known, usual_judges(known), claim=Claim.BENCHMARK).set_index(["format", "measure"])
-    row = table.loc[("conversation", "under")]
-    address = {"triage_basis": "corrected", "triage_matrix_of": "Briar-1", "triage_cell": cell("conversation", 3, 2)}
-    app = open_page(location, "triage", LEAD, **address)
-    assert "on ever more cases of the same kind, read by these physicians" in words(app)
-    assert "these are the cases as the judge reads them" in words(app)
-    app.selectbox(key="triage_claim").set_value(Claim.BENCHMARK).run()
-    shown = words(app)
-    assert "if these physicians read every response with a text of this benchmark" in shown
-    assert not re.search(
-        r"\[-|[-−]\d+ %|10[1-9] %", shown
-    )  # a share is told between 0 and 1, though an estimate may lie outside
-    assert (
-        f"{100 * row['corrected']:.0f} % [{100 * row['corrected_low']:.0f} %, {100 * row['corrected_high']:.0f} %]"
-        in shown
-    )
-    app.segmented_control(key="triage_show").set_value("Harm").run()
-    harm = (
-        corrected_harm(known, usual_judges(known), 5, 1, claim=Claim.BENCHMARK).set_index("format").loc["conversation"]
-    )
-    assert f"{harm['harm']:.2f} [{harm['low']:.2f}, {harm['high']:.2f}]" in words(app)
-
-
-def test_a_case_that_waits_for_the_viewers_own_blind_read_is_in_no_number(
-    location: str, engine: Engine, open_page: Open
-):
-    choice = Choice(
-        ask=Ask.GOLD_ACUITY, filters=Filters(dataset="acuity"), n_items=10, n_readers=1, readers=(NEWCOMER,), seed=1
-    )
-    assign(engine, choice, actor=LEAD)
-    shown = words(open_page(location, "triage", NEWCOMER))
-    assert "50 cases" in shown
-    assert "are left out of all numbers here" in shown
-    assert "60 cases" in words(open_page(location, "triage", LEAD))
-
-
-def test_a_dangerous_miss_is_assigned_once_by_the_lead_alone(
-    look: Look, engine: Engine, location: str, open_page: Open
-):
-    app = look(triage_show="Dangerous misses")
-    app.button(key="triage_misses_0_assign").click().run()
-    words(app)
-    assert app.button(key="triage_misses_0_assign").label == "Assigned"
-    assert app.button(key="triage_misses_0_assign").disabled
-    with reading(engine) as session:
-        assert len(candidates.assigned(session, Ask.RESPONSE_ACUITY)) == 1
-    by_adjudicator = open_page(location, "triage", ADJUDICATOR, triage_show="Dangerous misses")
-    assert by_adjudicator.button(key="triage_misses_1_assign").disabled
-
-
-# ---------------------------------------------------------------- nothing yet
-
-
-@pytest.fixture
-def bare(location: str) -> Iterator[Engine]:
-    made = open_study(location)
-    with writing(made) as session:
-        store.ensure_study(session)
-        people(session)
-    yield made
-    made.dispose()
-
-
-def test_an_empty_study_says_what_to_import(bare: Engine, location: str, open_page: Open):
-    assert bare
-    shown = words(open_page(location, "triage", LEAD))
-    assert "Begin with a file of cases" in shown
-
-
-def test_cases_without_answers_ask_for_predictions(bare: Engine, location: str, open_page: Open):
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=8, n_samples=0, share_read=0.0)
-    with writing(bare) as session:
-        stored(session, triaged)
-    shown = words(open_page(location, "triage", LEAD))
-    assert "no model's answers to them" in shown
-
-
-def test_answers_that_nobody_has_read_a_level_from_offer_to_read_them(bare: Engine, location: str, open_page: Open):
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=8, share_read=0.0)
-    triaged = triaged.__class__(**{**vars(triaged), "levels": triaged.levels.iloc[:, :0]})
-    with writing(bare) as session:
-        stored(session, triaged)
-    assert open_page(location, "triage", READER).button(key="triage_read_levels").disabled
-    app = open_page(location, "triage", LEAD)
-    assert "nobody has read a level from them yet" in words(app)
-    app.button(key="triage_read_levels").click().run()
-    assert "levels of qa by parser and conversation by acuity_rules" in words(app)
-
-
-def test_a_published_matrix_alone_is_shown(bare: Engine, location: str, open_page: Open):
-    with writing(bare) as session:
-        session.add(PublishedMatrix(model="GPT-5.4", format="qa", gold="D", a=0, b=0, c=27, d=235))
-        store.append_event(session, actor="x", action="file imported", subject="matrix", detail={})
-    app = open_page(location, "triage", LEAD)
-    assert "(235/262)" in words(app)
-    for section in SECTIONS:
-        app.segmented_control(key="triage_show").set_value(section).run()
-        assert ("have counts and no cases" in words(app)) == (section not in {"Matrices", "Harm"})
 
 
 # ---------------------------------------------------------------- words

@@ -1,0 +1,51 @@
+"""The Triage page: what it says where there is nothing yet."""
+
+import numpy as np
+from sqlalchemy import Engine
+
+from evalcore import store
+from evalcore.db import writing
+from evalcore.triage_tables import PublishedMatrix
+from tests.page_steps import Open, _no_cache, location, open_page
+from tests.page_steps import said as words
+from tests.triage_cases import drawn, stored
+from tests.triage_page_steps import LEAD, READER, SECTIONS, bare
+
+__all__ = ["_no_cache", "bare", "location", "open_page"]  # fixtures
+
+
+def test_an_empty_study_says_what_to_import(bare: Engine, location: str, open_page: Open):
+    assert bare
+    shown = words(open_page(location, "triage", LEAD))
+    assert "Begin with a file of cases" in shown
+
+
+def test_cases_without_answers_ask_for_predictions(bare: Engine, location: str, open_page: Open):
+    triaged, _ = drawn(np.random.default_rng(1), n_cases=8, n_samples=0, share_read=0.0)
+    with writing(bare) as session:
+        stored(session, triaged)
+    shown = words(open_page(location, "triage", LEAD))
+    assert "no model's answers to them" in shown
+
+
+def test_answers_that_nobody_has_read_a_level_from_offer_to_read_them(bare: Engine, location: str, open_page: Open):
+    triaged, _ = drawn(np.random.default_rng(1), n_cases=8, share_read=0.0)
+    triaged = triaged.__class__(**{**vars(triaged), "levels": triaged.levels.iloc[:, :0]})
+    with writing(bare) as session:
+        stored(session, triaged)
+    assert open_page(location, "triage", READER).button(key="triage_read_levels").disabled
+    app = open_page(location, "triage", LEAD)
+    assert "nobody has read a level from them yet" in words(app)
+    app.button(key="triage_read_levels").click().run()
+    assert "levels of qa by parser and conversation by acuity_rules" in words(app)
+
+
+def test_a_published_matrix_alone_is_shown(bare: Engine, location: str, open_page: Open):
+    with writing(bare) as session:
+        session.add(PublishedMatrix(model="GPT-5.4", format="qa", gold="D", a=0, b=0, c=27, d=235))
+        store.append_event(session, actor="x", action="file imported", subject="matrix", detail={})
+    app = open_page(location, "triage", LEAD)
+    assert "(235/262)" in words(app)
+    for section in SECTIONS:
+        app.segmented_control(key="triage_show").set_value(section).run()
+        assert ("have counts and no cases" in words(app)) == (section not in {"Matrices", "Harm"})
