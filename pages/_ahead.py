@@ -6,7 +6,7 @@ from threading import Thread
 
 from evalcore.db import reading
 from evalcore.policies import STUDY
-from evalcore.queries import study, triage
+from evalcore.queries import opinions, triage
 from evalcore.schema import Viewer
 from evalcore.settings import settings
 from pages import _common
@@ -33,12 +33,12 @@ def begun(location: str, person: Viewer) -> Thread:  # noqa: ARG001 - the key
 def _read(person: Viewer) -> None:
     try:
         with reading(_common.engine()) as session:
-            has_cases, has_judges = triage.has_cases(session), bool(study.judges(session))
+            has_cases, has_criteria = triage.has_cases(session), opinions.has_criteria(session)
         if has_cases:
             from pages import _triage_matrices, _triage_parts  # noqa: F401, PLC0415 - their code takes a moment to load as well
 
             _triage_parts.about(person)
-        if has_judges:
+        if has_criteria:
             _common.opinions(person)
     except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so
         _log.debug("reading ahead broke off", exc_info=True)

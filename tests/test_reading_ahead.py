@@ -11,6 +11,7 @@ from evalcore.policies import STUDY
 from evalcore.queries import opinions, triage
 from evalcore.schema import Role, Viewer
 from pages import _ahead, _common, _triage_parts
+from tests import world
 from tests.triage_cases import drawn, stored
 
 LEAD = Viewer(person_id=1, name="Ana Ruiz", roles=frozenset({Role.LEAD}))
@@ -24,14 +25,13 @@ def _afresh():
 
 @pytest.fixture
 def read(tmp_path, monkeypatch):
-    """Which of the two large reads have been done, in order."""
+    """Which of the two large reads have been done, in order; of a study of cases."""
     made, _ = drawn(np.random.default_rng(7), n_cases=3, n_samples=1)
-    location = str(tmp_path / "study.db")
-    engine = open_study(location)
+    engine = open_study(str(tmp_path / "cases.db"))
     with writing(engine) as session:
         stored(session, made)
     engine.dispose()
-    monkeypatch.setenv("OVERREAD_DB", location)
+    monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "cases.db"))
     monkeypatch.setenv("OVERREAD_READ_AHEAD", "1")
     done = []
     for module, name in ((triage, "imported_at"), (opinions, "judged_at")):
@@ -48,15 +48,24 @@ def finish():
     return bool(begun)
 
 
-def test_what_a_lead_will_look_at_is_there_before_the_page_asks(read):
+def test_cases_are_there_before_a_lead_opens_triage(read):
     _ahead.begin(LEAD)
     finish()
-    assert read == ["imported_at", "judged_at"]
+    assert read == ["imported_at"]
     assert _triage_parts.about(LEAD).n_cases == len(_common.triaged(LEAD).cases) == 3
-    assert _common.opinions(LEAD).judged.empty
-    assert read == ["imported_at", "judged_at"]
+    assert read == ["imported_at"]
     _ahead.begin(LEAD)
     assert not finish()
+
+
+def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path, monkeypatch):
+    small = world.made(str(tmp_path / "rubrics.db"))
+    monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "rubrics.db"))
+    _ahead.begin(LEAD)
+    finish()
+    assert read == ["judged_at"]
+    assert len(_common.opinions(LEAD).judged) == len(small.responses) * 2
+    assert read == ["judged_at"]
 
 
 @pytest.mark.parametrize("role", sorted(set(Role) - STUDY))

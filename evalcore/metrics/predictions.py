@@ -12,6 +12,8 @@ from evalcore.triaged import NO_LEVEL, Triaged
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
+_WORDS = [word.value for word in Format]
+_FORMATS = pd.CategoricalDtype(_WORDS)
 COUNTS = ("n_A", "n_B", "n_C", "n_D")
 """Columns of a prediction's valid samples by level."""
 
@@ -84,7 +86,7 @@ def _of_format(triaged: Triaged, asked: str, judge: str) -> pd.DataFrame:
         {
             "row": groups // n_models,
             "model": pd.Categorical.from_codes((groups % n_models).astype(np.int32), samples["model"].cat.categories),
-            "format": pd.Categorical([asked] * n, categories=[word.value for word in Format]),
+            "format": pd.Categorical.from_codes(np.full(n, _WORDS.index(asked) if asked else -1, np.int8), dtype=_FORMATS),
             "n_samples": present[groups],
             "n_unread": np.bincount(group[unread], minlength=n),
             "n_invalid": np.bincount(group[invalid], minlength=n),

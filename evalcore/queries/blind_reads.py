@@ -3,11 +3,11 @@
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, or_, select
 from sqlmodel import Session, SQLModel
 
 from evalcore.queries import study
-from evalcore.queries.frames import ITEM_BASE, frame, is_judge, not_superseded
+from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.queries.sheets import shown_judges
 from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.schema import Ask, RaterKind, ReadingState, Stage
@@ -76,7 +76,7 @@ def _firsts(leave_out: int | None) -> Subquery:
 
 def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
     """A stage of physicians; SQLite uses the index of their reads only where its condition stands in the same words."""
-    return [verdict.c.stage != literal_column(f"'{Stage.JUDGE.value}'"), verdict.c.stage == stage]
+    return [is_read(verdict.c), verdict.c.stage == stage]
 
 
 def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:

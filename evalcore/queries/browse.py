@@ -10,7 +10,7 @@ from sqlmodel import Session, SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.queries import level_reads
-from evalcore.queries.frames import frame, is_judge, not_superseded
+from evalcore.queries.frames import frame, is_judge, is_read, not_superseded
 from evalcore.schema import Format, RaterKind, Stage
 from evalcore.search_words import postgresql_query, sqlite_query
 from evalcore.tables import Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
@@ -243,7 +243,7 @@ def _last_word(one: type[Verdict]) -> ColumnElement[bool]:
 def _given(*conditions: ColumnElement[bool], kind: RaterKind, judge: str | None = None) -> ColumnElement[bool]:
     """There is a standing verdict on the item by a rater of this kind that meets the conditions."""
     raters = select(col(Rater.id)).where(_of_kind(kind), *([col(Rater.name) == judge] if judge else []))
-    stages = col(Verdict.stage) == Stage.JUDGE if kind is RaterKind.JUDGE else col(Verdict.stage) != Stage.JUDGE
+    stages = col(Verdict.stage) == Stage.JUDGE if kind is RaterKind.JUDGE else is_read(Verdict)
     given = select(col(Verdict.id)).where(
         col(Verdict.response_id) == col(Response.id),
         col(Verdict.criterion_id) == col(Criterion.id),

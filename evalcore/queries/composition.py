@@ -5,10 +5,10 @@ from typing import Any, TypedDict
 
 import orjson
 import pandas as pd
-from sqlalchemy import ColumnElement, Subquery, case, func, literal_column, select
+from sqlalchemy import ColumnElement, Subquery, case, func, select
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.queries.frames import frame, not_superseded
+from evalcore.queries.frames import frame, is_read, not_superseded
 from evalcore.schema import CASES, FILE_IMPORTED, RaterKind, Stage
 from evalcore.tables import AuditEvent, Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
 
@@ -36,7 +36,7 @@ def _read(*conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
     """Physicians' standing verdicts; SQLite uses the index of them only where its condition stands in the same words."""
     verdict = _table(Verdict).c
     return [
-        verdict.stage != literal_column(f"'{Stage.JUDGE.value}'"),
+        is_read(verdict),
         verdict.label.is_not(None),
         not_superseded(),
         *conditions,

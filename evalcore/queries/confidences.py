@@ -3,12 +3,12 @@
 from collections.abc import Collection
 
 import pandas as pd
-from sqlalchemy import ColumnElement, and_, case, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.opinions import DRAWN
 from evalcore.queries import drawings
-from evalcore.queries.frames import ITEM_BASE, frame, is_judge, not_superseded
+from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.schema import Label, RaterKind, Stage
 from evalcore.tables import Rater, Verdict
 
@@ -87,7 +87,7 @@ def _first_reads() -> list[ColumnElement[bool]]:
     """The conditions of physicians' standing blind first reads of criteria."""
     table = SQLModel.metadata.tables["verdict"].c
     return [
-        table.stage != literal_column(f"'{Stage.JUDGE.value}'"),  # in these words SQLite uses the index of reads
+        is_read(table),
         table.stage == Stage.FIRST,
         table.criterion_id.is_not(None),
         table.label.in_(list(MET)),

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from sqlalchemy import ColumnElement, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy import case as expression_case
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.queries import sheets
-from evalcore.queries.frames import frame, not_superseded
+from evalcore.queries.frames import frame, is_read, not_superseded
 from evalcore.queries.sheets import Given, Sheet
 from evalcore.queries.tasks import Asked
 from evalcore.review_tables import Assignment, Reading, Task
@@ -40,7 +40,7 @@ def _verdict() -> Any:
 
 def _of_physicians() -> ColumnElement[bool]:
     """Not a judge's; the word stands in the statement itself, else SQLite would not use the index of such verdicts."""
-    of_physicians: ColumnElement[bool] = _verdict().c.stage != literal_column(f"'{Stage.JUDGE.value}'")
+    of_physicians: ColumnElement[bool] = is_read(_verdict().c)
     return of_physicians
 
 

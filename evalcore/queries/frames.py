@@ -72,6 +72,15 @@ def not_superseded(verdict: Any = None) -> Any:
     return (col(Verdict.id) if verdict is None else verdict.c.id).not_in(replaced)
 
 
+def is_read(verdict: Any) -> Any:
+    """The condition that a verdict is no judge's, in the words of the index of reads: beside a bound word no database uses it.
+
+    Args:
+        verdict: The columns of the table or of an alias of it, or the class of its rows.
+    """
+    return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")
+
+
 def is_judge(rater: Any = None) -> Any:
     """The condition that a row of `rater` is a judge that speaks for itself: a judge's repeats have its name, and never its say.
 
@@ -126,7 +135,7 @@ def verdicts(
     """
     table = SQLModel.metadata.tables["verdict"]
     columns = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
-    statement = select(*columns).where(table.c.criterion_id.is_not(None)).order_by(table.c.id)
+    statement = _in_order(select(*columns).where(table.c.criterion_id.is_not(None)), table.c, kind)
     if not history:
         statement = statement.where(not_superseded(), table.c.label.is_not(None))
     if kind is not None:
@@ -144,6 +153,13 @@ def verdicts(
     return found.merge(
         criteria(session, example_ids=example_ids).drop(columns="example_id"), on="criterion_id", how="left"
     )
+
+
+def _in_order(statement: Select[Any], verdict: Any, kind: RaterKind | None) -> Select[Any]:
+    """As they were given; reads by their index, and without a walk over all verdicts in their order: hence + 0."""
+    if kind is RaterKind.REVIEWER:
+        return statement.where(is_read(verdict)).order_by(verdict.id + 0)
+    return statement.order_by(verdict.id)
 
 
 def _by_newest_prompt(found: pd.DataFrame) -> pd.DataFrame:
@@ -191,10 +207,8 @@ def acuity_verdicts(
         .outerjoin(Response, col(Response.id) == table.c.response_id)
         .outerjoin(Model, col(Model.id) == col(Response.model_id))
         .where(table.c.criterion_id.is_(None), table.c.label.is_not(None), not_superseded())
-        .order_by(table.c.id)
     )
-    if kind is RaterKind.REVIEWER:  # by the index of such verdicts, and not by a walk over the judges'
-        statement = statement.where(table.c.stage != literal_column(f"'{Stage.JUDGE.value}'"))
+    statement = _in_order(statement, table.c, kind)
     if kind is not None:
         statement = statement.where(col(Rater.kind) == kind)
     if example_ids is not None:

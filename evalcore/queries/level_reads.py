@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
-from evalcore.queries.frames import is_judge
+from evalcore.queries.frames import is_judge, is_read
 from evalcore.schema import RaterKind, Stage
 from evalcore.tables import Rater, Verdict
 
@@ -61,7 +61,7 @@ def _by_physician(one: Any) -> ColumnElement[bool]:
     physicians = select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER)
     return and_(
         col(one.criterion_id).is_(None),
-        col(one.stage) != literal_column(f"'{Stage.JUDGE.value}'"),  # in these words the index of reads is used
+        is_read(one),
         col(one.label).is_not(None),
         col(one.rater_id).in_(physicians),
         col(one.id).not_in(_replaced()),

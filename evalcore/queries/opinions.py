@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import BigInteger, ColumnElement, String, case, cast, func, literal_column, select
+from sqlalchemy import BigInteger, ColumnElement, String, case, cast, func, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.db import Engine, reading
 from evalcore.errors import OverreadError
 from evalcore.opinions import DRAWN, ITEM_COLUMNS, READ_COLUMNS, Opinions
 from evalcore.queries import drawings
-from evalcore.queries.frames import ITEM_BASE, frame, not_superseded
+from evalcore.queries.frames import ITEM_BASE, frame, is_read, not_superseded
 from evalcore.run_words import repeat_version, version_and_repeat
 from evalcore.schema import JURY, Label, RaterKind, Selection, Stage
 from evalcore.tables import Criterion, Example, Model, Rater, Response
@@ -58,6 +58,11 @@ class Labels(NamedTuple):
     keys: Numbers
     judges: Numbers
     codes: npt.NDArray[np.int8]
+
+
+def has_criteria(session: Session) -> bool:
+    """Whether the study holds any rubric."""
+    return session.connection().execute(select(col(Criterion.id)).limit(1)).first() is not None
 
 
 def load(session: Session) -> Opinions:
@@ -298,10 +303,10 @@ def reads(session: Session) -> pd.DataFrame:
     statement = (
         select(*(table[name] for name in named), *(_coded(table[name], told).label(name) for name, told in words.items()))
         .where(
-            *_standing(), table.stage != literal_column(f"'{Stage.JUDGE.value}'"),
+            *_standing(), is_read(table),
             table.rater_id.in_(select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER)),
         )
-        .order_by(table.id)
+        .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )  # fmt: skip
     found = frame(session, statement).astype({"response_id": "int64", "criterion_id": "int64"})
     found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]

@@ -1,10 +1,10 @@
 """What physicians have left on conversations, for lists of them."""
 
 import pandas as pd
-from sqlalchemy import func, literal_column, select
+from sqlalchemy import func, select
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.queries.frames import frame, is_judge, not_superseded
+from evalcore.queries.frames import frame, is_judge, is_read, not_superseded
 from evalcore.schema import RaterKind, Stage
 from evalcore.tables import Rater
 
@@ -43,7 +43,7 @@ def read_marks(session: Session) -> pd.DataFrame:
             judged.c.rater_id.label("judged_by"),
         )
         .select_from(read.outerjoin(judged, beside).outerjoin(judges, judges.c.id == judged.c.rater_id))
-        .where(read.c.stage != Stage.JUDGE, read.c.label.is_not(None), not_superseded(read))
+        .where(is_read(read.c), read.c.label.is_not(None), not_superseded(read))
         .where(read.c.criterion_id.is_not(None))
     )
     found = frame(session, statement)
@@ -64,7 +64,7 @@ def level_readers(session: Session) -> pd.Series:
         .join(rater, rater.c.id == verdict.rater_id)
         .where(
             rater.c.kind == RaterKind.REVIEWER,
-            verdict.stage != literal_column(f"'{Stage.JUDGE.value}'"),  # in these words the index of reads is used
+            is_read(verdict),
             verdict.criterion_id.is_(None),
             verdict.label.is_not(None),
             not_superseded(),

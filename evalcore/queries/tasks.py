@@ -11,7 +11,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
-from evalcore.queries.frames import frame
+from evalcore.queries.frames import frame, is_read
 from evalcore.queries.study import rules
 from evalcore.review_tables import Assignment, AssignmentReader, Mark, Reading, Task
 from evalcore.schema import Ask, CannotReason, RaterKind, ReadingMode, ReadingState, Selection, Stage, Viewer
@@ -156,7 +156,7 @@ def _spoken_on(viewer: Viewer) -> ColumnElement[bool]:
     Who read the rubric blind is still asked for the acuity: of that no verdict was shown. Who overrode a judge of their own accord, or
     settled a conflict, had everything on the response before them.
     """
-    given = (col(Verdict.stage) != Stage.JUDGE) & col(Verdict.rater_id).in_(_raters_of(viewer))
+    given = is_read(Verdict) & col(Verdict.rater_id).in_(_raters_of(viewer))
     drawn = func.coalesce(col(Verdict.selection), "").in_([Selection.RANDOM, Selection.IMPORTANCE])
     saw_all = (col(Verdict.stage) == Stage.ADJUDICATED) | ((col(Verdict.stage) == Stage.OPEN) & ~drawn)
     of_criterion, asks_criteria = col(Verdict.criterion_id).is_not(None), col(Assignment.ask) == Ask.RUBRIC

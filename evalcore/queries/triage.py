@@ -1,5 +1,6 @@
 """`Triaged` of the whole study: millions of samples in a second or two."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from evalcore.db import Engine, reading
 from evalcore.errors import OverreadError
 from evalcore.opinions import DRAWN
 from evalcore.queries import drawings
-from evalcore.queries.frames import frame, is_judge, not_superseded, repeats
+from evalcore.queries.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.schema import JURY, Ask, Format, Label, RaterKind, Selection, Stage
 from evalcore.tables import Model, Rater
 from evalcore.triaged import (
@@ -46,7 +47,7 @@ _BITS = 3
 _WIDEST = 63
 """Bits of a number that the database counts with."""
 
-Numbers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[Any]
 
 
 class Said(NamedTuple):
@@ -75,28 +76,28 @@ def load(session: Session) -> Triaged:
 def imported(session: Session) -> Triaged:
     """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
-    return _joined(session, cases, _said(session), _samples(session, cases["example_id"].to_numpy()))
+    samples = _samples(session, cases["example_id"].to_numpy(), _last_repeat(session))
+    return _joined(session, cases, _said(session), samples, _votes(session, cases))
 
 
 def imported_at(engine: Engine, beside: Executor) -> Triaged:
     """As `imported`, over two connections: the database gathers the cases' responses on one core while `beside` reads the levels on the other."""
     with reading(engine) as session, reading(engine) as second:
-        said = beside.submit(_said, second)
+        last_repeat, said = beside.submit(_last_repeat, second), beside.submit(_said, second)
         cases = _cases(session)
-        samples = _samples(session, cases["example_id"].to_numpy())
-        return _joined(session, cases, said.result(), samples)
+        votes = beside.submit(_votes, second, cases)
+        samples = _samples(session, cases["example_id"].to_numpy(), last_repeat.result())
+        return _joined(session, cases, said.result(), samples, votes.result())
 
 
-def _joined(session: Session, cases: pd.DataFrame, said: Said, samples: pd.DataFrame) -> Triaged:
+def _joined(session: Session, cases: pd.DataFrame, said: Said, samples: pd.DataFrame, votes: pd.DataFrame) -> Triaged:
     """Of levels and responses that came between the two reads, what the other does not know is left out."""
     is_elsewhere = samples["format"].isna().to_numpy()
     elsewhere = samples.loc[is_elsewhere, list(ELSEWHERE_COLUMNS)].reset_index(drop=True)
     samples = samples.loc[~is_elsewhere].reset_index(drop=True) if len(elsewhere) else samples
     levels, confidence = _levels(samples, said)
     reads = pd.DataFrame(columns=list(READ_COLUMNS))
-    return Triaged(
-        cases, _votes(session, cases), samples, levels, confidence, reads, _published(session), elsewhere, said.juries
-    )
+    return Triaged(cases, votes, samples, levels, confidence, reads, _published(session), elsewhere, said.juries)
 
 
 def with_reads(session: Session, triaged: Triaged) -> Triaged:
@@ -130,47 +131,55 @@ def _votes(session: Session, cases: pd.DataFrame) -> pd.DataFrame:
     return found[list(VOTE_COLUMNS)]
 
 
-def _samples(session: Session, example_ids: Numbers) -> pd.DataFrame:
-    """The responses by case; without a format where they belong to neither."""
+def _last_repeat(session: Session) -> int:
+    """The largest sample_index of all responses; 0 where there are none."""
+    response = SQLModel.metadata.tables["response"].c
+    return int(session.connection().execute(select(func.max(response.sample_index))).scalar_one() or 0)
+
+
+def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.DataFrame:
+    """The responses by case, those up to a sample_index; without a format where they belong to neither."""
     connection = session.connection()
     response = SQLModel.metadata.tables["response"].c
     models = connection.execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
     of_models = {int(row[0] or 0): str(row[1]) for row in models}
-    of_repeat = (connection.execute(select(func.max(response.sample_index))).scalar_one() or 0).bit_length()
-    of_model = max(of_models, default=0).bit_length()
+    of_repeat, of_model = last_repeat.bit_length(), max(of_models, default=0).bit_length()
     asked = {Format.QA.evaluation: _QA, Format.CONVERSATION.evaluation: 0}
     in_format = case(asked, value=response.dataset, else_=_ELSEWHERE)
     kind = in_format + case((response.text != "", _TEXT), else_=0)
-    ids, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     last = connection.execute(select(func.max(response.id))).scalar_one() or 0
-    last_case = int(example_ids[-1]) if len(example_ids) else 0
-    of_example = last_case.bit_length()
+    first_case, last_case = (int(example_ids[0]), int(example_ids[-1])) if len(example_ids) else (0, -1)
+    of_example = max(last_case - first_case, 0).bit_length()
     if (_TOGETHER - 1).bit_length() + of_model + _BITS + of_repeat + of_example > _WIDEST:
-        msg = f"table response: a sample_index of {1 << of_repeat >> 1:,} or more came, expected 0, 1, ... for repeats"
+        msg = f"table response: a sample_index of {last_repeat:,} came, expected 0, 1, ... for repeats"
         raise OverreadError(msg)
-    case_ids = SQLModel.metadata.tables["acuity_case"].c.example_id
-    known = select(case_ids).where(case_ids <= last_case)  # a case that came since has no room in the number
-    of_case = (response.example_id + 0).in_(known)  # + 0: no index
-    for first in range(0, last + 1, _TOGETHER):
-        number = (cast(response.id - first, BigInteger) * (1 << of_model) + response.model_id) * (1 << _BITS) + kind
-        number = (number * (1 << of_repeat) + response.sample_index) * (1 << of_example) + response.example_id
-        found = _numbers(session, number, of_case, response.id.between(first, first + _TOGETHER - 1))
-        ids.append((found >> (of_model + _BITS + of_repeat + of_example)) + first)
-        numbers.append(found)
-    response_ids = np.concatenate(ids)
-    examples, repeats, kinds, model_ids = _parts(np.concatenate(numbers), of_example, of_repeat, _BITS, of_model)
     places = np.zeros(1 << of_model, dtype=np.int32)
     places[list(of_models)] = np.arange(len(of_models))
-    steps = np.diff(examples)
-    is_ordered = not ((steps < 0) | ((steps == 0) & (np.diff(response_ids) < 0))).any()  # as in SQLite after an import
-    order: Any = slice(None) if is_ordered else np.lexsort((response_ids, examples))
+    # a response that has come since has no room in the number; + 0: no index
+    known = ((response.example_id + 0).between(first_case, last_case), response.sample_index <= last_repeat)
+
+    def parts() -> Iterator[tuple[Numbers, ...]]:
+        for first in range(0, last + 1 if len(example_ids) else 0, _TOGETHER):
+            number = (cast(response.id - first, BigInteger) * (1 << of_model) + response.model_id) * (1 << _BITS) + kind
+            number = (number * (1 << of_repeat) + response.sample_index) * (1 << of_example)
+            number = number + (response.example_id - first_case)
+            found = _numbers(session, number, *known, response.id.between(first, first + _TOGETHER - 1))
+            examples, *told, ids = _parts(found, of_example, of_repeat, _BITS, of_model, _WIDEST)
+            rows = np.searchsorted(example_ids, examples + first_case)
+            is_case = example_ids[rows] == examples + first_case
+            yield tuple(column[is_case] for column in (ids + first, rows, *told))
+
+    kinds_of = (np.int64, np.int64, np.int32, np.int8, np.int32)
+    response_ids, rows, repeats, kinds, model_ids = _gathered(parts(), *kinds_of)
+    is_ordered = not ((rows[1:] < rows[:-1]) | ((rows[1:] == rows[:-1]) & (response_ids[1:] < response_ids[:-1]))).any()
+    order: Any = slice(None) if is_ordered else np.lexsort((response_ids, rows))  # as in SQLite after an import
     formats = np.where(kinds < _ELSEWHERE, kinds < _QA, -1).astype(np.int8)[order]
     columns = {
         "response_id": response_ids[order],
-        "row": np.searchsorted(example_ids, examples[order]),
+        "row": rows[order],
         "model": pd.Categorical.from_codes(places[model_ids][order], pd.Index(list(of_models.values()))),
         "format": pd.Categorical.from_codes(formats, dtype=_FORMATS),
-        "sample_index": repeats[order].astype(np.int32),
+        "sample_index": repeats[order],
         "has_text": (kinds % _QA == _TEXT)[order],
     }
     return pd.DataFrame(columns, copy=False)
@@ -183,6 +192,15 @@ def _parts(numbers: Numbers, *widths: int) -> list[Numbers]:
         found.append(numbers & ((1 << width) - 1))
         numbers = numbers >> width
     return found
+
+
+def _gathered(parts: Iterable[Sequence[Numbers]], *kinds: Any) -> list[Numbers]:
+    """The columns of parts, one part after another; each is made small while its numbers are at hand, since memory that is new costs time."""
+    columns: list[list[Numbers]] = [[np.empty(0, kind)] for kind in kinds]
+    for part in parts:
+        for column, kind, found in zip(columns, kinds, part, strict=True):
+            column.append(found.astype(kind))
+    return [np.concatenate(column) for column in columns]
 
 
 def _numbers(session: Session, number: Any, *conditions: Any) -> Numbers:
@@ -213,17 +231,17 @@ def _said(session: Session) -> Said:
     number = number * 2 + case((table.confidence.is_not(None), 1), else_=0)
     last = connection.execute(select(func.max(table.id))).scalar_one() or 0
     n_levels = connection.execute(select(func.count()).where(table.criterion_id.is_(None))).scalar_one()
-    if n_levels * _SCAN_GAIN < last:
-        numbers = _numbers(session, number, *standing)
-    else:
-        parts = (table.id.between(first, first + _TOGETHER - 1) for first in range(0, last + 1, _TOGETHER))
-        numbers = np.concatenate([_numbers(session, number, *standing, part) for part in parts])
-    is_stated, codes, raters = _parts(numbers, 1, of_code, of_rater)
+    walk = [(table.id.between(first, first + _TOGETHER - 1),) for first in range(0, last + 1, _TOGETHER)]
+    parts = (
+        _parts(_numbers(session, number, *standing, *part), 1, of_code, of_rater, _WIDEST)
+        for part in ([()] if n_levels * _SCAN_GAIN < last else walk)
+    )
+    is_stated, codes, raters, responses = _gathered(parts, np.bool_, np.int8, np.int32, np.int64)
     stated = select(table.response_id, table.rater_id, table.confidence).where(table.confidence.is_not(None), *standing)
     if not is_stated.any():  # a second walk over the table would find none
         stated = stated.where(false())
     confidence = frame(session, stated.order_by(table.id))
-    return Said(numbers >> (of_rater + of_code + 1), raters, codes, names, confidence, juries)
+    return Said(responses, raters, codes, names, confidence, juries)
 
 
 def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -253,9 +271,11 @@ def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
     numbers = samples["response_id"].to_numpy()
     if not len(numbers) or not len(response_ids):
         return np.full(len(response_ids), -1, dtype=np.int64)
-    order = np.argsort(numbers, kind="stable")
-    found = order[np.minimum(np.searchsorted(numbers, response_ids, sorter=order), len(numbers) - 1)]
-    return np.where(numbers[found] == response_ids, found, -1)
+    first, last = int(numbers.min()), int(numbers.max())
+    row_of = np.full(last - first + 1, -1, dtype=np.int32)  # as long as the table of responses at most
+    row_of[numbers - first] = np.arange(len(numbers))
+    is_between = (response_ids >= first) & (response_ids <= last)
+    return np.where(is_between, row_of.take(response_ids - first, mode="clip"), -1)
 
 
 def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -270,8 +290,8 @@ def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.D
             col(Rater.person_id),
         )
         .join(Rater, and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
-        .where(table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), table.stage != Stage.JUDGE)
-        .order_by(table.id)
+        .where(table.criterion_id.is_(None), table.label.is_not(None), not_superseded(), is_read(table))
+        .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )
     found = frame(session, statement)
     response_ids = np.asarray(found["response_id"].astype(float).fillna(-1), dtype=np.int64)
