@@ -212,7 +212,7 @@ def test_a_level_on_a_response_that_came_since_waits_for_the_next_look(study: En
         cases = triage._cases(session)
         samples = triage._samples(session, cases["example_id"].to_numpy(), triage._last_repeat(session))
         said = triage._said(session)
-        found = triage._joined(session, cases, said, samples.iloc[:-1])
+        found = triage._joined(session, cases, said, samples.iloc[:-1], triage._votes(session, cases))
     assert len(found.levels) == len(triaged.samples) - 1
     assert np.isnan(found.levels.to_numpy()).sum() == np.isnan(triaged.levels.iloc[:-1].to_numpy()).sum()
 
