@@ -37,7 +37,7 @@ def _read(person: Viewer) -> None:
         if has_cases:
             from pages import _triage_matrices, _triage_parts  # noqa: F401, PLC0415 - their code takes a moment to load as well
 
-            _triage_parts.about(person)
+            _triage_parts.read(person, _triage_parts.usual(_triage_parts.about(person)))
         if has_criteria:
             _common.opinions(person)
     except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so

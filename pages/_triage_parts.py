@@ -196,6 +196,11 @@ def chosen_settings() -> TriageSettings:
         return stored.load(session)
 
 
+def usual(known: About) -> Chosen:
+    """What is looked at where nobody has chosen otherwise."""
+    return Chosen(tuple((word, known.judges[word][0]) for word in FORMATS if known.judges.get(word)))
+
+
 def controls(known: About, *, gold: bool) -> Chosen:
     """Who reads the levels of each format, and whose gold counts, drawn in the row that is open; each is kept in the address.
 

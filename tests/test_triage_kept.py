@@ -12,6 +12,7 @@ from evalcore import store
 from evalcore.db import open_study, reading, writing
 from evalcore.metrics import calibration_sections, triage_surveyed
 from evalcore.metrics.level_jury import JURY
+from evalcore.queries import study
 from evalcore.queries import triage as stored_triage
 from evalcore.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
 from evalcore.triage_settings import TriageSettings
@@ -127,3 +128,15 @@ def test_who_has_read_a_format_is_counted_once(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(Triaged, "judges", counted)
     words(look("triage", LEAD))
     assert asked == {"qa": 1, "conversation": 1}
+
+
+def test_what_is_read_ahead_is_what_the_page_asks_for_first(look: Look, location: str, monkeypatch: pytest.MonkeyPatch):
+    counted = counting(monkeypatch, _triage_parts, "predictions")
+    monkeypatch.setenv("OVERREAD_DB", location)
+    engine = open_study(location)
+    with reading(engine) as session:
+        viewer = next(person for person in study.people(session) if person.name == LEAD)
+    engine.dispose()
+    _triage_parts.read(viewer, _triage_parts.usual(_triage_parts.about(viewer)))
+    look("triage", LEAD)
+    assert len(counted) == 1
