@@ -13,17 +13,13 @@ from evalcore.runs import Stop
 from tests.commands import Run
 from tests.judge_server import judge_server
 from tests.run_steps import until
-from tests.run_world import Study, study
+from tests.run_studies import quick
+from tests.run_world import Study
+
+__all__ = ["quick"]  # fixtures
 
 MAGPIE = {"api_model": '"magpie-1"', "price_in": "1.0", "price_out": "4.0", "timeout_seconds": "60"}
 """One US dollar for a million tokens in, 4 out."""
-
-
-@pytest.fixture
-def quick(sqlite_database_url):
-    """For what no database decides: 3 responses with 2 criteria each."""
-    with study(sqlite_database_url, n_examples=3, points=(5, -3)) as made:
-        yield made
 
 
 @pytest.fixture

@@ -1,21 +1,17 @@
 """Items of a run that were answered in another way since: with a file, or by another run."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from evalcore.run_words import Outcome
 from evalcore.runs import retry
 from tests.run_steps import MET, Scripted
-from tests.run_world import begun, judged, judging, planned, study, worked
+from tests.run_studies import small
+from tests.run_world import begun, judged, judging, planned, worked
+
+__all__ = ["small"]  # fixtures
 
 N_ITEMS = 6
-
-
-@pytest.fixture
-def small(database_url):
-    with study(database_url, n_examples=3, points=(5, -3)) as made:
-        yield made
 
 
 def answered_elsewhere(small, spec, run_id, *places):

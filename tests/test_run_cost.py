@@ -14,22 +14,12 @@ from evalcore.runs.asking import MAX_CALLS
 from evalcore.runs.figures import Figures
 from evalcore.store import workers
 from tests.run_steps import MET, UNREADABLE, Scripted
-from tests.run_world import begun, judging, study, worked
+from tests.run_studies import larger, small
+from tests.run_world import begun, judging, worked
+
+__all__ = ["larger", "small"]  # fixtures
 
 EACH = (100 * 1.0 + 10 * 4.0) / 1_000_000
-
-
-@pytest.fixture
-def small(database_url):
-    with study(database_url, n_examples=3, points=(5, -3)) as made:
-        yield made
-
-
-@pytest.fixture
-def larger(sqlite_database_url):
-    """For rules of the loop, which knows no database."""
-    with study(sqlite_database_url, n_examples=30, points=(5, -3)) as made:
-        yield made
 
 
 class Slow(Scripted):

@@ -12,6 +12,7 @@ from evalcore.runs import retry
 from evalcore.runs.describing import Asker
 from evalcore.schema import CASES, Acuity, Format
 from tests.run_steps import MET, NOT_MET, Scripted
+from tests.run_studies import small
 from tests.run_world import (
     add_cases,
     add_response,
@@ -21,16 +22,11 @@ from tests.run_world import (
     judging,
     planned,
     responding,
-    study,
     triage,
     worked,
 )
 
-
-@pytest.fixture
-def small(database_url):
-    with study(database_url, n_examples=3, points=(5, -3)) as made:
-        yield made
+__all__ = ["small"]  # fixtures
 
 
 def asked(small, run_id):

@@ -7,14 +7,11 @@ from sqlalchemy import text
 from evalcore.errors import RunRefused
 from evalcore.runs import start
 from evalcore.schema import CASES, JURY, Acuity
+from tests.run_studies import small
 from tests.run_world import add_cases, begun, judged, judging, responding, study, triage
 from tests.run_world import settings as model
 
-
-@pytest.fixture
-def small(database_url):
-    with study(database_url, n_examples=3, points=(5, -3)) as made:
-        yield made
+__all__ = ["small"]  # fixtures
 
 
 def refused(small, spec, **changed):

@@ -1,19 +1,15 @@
 """Answers are written in lots: what a transaction asks of the database."""
 
-import pytest
 from sqlalchemy import event
 
 from evalcore.db import writing
 from evalcore.run_words import Call, Outcome
 from evalcore.store import workers
 from evalcore.store.answers import Answer, Saving, save_answers
-from tests.run_world import begun, responding, study
+from tests.run_studies import small
+from tests.run_world import begun, responding
 
-
-@pytest.fixture
-def small(database_url):
-    with study(database_url, n_examples=3) as made:
-        yield made
+__all__ = ["small"]  # fixtures
 
 
 def test_the_model_of_a_lot_of_answers_is_looked_up_once(small):

@@ -12,20 +12,10 @@ from evalcore.run_words import STREAK, WAS_STOPPED, Outcome, RunState
 from evalcore.runs import Stop, asking, stop
 from evalcore.store import workers
 from tests.run_steps import MET, NOT_MET, Scripted, until
+from tests.run_studies import larger, small
 from tests.run_world import begun, done, judging, study, worked
 
-
-@pytest.fixture
-def small(database_url):
-    with study(database_url, n_examples=3, points=(5, -3)) as made:
-        yield made
-
-
-@pytest.fixture
-def larger(sqlite_database_url):
-    """For rules of the loop, which knows no database."""
-    with study(sqlite_database_url, n_examples=30, points=(5, -3)) as made:
-        yield made
+__all__ = ["larger", "small"]  # fixtures
 
 
 @pytest.fixture

@@ -16,28 +16,12 @@ from tests.judge_server.rule import drawn
 from tests.judge_server.running import judge_server
 from tests.run_commands import everything
 from tests.run_steps import MET, NOT_MET, UNREADABLE, Scripted
+from tests.run_studies import larger, quick, small
 from tests.run_world import KEY, add_cases, add_response, begun, done, judging, keys, responding, study, triage, worked
 
+__all__ = ["larger", "quick", "small"]  # fixtures
+
 THIRD, EVEN = 3, 0.5
-
-
-@pytest.fixture
-def small(database_url):
-    with study(database_url, n_examples=3, points=(5, -3)) as made:
-        yield made
-
-
-@pytest.fixture
-def quick(sqlite_database_url):
-    """For rules of the loop, which knows no database."""
-    with study(sqlite_database_url, n_examples=3, points=(5, -3)) as made:
-        yield made
-
-
-@pytest.fixture
-def larger(sqlite_database_url):
-    with study(sqlite_database_url, n_examples=30, points=(5, -3)) as made:
-        yield made
 
 
 def test_each_verdict_is_what_the_judge_said_of_that_item(small):
