@@ -134,7 +134,7 @@ def _go_on(viewer: Viewer, row: RunRow) -> None:
             "Questions at once", 1, MAX_CONCURRENCY, row.concurrency, key=f"run_on_concurrency_{row.run_id}", width=160
         )
         max_cost = st.number_input(
-            "Stop at US dollars", 0.0, None, row.max_cost, 1.0, "%.2f", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
+            "Stop at US dollars", 0.0, None, row.max_cost, 1.0, "%.10g", key=f"run_on_cost_{row.run_id}", width=160, placeholder="no limit",
             disabled=not has_prices,
         )  # fmt: skip
         if st.button("Go on", type="primary", icon=":material/play_arrow:", key="run_on"):

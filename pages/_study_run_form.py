@@ -165,7 +165,7 @@ def _what(viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettin
             "At most so many questions", 1, None, None, key="run_limit", width=200, placeholder="all"
         )
         max_cost = st.number_input(
-            "Stop at US dollars", 0.0, None, None, 1.0, "%.2f", key="run_cost", width=200, disabled=not has_prices,
+            "Stop at US dollars", 0.0, None, None, 1.0, "%.10g", key="run_cost", width=200, disabled=not has_prices,
             placeholder="no limit" if has_prices else "no prices known",
         )  # fmt: skip
     if model is None:

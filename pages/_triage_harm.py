@@ -1,6 +1,8 @@
 """Harm: a section of the Triage page. What errors cost when one too low weighs more than one too high."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -87,6 +89,13 @@ def _nothing(table: pd.DataFrame, basis: Basis) -> str:
     return "No case has both a clear gold and a level, so there is no harm to expect."
 
 
+def _harm_words(row: Mapping[Any, Any]) -> str:
+    """In short: what has to be read for it stands whole above, of whom least is lacking."""
+    lacking = row.get("n_needed", 0)
+    reason = f"{lacking:,} more to read" if lacking else row["reason"]
+    return number_words(row["harm"], row["low"], row["high"], reason)
+
+
 def _figures(table: pd.DataFrame, changes: pd.DataFrame, now: float | None, basis: Basis, weights: Weights) -> None:
     models = _triage_parts.colours()
     colours, dashes = colour_of(models), dash_of(models)
@@ -108,7 +117,7 @@ def _figures(table: pd.DataFrame, changes: pd.DataFrame, now: float | None, basi
         {
             "Model": table["model"],
             "Format": table["format"].map(FORMATS),
-            "Expected harm": [number_words(row["harm"], row["low"], row["high"], row["reason"]) for row in rows],
+            "Expected harm": [_harm_words(row) for row in rows],
             "By under-triage": [_number(row["of_under"]) for row in rows],
             "By over-triage": [_number(row["of_over"]) for row in rows],
             counts.capitalize(): table["n"],

@@ -1,5 +1,6 @@
 """Who read the level: a section of the Triage page. The judges against each other and against physicians."""
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -7,6 +8,7 @@ import streamlit as st
 
 from evalcore.level_reading import read_levels
 from evalcore.metrics import level_confusion
+from evalcore.metrics.agreement import MIN_EXAMPLES
 from evalcore.metrics.intervals import interval_words, share_words
 from evalcore.metrics.level_confusion import Agreement
 from evalcore.metrics.triage_words import number_words
@@ -21,14 +23,12 @@ PHYSICIANS = "physicians here"
 DONE, FIGURE_PIXELS = "triage_levels_read", 560
 FOOT = (
     "A response counts where both have looked at it. The same: of the responses that both gave one letter, those with the same letter; the interval "
-    "is 95 % (Wilson), "
-    "clustered by case. Kappa is Cohen's, with quadratic weights; its interval is by the jackknife over cases. "
-    "No level is an answer in which the reader found no advice, or advice in conflict: "
-    "it is never taken for a "
-    "level, so it is left out of every rate and counted here. Physicians' level: the adjudicated one, else what the readers say together; responses may have "
-    "been chosen for reading by what a judge said, so these shares need not hold for all. A qa answer ends with a level, which the parser reads; a "
-    "conversation has none, and what "
-    "it recommends is read by rules or by a language model."
+    "is 95 % (Wilson), clustered by case. Kappa is Cohen's, with quadratic weights; its interval is by the jackknife over cases, and there is none "
+    f"from fewer than {MIN_EXAMPLES} cases, or where all of them, or all but one, give the same value. No level is an answer in which the reader "
+    "found no advice, or advice in conflict: it is never taken for a level, so it is left out of every rate and counted here. Physicians' level: the "
+    "adjudicated one, else what the readers say together; responses may have been chosen for reading by what a judge said, so these shares need not "
+    "hold for all. A qa answer ends with a level, which the parser reads; a conversation has none, and what it recommends is read by rules or by a "
+    "language model."
 )
 
 
@@ -160,7 +160,7 @@ def _pairs(viewer: Viewer, chosen: Chosen, pairs: list[tuple[str, str, str, Agre
             "Kappa": [_kappa(agreed) for *_, agreed in pairs],
             "Both looked": [agreed.n for *_, agreed in pairs],
             "Who found none": [agreed.n_other_none for *_, agreed in pairs],
-            "The other found none": [agreed.n_one_none for *_, agreed in pairs],
+            "Other found none": [agreed.n_one_none for *_, agreed in pairs],
         },
         key="triage_compared",
         alt="How often each two say the same level",
@@ -181,7 +181,8 @@ def _pairs(viewer: Viewer, chosen: Chosen, pairs: list[tuple[str, str, str, Agre
 
 
 def _kappa(agreed: Agreement) -> str:
-    return number_words(agreed.kappa, agreed.kappa_low, agreed.kappa_high, agreed.reason)
+    reason = agreed.reason if math.isnan(agreed.kappa) else "no interval"  # the foot says where
+    return number_words(agreed.kappa, agreed.kappa_low, agreed.kappa_high, reason)
 
 
 def _same(agreed: Agreement) -> str:

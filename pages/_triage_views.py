@@ -56,7 +56,7 @@ def show(here: Here) -> None:
     source = _calibration_parts.usual_source(viewer, chosen)
     for place, line in enumerate(_triage_parts.computed(lines, viewer, chosen, source)):
         st.html(_triage_text.view(line.question, line.answer, line.figures))
-        with st.container(horizontal=True, key=f"triage_view_{place}"):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"triage_view_{place}"):
             _ways(line, place)
     st.html(_text.foot(FOOT))
 

@@ -134,7 +134,7 @@ def test_what_lacks_is_said():
     assert found.loc[Measure.MISSED_EMERGENCIES, ["n_read", "n_cases_read", "n_needed"]].tolist() == [7, 7, 8]
     assert (
         found.loc[Measure.MISSED_EMERGENCIES, "needed"]
-        == "8 more responses to be read, 3 of them to different further cases with the gold D"
+        == "8 more responses to be read, 3 of them to as many other cases with the gold D"
     )
     few_cases = np.concatenate([rows[emergencies[rows]][: MIN_EXAMPLES_READ - 1], rows[~emergencies[rows]]])
     row = corrected_cells(read(triaged, truth, few_cases), BY).set_index(["gold", "predicted"]).loc[(4.0, 4.0)]

@@ -231,7 +231,7 @@ def made_from(about: Answers, share: Asked, words: str, physicians: Physicians) 
     said = [f"{counted(n_needed, 'more response')} to be read"] if n_needed else []
     if of_cases:
         said.append(
-            f"{of_cases} of them to {'another case' if of_cases == 1 else 'different further cases'} {words}".rstrip()
+            f"{of_cases} of them to {'another case' if of_cases == 1 else 'as many other cases'} {words}".rstrip()
         )
     if by_others:
         said.append(f"by {counted(by_others, 'more physician')}")
