@@ -80,7 +80,11 @@ class RunQuestion(SQLModel, table=True):
 
 
 class RunCall(SQLModel, table=True):
-    """What came of a question (`run_words.Call`), one row a call; at most one of a question's is answered."""
+    """What came of a question (`run_words.Call`), one row a call; at most one of a question's is answered.
+
+    Attributes:
+        worker_id: Who called, a row of `run_worker`; None: before that was kept.
+    """
 
     __tablename__ = "run_call"
     __table_args__ = (one_of("outcome", Outcome),)
@@ -98,6 +102,7 @@ class RunCall(SQLModel, table=True):
     attempts: int = 1
     seconds: float = 0.0
     at: datetime = moment()
+    worker_id: int | None = None
 
 
 class SuspectResponse(SQLModel, table=True):

@@ -16,7 +16,7 @@ THREAD = "read ahead"
 
 
 def begin(person: Viewer) -> None:
-    """Once a process and study. Physicians who only read never wait for it, and a server for them alone does not hold it in memory."""
+    """Once a process, study and person. Physicians who only read never wait for it, and a server for them alone does not hold it in memory."""
     known = settings()
     if known.read_ahead and person.roles & STUDY:
         begun(known.db, person)

@@ -27,6 +27,7 @@ from evalcore.policies import can_read, reason, visible_verdicts
 from evalcore.queries import browse, composition, frames, run_plans, study, tasks, triage, triage_settings
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
+from evalcore.queries.cut_off import n_cut_off
 from evalcore.queries.read_marks import level_readers, read_marks
 from evalcore.queries.response_sums import response_sums
 from evalcore.schema import Ask, RaterKind, Viewer
@@ -202,6 +203,7 @@ READS: dict[str, Callable[..., Any]] = {
     "matching": browse.matching_items,
     "blind_reads": blind_reads,
     "run_datasets": run_plans.datasets,
+    "n_cut_off": n_cut_off,
     "models_to_judge": run_plans.models_of,
 }
 

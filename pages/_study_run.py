@@ -7,7 +7,6 @@ from evalcore.errors import NotFound
 from evalcore.metrics.wording import counted
 from evalcore.policies import can_run
 from evalcore.queries import runs as queries
-from evalcore.queries.cut_off import n_cut_off
 from evalcore.queries.runs import Progress, RunRow
 from evalcore.run_telling import cost_words, cut_off_words, dollars, duration, how_words
 from evalcore.run_words import RunKind, RunSpec, RunState
@@ -91,9 +90,7 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
 
 
 def _cut_off(row: RunRow) -> None:
-    with reading(_common.engine()) as session:
-        n_cut = n_cut_off(session, row.run_id)
-    if n_cut:
+    if n_cut := _common.read("n_cut_off", row.run_id):
         st.html(_text.notice(cut_off_words(n_cut)))
 
 

@@ -101,10 +101,18 @@ def test_with_a_format_only_reads_of_its_responses_count(asked, held, demo_study
     engine = open_study(demo_study)
     with reading(engine) as session:
         found = browse.examples(session, Filters(dataset=CASES, reads=READ, format=asked))
-        nobody = browse.examples(session, Filters(dataset=CASES, reads=READ, judge="Nobody"))
+        unread = browse.examples(session, Filters(dataset=CASES, reads=UNREAD, format=asked, model="Alder-2"))
+        nobody = [
+            browse.examples(session, Filters(dataset=CASES, reads=state, judge="Nobody")) for state in (READ, UNREAD)
+        ]
     engine.dispose()
+    of_model = triaged.samples["model"].eq("Alder-2").to_numpy() & triaged.samples["format"].eq(asked).to_numpy()
+    answered = set(triaged.samples.loc[of_model, "row"])
+    assert set(unread["example_id"]) == set(
+        triaged.cases["example_id"].take(sorted(answered - set(reads.loc[of_model[reads["sample"]], "row"])))
+    )
     assert set(found["example_id"]) == set(triaged.cases["example_id"].take(reads.loc[of_format, "row"]))
-    assert nobody.empty
+    assert all(found.empty for found in nobody)
 
 
 def test_either_database_finds_who_read_levels(database_url):

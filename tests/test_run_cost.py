@@ -64,7 +64,7 @@ def test_what_failed_before_and_is_asked_again_counts_towards_the_cost(small):
     with writing(small.engine) as session:
         mine = workers.add_worker(session, run_id, pid=1)
         assert len(workers.take(session, run_id, mine, 10).questions) == 6
-        assert queries.calls(session, run_id, besides=mine, after=before.last) == before
+        assert queries.calls(session, run_id, besides=mine) == before
     assert before.cost == pytest.approx(6 * MAX_CALLS * EACH)
 
 
@@ -76,6 +76,28 @@ def test_a_worker_leaves_the_others_their_share(larger, monkeypatch):
         workers.add_worker(session, run_id, pid=1)  # a process that lives
     ended = worked(larger, run_id, client=Slow())
     assert (ended.n_answered, ended.state) == (39, RunState.STOPPED)
+    assert ended.reason == "what is left of 0.00567 US dollars is less than a question for each of 2 processes"
+
+
+def test_what_another_worker_spent_before_it_ended_is_not_spent_again(larger, monkeypatch):
+    monkeypatch.setattr(asking, "BEAT_SECONDS", 0.005)
+    monkeypatch.setattr(asking, "SUM_SHARE", 1e9)  # as where to add up takes long: only where it must be
+    run_id = begun(larger, judging(), concurrency=1, max_cost=40.5 * EACH)
+    with writing(larger.engine) as session:
+        other = workers.add_worker(session, run_id, pid=1)
+
+    def says(number, _request):
+        if number == 5:
+            with writing(larger.engine) as session:
+                session.connection().exec_driver_sql(
+                    "INSERT INTO run_call (run_id, question_id, outcome, cost, attempts, seconds, at, worker_id) "
+                    f"SELECT run_id, id, 'refused', {EACH}, 1, 0, '2026-01-01', {other} FROM run_question WHERE id > 30"
+                )
+                workers.end_worker(session, run_id, other, actor="somebody", reason=None, for_all=False)
+        return MET
+
+    ended = worked(larger, run_id, client=Slow(says))
+    assert (ended.n_answered, ended.state) == (10, RunState.STOPPED)
 
 
 def test_a_limit_that_is_set_while_a_worker_asks_holds_for_it(larger, monkeypatch):
@@ -100,9 +122,7 @@ def test_a_limit_that_is_set_while_a_worker_asks_holds_for_it(larger, monkeypatc
 )
 def test_workers_that_ask_as_fast_as_each_other_stay_below_the_limit_together(max_cost, each, n_workers, in_flight):
     """Each asks while its figures allow it, from one sum of what was spent."""
-    total = queries.Calls(
-        n_calls=1, prompt_tokens=0, completion_tokens=0, cost=each, n_with_cost=1, n_without_cost=0, last=1
-    )
+    total = queries.Calls(n_calls=1, prompt_tokens=0, completion_tokens=0, cost=each, n_with_cost=1, n_without_cost=0)
     together = [Figures(1, 100, {}, total, max_cost, each, n_workers=n_workers) for _ in range(n_workers)]
     n_asked = 0
     for figures in together:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, update
 from sqlmodel import SQLModel
 
+from evalcore import store
 from evalcore.db import open_study, reading, writing
 from evalcore.errors import OverreadError
 from evalcore.metrics import panels
@@ -17,7 +18,7 @@ from evalcore.metrics.panels import SHARES, AmbiguityRule, Kind
 from evalcore.metrics.predictions import COUNTS, joined, predictions, usual_judges
 from evalcore.metrics.triage_cases import accounted
 from evalcore.queries import triage
-from evalcore.schema import PARSER
+from evalcore.schema import PARSER, Acuity, RaterKind, Stage, Verdict
 from evalcore.triaged import LEVELS, NO_LEVEL
 from tests.triage_cases import CONVERSATION, QA, drawn, stored
 
@@ -302,3 +303,30 @@ def test_models_are_taken_with_their_responses_and_reads_of_cases_stay():
     of_briar = triaged.reads["sample"].ge(0) & kept[triaged.reads["sample"]]
     assert part.reads["sample"].ge(0).sum() == of_briar.sum()
     assert len(part.confidence) == kept[triaged.confidence["sample"]].sum()
+
+
+def test_a_confidence_counts_with_the_level_that_it_was_stated_with(study: Engine):
+    """The newer prompt gives the level, also where the older one, with a confidence, was asked about the response later."""
+    triaged, _ = drawn(np.random.default_rng(5), n_cases=3, judges={})
+    with writing(study) as session:
+        stored(session, triaged)
+        old, new = (store.ensure_rater(session, RaterKind.JUDGE, "Wren", prompt_version=word) for word in ("p1", "p2"))
+        given = [
+            (0, new, Acuity.B, None),
+            (0, old, Acuity.A, 0.3),
+            (1, old, Acuity.C, 0.4),
+            (2, new, Acuity.D, 0.5),
+            (2, old, Acuity.A, 0.6),
+        ]
+        verdicts = [
+            Verdict(
+                example_id=int(triaged.cases["example_id"][triaged.samples["row"][place]]), response_id=int(triaged.samples["response_id"][place]),
+                criterion_id=None, rater_id=rater, stage=Stage.JUDGE, label=label, confidence=confidence,
+            )
+            for place, rater, label, confidence in given
+        ]  # fmt: skip
+        for verdict in verdicts:
+            store.add_verdicts(session, [verdict], actor="set-up", action="verdicts made")
+    found = loaded(study)
+    assert found.levels["Wren"].iloc[:3].tolist() == [2.0, 3.0, 4.0]
+    assert dict(zip(found.confidence["sample"], found.confidence["confidence"], strict=True)) == {1: 0.4, 2: 0.5}

@@ -10,7 +10,7 @@ from sqlmodel import Session, SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.queries import level_reads
-from evalcore.queries.frames import frame, is_judge, is_read, not_superseded
+from evalcore.queries.frames import frame, is_judge, is_read, not_superseded, replaced
 from evalcore.schema import Format, RaterKind, Stage
 from evalcore.search_words import postgresql_query, sqlite_query
 from evalcore.tables import Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
@@ -191,7 +191,7 @@ def _read_state(filters: Filters) -> list[ColumnElement[bool]]:
             is_judge(judge),
             *([col(judge.name) == filters.judge] if filters.judge else []),
             col(judged.label) != col(Verdict.label),
-            col(judged.id).not_in(_replaced()),
+            col(judged.id).not_in(replaced()),
         )
         return [_given(other, _last_word(Verdict), kind=RaterKind.REVIEWER)]
     return [_given(kind=RaterKind.REVIEWER)]
@@ -212,10 +212,6 @@ def _level_reads(filters: Filters) -> Select[Any]:
     return _LEVEL_READS[filters.reads or READ](fitting, judge)
 
 
-def _replaced() -> Any:
-    return select(col(Verdict.supersedes)).where(col(Verdict.supersedes).is_not(None))
-
-
 def _same_item(other: type[Verdict], one: type[Verdict] = Verdict) -> ColumnElement[bool]:
     same_response = col(other.response_id) == col(one.response_id)
     return and_(same_response, col(other.criterion_id) == col(one.criterion_id))
@@ -234,7 +230,7 @@ def _last_word(one: type[Verdict]) -> ColumnElement[bool]:
             col(later.stage).not_in([Stage.ADJUDICATED, Stage.JUDGE]),
             col(later.label).is_not(None),
             or_(col(later.created_at) > col(one.created_at), newer),
-            col(later.id).not_in(_replaced()),
+            col(later.id).not_in(replaced()),
         )
         .correlate(one),
     )
@@ -272,7 +268,7 @@ def _differ(kind: RaterKind) -> ColumnElement[bool]:
         col(other.rater_id).in_(raters),
         col(other.stage) != Stage.ADJUDICATED,
         col(other.label) != col(Verdict.label),
-        col(other.id).not_in(_replaced()),
+        col(other.id).not_in(replaced()),
         *last_words[1:],
     )
     return _given(

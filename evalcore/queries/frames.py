@@ -67,9 +67,13 @@ def _n_acts(session: Session, *kinds: str) -> int:
 
 def not_superseded(verdict: Any = None) -> Any:
     """The condition that nothing has replaced a verdict: of the table itself, or of an alias of it."""
+    return (col(Verdict.id) if verdict is None else verdict.c.id).not_in(replaced())
+
+
+def replaced() -> Select[Any]:
+    """Numbers of the verdicts that another one has replaced."""
     newer = SQLModel.metadata.tables["verdict"].alias("newer")
-    replaced = select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))
-    return (col(Verdict.id) if verdict is None else verdict.c.id).not_in(replaced)
+    return select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))
 
 
 def is_read(verdict: Any) -> Any:

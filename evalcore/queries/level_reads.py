@@ -7,9 +7,9 @@ from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
-from evalcore.queries.frames import is_judge, is_read
+from evalcore.queries.frames import is_judge, is_read, replaced
 from evalcore.schema import RaterKind, Stage
-from evalcore.tables import Rater, Verdict
+from evalcore.tables import Rater, Response, Verdict
 
 
 def read(responses: Select[Any] | None, judge: str | None) -> Select[Any]:
@@ -28,9 +28,18 @@ def read(responses: Select[Any] | None, judge: str | None) -> Select[Any]:
 
 
 def unread(responses: Select[Any] | None, judge: str | None) -> Select[Any]:
-    """Cases of triage of which nobody has read any level."""
+    """Cases of triage with such a response of which nobody has read the level: of any response, or of the case itself, where all count."""
     cases = SQLModel.metadata.tables["acuity_case"].c
-    return select(cases.example_id).where(cases.example_id.not_in(read(responses, judge)))
+    found = select(cases.example_id).where(cases.example_id.not_in(read(responses, judge)))
+    if responses is not None:
+        found = found.where(cases.example_id.in_(responses.with_only_columns(col(Response.example_id))))
+    if judge is not None:
+        told = select(col(Verdict.example_id)).join(Rater, and_(col(Rater.id) == Verdict.rater_id, is_judge()))
+        told = told.where(
+            col(Rater.name) == judge, col(Verdict.criterion_id).is_(None), col(Verdict.stage) == Stage.JUDGE
+        )
+        found = found.where(cases.example_id.in_(told))
+    return found
 
 
 def differ_from_judge(responses: Select[Any] | None, judge: str | None) -> Select[Any]:
@@ -64,7 +73,7 @@ def _by_physician(one: Any) -> ColumnElement[bool]:
         is_read(one),
         col(one.label).is_not(None),
         col(one.rater_id).in_(physicians),
-        col(one.id).not_in(_replaced()),
+        col(one.id).not_in(replaced()),
     )
 
 
@@ -78,7 +87,7 @@ def _judged(judge: str | None, *, other_label: bool = False) -> ColumnElement[bo
         col(said.criterion_id).is_(None),
         col(said.stage) == Stage.JUDGE,
         col(said.rater_id).in_(select(col(Rater.id)).where(is_judge(), *named)),
-        col(said.id).not_in(_replaced()),
+        col(said.id).not_in(replaced()),
         *label,
     )
 
@@ -105,7 +114,3 @@ def _last_word(one: Any) -> ColumnElement[bool]:
             or_(col(later.created_at) > col(one.created_at), newer),
         ),
     )
-
-
-def _replaced() -> Any:
-    return select(col(Verdict.supersedes)).where(col(Verdict.supersedes).is_not(None))

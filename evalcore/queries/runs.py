@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
-from sqlalchemy import case, exists, func, select
+from sqlalchemy import case, func, select
 from sqlmodel import Session, SQLModel
 
 import evalcore.run_tables
@@ -184,7 +184,6 @@ class Calls(NamedTuple):
     Attributes:
         n_with_cost: Calls whose cost is known.
         n_without_cost: Calls that brought a reply and whose cost is not known.
-        last: The number of the latest; 0 where there is none.
     """
 
     n_calls: int
@@ -193,11 +192,10 @@ class Calls(NamedTuple):
     cost: float | None
     n_with_cost: int
     n_without_cost: int
-    last: int
 
 
-def calls(session: Session, run_id: int, *, besides: int | None = None, after: int = 0) -> Calls:
-    """What the calls of a run took so far; `besides`: without what this worker has asked since call number `after`."""
+def calls(session: Session, run_id: int, *, besides: int | None = None) -> Calls:
+    """What the calls of a run took so far; `besides`: without those of this worker."""
     call = SQLModel.metadata.tables["run_call"].c
     unknown = case((call.cost.is_(None) & call.outcome.not_in([Outcome.REJECTED, Outcome.UNREACHABLE]), 1), else_=0)
     summed = select(
@@ -207,14 +205,11 @@ def calls(session: Session, run_id: int, *, besides: int | None = None, after: i
         func.sum(call.cost),
         func.count(call.cost),
         func.coalesce(func.sum(unknown), 0),
-        func.coalesce(func.max(call.id), 0),
     ).where(call.run_id == run_id)
     if besides is not None:
-        question = SQLModel.metadata.tables["run_question"].c
-        theirs = func.coalesce(question.worker_id, 0) != besides
-        summed = summed.where((call.id <= after) | exists().where(question.id == call.question_id, theirs))
-    n_calls, prompt, completion, cost, n_with, n_without, last = session.connection().execute(summed).one()
-    return Calls(int(n_calls), int(prompt), int(completion), cost, int(n_with), int(n_without), int(last))
+        summed = summed.where(func.coalesce(call.worker_id, 0) != besides)
+    n_calls, prompt, completion, cost, n_with, n_without = session.connection().execute(summed).one()
+    return Calls(int(n_calls), int(prompt), int(completion), cost, int(n_with), int(n_without))
 
 
 def _rate(session: Session, run_id: int, alive: Collection[WorkerRow]) -> float:

@@ -248,17 +248,25 @@ def _levels(samples: pd.DataFrame, said: Said) -> tuple[pd.DataFrame, pd.DataFra
     """A column of levels a judge, and the confidences that were stated, by sample; what is said of other responses is left out."""
     place = _places(samples, said.responses)
     columns: dict[str, npt.NDArray[np.float32]] = {}
+    wrote: dict[str, npt.NDArray[np.int32]] = {}
     for rater, name in said.names.items():  # a newer prompt version of one judge writes over an older one
         mine = (said.raters == rater) & (place >= 0)
         if mine.any():
             column = columns.setdefault(name, np.full(len(samples), np.nan, dtype=np.float32))
             column[place[mine]] = _VALUES[said.codes[mine]]
-    stated = _places(samples, said.confidence["response_id"].to_numpy(dtype=np.int64))
+            if len(said.confidence):
+                wrote.setdefault(name, np.zeros(len(samples), dtype=np.int32))[place[mine]] = rater
+    stated, by = (said.confidence[name].to_numpy(dtype=np.int64) for name in ("response_id", "rater_id"))
+    stated = _places(samples, stated)
+    named = said.confidence["rater_id"].map(said.names).to_numpy(dtype=object)
     known = stated >= 0
+    for name, raters in wrote.items():  # the confidence is of the verdict that gives the level
+        mine = known & (named == name)
+        known[mine] = raters[stated[mine]] == by[mine]
     confidence = pd.DataFrame(
         {
             "sample": stated[known],
-            "rater": said.confidence.loc[known, "rater_id"].map(said.names).to_numpy(dtype=object),
+            "rater": named[known],
             "confidence": said.confidence.loc[known, "confidence"].to_numpy(dtype=float),
         }
     )

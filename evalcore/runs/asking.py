@@ -82,7 +82,6 @@ class Asking:
         self._looked_at = 0
         self._is_ending = False
         self._sum_again_at = 0.0
-        self._first_call = figures.calls.last
         self._seen_at = time.time()
         self._fetching: asyncio.Task[None] | None = None
 
@@ -139,10 +138,7 @@ class Asking:
             if not self.figures.affords(len(self._flying) + 1):
                 shared = self.figures.n_workers > 1 and not self.figures.is_added_up
                 if not self._flying and not shared:  # else those in flight, or the others, may turn out cheaper
-                    self._end(
-                        f"the next question would bring the cost above {self.figures.max_cost:g} US dollars",
-                        for_all=True,
-                    )
+                    self._end(self.figures.no_more_words(), for_all=True)
                 return
             task = self._loop.create_task(self._ask(self._stock.popleft()))
             self._flying.add(task)
@@ -275,9 +271,12 @@ class Asking:
         run_id, worker_id = self._saving.run_id, self._saving.worker_id
         at = time.time()
         orders, begun = workers.say_alive(session, run_id, worker_id), time.monotonic()
-        if orders.max_cost is None or begun < self._sum_again_at:
+        is_fewer = (
+            orders.n_others + 1 < self.figures.n_workers
+        )  # what is left is shared anew, without what they have spent
+        if orders.max_cost is None or (begun < self._sum_again_at and not is_fewer):
             return orders, None, at
-        spent = queries.calls(session, run_id, besides=worker_id, after=self._first_call)
+        spent = queries.calls(session, run_id, besides=worker_id)
         self._sum_again_at = time.monotonic() + SUM_SHARE * (time.monotonic() - begun)
         return orders, spent, at
 

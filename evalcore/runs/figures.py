@@ -96,6 +96,12 @@ class Figures:
         left = self.max_cost - theirs - self._mine_then
         return (self._mine - self._mine_then + n_in_flight * self.expected_cost) * self.n_workers <= left
 
+    def no_more_words(self) -> str:
+        """Why nothing more is asked where not even one call may be in flight."""
+        if self.n_workers == 1:
+            return f"the next question would bring the cost above {self.max_cost:g} US dollars"
+        return f"what is left of {self.max_cost:g} US dollars is less than a question for each of {self.n_workers} processes"
+
     @property
     def cost(self) -> float | None:
         """US dollars of all calls whose cost is known; None where none is."""

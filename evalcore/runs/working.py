@@ -152,7 +152,6 @@ def work(
         if found.state is not RunState.OPEN:
             return _left_alone(session, found)
         _check_prompt(found)
-        figures = _figures(session, found)
     spec = found.spec
     asked = client or ModelClient(spec.model, concurrency=found.concurrency, key=key)
     with writing(engine) as session:
@@ -168,6 +167,8 @@ def work(
         return asking
 
     try:
+        with reading(engine) as session:
+            figures = _figures(session, found)  # not before: of two who begin at once one knows of the other
         with _seldom_collected():
             asking = asyncio.run(ask())
     except BaseException:  # Ctrl-C where nobody has said what it means, and faults of ours: others can go on at once
@@ -243,7 +244,7 @@ def _figures(session: Session, found: RunRow) -> Figures:
         n_questions=queries.n_questions(session, found.run_id),
         outcomes=Counter(queries.outcomes(session, found.run_id)),
         calls=queries.calls(session, found.run_id),
-        n_workers=1 + sum(worker.lives for worker in living(session, found.run_id)),
+        n_workers=sum(worker.lives for worker in living(session, found.run_id)),
         max_cost=found.max_cost,
         cost_each=model.cost(ceil(each.prompt_tokens), ceil(each.completion_tokens)),
     )

@@ -93,7 +93,7 @@ def save_answers(session: Session, saving: Saving, answers: Sequence[Answer]) ->
     else:
         _write_responses(bulk, saving.spec, new)
     broken_off = [answer for answer in answers if answer.outcome is None]
-    _write_calls(bulk, saving.run_id, [*kept, *broken_off], at)
+    _write_calls(bulk, saving, [*kept, *broken_off], at)
     lost = [answer for answer in ended if answer.question.question_id not in ours]
     n_there = len(good) - len(new) + sum(answer.outcome is Outcome.ANSWERED for answer in lost)
     detail = {
@@ -230,12 +230,13 @@ def _model(session: Session, name: str) -> int:
     return int(found)
 
 
-def _write_calls(bulk: Bulk, run_id: int, answers: Sequence[Answer], at: datetime) -> None:
+def _write_calls(bulk: Bulk, saving: Saving, answers: Sequence[Answer], at: datetime) -> None:
     bulk.insert_only(
         "run_call",
         [
             {
-                "run_id": run_id,
+                "run_id": saving.run_id,
+                "worker_id": saving.worker_id,
                 "question_id": call.question_id,
                 "outcome": call.outcome.value,
                 "status": call.status,

@@ -1,5 +1,6 @@
-"""Acts of one kind are counted without reading the whole trail."""
+"""Acts of one kind are counted without reading the whole trail, and what each worker of a run has spent is known."""
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "0006"
@@ -10,3 +11,4 @@ depends_on = None
 
 def upgrade() -> None:
     op.create_index("ix_audit_event_action", "audit_event", ["action"])
+    op.add_column("run_call", sa.Column("worker_id", sa.Integer(), nullable=True))
