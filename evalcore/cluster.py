@@ -28,13 +28,12 @@ from sqlalchemy.exc import DBAPIError
 from evalcore.db import open_study, reading
 from evalcore.errors import OverreadError, RunRefused
 from evalcore.known_models import key_of
-from evalcore.level_reading import LevelsRead, read_levels
+from evalcore.level_reading import LevelsRead
 from evalcore.queries import runs as queries
 from evalcore.queries.runs import Progress
-from evalcore.run_words import Outcome, RunKind, RunState
-from evalcore.runs import Stop, Worked, acts, work
+from evalcore.run_words import Outcome, RunState
+from evalcore.runs import Stop, Worked, acts, finish, work
 from evalcore.settings import PREFIX, settings
-from evalcore.store import index_texts
 
 BATCH = 500
 """Questions of one task: a few seconds to minutes of asking, so that workers that join later find work."""
@@ -136,11 +135,7 @@ def work_on_cluster(
                 break
             # One look a second: of a large run it takes that long to count, and each worker has its next batch already.
             time.sleep(WAIT_SECONDS)
-    levels = None
-    if not stop.is_urgent:
-        if found.spec.kind is RunKind.TRIAGE:
-            levels = read_levels(engine, actor=found.started_by)
-        index_texts(engine)
+    levels = None if stop.is_urgent else finish(engine, found, stop=stop)
     with reading(engine) as session:  # what the last batches saved came after the last look
         at, n_held = queries.progress(session, run_id), queries.n_held(session, run_id)
     return _together(batches, at, n_held, levels)

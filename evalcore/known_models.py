@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evalcore.errors import RunRefused
-from evalcore.run_words import ModelSettings
+from evalcore.run_words import ModelSettings, is_address
 from evalcore.settings import settings
 
 MODELS_FILE, EXAMPLE = "models.toml", "models.example.toml"
@@ -180,26 +180,6 @@ def _kind(value: object) -> str:
     return kinds.get(type(value), "a date or time")
 
 
-def _is_address(value: object) -> bool:
-    """Without user name, password, query and the end that is put on it; of a host that could be one."""
-    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
-        return False
-    try:
-        parts = urlsplit(value)
-        port = parts.port
-    except ValueError:
-        return False
-    is_plain = (
-        parts.username is None
-        and parts.password is None
-        and not parts.query
-        and not parts.fragment
-        and "?" not in value
-    )
-    is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
-    return is_whole and is_plain and not parts.path.rstrip("/").endswith("/chat/completions")
-
-
 def _is_words(value: object) -> bool:
     return isinstance(value, str) and value == value.strip() and 0 < len(value) <= LONGEST_WORDS and value.isprintable()
 
@@ -212,7 +192,7 @@ def _is_number(value: object, *, lowest: float, highest: float = math.inf) -> bo
 _PRICE = (lambda value: _is_number(value, lowest=0), "US dollars for a million tokens, 0 or more")
 _READ: dict[str, tuple[Callable[[object], bool], str]] = {
     "base_url": (
-        _is_address,
+        is_address,
         "an address up to and without /chat/completions, such as http://127.0.0.1:8000/v1, without user name, password and query",
     ),
     "api_model": (_is_words, f"the name that the server knows, at most {LONGEST_WORDS} characters"),

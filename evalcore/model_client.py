@@ -5,9 +5,9 @@ import ipaddress
 import logging
 import random
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
@@ -18,7 +18,7 @@ from httpx_aiohttp import AiohttpTransport
 from evalcore.call_outcomes import MAX_REPLY, CallFailed, NoSchema, Received, TryAgain, completion_of
 from evalcore.chat_replies import Hider, one_line
 from evalcore.errors import RunRefused
-from evalcore.run_words import ChatRequest, ModelSettings, Reply
+from evalcore.run_words import ChatRequest, ModelSettings, Reply, is_address
 
 __all__ = ["CallFailed", "ModelClient", "Patience"]
 
@@ -39,7 +39,6 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
         seconds: No try begins later than so long after the first.
         wait_initial, wait_max: Seconds between tries: doubled each time, up to the most.
         wait_jitter: Up to so many random seconds more, so that questions that failed together do not come back together.
-        retry_after_max: The longest Retry-After that is obeyed; a longer one counts as this.
     """
 
     attempts: int = 6
@@ -47,7 +46,6 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     wait_initial: float = 0.5
     wait_max: float = 30.0
     wait_jitter: float = 1.0
-    retry_after_max: float = 120.0
 
 
 class ModelClient:
@@ -128,7 +126,7 @@ class ModelClient:
         def wait(error: Exception) -> bool | float:
             if not isinstance(error, TryAgain) or error.wait is None:
                 return isinstance(error, TryAgain)
-            seconds = min(error.wait, patience.retry_after_max) + random.uniform(0, patience.wait_jitter)  # noqa: S311 - no secret
+            seconds = error.wait + random.uniform(0, patience.wait_jitter)  # noqa: S311 - no secret
             return seconds if asked.seconds + seconds <= patience.seconds else False
 
         async for attempt in stamina.retry_context(
@@ -245,17 +243,11 @@ def _checked_key(key: str | None) -> str | None:
 
 
 def _address(settings: ModelSettings) -> httpx.URL:
-    try:
-        url = httpx.URL(f"{settings.base_url.rstrip('/')}/chat/completions")
-        has_port = (
-            urlsplit(settings.base_url).port != 0
-        )  # raises where httpx takes what no machine has: port 99999, half an IPv6 address
-    except (httpx.InvalidURL, ValueError):
-        url, has_port = httpx.URL(""), False
-    if not has_port or url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
-        msg = f"{settings.name}: the base URL is no address such as http://127.0.0.1:8000/v1, without user name, password and query"
-        raise RunRefused(msg)
-    return url
+    if is_address(settings.base_url):
+        with suppress(httpx.InvalidURL):
+            return httpx.URL(f"{settings.base_url.rstrip('/')}/chat/completions")
+    msg = f"{settings.name}: the base URL is no address such as http://127.0.0.1:8000/v1, without user name, password and query"
+    raise RunRefused(msg)
 
 
 def _proxy(url: httpx.URL) -> httpx.Proxy | None:

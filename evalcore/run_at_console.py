@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.markup import escape
@@ -66,8 +66,7 @@ class Gone:
 
     def sentences(self) -> list[str]:
         """What was done, and how the run stands."""
-        rest = self.worked.n_held if self.at is not None else None
-        said = replace(self.worked, reason=None, n_left=rest).sentences()  # why, and what is left, is said further down
+        said = self.worked.sentences()
         if self.at is None:
             return said
         if not self.worked.outcomes and self.is_done:

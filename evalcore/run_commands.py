@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 
 from evalcore.console import Db, Json, actor, err, grid, out, print_json, study
 from evalcore.errors import OverreadError
+from evalcore.run_words import STREAK
 from evalcore.schema import CASES
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ ModelsFile = Annotated[
         show_default=False,
     ),
 ]
-Concurrency = Annotated[int, typer.Option(help="Questions in flight at once.")]
+Concurrency = Annotated[
+    int, typer.Option(help="Questions in flight at once, in each process; on a cluster in each of its workers.")
+]
+MaxFailures = Annotated[int, typer.Option(help="Stop after so many failures in a row, in one process.")]
 Limit = Annotated[int | None, typer.Option(help="Ask at most so many questions.", show_default=False)]
 MaxCost = Annotated[
     float | None, typer.Option(help="Stop before it costs more US dollars than this.", show_default=False)
@@ -81,6 +85,7 @@ class Options:
     concurrency: Concurrency = 20
     limit: Limit = None
     max_cost: MaxCost = None
+    max_failures: MaxFailures = STREAK
     cluster: Cluster = None
     dry_run: DryRun = False
     db: Db = None
@@ -228,27 +233,38 @@ def ask(engine: Engine, spec: "RunSpec", options: Options) -> None:
     """One run from its start to its end, or what it would be."""
     from evalcore.run_at_console import plan_dict
 
-    concurrency, max_cost, quiet = options.concurrency, options.max_cost, options.as_json
+    concurrency, quiet = options.concurrency, options.as_json
+    bounds: dict[str, Any] = {
+        "concurrency": concurrency,
+        "max_cost": options.max_cost,
+        "max_failures": options.max_failures,
+    }
     if options.dry_run:
-        planned = plan_of(engine, spec, concurrency=concurrency, max_cost=max_cost, quiet=quiet)
+        planned = plan_of(engine, spec, quiet=quiet, **bounds)
         if quiet:
             print_json(plan_dict(planned, concurrency=concurrency))
         return
-    gone = run_through(engine, spec, concurrency=concurrency, max_cost=max_cost, quiet=quiet, cluster=options.cluster)
+    gone = run_through(engine, spec, quiet=quiet, cluster=options.cluster, **bounds)
     if quiet:
         print_json(gone.as_dict())
     raise typer.Exit(gone.exit_status)
 
 
 def plan_of(
-    engine: Engine, spec: "RunSpec", *, concurrency: int, quiet: bool, max_cost: float | None = None
+    engine: Engine,
+    spec: "RunSpec",
+    *,
+    concurrency: int,
+    quiet: bool,
+    max_cost: float | None = None,
+    max_failures: int = STREAK,
 ) -> "Planned":
     """What a run would be, as a table too."""
     from evalcore.db import reading
     from evalcore.run_at_console import plan_rows, title
     from evalcore.runs import check_bounds, plan
 
-    check_bounds(spec, concurrency=concurrency, max_cost=max_cost)
+    check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
         planned = plan(session, spec)
     if not quiet:
@@ -265,6 +281,7 @@ def run_through(
     *,
     concurrency: int,
     max_cost: float | None,
+    max_failures: int,
     quiet: bool,
     cluster: str | None = None,
 ) -> "Gone":
@@ -283,7 +300,7 @@ def run_through(
         from evalcore.cluster import check
 
         check(engine, cluster)
-    run_id = start(engine, spec, actor=actor(), concurrency=concurrency, max_cost=max_cost)
+    run_id = start(engine, spec, actor=actor(), concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     gone = go(engine, run_id) if cluster is None else go_on_cluster(engine, run_id, address=cluster, actor=actor())
     show(gone, quiet=quiet)
     return gone

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, UniqueConstraint, func
 from sqlmodel import Field, SQLModel
 
-from evalcore.run_words import Outcome, RunKind, RunState
+from evalcore.run_words import STREAK, Outcome, RunKind, RunState
 from evalcore.tables import moment, moment_or_none, one_of, text_column
 
 
@@ -18,6 +18,7 @@ class Run(SQLModel, table=True):
         spec: `RunSpec` as JSON. It holds no key.
         reason: Why it was stopped, one sentence.
         max_cost: US dollars at which it stops; None: no limit.
+        max_failures: Failures in a row, of one worker, that stop it.
     """
 
     __table_args__ = (one_of("kind", RunKind), one_of("state", RunState))
@@ -30,6 +31,7 @@ class Run(SQLModel, table=True):
     state: str = RunState.OPEN
     reason: str | None = text_column(nullable=True)
     max_cost: float | None = None
+    max_failures: int = Field(default=STREAK, sa_column_kwargs={"server_default": str(STREAK)})
     concurrency: int
     started_by: str
     created_at: datetime = moment()

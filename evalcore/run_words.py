@@ -2,6 +2,7 @@
 
 import hashlib
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -42,6 +43,26 @@ class Outcome(StrEnum):
     """The server says that the question itself is wrong (400 and its like): asking again is of no use."""
     UNREACHABLE = "unreachable"
     """No whole reply after all tries: transport errors, 408, 409, 429, 5xx."""
+
+
+def is_address(value: object) -> bool:
+    """Whether a server of models can be at this base URL: without user name, password, query and the end that is put on it; of a host that could be one."""
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
+        return False
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        return False
+    is_plain = (
+        parts.username is None
+        and parts.password is None
+        and not parts.query
+        and not parts.fragment
+        and "?" not in value
+    )
+    is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    return is_whole and is_plain and not parts.path.rstrip("/").endswith("/chat/completions")
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,7 +246,7 @@ CUT_OFF = "the answer was cut off at its longest"
 WAS_STOPPED = "the run was stopped"
 """Why a worker ends that was told to."""
 STREAK = 25
-"""Failures in a row that stop a run."""
+"""Failures in a row that stop a run, where nobody has said otherwise."""
 LAST_ONE = ", the last one: "
 """In the reason of such a stop what follows may hold a judge's words: leads alone read it, and the audit trail goes without."""
 ANSWERS_SAVED, RUN_STARTED, RUN_STOPPED, RUN_RETRIED = "answers saved", "run started", "run stopped", "run retried"

@@ -176,7 +176,9 @@ def _resume(engine: Engine, run_id: int, *, max_cost: float | None, as_json: boo
     with reading(engine) as session:
         found = queries.run(session, run_id)
     most = found.max_cost if max_cost is None else max_cost
-    acts.start(engine, found.spec, actor=actor(), concurrency=found.concurrency, max_cost=most)
+    acts.start(
+        engine, found.spec, actor=actor(), concurrency=found.concurrency, max_cost=most, max_failures=found.max_failures
+    )
     _go(engine, run_id, as_json=as_json)
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 from sqlalchemy import Engine
 
@@ -16,12 +17,14 @@ from evalcore.run_commands import (
     KeyVariable,
     Limit,
     MaxCost,
+    MaxFailures,
     ModelsFile,
     asked_model,
     known_file,
     plan_of,
     run_through,
 )
+from evalcore.run_words import STREAK
 from evalcore.schema import CASES, Format
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     concurrency: Concurrency = 20,
     limit: Limit = None,
     max_cost: MaxCost = None,
+    max_failures: MaxFailures = STREAK,
     dry_run: DryRun = False,
     db: Db = None,
     as_json: Json = False,
@@ -73,7 +77,7 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     said = {"base_url": base_url, "api_model": api_model, "key_variable": key_variable}
     asked = asked_model(model, models_file, temperature=temperature, **said)
     if asked.temperature is None:
-        asked = asked_model(model, models_file, temperature=TEMPERATURE, **said)
+        asked = msgspec.structs.replace(asked, temperature=TEMPERATURE)
     answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
     verdicts = None
     if judge is not None:
@@ -89,7 +93,9 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
             shown = _planned(engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, quiet=as_json)
             status = 0
         else:
-            gone = _gone(engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, quiet=as_json)
+            gone = _gone(
+                engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures, quiet=as_json
+            )  # fmt: skip
             shown = dict(zip(PARTS, (part and part.as_dict() for part in gone), strict=True))
             status = max(part.exit_status for part in gone if part is not None)
     if as_json:
@@ -174,17 +180,19 @@ def _gone(
     *,
     concurrency: int,
     max_cost: float | None,
+    max_failures: int,
     quiet: bool,
 ) -> "tuple[Gone, Gone | None]":
     """Both runs, one after the other; what the answers cost is no longer there for the judge."""
-    first = run_through(engine, answers, concurrency=concurrency, max_cost=max_cost, quiet=quiet)
+    bounds: dict[str, Any] = {"concurrency": concurrency, "max_failures": max_failures}
+    first = run_through(engine, answers, max_cost=max_cost, quiet=quiet, **bounds)
     if verdicts is None or first.exit_status:
         return first, None
     if not first.is_done:
         err.print(f"{verdicts.model.name} begins when all answers are there: go on by the same command.", markup=False)
         return first, None
     left = None if max_cost is None else _left(engine, first.worked.run_id, answers, verdicts, max_cost=max_cost)
-    return first, run_through(engine, verdicts, concurrency=concurrency, max_cost=left, quiet=quiet)
+    return first, run_through(engine, verdicts, max_cost=left, quiet=quiet, **bounds)
 
 
 def _left(engine: Engine, run_id: int, answers: "RunSpec", verdicts: "RunSpec", *, max_cost: float) -> float:

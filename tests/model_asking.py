@@ -12,7 +12,7 @@ from evalcore.schema import Message
 from tests.judge_server import Judge, Told, judge_server
 
 KEY = "sk-test-8f2e77c1d04b"
-QUICK = Patience(attempts=3, seconds=20, wait_initial=0.005, wait_max=0.01, wait_jitter=0.005, retry_after_max=0.01)
+QUICK = Patience(attempts=3, seconds=20, wait_initial=0.005, wait_max=0.01, wait_jitter=0.005)
 SCHEMA = {
     "type": "object",
     "properties": {"explanation": {"type": "string"}, "criteria_met": {"type": "boolean"}},

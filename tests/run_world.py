@@ -227,9 +227,9 @@ def planned(small: Study, spec: RunSpec) -> Planned:
         return plan(session, spec)
 
 
-def begun(small: Study, spec: RunSpec, *, concurrency: int = 8, max_cost: float | None = None) -> int:
+def begun(small: Study, spec: RunSpec, *, concurrency: int = 8, **bounds: Any) -> int:
     """The number of a run, started."""
-    return start(small.engine, spec, actor="Ana Ruiz", concurrency=concurrency, max_cost=max_cost)
+    return start(small.engine, spec, actor="Ana Ruiz", concurrency=concurrency, **bounds)
 
 
 def worked(small: Study, run_id: int, **changed: Any) -> Worked:

@@ -27,21 +27,14 @@ def test_retry_after_is_obeyed(judge, fault):
     # A date has whole seconds: 1.4 s from now are written as 0.4 to 1.4 s.
     said, least = (0.3, 0.3) if fault is Fault.TOO_MANY else (1.4, 0.3)
     judge.told.faults, judge.told.retry_after = Faults.alone(fault, tries=1), said
-    (reply,) = asked(judge, question(), patience=msgspec.structs.replace(QUICK, retry_after_max=5))
+    (reply,) = asked(judge, question(), patience=QUICK)
     assert reply.attempts == 2
     assert gaps(judge)[0] >= least
 
 
-def test_retry_after_is_bounded(judge):
-    judge.told.faults, judge.told.retry_after = Faults.alone(Fault.TOO_MANY, tries=1), 86_400
-    (reply,) = asked(judge, question())
-    assert reply.attempts == 2
-    assert reply.seconds < 5
-
-
 def test_a_wait_past_the_time_is_not_begun(judge):
     judge.told.faults, judge.told.retry_after = Faults.alone(Fault.TOO_MANY), 60
-    (failed,) = asked(judge, question(), patience=msgspec.structs.replace(QUICK, seconds=30, retry_after_max=120))
+    (failed,) = asked(judge, question(), patience=msgspec.structs.replace(QUICK, seconds=30))
     assert (failed.attempts, failed.outcome) == (1, Outcome.UNREACHABLE)
     assert failed.seconds < 5
 

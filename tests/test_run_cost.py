@@ -76,7 +76,7 @@ def test_a_worker_leaves_the_others_their_share(larger, monkeypatch):
         workers.add_worker(session, run_id, pid=1)  # a process that lives
     ended = worked(larger, run_id, client=Slow())
     assert (ended.n_answered, ended.state) == (39, RunState.STOPPED)
-    assert ended.reason == "what is left of 0.00567 US dollars is less than a question for each of 2 processes"
+    assert ended.reason == "a question for each of 2 processes would bring the cost above 0.00567 US dollars"
 
 
 def test_what_another_worker_spent_before_it_ended_is_not_spent_again(larger, monkeypatch):

@@ -16,7 +16,7 @@ from tests.judge_server.running import judge_server
 from tests.run_steps import MET, Scripted
 from tests.run_world import KEY, begun, judging, keys, settings, study, worked
 
-QUICK = Patience(attempts=2, seconds=60, wait_initial=0.001, wait_max=0.002, wait_jitter=0.001, retry_after_max=0.01)
+QUICK = Patience(attempts=2, seconds=60, wait_initial=0.001, wait_max=0.002, wait_jitter=0.001)
 BODIES = {Fault.MALFORMED, Fault.TRUNCATED, Fault.PAGE, Fault.NO_CHOICES, Fault.NULL_CONTENT}
 """Whole replies, none of them a chat completion."""
 SLOW = {Fault.STALLED, Fault.HUGE, Fault.TRICKLE}
@@ -48,7 +48,7 @@ def under(url, faults, *, seed=5, n_examples=60, concurrency=20):
         judge_server(seed=seed, faults=faults, retry_after=0.001, trickle_seconds=0.01, stall_seconds=0.05) as judge,
         study(url, n_examples=n_examples, points=(5, -3, 4)) as small,
     ):
-        run_id = begun(small, judging(judge.base_url), concurrency=concurrency)
+        run_id = begun(small, judging(judge.base_url), concurrency=concurrency, max_failures=1_000)
         model = settings(judge.base_url, structured=False)
         client = ModelClient(model, concurrency=concurrency, key=KEY, patience=QUICK)
         ended = worked(small, run_id, client=client)
@@ -66,8 +66,7 @@ def under(url, faults, *, seed=5, n_examples=60, concurrency=20):
     return wanted, {number: (Outcome(outcome), label) for number, outcome, label in rows}, raw
 
 
-def test_every_fault_mixed_ends_in_the_right_verdicts_and_failures(database_url, monkeypatch):
-    monkeypatch.setattr(asking, "STREAK", 1_000)
+def test_every_fault_mixed_ends_in_the_right_verdicts_and_failures(database_url):
     wanted, came, raw = under(database_url, Faults.mixed(0.7, *(set(Fault) - SLOW)))
     assert came == wanted
     assert {outcome for outcome, _ in wanted.values()} == set(Outcome)  # each is there to go wrong
@@ -77,8 +76,7 @@ def test_every_fault_mixed_ends_in_the_right_verdicts_and_failures(database_url,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", Fault)
-def test_each_fault_alone_ends_in_the_right_verdicts_and_failures(sqlite_database_url, fault, monkeypatch):
-    monkeypatch.setattr(asking, "STREAK", 1_000)
+def test_each_fault_alone_ends_in_the_right_verdicts_and_failures(sqlite_database_url, fault):
     wanted, came, _ = under(sqlite_database_url, Faults.alone(fault), n_examples=3)
     assert came == wanted
 

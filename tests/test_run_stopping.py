@@ -8,6 +8,7 @@ import time
 import pytest
 
 from evalcore.db import writing
+from evalcore.errors import RunRefused
 from evalcore.run_words import STREAK, WAS_STOPPED, Outcome, RunState
 from evalcore.runs import Stop, asking, stop
 from evalcore.store import workers
@@ -35,6 +36,15 @@ def test_failures_in_a_row_stop_the_run_with_a_sentence(larger):
     told = f"{STREAK} questions in a row failed"  # without the words of the last failure, which may be a judge's
     assert [event["reason"] for event in larger.events("run stopped")] == [told]
     assert worked(larger, run_id, client=Scripted()).outcomes == {}  # a stopped run is left alone
+
+
+def test_so_many_failures_in_a_row_as_was_said_stop_the_run(larger):
+    run_id = begun(larger, judging(), concurrency=1, max_failures=1)
+    ended = worked(larger, run_id, client=Scripted(lambda n, _request: Outcome.REFUSED if n == 4 else MET))
+    assert (ended.n_answered, ended.n_failed, ended.state) == (3, 1, RunState.STOPPED)
+    assert ended.reason == "1 question in a row failed, the last one: call 4 failed"
+    with pytest.raises(RunRefused, match="max failures: 0 came, expected 1 or more"):
+        begun(larger, judging(), max_failures=0)
 
 
 def test_an_answer_between_failures_begins_the_count_anew(larger):

@@ -30,6 +30,7 @@ class RunRow(NamedTuple):
     state: RunState
     reason: str | None
     max_cost: float | None
+    max_failures: int
     concurrency: int
     started_by: str
     created_at: datetime
@@ -115,7 +116,7 @@ def rows(
     """Runs, newest first: of these numbers, of a model or judge of this name, or that ask just this (`RunSpec.fingerprint`)."""
     table = SQLModel.metadata.tables["run"].c
     statement = select(
-        table.id, table.kind, table.spec, table.state, table.reason, table.max_cost, table.concurrency, table.started_by, table.created_at,
+        table.id, table.kind, table.spec, table.state, table.reason, table.max_cost, table.max_failures, table.concurrency, table.started_by, table.created_at,
         table.ended_at,
     ).order_by(table.id.desc())  # fmt: skip
     if run_ids is not None:

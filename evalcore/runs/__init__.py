@@ -9,7 +9,7 @@ from evalcore.runs.acts import check_bounds, retry, start, stop
 from evalcore.runs.describing import spec_for
 from evalcore.runs.planning import Planned, check_asked, plan, spent
 from evalcore.runs.stopping import Stop, on_interrupt
-from evalcore.runs.working import Worked, work
+from evalcore.runs.working import Worked, finish, work
 
 __all__ = [
     "STREAK",
@@ -18,6 +18,7 @@ __all__ = [
     "Worked",
     "check_asked",
     "check_bounds",
+    "finish",
     "on_interrupt",
     "plan",
     "retry",

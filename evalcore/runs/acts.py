@@ -6,14 +6,23 @@ from sqlalchemy import Engine
 
 from evalcore.db import reading, writing
 from evalcore.errors import RunRefused
-from evalcore.run_words import Outcome, RunSpec
-from evalcore.runs.planning import check
+from evalcore.queries import runs as queries
+from evalcore.run_words import STREAK, Outcome, RunSpec
+from evalcore.runs.planning import check, check_asked
 from evalcore.store import runs as stored
 
 MAX_CONCURRENCY = 2_000
 
 
-def start(engine: Engine, spec: RunSpec, *, actor: str, concurrency: int, max_cost: float | None = None) -> int:
+def start(
+    engine: Engine,
+    spec: RunSpec,
+    *,
+    actor: str,
+    concurrency: int,
+    max_cost: float | None = None,
+    max_failures: int = STREAK,
+) -> int:
     """Start a run, or the same run again: its questions are those that have no answer yet. Nothing is asked before `work`.
 
     Args:
@@ -22,6 +31,7 @@ def start(engine: Engine, spec: RunSpec, *, actor: str, concurrency: int, max_co
         actor: Who acts.
         concurrency: Questions in flight at once, in each process that works on it.
         max_cost: US dollars at which it stops; None: no limit. That of the latest start counts.
+        max_failures: So many failures in a row, of one process, stop it.
 
     Returns:
         The run's number.
@@ -29,17 +39,22 @@ def start(engine: Engine, spec: RunSpec, *, actor: str, concurrency: int, max_co
     Raises:
         RunRefused: It cannot be started as asked for; one sentence says why.
     """
-    check_bounds(spec, concurrency=concurrency, max_cost=max_cost)
+    check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
         check(session, spec)
     with writing(engine) as session:
-        return stored.start_run(session, spec, actor=actor, concurrency=concurrency, max_cost=max_cost)
+        return stored.start_run(
+            session, spec, actor=actor, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
+        )
 
 
-def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None) -> None:
+def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max_failures: int = STREAK) -> None:
     """Raise RunRefused, with one sentence, where a run cannot be held to these."""
     if not 1 <= concurrency <= MAX_CONCURRENCY:
         msg = f"concurrency: {concurrency} came, expected 1 to {MAX_CONCURRENCY:,}"
+        raise RunRefused(msg)
+    if max_failures < 1:
+        msg = f"max failures: {max_failures} came, expected 1 or more"
         raise RunRefused(msg)
     if max_cost is not None and not max_cost > 0:
         msg = f"max cost: {max_cost} came, expected more than 0 US dollars"
@@ -64,6 +79,9 @@ def retry(engine: Engine, run_id: int, *, actor: str, outcomes: Collection[Outco
 
     Raises:
         NotFound: There is no such run.
+        RunRefused: It cannot be asked as it was; nothing was written.
     """
+    with reading(engine) as session:
+        check_asked(session, queries.run(session, run_id).spec)
     with writing(engine) as session:
         return stored.retry_questions(session, run_id, actor=actor, outcomes=outcomes)

@@ -4,18 +4,19 @@ import asyncio
 import logging
 import math
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
+from evalcore.metrics.wording import counted
 from evalcore.prompts import Judged
 from evalcore.queries import run_texts
 from evalcore.queries import runs as queries
-from evalcore.queries.runs import Progress
-from evalcore.run_words import LAST_ONE, STREAK, WAS_STOPPED, Call, Outcome
+from evalcore.queries.runs import Progress, RunRow
+from evalcore.run_words import LAST_ONE, WAS_STOPPED, Call, Outcome
 from evalcore.runs.calling import Client, call
 from evalcore.runs.database_thread import DatabaseGone, DatabaseThread
 from evalcore.runs.describing import Asked, Asker
@@ -31,7 +32,7 @@ BEAT_SECONDS, TELL_SECONDS = 2.0, 0.25
 STALE_SECONDS = 15.0
 """Who has not said for so long that it lives asks nothing before it has: its machine may have slept, and others may have taken its questions over."""
 SUM_SHARE = 20
-"""What others have spent is added up for at most one part in so many of the time."""
+"""How the run stands is added up for at most one part in so many of the time."""
 MAX_CALLS = 3
 """Calls of one question whose replies cannot be read, in all."""
 LEAST_LOT, MOST_LOT = 20, 500
@@ -54,7 +55,7 @@ class Asking:
         saving: Saving,
         *,
         client: Client,
-        concurrency: int,
+        found: RunRow,
         figures: Figures,
         stop: Stop,
         progress: Callable[[Progress], None] | None,
@@ -66,8 +67,8 @@ class Asking:
         self.figures = figures
         self._saving, self._client, self._stop, self._progress = saving, client, stop, progress
         self._asker = Asker(saving.spec)
-        self._concurrency = concurrency
-        self._lot = min(max(2 * concurrency, LEAST_LOT), MOST_LOT)
+        self._concurrency, self._max_failures = found.concurrency, found.max_failures
+        self._lot = min(max(2 * found.concurrency, LEAST_LOT), MOST_LOT)
         self._to_take = math.inf if most is None else most
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
@@ -206,8 +207,10 @@ class Asking:
         if outcome is None:
             return
         self.figures.count_end(outcome)
-        if self.figures.streak >= STREAK:
-            self._end(f"{STREAK} questions in a row failed{LAST_ONE}{calls[-1].error}", for_all=True)
+        if self.figures.streak >= self._max_failures:
+            self._end(
+                f"{counted(self._max_failures, 'question')} in a row failed{LAST_ONE}{calls[-1].error}", for_all=True
+            )
 
     # ------------------------------------------------------------ taking
 
@@ -248,13 +251,13 @@ class Asking:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             try:
-                orders, spent, at = await self._database.write(self._beat, seconds=0)
+                orders, stands, at = await self._database.write(self._beat, seconds=0)
             except DatabaseGone:
                 continue  # savings and takings say so
             self._is_seen(at, was_dead=orders.was_dead)
             self.figures.n_workers, self.figures.max_cost = orders.n_others + 1, orders.max_cost
-            if spent is not None:
-                self.figures.add_up(spent)
+            if stands is not None:
+                self.figures.add_up(*stands, unsaved=self.kept.unsaved_outcomes())
             if orders.stop:
                 self._end(WAS_STOPPED)
             self._is_exhausted = False  # another worker may have died
@@ -266,19 +269,22 @@ class Asking:
             self._stock.clear()
         self._seen_at = max(self._seen_at, at)
 
-    def _beat(self, session: Session) -> tuple[workers.Orders, queries.Calls | None, float]:
-        """Say that this worker lives; where the cost is limited, add up what others have spent."""
+    def _beat(
+        self, session: Session
+    ) -> tuple[workers.Orders, tuple[int, Counter[Outcome], queries.Calls] | None, float]:
+        """Say that this worker lives; and add up how the run stands: others work on it as well, and what failed may be asked again."""
         run_id, worker_id = self._saving.run_id, self._saving.worker_id
         at = time.time()
         orders, begun = workers.say_alive(session, run_id, worker_id), time.monotonic()
         is_fewer = (
             orders.n_others + 1 < self.figures.n_workers
         )  # what is left is shared anew, without what they have spent
-        if orders.max_cost is None or (begun < self._sum_again_at and not is_fewer):
+        if begun < self._sum_again_at and not is_fewer:
             return orders, None, at
-        spent = queries.calls(session, run_id, besides=worker_id)
+        outcomes = Counter(queries.outcomes(session, run_id))
+        stands = queries.n_questions(session, run_id), outcomes, queries.calls(session, run_id, besides=worker_id)
         self._sum_again_at = time.monotonic() + SUM_SHARE * (time.monotonic() - begun)
-        return orders, spent, at
+        return orders, stands, at
 
     async def _tell(self) -> None:
         while self._progress is not None:

@@ -16,8 +16,8 @@ class Figures:
 
     Attributes:
         run_id: Of the run.
-        n_questions, outcomes: Of the run when this worker began.
-        calls: Of the run without this worker's, when all was last added up.
+        n_questions, outcomes: Of the run, when all was last added up.
+        calls: Of the run without this worker's, then.
         max_cost: US dollars; None: no limit.
         cost_each: US dollars expected of a question before the first was answered; None where prices are unknown.
         n_workers: Of the run, this one among them.
@@ -39,6 +39,7 @@ class Figures:
     n_without_cost: int = 0
     _cost: float = 0.0
     _n_with_cost: int = 0
+    _ended_then: Counter[Outcome] = field(default_factory=Counter)
     _mine_then: float = 0.0
     _n_calls_then: int = 0
     _started: float = field(default_factory=time.monotonic)
@@ -78,9 +79,17 @@ class Figures:
         """US dollars of this worker's calls; a reply whose tokens the server did not count costs what is expected."""
         return self._cost + self.n_without_cost * self.expected_cost
 
-    def add_up(self, calls: Calls) -> None:
-        """The calls of the run without this worker's, as they stand now."""
-        self.calls = calls
+    def add_up(self, n_questions: int, outcomes: Counter[Outcome], calls: Calls, *, unsaved: Counter[Outcome]) -> None:
+        """The run as it stands now: its questions, what came of them, and the calls without this worker's.
+
+        Args:
+            n_questions: Of the run.
+            outcomes: Of all its questions.
+            calls: Of the others.
+            unsaved: What has ended here and is not in the study yet.
+        """
+        self.n_questions, self.outcomes, self.calls = n_questions, outcomes, calls
+        self._ended_then = self.ended - unsaved
         self._mine_then, self._n_calls_then = self._mine, self.n_calls
 
     @property
@@ -100,7 +109,9 @@ class Figures:
         """Why nothing more is asked where not even one call may be in flight."""
         if self.n_workers == 1:
             return f"the next question would bring the cost above {self.max_cost:g} US dollars"
-        return f"what is left of {self.max_cost:g} US dollars is less than a question for each of {self.n_workers} processes"
+        return (
+            f"a question for each of {self.n_workers} processes would bring the cost above {self.max_cost:g} US dollars"
+        )
 
     @property
     def cost(self) -> float | None:
@@ -122,7 +133,7 @@ class Figures:
             state=RunState.OPEN,
             reason=None,
             n_questions=self.n_questions,
-            outcomes=dict(self.outcomes + self.ended),
+            outcomes=dict(self.outcomes + (self.ended - self._ended_then)),
             n_calls=self.calls.n_calls + self.n_calls,
             prompt_tokens=self.calls.prompt_tokens + self.prompt_tokens,
             completion_tokens=self.calls.completion_tokens + self.completion_tokens,

@@ -2,9 +2,11 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
+from evalcore.run_words import Outcome
 from evalcore.runs.database_thread import DatabaseGone, DatabaseThread
 from evalcore.store.answers import Answer, Saving, save_answers
 
@@ -55,6 +57,10 @@ class Keeping:
     def n_unsaved(self) -> int:
         """Answers that have arrived and are not in the database yet."""
         return len(self._arrived) + len(self._in_hand)
+
+    def unsaved_outcomes(self) -> Counter[Outcome]:
+        """What has come of the questions that have ended and are not in the database yet."""
+        return Counter(answer.outcome for answer in (*self._arrived, *self._in_hand) if answer.outcome is not None)
 
     def save_if_due(self) -> None:
         """Begin to save, where enough has arrived or has waited, beside what else goes on."""

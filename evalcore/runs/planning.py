@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from typing import NoReturn
-from urllib.parse import urlsplit
 
 from sqlmodel import Session
 
@@ -10,7 +9,7 @@ from evalcore.errors import RunRefused
 from evalcore.metrics.level_jury import JURY as MAJORITY
 from evalcore.prompts import CONFIDENCE_MEANING
 from evalcore.queries import juries, run_plans, run_texts, runs
-from evalcore.run_words import RunKind, RunSpec
+from evalcore.run_words import Outcome, RunKind, RunSpec, RunState, is_address
 from evalcore.runs.describing import Asker, n_characters, prompt_version
 from evalcore.schema import CASES, JURY, PARSER, RULES, Format
 from evalcore.store import is_storable
@@ -151,16 +150,12 @@ def _check_words(spec: RunSpec) -> None:
         _refuse(f"model: {name[:80]!r} came, expected a name of 1 to {MAX_NAME} printable characters")
     if spec.kind is RunKind.JUDGE and name in (PARSER, RULES, MAJORITY):
         _refuse(f"judge: {name!r} came, which is the name of a judge that ships; call this one otherwise")
-    try:
-        address = urlsplit(spec.model.base_url)
-    except ValueError:
-        address = None
-    if address is None or address.scheme not in ("http", "https") or not address.hostname:
-        _refuse(f"base URL of {name!r}: no address came, expected one such as http://127.0.0.1:8000/v1")
-    if "@" in address.netloc:  # the address itself is not shown
+    if "@" in spec.model.base_url:  # the address itself is not shown
         _refuse(
             f"base URL of {name!r}: a user name or password came in it; name the variable that holds the key instead"
         )
+    if not is_address(spec.model.base_url):
+        _refuse(f"base URL of {name!r}: no address came, expected one such as http://127.0.0.1:8000/v1")
     for word, number in (("samples", spec.n_samples), ("repeats", spec.n_repeats), ("limit", spec.limit)):
         if number is not None and number < 1:
             _refuse(f"{word}: {number} came, expected 1 or more")
@@ -211,7 +206,9 @@ def _check_judge(session: Session, spec: RunSpec) -> None:
 def _check_as_before(session: Session, spec: RunSpec) -> None:
     """Answers of one name come from one model: its earlier runs were asked in the same way."""
     for row in runs.rows(session, name=spec.model.name):
-        if row.spec.model.asked_how != spec.model.asked_how and _stand_together(row.spec, spec):
+        is_otherwise = row.spec.model.asked_how != spec.model.asked_how and _stand_together(row.spec, spec)
+        # of a run that ended without one answer, as after a typing error, there is nothing to mix up
+        if is_otherwise and (row.state is RunState.OPEN or Outcome.ANSWERED in runs.outcomes(session, row.run_id)):
             _refuse(
                 f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(row.spec)}), and now with {_how(spec)}; call it otherwise, "
                 "so that its answers are not mixed up"

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
@@ -83,8 +83,6 @@ class Worked:
         said = [
             f"Run {self.run_id}: {self.n_answered:,} answered, {self.n_failed:,} failed{f' ({failed})' if failed else ''}."
         ]
-        if self.reason:
-            said.append(f"Stopped: {self.reason}.")
         if self.n_there:
             said.append(f"{self.n_there:,} answers were not kept: their items had one by then.")
         if self.n_lost:
@@ -95,8 +93,6 @@ class Worked:
             said.append(f"{self.n_held:,} questions are in the hands of other processes.")
         if self.n_left is None or self.n_held is None:
             said.append("The database does not answer; what is left to ask is not known.")
-        elif self.n_left > self.n_held:
-            said.append(f"{self.n_left - self.n_held:,} questions are left; start the run again to go on.")
         return said + (self.levels.sentences() if self.levels is not None else [])
 
     def as_dict(self) -> dict[str, Any]:
@@ -130,7 +126,7 @@ def work(
 ) -> Worked:
     """Ask what a run has to ask, until nothing is left that is free.
 
-    It ends as well after `STREAK` failures in a row, at the run's `max_cost`, when somebody has stopped the run, when `stop` says so, when the
+    It ends as well after the run's `max_failures` in a row, at its `max_cost`, when somebody has stopped the run, when `stop` says so, when the
     database takes nothing for a minute, and by a fault of ours; what has arrived is saved each time. It does not wait for questions that other workers
     hold. A run that is done or stopped is left as it is: `start` opens it. At the end of a run of triage the judges that ship read the levels.
 
@@ -149,9 +145,12 @@ def work(
     """
     with reading(engine) as session:
         found = queries.run(session, run_id)
-        if found.state is not RunState.OPEN:
-            return _left_alone(session, found)
-        _check_prompt(found)
+        left_alone = _left_alone(session, found) if found.state is not RunState.OPEN else None
+        if left_alone is None:
+            _check_prompt(found)
+    if left_alone is not None:  # whoever ended it may have been killed before it had read the levels
+        is_done = found.state is RunState.DONE and most is None
+        return replace(left_alone, levels=finish(engine, found, stop=stop)) if is_done else left_alone
     spec = found.spec
     asked = client or ModelClient(spec.model, concurrency=found.concurrency, key=key)
     with writing(engine) as session:
@@ -161,7 +160,7 @@ def work(
     async def ask() -> Asking:
         async with asked as opened:
             asking = Asking(
-                engine, saving, client=opened, concurrency=found.concurrency, figures=figures, stop=stop, progress=progress, most=most
+                engine, saving, client=opened, found=found, figures=figures, stop=stop, progress=progress, most=most
             )  # fmt: skip
             await asking.run()
         return asking
@@ -175,12 +174,8 @@ def work(
         _end(engine, saving, "broken off", for_all=False)
         raise
     ended = _end(engine, saving, asking.reason, for_all=asking.for_all)
-    levels = None
     is_whole = most is None  # else whoever shares out the questions does what follows, at the end
-    if is_whole and not asking.is_urgent and ended is not None:
-        if spec.kind is RunKind.TRIAGE:
-            levels = read_levels(engine, actor=found.started_by)
-        index_texts(engine)
+    levels = finish(engine, found, stop=stop) if is_whole and not asking.is_urgent and ended is not None else None
     return Worked(
         run_id=run_id,
         state=ended.state if ended is not None else RunState.OPEN,
@@ -196,6 +191,31 @@ def work(
         n_lost=asking.kept.n_lost,
         levels=levels,
     )
+
+
+class _BrokenOff(Exception):
+    """Somebody said now, and does not wait for what follows either."""
+
+
+def finish(engine: Engine, found: RunRow, *, stop: Stop) -> LevelsRead | None:
+    """What follows when nobody asks any more: levels of triage are read, and texts enter the index; again changes nothing.
+
+    Returns:
+        The levels; None where the run is of no triage, or where `stop` said now: then nothing of it is written, and the same again does it.
+    """
+
+    def look(_n_read: int, _most: int | None) -> None:
+        if stop.is_urgent:
+            raise _BrokenOff
+
+    levels = None
+    if found.spec.kind is RunKind.TRIAGE:
+        try:
+            levels = read_levels(engine, actor=found.started_by, progress=look)
+        except _BrokenOff:
+            return None
+    index_texts(engine)
+    return levels
 
 
 @contextmanager

@@ -19,7 +19,9 @@ MAX_REASON = 2_000
 _COLUMNS = ("run_id", "example_id", "response_id", "criterion_id", "format", "sample_index", "repeat")
 
 
-def start_run(session: Session, spec: RunSpec, *, actor: str, concurrency: int, max_cost: float | None) -> int:
+def start_run(
+    session: Session, spec: RunSpec, *, actor: str, concurrency: int, max_cost: float | None, max_failures: int
+) -> int:
     """The run of this fingerprint, made at the first call and opened again at later ones; with questions for all that has no answer yet.
 
     Questions that have failed stay as they are (`retry_questions`). Questions whose answer has come in another way, e.g. with a file, are
@@ -39,6 +41,7 @@ def start_run(session: Session, spec: RunSpec, *, actor: str, concurrency: int, 
         "state": (RunState.OPEN if left else RunState.DONE).value,
         "reason": None,
         "max_cost": max_cost,
+        "max_failures": max_failures,
         "concurrency": concurrency,
         "started_by": actor,
         "ended_at": None if left else now(),

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Table, delete
+from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
@@ -15,34 +15,26 @@ _CHUNK = 500  # rows in one statement
 def flag_suspects(session: Session, reasons: Mapping[int, Sequence[str]]) -> None:
     """Write down why some responses are suspect, in the caller's transaction, whose audit event tells of it.
 
-    What was said of such a response before is replaced, so that to say the same again changes nothing; a response without reasons loses its
-    flag. Two processes may flag the same responses at once.
+    What was said of such a response before is replaced, so that to say the same again changes nothing. Two processes may flag the same responses at once.
 
     Args:
         session: The caller's.
-        reasons: By response, sentences of `prompts.suspects`.
+        reasons: By response, sentences of `prompts.suspects`, one or more.
     """
     rows, connection = _table(), session.connection()
     numbers = sorted(reasons)  # in one order everywhere, so that two who write do not wait for each other in a ring
     insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     for start in range(0, len(numbers), _CHUNK):
         part = numbers[start : start + _CHUNK]
-        cleared = [number for number in part if not reasons[number]]
-        if cleared:
-            connection.execute(delete(rows).where(rows.c.response_id.in_(cleared)))
-        values = [
-            {"response_id": number, "reasons": json.dumps(list(reasons[number]), ensure_ascii=False)}
-            for number in part
-            if reasons[number]
-        ]
-        if values:
-            added = insert(rows).values(values)
-            said = added.excluded.reasons
-            connection.execute(
-                added.on_conflict_do_update(
-                    index_elements=["response_id"], set_={"reasons": said}, where=rows.c.reasons != said
-                )
+        added = insert(rows).values(
+            [{"response_id": one, "reasons": json.dumps(list(reasons[one]), ensure_ascii=False)} for one in part]
+        )
+        said = added.excluded.reasons
+        connection.execute(
+            added.on_conflict_do_update(
+                index_elements=["response_id"], set_={"reasons": said}, where=rows.c.reasons != said
             )
+        )
 
 
 def _table() -> Table:

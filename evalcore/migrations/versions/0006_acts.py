@@ -1,4 +1,4 @@
-"""Acts of one kind are counted without reading the whole trail, and what each worker of a run has spent is known."""
+"""Acts of one kind are counted without reading the whole trail; what each worker of a run spent; how many failures in a row stop a run."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,4 +11,5 @@ depends_on = None
 
 def upgrade() -> None:
     op.create_index("ix_audit_event_action", "audit_event", ["action"])
+    op.add_column("run", sa.Column("max_failures", sa.Integer(), nullable=False, server_default="25"))
     op.add_column("run_call", sa.Column("worker_id", sa.Integer(), nullable=True))
