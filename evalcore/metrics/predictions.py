@@ -1,6 +1,7 @@
 """What each model says of each case: its samples counted by level, the most frequent one, and how sure that is."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,9 @@ from evalcore.metrics.panels import N_LEVELS
 from evalcore.schema import PARSER, Format
 from evalcore.triaged import NO_LEVEL, Triaged
 
-Floats = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating[Any]]
 Numbers = npt.NDArray[np.int64]
+_STATES = 2 * N_LEVELS + 1
 _WORDS = [word.value for word in Format]
 _FORMATS = pd.CategoricalDtype(_WORDS)
 COUNTS = ("n_A", "n_B", "n_C", "n_D")
@@ -58,23 +60,19 @@ def predictions(triaged: Triaged, judges: Mapping[str, str]) -> pd.DataFrame:
 def _of_format(triaged: Triaged, asked: str, judge: str) -> pd.DataFrame:
     samples = triaged.samples
     places = np.flatnonzero(samples["format"].eq(asked).to_numpy())
-    models = samples["model"].cat.codes.to_numpy().astype(np.int64)[places]
     n_models = max(len(samples["model"].cat.categories), 1)
-    keys = samples["row"].to_numpy()[places] * n_models + models
+    keys = samples["row"].to_numpy()[places] * n_models + samples["model"].cat.codes.to_numpy()[places]
     present = np.bincount(keys) if len(keys) else np.zeros(0, dtype=np.int64)
     groups = np.flatnonzero(present)
     number = np.zeros(len(present), dtype=np.int64)
     number[groups] = np.arange(len(groups))
     group, n = number[keys], len(groups)
-    level = (
-        triaged.levels[judge].to_numpy(dtype=float)[places] if judge in triaged.levels else np.full(len(places), np.nan)
-    )
-    unread, invalid = np.isnan(level), level == NO_LEVEL
-    valid = ~unread & ~invalid
-    low, high = np.floor(level[valid]).astype(int) - 1, np.ceil(level[valid]).astype(int) - 1
-    cells = np.concatenate([group[valid], group[valid]]) * N_LEVELS + np.concatenate([low, high])
-    counts = np.bincount(cells, minlength=n * N_LEVELS).reshape(n, N_LEVELS) / 2
-    n_valid = counts.sum(axis=1)
+    level = triaged.levels[judge].to_numpy()[places] if judge in triaged.levels else np.full(len(places), np.nan)
+    tally = np.bincount(group * _STATES + _states(level), minlength=n * _STATES).reshape(n, _STATES)
+    counts, between = tally[:, 2::2].astype(float), tally[:, 3::2] / 2
+    counts[:, :-1] += between
+    counts[:, 1:] += between
+    n_valid = tally[:, 2:].sum(axis=1)
     mode = N_LEVELS - 1 - np.argmax(counts[:, ::-1], axis=1)
     top = counts[np.arange(n), mode]
     is_known = n_valid > 0
@@ -88,9 +86,9 @@ def _of_format(triaged: Triaged, asked: str, judge: str) -> pd.DataFrame:
             "model": pd.Categorical.from_codes((groups % n_models).astype(np.int32), samples["model"].cat.categories),
             "format": pd.Categorical.from_codes(np.full(n, _WORDS.index(asked) if asked else -1, np.int8), dtype=_FORMATS),
             "n_samples": present[groups],
-            "n_unread": np.bincount(group[unread], minlength=n),
-            "n_invalid": np.bincount(group[invalid], minlength=n),
-            "n_valid": n_valid.astype(int),
+            "n_unread": tally[:, 0],
+            "n_invalid": tally[:, 1],
+            "n_valid": n_valid,
             **{name: counts[:, place] for place, name in enumerate(COUNTS)},
             "predicted": predicted,
             "share": np.divide(top, n_valid, out=np.full(n, np.nan), where=is_known),
@@ -98,6 +96,12 @@ def _of_format(triaged: Triaged, asked: str, judge: str) -> pd.DataFrame:
             "first": first,
         }
     )  # fmt: skip
+
+
+def _states(level: Floats) -> Numbers:
+    """What a judge said of each sample as a whole number: 0 not looked at, 1 no level, from 2 on the levels and the boundaries between them."""
+    twice = np.where(level == NO_LEVEL, 1, 2 * level)
+    return np.where(np.isnan(twice), 0, twice).astype(np.int64)
 
 
 def _stated(triaged: Triaged, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: Floats) -> Floats:
