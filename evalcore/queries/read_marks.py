@@ -10,7 +10,7 @@ from evalcore.tables import Rater
 
 
 def read_marks(session: Session) -> pd.DataFrame:
-    """Physicians' standing verdicts on criteria beside the judges', one row a physician's verdict and judge.
+    """Physicians' standing verdicts on criteria beside the judges', one row a physician's verdict and judge, by verdict and judge.
 
     Returns:
         verdict_id, created_at, example_id, response_id, criterion_id, rater_id, stage, label, judge, judge_label (missing where no judge labelled the item).
@@ -48,12 +48,8 @@ def read_marks(session: Session) -> pd.DataFrame:
     )
     found = frame(session, statement)
     if found.duplicated(["verdict_id", "judge"]).any():  # several prompts of one judge: the newest counts
-        found = (
-            found.sort_values("judged_by", kind="stable")
-            .drop_duplicates(["verdict_id", "judge"], keep="last")
-            .sort_index()
-        )
-    return found.drop(columns="judged_by").reset_index(drop=True)
+        found = found.sort_values("judged_by").drop_duplicates(["verdict_id", "judge"], keep="last")
+    return found.sort_values(["verdict_id", "judge"], ignore_index=True).drop(columns="judged_by")
 
 
 def level_readers(session: Session) -> pd.Series:

@@ -222,8 +222,7 @@ def finish(engine: Engine, found: RunRow, *, stop: Stop) -> LevelsRead | None:
 def _seldom_collected() -> Iterator[None]:
     """Within the block garbage is looked for more seldom: with thousands of calls a second that takes a third of the time."""
     usual = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
+    gc.freeze()  # garbage too, which is let go of with the rest: to look for it first would take longer than a short run
     gc.set_threshold(*SELDOM)
     try:
         yield
