@@ -121,7 +121,7 @@ def wait_until_stored(server: AppServer, item: str, **expected: str | None) -> N
     while {name: found[name] for name in expected} != expected and time.monotonic() < last_moment:
         time.sleep(0.05)
         found = stored(server, item)
-    assert {name: found[name] for name in expected} == expected
+    assert {name: found[name] for name in expected} == expected, f"item {item} holds {found}"
 
 
 def items(page: Page) -> list[str]:
