@@ -128,6 +128,7 @@ def items(page: Page) -> list[str]:
     """The items on the screen, each `response_criterion`, in the rubric's order."""
     own = page.locator("[class*='st-key-own_']")
     expect(own.first).to_be_visible()
+    settled(page)  # the first stands there before the last
     return own.evaluate_all(
         "all => all.map(e => [...e.classList].find(c => c.startsWith('st-key-own_')).slice('st-key-own_'.length))"
     )
