@@ -26,7 +26,7 @@ from evalcore.queries import study, tasks
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.schema import Ask, RaterKind, Selection, Stage
 
-PACKAGES = ("numpy", "pandas", "scipy", "statsmodels")
+PACKAGES = ("numpy", "pandas", "scipy")
 COEFFICIENTS = {
     Coefficient.AGREEMENT: "agreement",
     Coefficient.AC1: "Gwet's AC1",

@@ -16,8 +16,7 @@ from evalcore.metrics.criterion_health import (
     criterion_health,
     read_items,
 )
-from evalcore.metrics.grouped_shares import codes_of, grouped_shares
-from evalcore.metrics.intervals import share_interval
+from evalcore.metrics.intervals import codes_of, grouped_shares, share_interval
 from tests import population
 from tests.opinion_rows import of_columns, shuffled
 

@@ -21,8 +21,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import stdtrit
 
 from evalcore.metrics.calibration_items import Codes, Floats, Items, Sums, bins_of, items_of, sums_of, weighted_means
-from evalcore.metrics.grouped_shares import grouped_shares
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import LEVEL, grouped_shares
 from evalcore.metrics.means import over
 
 BY = ("group",)

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.metrics.grouped_shares import codes_of, grouped_shares
-from evalcore.metrics.intervals import interval_words, percent_words, share_words
+from evalcore.metrics.intervals import codes_of, grouped_shares, interval_words, percent_words, share_words
 from evalcore.metrics.opinions import Opinions, first_reads
 
 

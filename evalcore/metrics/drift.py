@@ -7,8 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import bdtr, ndtr, stdtrit
 
-from evalcore.metrics.grouped_shares import codes_of, grouped_shares
-from evalcore.metrics.intervals import LEVEL, interval_words, share_words
+from evalcore.metrics.intervals import LEVEL, codes_of, grouped_shares, interval_words, share_words
 from evalcore.metrics.judge_record import SIGNS, sign_codes
 from evalcore.metrics.opinions import Opinions, is_scored
 

@@ -8,13 +8,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtrit
-from statsmodels.stats.proportion import proportion_confint
+from scipy.special import ndtri, stdtrit
 
 LEVEL = 0.95
 NO_VALUE = "–"
 
-Column = pd.Series | npt.NDArray[Any] | Sequence[Any]
+Numbers = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Column = pd.Series | Numbers | Sequence[Any]
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -75,26 +76,106 @@ def share_interval(hits: Column, clusters: Column, *, level: float = LEVEL) -> S
     if len(counted) != len(names) or (len(counted) and counted.dtype != bool) or pd.isna(names).any():
         msg = f"{len(counted)} hits of type {counted.dtype} with {len(names)} clusters came, expected truth values with a cluster each"
         raise ValueError(msg)
-    n = len(counted)
-    if n == 0:
-        return Share(0, 0, math.nan, math.nan, math.nan, 0, math.nan)
-    codes = pd.factorize(names)[0]
-    sizes, sums = np.bincount(codes), np.bincount(codes, weights=counted)
-    n_clusters, n_hits = len(sizes), int(counted.sum())
-    share = n_hits / n
-    fewest = n**2 / float((sizes.astype(float) ** 2).sum())
-    effect, effective = n / fewest, fewest
-    if n_clusters > 1:
-        variance = n_clusters / (n_clusters - 1) * float(((sums - share * sizes) ** 2).sum()) / n**2
+    codes = np.asarray(pd.factorize(names)[0], dtype=np.int64)
+    of = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, None, level)
+    n, n_hits, n_clusters = (int(of[name][0]) for name in ("n", "n_hits", "n_clusters"))
+    share, low, high, effect = (float(of[name][0]) for name in ("share", "low", "high", "design_effect"))
+    return Share(n, n_hits, share, low, high, n_clusters, effect)
+
+
+def grouped_shares(
+    hits: Numbers,
+    clusters: Numbers,
+    groups: Numbers,
+    n_groups: int,
+    *,
+    sizes: Numbers | None = None,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """The share of each of many groups with its interval; formulas and limits as in `share_interval`.
+
+    Beyond it, an item may count as a fraction (physicians' mean vote, 0 to 1), or stand for several trials (pairs of reads: `sizes`
+    of them). A fraction varies less than a truth value of the same mean, so the interval is then rather too wide than too narrow.
+
+    Args:
+        hits: What counts of each item, 0..size.
+        clusters: Code of the cluster of each item, 0 or more.
+        groups: Code of the group of each item, 0..n_groups - 1; negative: in none.
+        n_groups: How many rows come back.
+        sizes: Trials of each item, above 0; default 1.
+        level: Of confidence, in (0, 1).
+
+    Returns:
+        One row a group, in the order of the codes: n (trials), n_hits (0..n), share, low, high in [0, 1] (NaN without items), n_clusters.
+    """
+    return pd.DataFrame(_shares(hits, clusters, groups, n_groups, sizes, level)).drop(columns="design_effect")
+
+
+def _shares(
+    hits: Numbers, clusters: Numbers, groups: Numbers, n_groups: int, sizes: Numbers | None, level: float
+) -> dict[str, Numbers]:
+    kept = groups >= 0
+    group, cluster = groups[kept].astype(np.int64), clusters[kept].astype(np.int64)
+    hit = hits[kept].astype(float)
+    size = np.ones(len(hit)) if sizes is None else sizes[kept].astype(float)
+    n, y = np.bincount(group, size, n_groups), np.bincount(group, hit, n_groups)
+    cells, cell = np.unique(group * (int(cluster.max(initial=0)) + 1) + cluster, return_inverse=True)
+    of_group = np.zeros(len(cells), dtype=np.int64)
+    of_group[cell] = group
+    n_cell, y_cell = np.bincount(cell, size, len(cells)), np.bincount(cell, hit, len(cells))
+    n_clusters = np.bincount(of_group, minlength=n_groups)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = y / n
+        spread = np.bincount(of_group, (y_cell - share[of_group] * n_cell) ** 2, n_groups)
+        variance = n_clusters / (n_clusters - 1) * spread / n**2
         alone = share * (1 - share) / (n - 1)
-        effect = max(1.0, variance / alone) if alone > 0 else 1.0
+        fewest = n**2 / np.bincount(of_group, n_cell**2, n_groups)
+        effect = np.where(alone > 0, np.maximum(1.0, variance / alone), 1.0)
+        effect = np.where(n_clusters > 1, effect, n / fewest)
         tail = (1 + level) / 2
-        few = float(stdtrit(n - 1, tail) / stdtrit(n_clusters - 1, tail)) ** 2
-        effective = min(max(n / effect * few, fewest), n)
-    low, high = proportion_confint(share * effective, effective, alpha=1 - level, method="wilson")
-    return Share(
-        n, n_hits, share, max(min(float(low), share), 0.0), min(max(float(high), share), 1.0), n_clusters, effect
-    )
+        few = (stdtrit(np.maximum(n - 1, 1), tail) / stdtrit(np.maximum(n_clusters - 1, 1), tail)) ** 2
+        effective = np.where(n_clusters > 1, np.clip(n / effect * few, fewest, n), fewest)
+    low, high = wilson(share * effective, effective, level=level)
+    return {
+        "n": n if sizes is not None else n.astype(np.int64),
+        "n_hits": y,
+        "share": share,
+        "low": low,
+        "high": high,
+        "n_clusters": n_clusters,
+        "design_effect": effect,
+    }
+
+
+def wilson(k: npt.ArrayLike, n: npt.ArrayLike, *, level: float = LEVEL) -> tuple[Floats, Floats]:
+    """Wilson's interval of k of n items that stand alone (1927); NaN where n is 0. Both may be fractions, numbers or arrays of one shape.
+
+        (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)
+
+    >>> low, high = wilson([43, 7, 0], [527, 262, 262])
+    >>> low.round(6).tolist(), high.round(6).tolist()
+    ([0.061139, 0.013001, 0.0], [0.108105, 0.054112, 0.01445])
+    """
+    hits, trials = np.asarray(k, dtype=float), np.asarray(n, dtype=float)
+    z = float(ndtri((1 + level) / 2))
+    size = np.where(trials > 0, trials, np.nan)
+    p = hits / size
+    centre = p + z**2 / (2 * size)
+    half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))
+    scale = 1 + z**2 / size
+    return np.clip((centre - half) / scale, 0, p), np.clip((centre + half) / scale, p, 1)
+
+
+def codes_of(column: pd.Series) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Each value as a number, and the values in order; -1 where it is missing. Of a categorical column the categories, used or not.
+
+    >>> codes_of(pd.Series(["b", None, "a"], dtype="category"))
+    (array([ 1, -1,  0]), ['a', 'b'])
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy().astype(np.int64), list(column.cat.categories)
+    codes, values = pd.factorize(column, sort=True)
+    return np.asarray(codes, dtype=np.int64), list(values)
 
 
 def share_words(n_hits: int, n: int, share: float) -> str:

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import LEVEL, wilson
 from evalcore.metrics.means import cells_of
 from evalcore.metrics.own_confidence import DIGITS
 from evalcore.metrics.panels import Kind
 from evalcore.metrics.triage_cases import DANGEROUS
-from evalcore.metrics.triage_counts import ratio, wilson
+from evalcore.metrics.triage_counts import ratio
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -10,8 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from evalcore.metrics.criterion_health import read_counts
-from evalcore.metrics.grouped_shares import codes_of
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import LEVEL, codes_of
 from evalcore.metrics.opinions import DRAWN, Opinions, first_reads, is_scored
 
 MIN_EXAMPLES = 5

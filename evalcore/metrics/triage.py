@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evalcore.metrics.intervals import wilson
 from evalcore.metrics.panels import N_LEVELS, Kind
-from evalcore.metrics.triage_counts import KEYS, Floats, cells_of, coded, matrices, ratio, repeated, tallied, wilson
+from evalcore.metrics.triage_counts import KEYS, Floats, cells_of, coded, matrices, ratio, repeated, tallied
 from evalcore.triaged import LETTERS
 
 RATE_COLUMNS = ("measure", "k", "n", "value", "low", "high", "denominator", "reason")

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalcore.metrics.intervals import wilson
 from evalcore.metrics.panels import N_LEVELS, Kind
 from evalcore.metrics.predictions import COUNTS, usual_judges
 from evalcore.metrics.triage import Base, as_rates
-from evalcore.metrics.triage_counts import KEYS, coded, ratio, repeated, wilson
+from evalcore.metrics.triage_counts import KEYS, coded, ratio, repeated
 from evalcore.metrics.triage_formats import FLIP_COLUMNS, Direction, in_both
 from evalcore.metrics.triage_shown import shown_samples
 from evalcore.schema import Format

@@ -13,11 +13,11 @@ import pandas as pd
 from evalcore.metrics import survey
 from evalcore.metrics.corrected import Claim, Estimate, Physicians, claim_sentence, of_reads
 from evalcore.metrics.enough import MIN_EXAMPLES_READ, MIN_PHYSICIANS, MIN_READ
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import LEVEL, wilson
 from evalcore.metrics.panels import N_LEVELS
 from evalcore.metrics.survey import Floats
 from evalcore.metrics.triage import ABOVE_A, BELOW_D, OF_ALL, OF_EMERGENCIES, RULES, Base, Measure
-from evalcore.metrics.triage_counts import KEYS, wilson
+from evalcore.metrics.triage_counts import KEYS
 from evalcore.metrics.triage_surveyed import Answers, Asked, answers, asked
 from evalcore.metrics.wording import counted
 from evalcore.triaged import LETTERS, Triaged

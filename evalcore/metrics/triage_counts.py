@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import ndtri
 
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import wilson
 from evalcore.metrics.panels import N_LEVELS
 from evalcore.schema import Format
 
@@ -130,25 +129,6 @@ def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
 def repeated(keys: pd.DataFrame, times: int) -> pd.DataFrame:
     """Each row so many times, one after the other."""
     return keys.take(np.repeat(np.arange(len(keys)), times)).reset_index(drop=True)
-
-
-def wilson(k: npt.NDArray[Any], n: npt.NDArray[Any], *, level: float = LEVEL) -> tuple[Floats, Floats]:
-    """Wilson's interval of k of n cases (1927), each case once; NaN where n is 0.
-
-        (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)
-
-    >>> low, high = wilson(np.array([43.0, 7, 0]), np.array([527.0, 262, 262]))
-    >>> low.round(6).tolist(), high.round(6).tolist()
-    ([0.061139, 0.013001, 0.0], [0.108105, 0.054112, 0.01445])
-    """
-    k, n = np.asarray(k, dtype=float), np.asarray(n, dtype=float)
-    z = float(ndtri((1 + level) / 2))
-    size = np.where(n > 0, n, np.nan)
-    p = k / size
-    centre = p + z**2 / (2 * size)
-    half = z * np.sqrt(p * (1 - p) / size + z**2 / (4 * size**2))
-    scale = 1 + z**2 / size
-    return np.clip((centre - half) / scale, 0, p), np.clip((centre + half) / scale, p, 1)
 
 
 def ratio(k: npt.NDArray[Any], n: npt.NDArray[Any]) -> Floats:

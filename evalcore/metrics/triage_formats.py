@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr, ndtri
 
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import LEVEL, wilson
 from evalcore.metrics.panels import N_LEVELS, Kind
-from evalcore.metrics.triage_counts import Floats, coded, ratio, wilson
+from evalcore.metrics.triage_counts import Floats, coded, ratio
 from evalcore.schema import Format
 
 FLIP_COLUMNS = (

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from evalcore.metrics.grouped_shares import grouped_shares
 from evalcore.metrics.harm import HARM_COLUMNS, costs, highest
+from evalcore.metrics.intervals import grouped_shares
 from evalcore.metrics.means import clustered_means
 from evalcore.metrics.panels import N_LEVELS, Kind, distributions
 from evalcore.metrics.triage import ABOVE_A, BELOW_D, OF_ALL, OF_EMERGENCIES, RULES, Base, as_rates

@@ -6,9 +6,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
-from statsmodels.stats.proportion import proportion_confint
 
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import LEVEL, wilson
 from evalcore.metrics.resampling import Floats
 
 LENGTH_TOLERANCE = 0.1
@@ -109,5 +108,5 @@ def _interval(wins: Floats, decided: Floats, *, level: float) -> tuple[float, fl
         tail = (1 + level) / 2
         few = float(stdtrit(max(effective, n_examples) - 1, tail) / stdtrit(n_examples - 1, tail)) ** 2
         effective = min(max(effective * few, n_examples), n_decided)
-    low, high = proportion_confint(mean * effective, effective, alpha=1 - level, method="wilson")
+    low, high = wilson(mean * effective, effective, level=level)
     return mean, max(min(float(low), mean), 0.0), min(max(float(high), mean), 1.0)
