@@ -62,6 +62,11 @@ def check_can_set_meaning(viewer: Viewer) -> None:
     _check(viewer, STUDY, "Saying what a confidence means")
 
 
+def check_can_state_analysis(viewer: Viewer) -> None:
+    """Researchers and leads state what is analysed."""
+    _check(viewer, STUDY, "Stating the analysis")
+
+
 def check_can_run(viewer: Viewer) -> None:
     """The lead has models and judges asked: it costs money, and brings answers and verdicts in."""
     _check(viewer, frozenset({Role.LEAD}), "Starting and stopping runs")

@@ -193,6 +193,24 @@ class Role(StrEnum):
     LEAD = "lead"
 
 
+class Claim(StrEnum):
+    """What the interval of a score is to hold for."""
+
+    BENCHMARK = "benchmark"
+    """The examples of this benchmark, and no others."""
+    NEW_EXAMPLES = "new_examples"
+    """Examples of the same kind, of which this benchmark's are a sample."""
+
+
+class Physicians(StrEnum):
+    """Whose judgement the interval of a score is to hold for."""
+
+    THESE = "these"
+    """Those who have read."""
+    IN_GENERAL = "in_general"
+    """Physicians, of whom those who have read are a sample."""
+
+
 class Viewer(msgspec.Struct, frozen=True):
     """The person who looks at the screen.
 

@@ -1,6 +1,6 @@
 """The tables. Rows are checked before they come here (importers, pages); constraints of the database are the last wall.
 
-`verdict` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE and REPLACE (see migrations).
+`verdict`, `analysis` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE and REPLACE (see migrations).
 """
 
 import hashlib
@@ -253,6 +253,23 @@ class Guideline(SQLModel, table=True):
     text: str = text_column()
     created_by: str
     created_at: datetime = moment()
+
+
+class AnalysisVersion(SQLModel, table=True):
+    """One statement of what is analysed; append-only, the newest is in force.
+
+    Attributes:
+        text: JSON of `analysis.Analysis`.
+        n_reads_before: Physicians' blind first reads of items that existed when it was stated.
+    """
+
+    __tablename__ = "analysis"
+
+    version: int | None = Field(default=None, primary_key=True)
+    text: str = text_column()
+    stated_by: str
+    stated_at: datetime = moment()
+    n_reads_before: int
 
 
 class ImportedFile(SQLModel, table=True):

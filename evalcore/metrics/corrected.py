@@ -1,7 +1,6 @@
 """The corrected score: judges on all criteria, physicians on those that were drawn, and an interval that holds."""
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -16,6 +15,8 @@ from evalcore.metrics.judge_worth import further_reads
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.over_physicians import freedom_of_sum, physicians_variance
 from evalcore.metrics.surveyed import Surveyed, surveyed
+from evalcore.schema import Claim as Claim  # noqa: PLC0414 - imported from here
+from evalcore.schema import Physicians as Physicians  # noqa: PLC0414
 
 JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
 KINDS = (JUDGE, PHYSICIANS, CORRECTED)
@@ -25,25 +26,6 @@ COLUMNS = [
     *(kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")), *WORTH, "enough", "n_needed", "needed",
 ]  # fmt: skip
 TERM_COLUMNS = ["model", "evaluation", "example_id", "share", "psi_corrected", "psi_judge", "psi_physicians"]
-
-
-class Claim(StrEnum):
-    """What the interval of a score is to hold for."""
-
-    BENCHMARK = "benchmark"
-    """The examples of this benchmark, and no others."""
-    NEW_EXAMPLES = "new_examples"
-    """Examples of the same kind, of which this benchmark's are a sample."""
-
-
-class Physicians(StrEnum):
-    """Whose judgement the interval of a score is to hold for."""
-
-    THESE = "these"
-    """Those who have read."""
-    IN_GENERAL = "in_general"
-    """Physicians, of whom those who have read are a sample."""
-
 
 _OF_SAMPLE = "physicians in general, of whom these are a sample"
 _CLAIMS: Mapping[tuple[Claim, Physicians], str] = {

@@ -1,5 +1,6 @@
 """Every write. Each act appends its audit event in the transaction of the act."""
 
+from evalcore.store.analyses import state_analysis
 from evalcore.store.bulk import Bulk, add_imported_file
 from evalcore.store.events import FIRST_PREVIOUS_HASH, append_event
 from evalcore.store.families import set_families
@@ -47,6 +48,7 @@ __all__ = [
     "set_rules",
     "set_state",
     "set_triage_settings",
+    "state_analysis",
     "touch",
     "wait_for_others",
     "write_confidence_meaning",
