@@ -172,6 +172,22 @@ def test_against_physicians_their_levels_are_the_rows():
     assert against_physicians(triaged, MAGPIE)["n"].sum() == 0
 
 
+def test_a_read_that_was_revised_once_the_judge_was_shown_is_no_agreement_with_it():
+    """A judge that says D throughout; physicians said D on 16 of 22 blind, and 4 of the others went over to it once it was shown: .73, not .91."""
+    blind = [Acuity.D] * 16 + [Acuity.C] * 6
+    triaged = world([NAN] * 22, [4] * 22, physicians=blind)
+    after = triaged.reads.iloc[16:20].assign(
+        label=Acuity.D.value, stage=Stage.REVISED.value, blinded=False, verdict_id=[101, 102, 103, 104]
+    )
+    settled = triaged.reads.iloc[20:21].assign(
+        label=Acuity.D.value, stage=Stage.ADJUDICATED.value, blinded=False, verdict_id=201
+    )
+    triaged = replace(triaged, reads=pd.concat([triaged.reads, after, settled], ignore_index=True))
+    found = agreement_with_physicians(triaged, RULES).exact
+    assert (found.n_hits, found.n) == (16, 22)
+    assert counts(against_physicians(triaged, RULES)) == {(4, 4): 16, (3, 4): 6}
+
+
 def test_a_read_that_somebody_chose_does_not_count_among_those_that_were_drawn():
     triaged = world([NAN, NAN], [4, 4], physicians=[Acuity.D, Acuity.C])
     reads = triaged.reads.assign(selection=["random", "volunteered"], inclusion_probability=[0.5, NAN])

@@ -274,10 +274,14 @@ def test_votes_are_means_of_blind_first_reads_that_were_drawn(seeded: Engine):
     item = firsts.loc[firsts["row"].eq(table["row"].iloc[0])]
     assert table["vote"].iloc[0] == item["met"].mean()
     assert table["n_cannot_assess"].sum() <= firsts["met"].isna().sum()
-    settled = votes(found.reads, settled=True)
     adjudicated = found.reads.loc[found.reads["stage"].eq("adjudicated") & found.reads["met"].notna()]
     assert len(adjudicated)
-    assert settled.set_index("row")["vote"].reindex(adjudicated["row"]).dropna().isin([0.0, 1.0]).all()
+    for blinded in (True, False):  # settled with the judge in view, it is no claim on physicians
+        reads = found.reads.assign(blinded=found.reads["blinded"].mask(found.reads["stage"].eq("adjudicated"), blinded))
+        settled = votes(reads, settled=True)
+        where = settled.set_index("row")["vote"].reindex(adjudicated["row"]).dropna()
+        assert where.isin([0.0, 1.0]).all() == blinded
+        assert settled.equals(table) != blinded
 
 
 def test_without_some_examples_reads_still_point_at_their_items(seeded: Engine):

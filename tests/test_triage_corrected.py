@@ -158,7 +158,7 @@ def test_an_adjudicated_level_takes_the_place_of_the_votes_unless_told_otherwise
     rows = looked_at(triaged)
     reads = read(triaged, truth, rows).reads
     final = reads.assign(
-        stage="adjudicated", blinded=False, label="A", verdict_id=reads["verdict_id"] + len(reads), rater="Dr. Osk"
+        stage="adjudicated", blinded=True, label="A", verdict_id=reads["verdict_id"] + len(reads), rater="Dr. Osk"
     )
     both = replace(triaged, reads=pd.concat([reads, final], ignore_index=True))
     shares = [

@@ -105,6 +105,25 @@ def test_the_level_that_counts_is_the_adjudicated_one_else_what_the_readers_say_
     assert of_case["level"][0] == pytest.approx(found["level"][0], nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("said", "level", "why"),
+    [
+        ([("1", "B"), ("1", "D", {"stage": "revised", "blinded": False})], 2, ""),
+        ([("1", "B"), ("2", "D"), ("3", "C", SETTLED)], None, "unsettled"),
+        ([("1", "B"), ("2", "D"), ("3", "C", SETTLED | {"blinded": True})], 3, ""),
+        ([("1", "B"), ("2", "D"), ("3", "C", SETTLED | {"blinded": None})], 3, ""),  # as of a file that does not say
+        ([("1", "D", {"blinded": False})], None, None),
+        ([("1", "D", OPEN)], None, None),
+    ],
+)  # fmt: skip
+def test_a_blind_level_is_of_first_reads_and_settlements_that_did_not_see_the_judge(study, said, level, why):
+    of_response = response_levels(read(study, *((20, *words) for words in said)), blind=True)
+    of_case = case_levels(read(study, *((3, *words) for words in said), of_case=True), blind=True)
+    for found in (of_response, of_case):
+        assert found["why"].tolist() == ([] if why is None else [why])
+        assert found["level"].dropna().tolist() == ([] if level is None else [level])
+
+
 def test_reads_of_cases_and_of_responses_stay_apart(study):
     both = read(study, (20, "1", "D"))
     gold = read(study, (int(study.samples["row"][20]), "1", "A"), of_case=True)
@@ -229,7 +248,9 @@ def test_votes_of_a_response_are_the_mean_of_its_blind_drawn_reads(study):
     assert found["sample"].tolist() == [20]
     assert found[list(VOTES)].to_numpy()[0] == pytest.approx([0, 0, 0.25, 0.75])
     assert found["n_readers"].tolist() == [2]
-    settled = read(study, *said, (20, "9", "B", SETTLED))
+    in_view = read(study, *said, (20, "9", "B", SETTLED))  # settled with the judge in view: no physician's own word
+    pd.testing.assert_frame_equal(drawn_votes(in_view), found)
+    settled = read(study, *said, (20, "9", "B", SETTLED | {"blinded": True}))
     assert drawn_votes(settled)[list(VOTES)].to_numpy()[0] == pytest.approx([0, 1, 0, 0])
     assert drawn_votes(settled, settled=False)[list(VOTES)].to_numpy()[0] == pytest.approx([0, 0, 0.25, 0.75])
 

@@ -68,15 +68,14 @@ def against_physicians(
 ) -> pd.DataFrame:
     """Physicians' levels of responses (one) by a judge's (other); see `between`.
 
-    The physicians' level is that of `triage_reads.response_levels`. What they could not assess has no level; what they have not settled, or
-    removed, is left out.
+    The physicians' level is the blind one of `triage_reads.response_levels`: reads revised once the judge was shown agree with it, and would count as its
+    being right. What they could not assess has no level; what they have not settled, or removed, is left out.
 
     Args:
         triaged: The cases.
         judge: Whose levels stand beside theirs.
         asked: Only responses of this format.
-        drawn_only: Only responses that a physician first read blind as part of a draw. The others may have been read with a judge's level in
-            view, or chosen because of it.
+        drawn_only: Only responses that a physician read as part of a draw. The others may have been chosen because of a judge's level.
     """
     pairs = _of_physicians(triaged, judge, asked=asked, drawn_only=drawn_only)
     return _cells(pairs["one"].to_numpy(dtype=float), pairs["other"].to_numpy(dtype=float))
@@ -104,7 +103,7 @@ def _of_judges(triaged: Triaged, one: str, other: str, asked: str) -> pd.DataFra
 
 
 def _of_physicians(triaged: Triaged, judge: str, *, asked: str | None, drawn_only: bool) -> pd.DataFrame:
-    found = response_levels(triaged)
+    found = response_levels(triaged, blind=True)
     place = found["sample"].to_numpy(dtype=np.int64)
     level = found["level"].to_numpy(dtype=float)
     level = np.where(found["why"].eq(Label.CANNOT_ASSESS).to_numpy(), NO_LEVEL, level)

@@ -5,7 +5,9 @@ import pandas as pd
 from evalcore.opinions import DRAWN, READ_COLUMNS, Opinions
 from evalcore.schema import Stage
 
-__all__ = ["DRAWN", "READ_COLUMNS", "Opinions", "coefficients", "first_reads", "is_scored", "votes"]
+__all__ = [
+    "DRAWN", "READ_COLUMNS", "Opinions", "coefficients", "first_reads", "is_drawn", "is_scored", "settlements", "votes",
+]  # fmt: skip
 
 
 def is_scored(items: pd.DataFrame) -> pd.Series:
@@ -36,8 +38,18 @@ def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Se
 
 
 def first_reads(reads: pd.DataFrame) -> pd.DataFrame:
-    """The blind first reads, as they were locked: what every statistic of physicians begins from."""
+    """The blind first reads, as they were locked: what every statistic of physicians begins from, of criteria and of levels of care."""
     return reads.loc[reads["stage"].eq(Stage.FIRST) & ~reads["blinded"].isin([False])]
+
+
+def settlements(reads: pd.DataFrame) -> pd.DataFrame:
+    """The adjudications that may take the place of first reads: those made without the judge in view. The others are shown, and enter no estimate."""
+    return reads.loc[reads["stage"].eq(Stage.ADJUDICATED) & ~reads["blinded"].isin([False])]
+
+
+def is_drawn(reads: pd.DataFrame) -> pd.Series:
+    """Which reads are of items that were drawn with a known probability: others cannot stand for what was not read."""
+    return reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
 
 
 def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> pd.DataFrame:
@@ -46,7 +58,7 @@ def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> 
     Args:
         reads: Of `Opinions`.
         drawn: Only reads of items that were drawn with a known probability; others cannot stand for what was not read.
-        settled: An adjudicated label takes the place of the readers' votes.
+        settled: An adjudicated label takes the place of the readers' votes (`settlements`).
 
     Returns:
         One row an item with at least one read that could assess it, sorted by row: row, vote in [0, 1] (mean of the readers' votes), n_reads,
@@ -54,7 +66,7 @@ def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> 
     """
     counted = first_reads(reads)
     if drawn:
-        counted = counted.loc[counted["selection"].isin(DRAWN) & counted["inclusion_probability"].notna()]
+        counted = counted.loc[is_drawn(counted)]
     table = (
         counted.assign(unknown=counted["met"].isna())
         .groupby("row")
@@ -67,8 +79,6 @@ def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> 
         )
     )
     if settled:
-        final = reads.loc[reads["stage"].eq(Stage.ADJUDICATED) & reads["met"].notna()].drop_duplicates(
-            "row", keep="last"
-        )
+        final = settlements(reads).loc[lambda told: told["met"].notna()].drop_duplicates("row", keep="last")
         table["vote"] = final.set_index("row")["met"].reindex(table.index).fillna(table["vote"])
     return table.loc[table["vote"].notna()].reset_index()

@@ -1,7 +1,8 @@
 """What physicians here say of responses and of cases: the level that counts, how it was settled, and what it changes in the gold.
 
-A level is 1 (A, home) to 4 (D, emergency now), boundaries .5. Levels that count are those of `reference`: the adjudicated one, else what the standing
-reads say together. For shares with intervals only blind first reads of drawn responses count (`triage_physicians`).
+A level is 1 (A, home) to 4 (D, emergency now), boundaries .5. Levels that stand are those of `reference`: the adjudicated one, else what the standing
+reads say together; they are for display. Whatever is claimed of physicians (agreement, gold, rates) takes blind levels: first reads as they were locked,
+and adjudications made without the judge in view, by the one rule of `opinions`. A read that was revised once the judge was shown agrees with it.
 """
 
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.metrics.conflicts import LEVELS_APART
+from evalcore.metrics.opinions import first_reads, settlements
 from evalcore.metrics.panels import Kind, medians
 from evalcore.metrics.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED
 from evalcore.metrics.triage_counts import KEYS, coded
@@ -29,13 +31,17 @@ WHYS = ("", UNSETTLED, Label.CANNOT_ASSESS.value, Acuity.REMOVE.value)
 """Why there is no level; empty where there is one."""
 
 
-def response_levels(triaged: Triaged) -> pd.DataFrame:
-    """The level that counts of every response that physicians have read.
+def response_levels(triaged: Triaged, *, blind: bool = False) -> pd.DataFrame:
+    """The level that stands of every response that physicians have read.
 
     The adjudicated level, else the one that all readers gave, else the median of levels less than two apart (`panels.medians`; such reads go to no
-    adjudicator), else the only reader's. Each reader's newest read counts, whether it was made blind, revised, or with the judge in view: `is_drawn`
-    says which responses may stand for others. Readers who are two levels apart or more, or of whom one gives a level and another none, have no level
-    until an adjudicator settles it.
+    adjudicator), else the only reader's. Readers who are two levels apart or more, or of whom one gives a level and another none, have no level until an
+    adjudicator settles it. `is_drawn` says which responses may stand for others.
+
+    Args:
+        triaged: The cases.
+        blind: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have
+            no row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view.
 
     Returns:
         One row a response, by sample: sample (row of `triaged.samples`), row (of `triaged.cases`), level (1..4, boundaries .5; NaN where there is
@@ -43,20 +49,25 @@ def response_levels(triaged: Triaged) -> pd.DataFrame:
         of it counts in `drawn_votes`).
     """
     reads = triaged.reads.loc[triaged.reads["sample"].ge(0)]
-    found = _levels(reads, "sample")
+    found = _levels(_blind(reads) if blind else reads, "sample")
     row = triaged.samples["row"].to_numpy()[found["sample"].to_numpy(dtype=np.int64)]
     drawn = blind_reads(reads).loc[lambda counted: counted["is_drawn"], "sample"]
     found.insert(1, "row", row.astype(np.int64))
     return found.assign(is_drawn=found["sample"].isin(drawn))
 
 
-def case_levels(triaged: Triaged) -> pd.DataFrame:
-    """The level that counts of every case whose own need physicians here have judged (gold audit); precedence as in `response_levels`.
+def case_levels(triaged: Triaged, *, blind: bool = False) -> pd.DataFrame:
+    """The level that stands of every case whose own need physicians here have judged (gold audit); precedence and `blind` as in `response_levels`.
 
     Returns:
         One row a case, by row: row (of `triaged.cases`), level, n_readers, how, why.
     """
-    return _levels(triaged.reads.loc[triaged.reads["sample"].lt(0)], "row")
+    reads = triaged.reads.loc[triaged.reads["sample"].lt(0)]
+    return _levels(_blind(reads) if blind else reads, "row")
+
+
+def _blind(reads: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([first_reads(reads), settlements(reads)])
 
 
 def _levels(reads: pd.DataFrame, key: str) -> pd.DataFrame:
@@ -98,12 +109,12 @@ def with_physicians_gold(triaged: Triaged) -> Triaged:
     """The same with the gold that physicians here have settled; nothing that is stored changes, and votes and spread stay as they were.
 
     A level here makes a case clear or a boundary, whatever it was before, ambiguous too; "remove" leaves it without gold (unlabelled). Where readers
-    conflict or cannot assess it, the gold stays. Cases whose gold is another now have the strength `READ_HERE`.
+    conflict or cannot assess it, the gold stays. Blind levels count (`case_levels`). Cases whose gold is another now have the strength `READ_HERE`.
 
     Args:
         triaged: `panels.described`.
     """
-    here = case_levels(triaged)
+    here = case_levels(triaged, blind=True)
     here = here.loc[here["why"].isin(["", Acuity.REMOVE])]
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
     cases = triaged.cases
@@ -133,7 +144,7 @@ def transitions(triaged: Triaged) -> pd.DataFrame:
         removed the case, conflict, or cannot assess it: `why`, of `WHYS`), changed (the gold is another now, as `with_physicians_gold` takes it), n
         (cases), rows (a tuple of them). Every case that anybody here has judged is in one row.
     """
-    here = case_levels(triaged)
+    here = case_levels(triaged, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
     old = triaged.cases["gold"].to_numpy(dtype=float)[place]
     settled = here["why"].isin(["", Acuity.REMOVE]).to_numpy(dtype=bool)

@@ -4,9 +4,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evalcore.metrics.opinions import first_reads, is_drawn, settlements
 from evalcore.metrics.panels import distributions
-from evalcore.opinions import DRAWN
-from evalcore.schema import Stage
 from evalcore.triaged import LEVELS, Triaged
 
 Floats = npt.NDArray[np.float64]
@@ -22,7 +21,7 @@ def drawn_votes(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
 
     Args:
         triaged: The cases.
-        settled: An adjudicated level takes the place of the readers' votes.
+        settled: A level that was adjudicated without the judge in view takes the place of the readers' votes (`opinions.settlements`).
 
     Returns:
         One row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
@@ -49,7 +48,7 @@ def drawn_reads(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
 
     Args:
         triaged: The cases.
-        settled: An adjudicated level takes the place of what each reader of the response said.
+        settled: As in `drawn_votes`: the settled level takes the place of what each reader of the response said.
 
     Returns:
         sample, row, rater, level (1..4, boundaries .5), inclusion_probability; by sample.
@@ -59,8 +58,7 @@ def drawn_reads(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
     counted = counted.assign(level=levels_of(counted["label"]))
     counted = counted.loc[counted["level"].notna()].sort_values(["sample", "verdict_id"], ignore_index=True)
     if settled:
-        final = reads.loc[reads["stage"].eq(Stage.ADJUDICATED)].sort_values("verdict_id")
-        final = final.drop_duplicates("sample", keep="last")
+        final = settlements(reads).sort_values("verdict_id").drop_duplicates("sample", keep="last")
         settled_levels = pd.Series(levels_of(final["label"]), index=final["sample"].to_numpy())
         last = counted["sample"].map(settled_levels).to_numpy(dtype=float)
         counted["level"] = np.where(np.isnan(last), counted["level"], last)
@@ -69,9 +67,8 @@ def drawn_reads(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
 
 def blind_reads(reads: pd.DataFrame) -> pd.DataFrame:
     """Blind first reads of responses, each reader's newest, with is_drawn: made of what was drawn with a known probability."""
-    first = reads.loc[reads["stage"].eq(Stage.FIRST) & ~reads["blinded"].isin([False])]
-    first = first.sort_values("verdict_id").drop_duplicates(["sample", "rater"], keep="last")
-    return first.assign(is_drawn=first["selection"].isin(DRAWN) & first["inclusion_probability"].notna())
+    first = first_reads(reads).sort_values("verdict_id").drop_duplicates(["sample", "rater"], keep="last")
+    return first.assign(is_drawn=is_drawn(first))
 
 
 def levels_of(labels: pd.Series) -> Floats:
