@@ -23,7 +23,9 @@ from evalcore.serving import cookie_name
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("overview", "browse", "models", "judges", "triage", "calibration", "study", "export", "audit")
-PEOPLE = ("Dr. Amara Okafor", "Dr. Nils Lindqvist", "Dr. Leila Haddad", "Dr. Tomas Vega", "Mina Castell")
+PEOPLE = (
+    "Dr. Amara Okafor", "Dr. Nils Lindqvist", "Dr. Leila Haddad", "Dr. Priya Nair", "Dr. Jonas Weber", "Dr. Mei Zhou", "Dr. Tomas Vega", "Mina Castell",
+)  # fmt: skip
 LEAD, PHYSICIAN, BOTH_READER = "Mina Castell", "Dr. Amara Okafor", "Dr. Tomas Vega"
 NOT_FOR_YOU = "This page is not for your role"
 TITLES = {

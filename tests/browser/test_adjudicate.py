@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import steps
 from tests.browser.server import AppServer
 
-ADJUDICATOR, READERS = "Dr. Tomas Vega", ("Okafor", "Lindqvist", "Haddad")
+ADJUDICATOR, READERS = "Dr. Tomas Vega", ("Okafor", "Lindqvist", "Haddad", "Nair", "Weber", "Zhou")
 RATIONALE = "The answer says so in its second sentence."
 
 
