@@ -189,6 +189,25 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("notes", "readers' words, a line a remark; nobody is named"),
         _CANARY,
     ],
+    "sensitivity": [
+        ("model", "who answered"),
+        ("evaluation", "the data set that the responses were made for"),
+        (
+            "scenario",
+            "what is supposed of the missing reads: as_estimated (they are like the others); cannot_assess_for, cannot_assess_against (each criterion "
+            "that a physician could not assess counts for or against the model, undesirable ones by their sign); unread_for, unread_against (so "
+            "does each criterion of the responses that were drawn and that nobody has read); all_for, all_against (both)",
+        ),
+        ("n_taken", "how many are supposed: reads that could not assess, responses without a read, or both together"),
+        ("n_of", "of how many: blind reads of drawn criteria, responses drawn, or both together"),
+        ("corrected", "the corrected score then; empty where too little is read"),
+        (
+            "corrected_low",
+            "lower end of its 95 % interval, for the claim and the population of physicians of the analysis",
+        ),
+        ("corrected_high", "upper end"),
+        ("shift", "corrected, less that as estimated"),
+    ],
 }
 """Table name to pairs of column and meaning."""
 

@@ -1,20 +1,23 @@
-"""Repeats, length and published scores: the last section of the Models page."""
+"""What the missing reads could change, repeats, length and published scores: the last section of the Models page."""
 
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from evalcore.db import reading
 from evalcore.metrics import finding, parts, published
 from evalcore.metrics.comparison import response_scores
 from evalcore.metrics.group_scores import OVERALL, group_scores
 from evalcore.metrics.length import length_bins, length_slopes
+from evalcore.metrics.sensitivity import Scenario, bounds_words, sensitivity, sensitivity_sentence
 from evalcore.metrics.worst_at_k import worst_at_k
 from evalcore.opinions import Opinions
 from evalcore.plots import models as figures
 from evalcore.plots.colours import colour_of, dash_of
+from evalcore.queries import drawings
 from evalcore.schema import Viewer
-from pages import _models_parts, _tables, _text, _theme
+from pages import _common, _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
 
 HARD = "hard"
@@ -32,17 +35,25 @@ def further(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
     }
 
 
+def missing(opinions: Opinions, chosen: Chosen) -> pd.DataFrame:
+    """Corrected scores under the best and the worst that the missing reads could have said."""
+    with reading(_common.engine()) as session:
+        unread = drawings.unread(session)
+    return sensitivity(opinions, unread, **_models_parts.correcting(opinions, chosen))
+
+
 def show(viewer: Viewer, chosen: Chosen) -> None:
-    """Three short parts, one below the other."""
+    """Four short parts, one below the other."""
     found = _models_parts.computed(further, viewer, chosen)
     if not found["overall"]["n_responses"].any():
         st.html(_text.notice(_models_parts.NO_LABELS))
         return
     everybody = _models_parts.models()
     look = {"colours": colour_of(everybody), "dashes": dash_of(everybody)}
+    _missing(_models_parts.computed(missing, viewer, chosen))
     st.html(
         _text.quiet(
-            f"All numbers here but the published ones are {chosen.judge}'s opinion, not corrected by physicians."
+            f"All numbers below but the published ones are {chosen.judge}'s opinion, not corrected by physicians."
         )
     )
     _repeats(found["worst"], look)
@@ -55,6 +66,42 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
             "intervals clustered by example; a relation, not what would happen if a response were made longer. "
             f"{published.CITATION}. Cost is not stored, so there is no plot of it. "
             f"Judge: {_models_parts.versions(chosen.judges)}. Criteria: {chosen.criteria}."
+        )
+    )
+
+
+def _missing(table: pd.DataFrame) -> None:
+    """A row a model; no intervals, since each is the worst or the best that could be."""
+    st.subheader("What the missing reads could change", anchor=False)
+    st.html(_text.quiet(sensitivity_sentence(table)))
+    if not table["n_taken"].any() or not table["corrected"].notna().any():
+        return
+    by = table.set_index(["model", "scenario"])
+    models = list(table["model"].unique())
+
+    def counts(scenario: Scenario) -> list[str]:
+        return [f"{by.loc[(name, scenario), 'n_taken']:,} of {by.loc[(name, scenario), 'n_of']:,}" for name in models]
+
+    def bounds(low: Scenario, high: Scenario) -> list[str]:
+        return [bounds_words(by.loc[(name, low), "corrected"], by.loc[(name, high), "corrected"]) for name in models]
+
+    _tables.show(
+        {
+            "Model": models,
+            "As estimated": [bounds_words(by.loc[(name, Scenario.ESTIMATED), "corrected"]) for name in models],
+            "Could not assess": counts(Scenario.CANNOT_ASSESS_FOR),
+            "All against to all for the model": bounds(Scenario.CANNOT_ASSESS_AGAINST, Scenario.CANNOT_ASSESS_FOR),
+            "Drawn, not read": counts(Scenario.UNREAD_FOR),
+            "All against to all for it": bounds(Scenario.UNREAD_AGAINST, Scenario.UNREAD_FOR),
+            "Both": bounds(Scenario.ALL_AGAINST, Scenario.ALL_FOR),
+        },
+        key="models_missing_table",
+        names=("Model",),
+        alt="Corrected scores under the best and the worst that the missing reads could have said",
+    )
+    st.html(
+        _text.quiet(
+            "Estimated as if the missing were like the rest. For the model: met, or not met where a criterion is undesirable; against it: the reverse."
         )
     )
 

@@ -112,6 +112,25 @@ def _every_response(session: Session) -> pd.DataFrame:
     return frame(session, select(response.id, response.dataset))
 
 
+def unread(session: Session, ask: Ask = Ask.RUBRIC) -> pd.DataFrame:
+    """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
+
+    Returns:
+        response_id, and inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`). A drawing that nobody has
+        begun is no part of any estimate, and none of this.
+    """
+    task, reading = (SQLModel.metadata.tables[name].c for name in ("task", "reading"))
+    locked = select(task.response_id).join(Reading, reading.task_id == task.id)
+    locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
+    read = set(session.connection().execute(locked.distinct()).scalars())
+    found = list(_assigned(session, read, ask))
+    late = sorted({number for drawing in found for number in drawing.drawn.index} - read)
+    items = pd.DataFrame({"response_id": late, "item_id": late}, dtype="int64")
+    return items[["response_id"]].assign(
+        inclusion_probability=over_all(found, items, pd.Series(data=True, index=items.index))
+    )
+
+
 def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
     """Responses that a drawing here took for this question, as far as its reading has come, whatever else they were chosen for.
 
