@@ -27,8 +27,9 @@ def criteria(
     With --json a list with one row a group, those with alarms first: judge; grouping; group (name, or criterion_id); n_items, n_judged, n_met_judged;
     n (items that judge and physicians labelled), n_clusters (their examples; of one criterion: responses), n_met_judge, n_reads,
     n_cannot_assess, n_pairs, n_disagreeing; judge, physicians, right, if_met, if_not_met, disagreement, cannot_assess as shares in 0..1, each with
-    NAME_low and NAME_high (95 %, clustered by example; of one criterion by response), association in -1..1 likewise (the
-    judge's own share is judge_met); inverted, far, disputed, unassessable (true or false), n_alarms, reasons.
+    NAME_low and NAME_high (95 %, clustered by example; of one criterion by response), shift (judge less physicians) and association
+    (if_met less if_not_met) in -1..1 likewise (the judge's own share is judge_met); inverted, lenient, strict, disputed, unassessable (true or
+    false), n_alarms, reasons.
     """
     from evalcore.metrics import criterion_health as metric
 

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.db import reading
 from evalcore.metrics import criterion_health as metric
-from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words
+from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words, signed_points
 from evalcore.opinions import Opinions
 from evalcore.plots.criteria import health
 from evalcore.queries.criterion_texts import criterion_texts
@@ -28,8 +28,8 @@ FOOT = (
     "Judge and physicians are compared on the same items, those that both have labelled; physicians speak by their blind first reads, an item "
     "counting once by the mean of its readers' votes. Reads are not weighted by how they were drawn. Intervals are 95 % (Wilson), clustered by "
     "conversation; of one criterion by response, since it belongs to one conversation. "
-    f"Inverted: the judge is right on less than {metric.RIGHT_SHARE:.0%}, beyond chance; or physicians say met less often where the judge says met than "
-    f"where it says not met, beyond chance. Far: the two shares are {100 * metric.FAR_APART:.0f} points or more apart and their intervals do not overlap. "
+    "Inverted: physicians say met less often where the judge says met than where it says not met, beyond chance. Too lenient, too strict: the judge "
+    f"finds more met, or less, than physicians do by {100 * metric.SHIFT:.0f} points or more, and the interval of the difference (Newcombe) leaves out 0. "
     f"Disputed: physicians differ in more than {metric.DISPUTED_SHARE:.0%} of the pairs of reads, beyond chance. Unassessable: they could not assess more "
     f"than {metric.UNASSESSABLE_SHARE:.0%} of the reads, beyond chance. With fewer than {metric.MIN_ITEMS} items, pairs or reads there is no alarm. Each "
     "alarm is allowed to be false in 2.5 % of the groups at its bound, so among hundreds of criteria some are."
@@ -98,7 +98,10 @@ def _words(table: pd.DataFrame, by: str) -> list[str]:
 
 def _alarms(table: pd.DataFrame) -> list[str]:
     raised = table[list(metric.ALARM_COLUMNS)].to_numpy(dtype=bool)
-    return [", ".join(name for name, is_on in zip(metric.ALARM_COLUMNS, row, strict=True) if is_on) for row in raised]
+    return [
+        ", ".join(metric.ALARM_WORDS[name] for name, is_on in zip(metric.ALARM_COLUMNS, row, strict=True) if is_on)
+        for row in raised
+    ]
 
 
 def _more(n_read: int, n_unread: int) -> str:
@@ -123,6 +126,7 @@ def _listing(shown: pd.DataFrame, by: str) -> int | None:
             "Alarm": shown["alarms"].replace({"": NO_VALUE}),
             "Judge, met": [_share(row, "judge") for row in rows],
             "Physicians, met": [_share(row, "physicians") for row in rows],
+            "Difference": [_shift(row) for row in rows],
             "Items": shown["n"],
             "Reads": shown["n_reads"],
             "Readers differ": [
@@ -131,7 +135,7 @@ def _listing(shown: pd.DataFrame, by: str) -> int | None:
             ],
             **({"Cannot assess": _cannot_assess(rows)} if shown["n_cannot_assess"].any() else {}),
         },
-        optional=("Alarm", "Judge, met", "Physicians, met", "Items", "Readers differ"),
+        optional=("Alarm", "Judge, met", "Physicians, met", "Difference", "Items", "Readers differ"),
     )
     before = shown.index[shown["group"].eq(_judges_parts.left("group"))]
     event = st.dataframe(
@@ -157,6 +161,14 @@ def _cannot_assess(rows: Iterable[Mapping[Any, Any]]) -> list[str]:
 def _share(row: Mapping[Any, Any], side: str) -> str:
     value, low, high = (row[name] for name in (side, f"{side}_low", f"{side}_high"))
     return NO_VALUE if math.isnan(value) else f"{value:.0%}".replace("%", " %") + f" {interval_words(low, high)}"
+
+
+def _shift(row: Mapping[Any, Any]) -> str:
+    """By how many points the judge finds more met than physicians do."""
+    if math.isnan(row["shift"]):
+        return NO_VALUE
+    value, low, high = (signed_points(row[name]) for name in ("shift", "shift_low", "shift_high"))
+    return f"{value} [{low}, {high}] points"
 
 
 def _read_items(opinions: Opinions, judge: str, by: str, group: str | int) -> pd.DataFrame:

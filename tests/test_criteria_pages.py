@@ -154,12 +154,12 @@ def drawn(figure):
 
 
 def test_the_figure_of_criteria_draws_both_shares_of_each_group_and_no_markup(opinions):
-    table = criterion_health(opinions, "new").assign(words=[HOSTILE, "hedging"], alarms=["", "far"])
+    table = criterion_health(opinions, "new").assign(words=[HOSTILE, "hedging"], alarms=["", "too lenient"])
     figure = criteria.health(table, HOSTILE)
     drawn(figure)
     assert list(figure.data[0].x) == table["judge"].tolist()
     assert list(figure.data[1].x) == table["physicians"].tolist()
-    assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;x&lt;/b&gt;", "hedging  <b>far</b>"]
+    assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;x&lt;/b&gt;", "hedging  <b>too lenient</b>"]
 
 
 def test_the_figures_of_versions_draw_what_they_are_given(opinions):

@@ -8,7 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.metrics.intervals import codes_of, grouped_shares, interval_words, percent_words, share_words
+from evalcore.metrics.intervals import (
+    Numbers,
+    codes_of,
+    grouped_shares,
+    interval_words,
+    percent_words,
+    share_words,
+    signed_points,
+)
 from evalcore.metrics.opinions import Opinions, first_reads
 
 
@@ -16,10 +24,11 @@ class Alarm(StrEnum):
     """What may be wrong with a criterion."""
 
     INVERTED = "inverted"
-    """Judge and physicians go opposite ways: the judge is right on significantly less than half of the items, or physicians say met
-    significantly more often where the judge says not met than where it says met."""
-    FAR = "far"
-    """The judge's share of met and the physicians' lie far apart, beyond what chance explains."""
+    """Judge and physicians go opposite ways: physicians say met less often where the judge says met than where it says not met, beyond chance."""
+    LENIENT = "lenient"
+    """The judge finds more met than physicians do on the same items, beyond chance; it is not inverted."""
+    STRICT = "strict"
+    """The judge finds less met than physicians do on the same items, beyond chance; it is not inverted."""
     DISPUTED = "disputed"
     """Physicians do not agree with one another."""
     UNASSESSABLE = "unassessable"
@@ -27,14 +36,13 @@ class Alarm(StrEnum):
 
 
 MIN_ITEMS = 10
-"""Fewest items with a read and the judge's label for the alarms inverted and far, fewest pairs of reads for disputed, fewest reads
-for unassessable. With ten items of which the judge is right on none, Wilson's interval ends at 28 %."""
-RIGHT_SHARE = 0.5
-"""Inverted: the interval of the share on which the judge is right ends below this; a coin is right on half."""
+"""Fewest items with a read and the judge's label for the alarms inverted, too lenient and too strict, fewest pairs of reads for disputed,
+fewest reads for unassessable. With ten items of which the judge is right on none, Wilson's interval ends at 28 %."""
 MIN_SIDE = 5
 """Fewest items on which the judge says met, and not met, before physicians' labels on both are compared."""
-FAR_APART = 0.3
-"""Far: the two shares differ by this or more, and their intervals do not overlap."""
+SHIFT = 0.1
+"""Too lenient, too strict: the two shares differ by this or more, and the interval of the difference leaves out 0. What is clear and smaller
+is no alarm, however many items were read."""
 DISPUTED_SHARE = 0.3
 """Disputed: the interval of the share of pairs of reads that differ begins above this. Two readers who toss coins differ in half."""
 UNASSESSABLE_SHARE = 0.1
@@ -51,8 +59,13 @@ GROUPINGS: Mapping[str, tuple[str, str]] = {
 items are told apart by response."""
 
 ALARM_COLUMNS = tuple(alarm.value for alarm in Alarm)
+ALARM_WORDS: Mapping[str, str] = {alarm.value: alarm.value for alarm in Alarm} | {
+    Alarm.LENIENT.value: "too lenient",
+    Alarm.STRICT.value: "too strict",
+}
 _SIDES = ("judge", "physicians", "right", "if_met", "if_not_met", "disagreement", "cannot_assess")
 
+NO_SPREAD, ROUNDING = 1e-12, 1e-9
 Floats = npt.NDArray[np.float64]
 
 
@@ -73,15 +86,16 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> p
         responses), n_reads, n_cannot_assess, n_pairs (of reads of one item), n_disagreeing. For WHAT in judge (share met), physicians
         (mean vote), right (1 - |label - vote|), if_met and if_not_met (physicians' share met where the judge says met, not met),
         disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
-        clustered by example (one criterion: by response), NaN where there is nothing; association = if_met - if_not_met in [-1, 1] with association_low,
-        association_high (Newcombe 1998, method 10). inverted, far, disputed, unassessable (bool), n_alarms, reasons (a
-        sentence an alarm; empty without one).
+        clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians in [-1, 1] (above 0: the judge
+        finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high. inverted, lenient, strict,
+        disputed, unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence an alarm; empty without one).
 
     Raises:
         KeyError: `by` or the judge is unknown.
 
     References:
-        Intervals as in `intervals.share_interval`.
+        Intervals of shares as in `intervals.share_interval`. Of association: Newcombe 1998, Statistics in Medicine 17:873, method 10. Of shift:
+        Newcombe 1998, Statistics in Medicine 17:2635, method 8, for shares of the same items, with the correlation of the sums by cluster.
     """
     column, clustered_by = GROUPINGS[by]
     items = opinions.items
@@ -131,7 +145,10 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> p
     for side in _SIDES:
         shown = {"share": side, "low": f"{side}_low", "high": f"{side}_high"}
         table[list(shown.values())] = found[side][list(shown)]
-    return _with_alarms(_with_association(table))
+    correlation = _correlation(label, vote, found["judge"], found["physicians"], group[both], cluster[both])
+    table = _with_difference(table, "shift", "judge", "physicians", correlation)
+    table = _with_difference(table, "association", "if_met", "if_not_met", np.zeros(n_groups))
+    return _with_alarms(table)
 
 
 def read_counts(opinions: Opinions) -> tuple[Floats, Floats, Floats]:
@@ -146,25 +163,45 @@ def read_counts(opinions: Opinions) -> tuple[Floats, Floats, Floats]:
     )
 
 
-def _with_association(table: pd.DataFrame) -> pd.DataFrame:
-    """As differences d = p1 - p0, from d - sqrt((p1-l1)^2 + (u0-p0)^2) to d + sqrt((u1-p1)^2 + (p0-l0)^2)."""
-    met, not_met = (table[[side, f"{side}_low", f"{side}_high"]].to_numpy() for side in ("if_met", "if_not_met"))
-    association = met[:, 0] - not_met[:, 0]
-    below = np.hypot(met[:, 0] - met[:, 1], not_met[:, 2] - not_met[:, 0])
-    above = np.hypot(met[:, 2] - met[:, 0], not_met[:, 0] - not_met[:, 1])
-    return table.assign(
-        association=association, association_low=association - below, association_high=association + above
-    )
+def _correlation(
+    label: Floats, vote: Floats, judge: pd.DataFrame, physicians: pd.DataFrame, group: Numbers, cluster: Numbers
+) -> Floats:
+    """The correlation of two shares of the same items in [-1, 1], of each group; 0 where one of them does not vary.
+
+    It is that of the sums of (label - share) and of (vote - share) by cluster.
+    """
+    inside = group >= 0
+    group, cluster = group[inside], cluster[inside]
+    away = [values[inside] - of["share"].to_numpy()[group] for values, of in ((label, judge), (vote, physicians))]
+    cells, cell = np.unique(group * (int(cluster.max(initial=0)) + 1) + cluster, return_inverse=True)
+    of_group = cells // (int(cluster.max(initial=0)) + 1)
+    one, other = (np.bincount(cell, part, len(cells)) for part in away)
+    both, first, second = (np.bincount(of_group, products, len(judge)) for products in (one * other, one**2, other**2))
+    scale = np.sqrt(first * second)
+    found: Floats = np.divide(both, scale, out=np.zeros(len(judge)), where=scale > NO_SPREAD)
+    return found.clip(-1, 1)
+
+
+def _with_difference(table: pd.DataFrame, name: str, first: str, second: str, correlation: Floats) -> pd.DataFrame:
+    """As differences d = p1 - p0, with r their correlation: d - sqrt(a^2 - 2 r a b + b^2), a = p1 - l1, b = u0 - p0, and likewise above."""
+    one, other = (table[[side, f"{side}_low", f"{side}_high"]].to_numpy() for side in (first, second))
+    difference = one[:, 0] - other[:, 0]
+
+    def half(a: Floats, b: Floats) -> Floats:
+        return np.sqrt(np.maximum(a**2 - 2 * correlation * a * b + b**2, 0))
+
+    below = half(one[:, 0] - one[:, 1], other[:, 2] - other[:, 0])
+    above = half(one[:, 2] - one[:, 0], other[:, 0] - other[:, 1])
+    return table.assign(**{name: difference, f"{name}_low": difference - below, f"{name}_high": difference + above})
 
 
 def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
     enough = table["n"].ge(MIN_ITEMS)
-    table["is_less_right"] = enough & table["right_high"].lt(RIGHT_SHARE)
     two_sided = table["n_if_met"].ge(MIN_SIDE) & table["n_if_not_met"].ge(MIN_SIDE)
-    table["is_opposed"] = enough & two_sided & table["association_high"].lt(0)
-    apart = table["judge_low"].gt(table["physicians_high"]) | table["physicians_low"].gt(table["judge_high"])
-    table[Alarm.INVERTED] = table["is_less_right"] | table["is_opposed"]
-    table[Alarm.FAR] = enough & apart & (table["judge"] - table["physicians"]).abs().ge(FAR_APART)
+    inverted = enough & two_sided & table["association_high"].lt(0)
+    table[Alarm.INVERTED] = inverted
+    table[Alarm.LENIENT] = enough & ~inverted & table["shift_low"].gt(0) & table["shift"].ge(SHIFT - ROUNDING)
+    table[Alarm.STRICT] = enough & ~inverted & table["shift_high"].lt(0) & table["shift"].le(ROUNDING - SHIFT)
     table[Alarm.DISPUTED] = table["n_pairs"].ge(MIN_ITEMS) & table["disagreement_low"].gt(DISPUTED_SHARE)
     table[Alarm.UNASSESSABLE] = table["n_reads"].ge(MIN_ITEMS) & table["cannot_assess_low"].gt(UNASSESSABLE_SHARE)
     table["n_alarms"] = table[list(ALARM_COLUMNS)].sum(axis=1).astype(int)
@@ -173,22 +210,24 @@ def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
     for place, row in zip(alarmed.index, alarmed.to_dict(orient="records"), strict=True):
         said[place] = " ".join(_reasons({str(name): value for name, value in row.items()}))
     table["reasons"] = said
-    return table.drop(columns=["is_less_right", "is_opposed", "n_if_met", "n_if_not_met"])
+    return table.drop(columns=["n_if_met", "n_if_not_met"])
 
 
 def _reasons(row: dict[str, Any]) -> Iterator[str]:
     def of(side: str) -> str:
         return f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
 
-    if row["is_less_right"]:
-        yield f"The judge is right on {of('right')} of {row['n']:,} items, less than half: it reads the criterion the wrong way round."
-    if row["is_opposed"]:
+    if row[Alarm.INVERTED]:
         yield (
             f"Where the judge says met, physicians say met on {of('if_met')}; where it says not met, on {of('if_not_met')}: "
             "they go opposite ways."
         )
-    if row[Alarm.FAR]:
-        yield f"The judge finds {of('judge')} met, physicians {of('physicians')} of the same {row['n']:,} items."
+    if row[Alarm.LENIENT] or row[Alarm.STRICT]:
+        value, low, high = (signed_points(row[name]) for name in ("shift", "shift_low", "shift_high"))
+        yield (
+            f"The judge finds {of('judge')} met, physicians {of('physicians')} of the same {row['n']:,} items: "
+            f"a difference of {value} [{low}, {high}] points."
+        )
     if row[Alarm.DISPUTED]:
         pairs = share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"])
         yield f"Physicians differ in {pairs} of the pairs of reads, more than {percent_words(DISPUTED_SHARE)}."
@@ -219,7 +258,7 @@ def finding(table: pd.DataFrame) -> str:
         few = ""
     if not n_alarmed:
         return f"No alarm {'on' if is_one else 'among'} the {of}.{few}"
-    counts = [f"{int(read[alarm].sum()):,} {alarm}" for alarm in ALARM_COLUMNS if read[alarm].any()]
+    counts = [f"{int(read[alarm].sum()):,} {ALARM_WORDS[alarm]}" for alarm in ALARM_COLUMNS if read[alarm].any()]
     said = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
     return f"{said} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
 

@@ -203,3 +203,14 @@ def percent_words(share: float) -> str:
     ('62 %', '–')
     """
     return NO_VALUE if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def signed_points(difference: float) -> str:
+    """A difference of shares in percentage points, with its sign; nought has none.
+
+    >>> signed_points(0.094), signed_points(-0.3), signed_points(-0.001), signed_points(math.nan)
+    ('+9', '−30', '0', '–')
+    """
+    if math.isnan(difference):
+        return NO_VALUE
+    return f"{points:+d}".replace("-", "−") if (points := round(100 * difference)) else "0"
