@@ -45,7 +45,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     seed, finding (a sentence), unreached (which responses no drawing could have taken, a sentence, else empty), n_examples, n_responses, and
     scores: a row a model: model, n_examples, n_responses, n_items, n_left_out (responses without a score, or without every judge's label
     on every criterion), n_unreached (responses that no drawing could have taken),
-    n_read (items), n_reads, n_readers, n_cannot_assess, n_units; judge_only, physicians_only and corrected, each with
+    n_read (items), n_reads, n_readers, n_effective_readers, n_cannot_assess, n_units; judge_only, physicians_only and corrected, each with
     _low, _high (95 %) and _se; worth, worth_low, worth_high (further reads that the judge was worth; null where not known); enough
     (whether enough is read for a corrected score) and n_needed (further criteria to be read until it is; corrected is null until then);
     differences: a row a pair of models of which enough is read, after correction: model_1, model_2, n_examples, difference (of the first
@@ -98,7 +98,7 @@ def _compared(
         raise OverreadError(msg)
     how: dict[str, Any] = {"judges": part.judges, "weights": None if weighting is None else weighting.weights}
     scores = corrected_scores(taken, claim=claim, physicians=physicians, **how)
-    differences = corrected_differences(taken, physicians=physicians, **how)
+    differences = corrected_differences(taken, claim=claim, physicians=physicians, **how)
     differences = differences.loc[differences["difference"].notna()]
     one, judge = parts.jury(taken, part.judges)
     examples = comparison.example_scores(one, judge)

@@ -25,7 +25,9 @@ def scored(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
     two = scores["enough"].sum() > 1
     return {
         "scores": scores,
-        "differences": corrected_differences(opinions, physicians=chosen.physicians, **how) if two else pd.DataFrame(),
+        "differences": corrected_differences(opinions, claim=chosen.claim, physicians=chosen.physicians, **how)
+        if two
+        else pd.DataFrame(),
     }
 
 

@@ -154,3 +154,22 @@ def test_a_study_without_items_has_no_pairs():
     found = corrected_differences(opinions.where(np.zeros(len(opinions.items), dtype=bool)))
     assert found.empty
     assert "p_holm" in found.columns
+
+
+def test_on_a_benchmark_that_one_physician_has_read_whole_differences_are_as_sure_as_the_scores():
+    # Both scores are then known to the last digit, and so is their difference; for new examples it is not.
+    opinions, _ = study(share_read=1.0, readers=("Dr. A",))
+    known = {claim: one(opinions, claim=claim) for claim in Claim}
+    scores = corrected_scores(opinions, claim=Claim.BENCHMARK)
+    assert scores["corrected_se"].to_numpy() == pytest.approx([0, 0], abs=1e-12)
+    assert known[Claim.BENCHMARK]["se"] == pytest.approx(0, abs=1e-12)
+    assert known[Claim.NEW_EXAMPLES]["se"] > 0.01
+
+
+def test_two_models_read_apart_differ_on_this_benchmark_by_both_their_errors():
+    opinions, _ = study(n_examples=400, share_read=0.2)
+    scores = corrected_scores(opinions, claim=Claim.BENCHMARK)
+    row = one(opinions, claim=Claim.BENCHMARK)
+    # by example, not by item: criteria of one example err apart, so that it is the same on average
+    assert row["se"] == pytest.approx(np.sqrt((scores["corrected_se"] ** 2).sum()), rel=0.1)
+    assert row["df"] > 100

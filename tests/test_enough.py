@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from evalcore.metrics.corrected import Physicians, corrected_scores
+from evalcore.metrics.corrected import Claim, Physicians, corrected_scores, default_claim
 from evalcore.metrics.enough import MIN_READ
+from evalcore.metrics.surveyed import surveyed
 from tests.population import drawn
 
 UNSAID = [f"{kind}{bound}" for kind in ("physicians_only", "corrected") for bound in ("", "_low", "_high", "_se")]
@@ -72,3 +74,33 @@ def test_where_nothing_was_read_the_judge_alone_speaks():
         == "30 more criteria to be read, 2 of them desirable, 2 of them undesirable, from 10 more examples"
     )
     assert not np.isnan(row["judge_only"])
+
+
+def unequally(opinions, loads):
+    """The same reads by as many physicians as there are loads, in turn."""
+    names = np.repeat([f"Dr. {letter}" for letter in "ABCDE"[: len(loads)]], loads)
+    reads = opinions.reads
+    return replace(opinions, reads=reads.assign(rater=names[np.arange(len(reads)) % len(names)]))
+
+
+def test_five_physicians_of_whom_one_reads_nearly_everything_are_not_enough_for_physicians_in_general():
+    # 1 / (.75^2 + 4 x .0625^2) = 1.73 (loads 12 : 1 : 1 : 1 : 1)
+    opinions = unequally(study(n_examples=200)[0], [12, 1, 1, 1, 1])
+    row = one(opinions, physicians=Physicians.IN_GENERAL)
+    assert (row["n_readers"], row["n_effective_readers"]) == (5, pytest.approx(256 / 148, rel=0.01))
+    assert (row["enough"], row["n_needed"]) == (False, 2)
+    assert row["needed"].endswith("by those who have read less: so far 5 physicians say as much as 1.7 who read alike")
+    assert one(opinions)["enough"]
+
+
+def test_the_default_holds_for_physicians_in_general_from_three_effective_readers_on():
+    three = list(surveyed(unequally(study()[0], [1, 1, 1])))
+    assert default_claim(three).physicians is Physicians.IN_GENERAL
+    one_of_five = list(surveyed(unequally(study()[0], [12, 1, 1, 1, 1])))
+    for known in (one_of_five, one_of_five + three):
+        told = default_claim(known)
+        assert (told.claim, told.physicians) == (Claim.NEW_EXAMPLES, Physicians.THESE)
+        assert told.why == "Fewer than 3 effective readers (1.7): the interval holds for these physicians only."
+    too_little = list(surveyed(study(share_read=0.01)[0]))
+    assert default_claim(too_little + three).physicians is Physicians.IN_GENERAL
+    assert default_claim(too_little).why == "Too little has been read for a corrected score."

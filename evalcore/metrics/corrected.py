@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from evalcore.metrics import survey
-from evalcore.metrics.enough import lacking
+from evalcore.metrics.enough import MIN_EFFECTIVE, MIN_PHYSICIANS, lacking
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.judge_worth import further_reads
 from evalcore.metrics.opinions import Opinions
@@ -22,18 +22,62 @@ JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
 KINDS = (JUDGE, PHYSICIANS, CORRECTED)
 WORTH = ("worth", "worth_low", "worth_high")
 COLUMNS = [
-    "model", "evaluation", "n_examples", "n_responses", "n_items", "n_left_out", "n_unreached", "n_read", "n_reads", "n_readers", "n_cannot_assess", "n_units",
+    "model", "evaluation", "n_examples", "n_responses", "n_items", "n_left_out", "n_unreached", "n_read", "n_reads", "n_readers", "n_effective_readers",
+    "n_cannot_assess", "n_units",
     *(kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")), *WORTH, "enough", "n_needed", "needed",
 ]  # fmt: skip
 TERM_COLUMNS = ["model", "evaluation", "example_id", "share", "psi_corrected", "psi_judge", "psi_physicians"]
 
+_BY_LOAD = "each counted by how much of the reading so far is theirs"
 _OF_SAMPLE = "physicians in general, of whom these are a sample"
 _CLAIMS: Mapping[tuple[Claim, Physicians], str] = {
-    (Claim.BENCHMARK, Physicians.THESE): "if these physicians read every {item} of this benchmark",
+    (Claim.BENCHMARK, Physicians.THESE): f"if these physicians read every {{item}} of this benchmark, {_BY_LOAD}",
     (Claim.BENCHMARK, Physicians.IN_GENERAL): f"if {_OF_SAMPLE}, read every {{item}} of this benchmark",
-    (Claim.NEW_EXAMPLES, Physicians.THESE): "on ever more {of} of the same kind, read by these physicians",
+    (
+        Claim.NEW_EXAMPLES,
+        Physicians.THESE,
+    ): f"on ever more {{of}} of the same kind, read by these physicians, {_BY_LOAD}",
     (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): f"on ever more {{of}} of the same kind, read by {_OF_SAMPLE}",
 }
+
+
+class DefaultClaim(msgspec.Struct, frozen=True):
+    """What intervals are to hold for where nobody has chosen.
+
+    Attributes:
+        claim: Always new examples.
+        physicians: In general where enough have read, else those who have.
+        why: A sentence for the screen.
+    """
+
+    claim: Claim
+    physicians: Physicians
+    why: str
+
+
+def default_claim(known: Sequence[Surveyed]) -> DefaultClaim:
+    """The widest claim that the reads can carry: new examples, and physicians in general from 3 effective readers of every model that has enough."""
+    return widest_claim([about.counts["n_effective_readers"] for about in known if estimated(about).is_enough])
+
+
+def widest_claim(n_effective: Sequence[float]) -> DefaultClaim:
+    """The same, of the effective readers of each model (or of what else has an interval) of which enough is read.
+
+    >>> widest_claim([4.2, 1.68]).why
+    'Fewer than 3 effective readers (1.7): the interval holds for these physicians only.'
+    >>> widest_claim([4.2, 2.9]).physicians.value
+    'in_general'
+    """
+    if not n_effective:
+        return DefaultClaim(Claim.NEW_EXAMPLES, Physicians.THESE, "Too little has been read for a corrected score.")
+    fewest = min(n_effective)
+    if fewest < MIN_EFFECTIVE:
+        why = f"Fewer than {MIN_PHYSICIANS} effective readers ({fewest:.1f}): the interval holds for these physicians only."
+        return DefaultClaim(Claim.NEW_EXAMPLES, Physicians.THESE, why)
+    why = f"{fewest:.1f} effective readers: the interval holds for physicians in general."
+    return DefaultClaim(Claim.NEW_EXAMPLES, Physicians.IN_GENERAL, why)
+
+
 JUDGE_ONLY_CAUTION = "Judge-only is the judge's opinion: its interval leaves out how often the judge is wrong."
 
 
@@ -49,10 +93,11 @@ def claim_sentence(
         item: What is read.
         of: What further ones are drawn of.
 
-    >>> claim_sentence(Claim.BENCHMARK, Physicians.THESE)
-    'The interval says where the score would lie if these physicians read every criterion of this benchmark.'
+    >>> claim_sentence(Claim.BENCHMARK, Physicians.THESE)  # doctest: +ELLIPSIS
+    'The interval says where the score would lie if these physicians read every criterion of this benchmark, each counted by ... fixed beforehand.'
     """
-    return f"The interval says where the {value} would lie {_CLAIMS[claim, physicians].format(item=item, of=of)}."
+    said = _CLAIMS[claim, physicians].format(item=item, of=of)
+    return f"The interval says where the {value} would lie {said}. It assumes that the number of reads was fixed beforehand."
 
 
 def corrected_scores(
@@ -100,13 +145,14 @@ def corrected_scores(
     Returns:
         One row a model and evaluation: model, evaluation, n_examples, n_responses, n_items, n_left_out (responses without a score, a weight,
         or a label of every chosen judge on every item), n_unreached (of those that count: which no drawing could have taken, so that
-        the reads do not stand for them; 0 where nothing is read), n_read (items), n_reads, n_readers, n_cannot_assess (reads), n_units (k); for each
+        the reads do not stand for them; 0 where nothing is read), n_read (items), n_reads, n_readers, n_effective_readers (1 / sum q^2, q
+        their shares of the reading: `over_physicians`), n_cannot_assess (reads), n_units (k); for each
         KIND of judge_only, physicians_only and corrected: KIND (raw: below 0 where undesirable things outweigh, at most about 1), KIND_low,
         KIND_high, KIND_se, NaN where there is none; worth with worth_low and worth_high (further items that physicians would have had
         to read to do without the judge, by `further_reads`); enough (whether physicians-only and corrected are said at all), n_needed
         (further items to be read until they can be, 0 where enough) and needed (the same in words, empty where enough).
 
-        Enough is 30 items read, from 10 examples, 2 of either sign that occurs, k - p at least 10, and for physicians in general 3 of them.
+        Enough is 30 items read, from 10 examples, 2 of either sign that occurs, k - p at least 10, and for physicians in general 3 effective readers.
 
     Raises:
         ValueError: A judge is not in the study.

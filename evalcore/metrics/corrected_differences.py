@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
-from evalcore.metrics.corrected import CORRECTED, Estimate, Physicians, estimated
+from evalcore.metrics.corrected import CORRECTED, Claim, Estimate, Physicians, estimated
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.over_physicians import by_physician, freedom, freedom_of_sum, spread
@@ -16,13 +16,14 @@ from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.survey import Floats, Numbers, deviations
 from evalcore.metrics.surveyed import Surveyed, surveyed
 
-COLUMNS = ["model_1", "model_2", "evaluation", "n_examples", "difference", "low", "high", "se", "p", "p_holm"]
+COLUMNS = ["model_1", "model_2", "evaluation", "n_examples", "difference", "low", "high", "se", "df", "p", "p_holm"]
 
 
 def corrected_differences(
     opinions: Opinions,
     *,
     judges: Sequence[str] | None = None,
+    claim: Claim = Claim.NEW_EXAMPLES,
     physicians: Physicians = Physicians.THESE,
     settled: bool = False,
     weights: pd.Series | None = None,
@@ -33,18 +34,23 @@ def corrected_differences(
 
         d_i = psi_i of model 1 - psi_i of model 2,   difference = mean d,   V_B = var(d)/n       over the n examples of both
 
-    A difference of models always holds for new examples, the wider claim of `corrected_scores`. Both models' scores go up and down
-    with the same examples, and by much the same reads; pairs take that out. Each model is corrected by its own reads.
-    For these physicians the variance is V_B, t with the smaller of the two models' degrees of freedom. For physicians in general a
-    physician's part is the difference of what they add to either score, so that one who is strict with both takes nothing from it:
+    Both models' scores go up and down with the same examples, and by much the same reads; pairs take that out. Each model is corrected by
+    its own reads. The claims are those of `corrected_scores`, and so are the variances, of the difference of what each example adds:
 
-        V = V_physicians + max(0, V_B - V_A)      t of both, K - 1 and n - 1 (Satterthwaite)      V_A by example
+        this benchmark, these physicians       V_A                                      t of the model with fewer degrees of freedom
+        new examples, these physicians         V_B                                      the same, at most n - 1
+        this benchmark, physicians             V_physicians                             t of the effective readers less one
+        new examples, physicians               V_physicians + max(0, V_B - V_A)         t of both (Satterthwaite)
 
-    Where nearly all votes are as predicted, either is widened as that of the scores is.
+    V_A is that of the units drawn by example: two models of which the same items were drawn differ by less than two that were drawn apart. For physicians in
+    general a physician's part is the difference of what they add to either score, so that one who is strict with both takes nothing from it.
+    For new examples the interval is at least as wide as for this benchmark. Where nearly all votes are as predicted, each is widened as
+    that of the scores is.
 
     Args:
         opinions: The study, or a part of it.
         judges: Whose labels are used; None: all.
+        claim: What the interval is to hold for.
         physicians: Whose judgement the interval is to hold for.
         settled: An adjudicated label takes the place of the readers' votes.
         weights: By example_id, as in `corrected_scores`.
@@ -53,7 +59,8 @@ def corrected_differences(
 
     Returns:
         One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high,
-        se, p (two-sided, of no difference) and p_holm (Holm's, over all pairs of the evaluation that have a p). All NaN where
+        se, df (degrees of freedom of the interval), p (two-sided, of no difference) and p_holm (Holm's,
+        over all pairs of the evaluation that have a p). All NaN where
         too little was read of either model, or where they have fewer than two examples in common.
 
     Raises:
@@ -61,10 +68,11 @@ def corrected_differences(
     """
     models: dict[str, list[_Model]] = {}
     for about in surveyed(opinions, judges=judges, settled=settled, weights=weights) if known is None else known:
-        estimate = estimated(about, physicians=physicians).of_kind[CORRECTED]
+        estimate = estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED]
         models.setdefault(about.evaluation, []).append(_Model(about, estimate))
     tables = [
-        _with_holm(pd.DataFrame(_pairs(of_one, physicians, level), columns=COLUMNS[:-1])) for of_one in models.values()
+        _with_holm(pd.DataFrame(_pairs(of_one, claim, physicians, level), columns=COLUMNS[:-1]))
+        for of_one in models.values()
     ]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
 
@@ -88,14 +96,14 @@ class _Model:
         return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
     def drawn(self, common: Numbers) -> Floats:
-        """By example what the draw of its items adds, so that the sum of squares is V_A clustered by example."""
+        """By example what the draw of its items adds to the score on these, so that the sum of squares is V_A clustered by example."""
         population, sample = self.about.population, self.about.sample
         z = np.sqrt(1 - sample.probabilities) * deviations(population, sample, self.estimate.fit)
         sums = np.bincount(population.example[sample.rows], z, minlength=population.n_examples)[common]
-        return np.asarray(sums, dtype=np.float64)
+        return np.asarray(sums / population.shares[common].sum(), dtype=np.float64)
 
 
-def _pairs(models: list[_Model], physicians: Physicians, level: float) -> Iterator[dict[str, object]]:
+def _pairs(models: list[_Model], claim: Claim, physicians: Physicians, level: float) -> Iterator[dict[str, object]]:
     for one, other in combinations(models, 2):
         _, *places = np.intersect1d(
             one.about.example_ids, other.about.example_ids, assume_unique=True, return_indices=True
@@ -106,22 +114,37 @@ def _pairs(models: list[_Model], physicians: Physicians, level: float) -> Iterat
             "model_2": other.about.model,
             "evaluation": one.about.evaluation,
         }
-        row |= {"n_examples": n} | dict.fromkeys(("difference", "low", "high", "se", "p"), np.nan)
-        degrees = min(one.estimate.freedom, other.estimate.freedom, n - 1)
-        if degrees > 0:
-            apart = one.on(places[0]) - other.on(places[1])
-            variance, unseen = float(apart.var(ddof=1)) / n, one.estimate.unseen + other.estimate.unseen
-            if physicians is Physicians.IN_GENERAL:
-                of_draw = float(((one.drawn(places[0]) - other.drawn(places[1])) ** 2).sum())
-                of_physicians, degrees = _over_physicians(one, other)
-                of_examples = max(0.0, variance - of_draw)
-                degrees = freedom_of_sum(of_physicians, degrees, of_examples, n - 1)
-                variance = of_physicians + of_examples
-            difference, error = float(apart.mean()), float(np.sqrt(variance + unseen))
-            half = float(stdtrit(degrees, (1 + level) / 2)) * error
+        row |= {"n_examples": n} | dict.fromkeys(("difference", "low", "high", "se", "df", "p"), np.nan)
+        if min(one.estimate.freedom, other.estimate.freedom, n - 1) > 0:
+            difference = float((one.on(places[0]) - other.on(places[1])).mean())
+            widths = _widths(one, other, places, claim, physicians)
+            half, error, degrees = max(
+                (float(stdtrit(degrees, (1 + level) / 2)) * float(np.sqrt(variance)), float(np.sqrt(variance)), degrees)
+                for variance, degrees in widths
+            )
             row |= {"difference": difference, "low": difference - half, "high": difference + half, "se": error}
-            row["p"] = _p(difference, error, degrees)
+            row |= {"df": degrees, "p": _p(difference, error, degrees)}
         yield row
+
+
+def _widths(
+    one: _Model, other: _Model, places: list[Numbers], claim: Claim, physicians: Physicians
+) -> list[tuple[float, float]]:
+    """Variance and degrees of freedom by the claim, and by the narrower one that it must not fall below."""
+    n = len(places[0])
+    unseen = one.estimate.unseen + other.estimate.unseen
+    apart, drawn = one.on(places[0]) - other.on(places[1]), one.drawn(places[0]) - other.drawn(places[1])
+    new_examples, benchmark = float(apart.var(ddof=1)) / n, float((drawn**2).sum()) * n / (n - 1)
+    degrees: float = min(model.about.sample.n_units - model.estimate.fit.n_columns for model in (one, other))
+    if physicians is Physicians.IN_GENERAL:
+        of_draw = benchmark
+        benchmark, degrees = _over_physicians(one, other)
+        of_examples = max(0.0, new_examples - of_draw)
+        both = benchmark + of_examples + unseen, freedom_of_sum(benchmark, degrees, of_examples, n - 1)
+    else:
+        both = new_examples + unseen, min(degrees, n - 1)
+    narrow = benchmark + unseen, degrees
+    return [narrow] if claim is Claim.BENCHMARK else [both, narrow]
 
 
 def _over_physicians(one: _Model, other: _Model) -> tuple[float, float]:

@@ -31,8 +31,7 @@ def by_physician(population: Population, sample: Sample, fit: Fit) -> tuple[Floa
     each = 1 / (sample.probabilities * np.bincount(sample.places, minlength=len(sample.rows)).clip(min=1))
     residuals = fit.factors[sample.places] * (sample.said - fit.predicted[sample.rows][sample.places])
     weighted = (each * population.moves[sample.rows])[sample.places] * residuals
-    loads = np.bincount(sample.readers, each[sample.places], minlength=sample.n_readers)
-    loads = loads / loads.sum()
+    loads = reading_loads(sample.probabilities, sample.places, sample.readers)
     apart = np.bincount(sample.readers, weighted, minlength=sample.n_readers) / (1 - loads).clip(min=1e-6)
     missed = 1 - sample.probabilities[sample.places]
     units = sample.units[sample.places]
@@ -45,9 +44,41 @@ def spread(apart: Floats) -> float:
     return (len(apart) - 1) / len(apart) * float(((apart - apart.mean()) ** 2).sum())
 
 
+def effective_readers(loads: Floats) -> float:
+    """As many readers with equal loads say as much of physicians as these do: 1 / sum q^2, q the shares of the reading (Kish 1965).
+
+    >>> (
+    ...     round(effective_readers(np.array([12, 1, 1, 1, 1])), 1),
+    ...     effective_readers(np.array([5, 5, 5])),
+    ...     effective_readers(np.zeros(0)),
+    ... )
+    (1.7, 3.0, 0.0)
+
+    Args:
+        loads: How much each physician has read, 0 or more, in any unit.
+
+    Returns:
+        From 1 to the number of physicians; 0 where nothing was read.
+    """
+    return float(loads.sum() ** 2 / (loads**2).sum()) if loads.any() else 0.0
+
+
+def reading_loads(probabilities: Floats, places: Numbers, readers: Numbers) -> Floats:
+    """q, by physician: the share of the reading that is theirs. An item counts 1/pi, shared among those who have read it; they add up to 1.
+
+    Args:
+        probabilities: By item read, pi.
+        places: By read, its item.
+        readers: By read, the number of the physician.
+    """
+    n_reads = np.bincount(places, minlength=len(probabilities)).clip(min=1)
+    loads = np.bincount(readers, (1 / (probabilities * n_reads))[places])
+    return np.asarray(loads / loads.sum() if loads.any() else loads, dtype=np.float64)
+
+
 def freedom(loads: Floats) -> float:
-    """Degrees of freedom of that: K - 1 where all read alike, fewer where some read most; at least 1."""
-    return max(1.0, 1 / float((loads**2).sum()) - 1)
+    """Degrees of freedom of that: one fewer than the effective readers, K - 1 where all read alike; at least 1."""
+    return max(1.0, effective_readers(loads) - 1)
 
 
 def freedom_of_sum(first: float, first_degrees: float, second: float, second_degrees: float) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.metrics.opinions import DRAWN, Opinions, coefficients, first_reads, is_scored, votes
+from evalcore.metrics.over_physicians import effective_readers, reading_loads
 from evalcore.metrics.survey import Floats, Numbers, Population, Sample, Truths
 
 
@@ -22,7 +23,8 @@ class Surveyed:
         example_ids: By number of the example in `population`.
         judges: Whose labels they are.
         readers: By number of the physician in `sample`, the name.
-        counts: n_examples, n_responses, n_items, n_left_out and n_unreached (responses), n_read, n_reads, n_readers, n_cannot_assess, n_units.
+        counts: n_examples, n_responses, n_items, n_left_out and n_unreached (responses), n_read, n_reads, n_readers, n_cannot_assess, n_units,
+            n_effective_readers.
     """
 
     model: str
@@ -32,7 +34,7 @@ class Surveyed:
     example_ids: Numbers
     judges: tuple[str, ...]
     readers: tuple[str, ...]
-    counts: dict[str, int]
+    counts: dict[str, float]
 
     @property
     def n_examples_read(self) -> int:
@@ -81,7 +83,7 @@ def surveyed(
         of_model = codes[voted["row"].to_numpy()] == code
         given = reads.loc[codes[reads["row"].to_numpy()] == code]
         sample, readers = _sample(rows, voted.loc[of_model], given, settled=settled)
-        counts = {
+        counts: dict[str, float] = {
             "n_examples": len(example_ids),
             "n_responses": int(is_first[counted][rows].sum()),
             "n_items": len(rows),
@@ -90,6 +92,9 @@ def surveyed(
             "n_read": len(sample.rows),
             "n_reads": int(given["met"].notna().sum()),
             "n_readers": sample.n_readers,
+            "n_effective_readers": effective_readers(
+                reading_loads(sample.probabilities, sample.places, sample.readers)
+            ),
             "n_cannot_assess": int(given["met"].isna().sum()),
             "n_units": sample.n_units,
         }

@@ -12,7 +12,7 @@ import pandas as pd
 
 from evalcore.metrics import survey
 from evalcore.metrics.corrected import Claim, Estimate, Physicians, claim_sentence, of_reads
-from evalcore.metrics.enough import MIN_EXAMPLES_READ, MIN_PHYSICIANS, MIN_READ
+from evalcore.metrics.enough import MIN_EXAMPLES_READ, MIN_READ, further_readers
 from evalcore.metrics.intervals import LEVEL, wilson
 from evalcore.metrics.panels import N_LEVELS
 from evalcore.metrics.survey import Floats
@@ -34,6 +34,7 @@ COUNTS = (
     "n_read",
     "n_cases_read",
     "n_readers",
+    "n_effective_readers",
     "enough",
     "n_needed",
     "needed",
@@ -57,8 +58,8 @@ _WHICH: Mapping[Base, str] = {
 def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -> str:
     """What the interval of a corrected share means, or of another value.
 
-    >>> claim_words(Claim.BENCHMARK, Physicians.THESE)
-    'The interval says where the share would lie if these physicians read every response with a text of this benchmark.'
+    >>> claim_words(Claim.BENCHMARK, Physicians.THESE)  # doctest: +ELLIPSIS
+    'The interval says where the share would lie if these physicians read every response with a text of this benchmark, ...fixed beforehand.'
     >>> "where the expected harm would lie" in claim_words(Claim.BENCHMARK, Physicians.THESE, value="expected harm")
     True
     """
@@ -92,8 +93,8 @@ def corrected_cells(
 
     m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases,
     which are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`corrected.of_reads`, whose
-    claims these are). For physicians in general it is over physicians, who must have got their responses at random, and needs three of them. Where nearly
-    all votes are as predicted the interval is widened by what three others would add.
+    claims these are). For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers.
+    Where nearly all votes are as predicted the interval is widened by what three others would add.
 
     Counted are responses to clear cases in which the judge found a level. Reads count that were made blind of a drawn response and gave a level
     (`triage_votes.drawn_votes`); a read of a response in which the judge found none does not. Responses without a text (n_unreached) cannot be read: for
@@ -113,10 +114,11 @@ def corrected_cells(
         Sixteen rows a model and format: model, format, gold, predicted (1..4); n_gold (cases with this gold), share (corrected, in [0, 1]; the four of
         a row add up to 1), low, high (in [0, 1]), n (share x n_gold: an estimate, no count); for each of judge_only, physicians_only and corrected the
         share as it was estimated (corrected may lie a little outside [0, 1]), _low and _high; NaN where there is none; n_cases (of the row); n_responses,
-        n_unreached and n_no_level (of the model and format); n_read (responses of the row), n_cases_read, n_readers (physicians), enough (physicians-only
+        n_unreached and n_no_level (of the model and format); n_read (responses of the row), n_cases_read, n_readers (physicians), n_effective_readers
+        (of the model and format: 1 / sum q^2, q their shares of the reading), enough (physicians-only
         and corrected are said), n_needed (responses to be read until they are, at least), needed (the same in words, empty where enough).
 
-        Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 of them.
+        Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
     for about in answered(triaged, judges, claim, settled=settled) if known is None else known:
@@ -154,7 +156,7 @@ def corrected_rates(
         One row a model, format and measure of `MEASURES`: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the
         cases that the rate is of.
 
-        Enough is 30 responses read of the model and format, from 10 of the cases that the rate is of; for physicians in general by 3 of them.
+        Enough is 30 responses read of the model and format, from 10 of the cases that the rate is of; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
     for about in answered(triaged, judges, claim, settled=settled) if known is None else known:
@@ -226,7 +228,11 @@ def made_from(about: Answers, share: Asked, words: str, physicians: Physicians) 
     """The columns `COUNTS`."""
     n_read, n_cases_read = len(about.read), share.sample.n_units
     lacking, of_cases = max(0, MIN_READ - n_read), max(0, MIN_EXAMPLES_READ - n_cases_read)
-    by_others = max(0, MIN_PHYSICIANS - share.sample.n_readers) if physicians is Physicians.IN_GENERAL else 0
+    by_others, by_whom = (
+        further_readers(share.sample.n_readers, about.n_effective_readers)
+        if physicians is Physicians.IN_GENERAL
+        else (0, "")
+    )
     n_needed = max(lacking, of_cases, by_others)
     said = [f"{counted(n_needed, 'more response')} to be read"] if n_needed else []
     if of_cases:
@@ -234,7 +240,7 @@ def made_from(about: Answers, share: Asked, words: str, physicians: Physicians) 
             f"{of_cases} of them to {'another case' if of_cases == 1 else 'as many other cases'} {words}".rstrip()
         )
     if by_others:
-        said.append(f"by {counted(by_others, 'more physician')}")
+        said.append(by_whom)
     return {
         "n_cases": share.population.n_examples,
         "n_responses": about.n_responses,
@@ -243,6 +249,7 @@ def made_from(about: Answers, share: Asked, words: str, physicians: Physicians) 
         "n_read": len(share.sample.rows),
         "n_cases_read": n_cases_read,
         "n_readers": share.sample.n_readers,
+        "n_effective_readers": about.n_effective_readers,
         "enough": n_needed == 0,
         "n_needed": n_needed,
         "needed": ", ".join(said),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.metrics import survey
+from evalcore.metrics.over_physicians import effective_readers, reading_loads
 from evalcore.metrics.panels import N_LEVELS, Kind, distributions
 from evalcore.metrics.survey import Floats, Numbers, Population, Sample
 from evalcore.metrics.triage_votes import VOTES, drawn_reads, drawn_votes
@@ -56,6 +57,11 @@ class Answers:
     n_responses: int
     n_no_level: int
     n_unreached: int
+
+    @property
+    def n_effective_readers(self) -> float:
+        """As many physicians as those who have read count for (`over_physicians.effective_readers`)."""
+        return effective_readers(reading_loads(self.probabilities, self.places, self.readers))
 
     def by_level(self) -> tuple[Floats, Floats]:
         """What physicians say where the judge says a level, m(level | judge's level), and how far a read's own vote enters it.
