@@ -18,13 +18,14 @@ def anchoring(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """How many first reads physicians changed once the judge's label was shown, toward it and away from it.
+    """How many first reads physicians changed after they had seen the judge's label, toward it and away from it.
 
     With --json a list with three rows a judge and group: judge; grouping (overall, axis, sign, kind or rater); group; movement:
     changed (of all first reads that were followed by a reveal), toward (of those that differed from the judge: those that took
     its label), away (of those that agreed with it: those that left its label); denominator (revealed, differed, agreed); n and
-    n_moved; share in 0..1 with its 95 % interval low, high, clustered by example (null where n is 0); n_examples; and the
-    first reads left out: n_without_label, n_not_revealed, n_undecided.
+    n_moved; share in 0..1 with its 95 % interval low, high (null where n is 0); physicians (whom it is for: in_general, clustered by
+    example and reader, from 3 effective readers on; else these, clustered by example); n_examples, n_readers, n_effective_readers; and
+    the first reads left out: n_without_label, n_not_revealed, n_undecided.
     """
     from evalcore.db import reading
     from evalcore.metrics import anchoring as metric
@@ -40,10 +41,19 @@ def anchoring(
         table = metric.anchoring(blind_reads(session, judge), by=wanted)
     if as_json:
         print_json(records(table))
-    elif table.empty:
+        return
+    if table.empty:
         out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
-    else:
-        out.print(_shown(table))
+        return
+    counted = table.loc[table["n"].gt(0)]
+    if len(counted):
+        out.print(_shown(counted))
+    for name, of_judge in table.groupby("judge", sort=False):
+        words = metric.population_words(of_judge.head(len(metric.MOVEMENTS)))
+        n_without = int(of_judge["n"].eq(0).sum())
+        rows = "1 row has" if n_without == 1 else f"{n_without:,} rows have"
+        said = [words, f"{rows} no first read and {'is' if n_without == 1 else 'are'} not listed." if n_without else ""]
+        out.print(f"{name}: {' '.join(filter(None, said))}", markup=False)
 
 
 def _shown(table: pd.DataFrame) -> Table:
@@ -56,8 +66,9 @@ def _shown(table: pd.DataFrame) -> Table:
             f"{row['movement']} (of {row['denominator']})",
             share_words(row["n_moved"], row["n"], row["share"]),
             interval_words(row["low"], row["high"]),
+            row["physicians"].replace("_", " "),
             str(row["n_examples"]),
         )
         for row in table.to_dict(orient="records")
     ]
-    return grid(("judge", "group", "movement", "share", "95 % interval", "examples"), lines)
+    return grid(("judge", "group", "movement", "share", "95 % interval", "for physicians", "examples"), lines)

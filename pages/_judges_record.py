@@ -1,4 +1,4 @@
-"""The record of a judge: how often it is right, and what showing its label does to first reads. A section of the Judges page."""
+"""The record of a judge: how often it is right, and what physicians changed after seeing its label. A section of the Judges page."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from evalcore.schema import RaterKind, Viewer
 from evalcore.settings import settings
 from pages import _common, _judges_parts, _tables, _text, _theme
 
-TITLE = "How often the judge is right, and how it moves its readers"
+TITLE = "How often the judge is right, and what readers changed after seeing it"
 LEFT_OUT = "Conversations that wait for your own first read are left out of all numbers here."
 NOTHING_READ = (
     "No physician has read blind what this judge has labelled, so there is nothing to hold its labels against. Assign responses to "
@@ -44,7 +44,7 @@ def _measured(
 
 
 def measured(viewer: Viewer, judge: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The record of a judge, and what showing its label did to first reads, from the blind reads that the viewer may see."""
+    """The record of a judge, and what became of first reads after its label was shown, from the blind reads that the viewer may see."""
     return _measured(settings().db, _common.version(), _common.blind(viewer), judge)
 
 
@@ -111,7 +111,7 @@ def moved(table: pd.DataFrame, *, with_names: bool) -> None:
         return
     first, *more = shift.sentences(overall)
     st.html(_text.finding(first))
-    st.html(_text.items(more))
+    st.html(_text.items([*more, shift.population_words(overall)]))
     if left_out := shift.left_out_words(overall):
         st.html(_text.quiet(left_out))
     shown = table.loc[table.groupby(["grouping", "group"])["n"].transform("any")]
@@ -147,14 +147,15 @@ def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator)
     st.html(_text.finding(finding(record)))
     st.subheader("How often it is right, by kind of criterion", anchor=False)
     record_table(record)
-    st.subheader("What showing its label does to first reads", anchor=False)
+    st.subheader("What readers changed after seeing its label", anchor=False)
     moved(shifts, with_names=can_see_audit(viewer) and not waiting)
     st.html(
         _text.foot(
             "A judge is right where its label is the one that a physician gave on a blind first read. A criterion that two physicians have "
             "read counts twice; reads that could not assess are left out and counted. Toward the judge: of the first reads that differed "
             "from it, those whose reader took its label after the reveal. Away: of those that agreed, those whose reader left it. A first "
-            "read that nobody revised was kept. A change need not be a mistake: a judge can point to what its reader overlooked. "
+            "read that nobody revised was kept. A change need not be a mistake: a judge can point to what its reader overlooked. Nor need the label "
+            "be its cause: a second look alone changes some. These intervals take readers and conversations for samples of more. "
             "Intervals are 95 % (Wilson), with the criteria of one conversation counted as the cluster that they are. Reads are not "
             "weighted by how they were drawn."
         )

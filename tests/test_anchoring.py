@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +16,11 @@ from evalcore.metrics.anchoring import (
     TOWARD,
     anchoring,
     left_out_words,
+    population_words,
     sentences,
 )
-from evalcore.metrics.intervals import share_interval
+from evalcore.metrics.intervals import share_interval, wilson
+from evalcore.schema import Physicians
 from tests import world
 from tests.commands import Run
 from tests.drawn_reads import LEFT_OUT, drawn, left_out, read, reads_of, shares
@@ -111,19 +114,65 @@ def test_without_reads_there_are_no_rows():
     assert {"judge", "group", "movement", "n", "n_moved", "share", "low", "high", *LEFT_OUT} <= set(table.columns)
 
 
-def test_the_intervals_are_clustered_by_conversation():
+def test_of_few_readers_the_interval_is_for_these_and_clustered_by_conversation():
     # ten conversations of four reads that differ; in three all four are given up, in the others none
     rows = [
         {"example": example, "first": "+", "says": "-", "revised": "-" if example < 3 else "+"}
         for example in range(10)
         for _ in range(4)
     ]
-    toward = anchoring(reads_of(rows)).set_index("movement").loc[[TOWARD]].iloc[0]
+    table = anchoring(reads_of(rows))
+    toward = table.set_index("movement").loc[[TOWARD]].iloc[0]
     expected = share_interval([True] * 12 + [False] * 28, [place // 4 for place in range(40)])
     assert (toward["n_moved"], toward["n"], toward["n_examples"]) == (12, 40, 10)
     assert (toward["low"], toward["high"]) == (expected.low, expected.high)
     plain = share_interval([True] * 12 + [False] * 28, range(40))
     assert expected.high - expected.low > 1.5 * (plain.high - plain.low)
+    assert toward["physicians"] == Physicians.THESE
+    assert population_words(table.head(3)) == (
+        "Intervals are for these physicians only: physicians in general take at least 3 effective readers (1 reader, 1.0 effective)."
+    )
+
+
+def test_of_several_readers_the_interval_is_for_physicians_in_general():
+    # forty conversations, ten by each of four readers, of whom one always gives up: the readers differ, not the conversations
+    rows = [
+        {"example": e, "rater": f"dr_{e % 4}", "first": "+", "says": "-", "revised": "-" if e % 4 == 0 else "+"}
+        for e in range(40)
+    ]
+    table = anchoring(reads_of(rows), by=[OVERALL])
+    toward = table.set_index("movement").loc[TOWARD]
+    assert (toward["physicians"], toward["n_readers"], toward["n_effective_readers"]) == (Physicians.IN_GENERAL, 4, 4)
+    by_conversation = share_interval([True] * 10 + [False] * 30, range(40))
+    assert toward["high"] - toward["low"] > 1.5 * (by_conversation.high - by_conversation.low)
+    # v_K = 3/4 sum (p_k - 1/4)^2 with p_k 0 and three times 1/3: 3/4 (1/16 + 3/144) = 1/16; v_G and v_GK are alike, one read each.
+    # n_eff = 40 / (1/16 / (3/16/39)) (t(39)/t(3))^2 = 40 / 13 x .404 = 1.2, so it is 4, the readers.
+    expected = wilson(1, 4)
+    assert (toward["low"], toward["high"]) == pytest.approx((float(expected[0]), float(expected[1])))
+    assert population_words(table) == "Intervals are for physicians in general, by 4 readers and 40 conversations."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_readers", "spread"), [(4, 0.8), (6, 0.8), (10, 0.8), (20, 1.2)])
+def test_the_interval_covers_the_share_of_physicians_in_general(n_readers, spread):
+    """Readers give up more or less readily. By conversations alone the interval covers .54, .63, .75 and .57."""
+    rng = np.random.default_rng(5)
+    normal = np.random.default_rng(0).normal(size=400_000)
+    truth = (1 / (1 + np.exp(1.2 - np.hypot(spread, 0.6) * normal))).mean()
+    example = np.repeat(np.arange(60), 6)
+    held = 0
+    for _ in range(300):
+        reader = rng.permutation(np.arange(60) % n_readers)[example]
+        log_odds = -1.2 + spread * rng.normal(size=n_readers)[reader] + 0.6 * rng.normal(size=60)[example]
+        revised = np.where(rng.random(len(example)) < 1 / (1 + np.exp(-log_odds)), "-", "+")
+        rows = [
+            {"example": e, "rater": f"dr_{r}", "first": "+", "says": "-", "revised": sign}
+            for e, r, sign in zip(example, reader, revised, strict=True)
+        ]
+        toward = anchoring(reads_of(rows), by=[OVERALL]).set_index("movement").loc[TOWARD]
+        assert toward["physicians"] == Physicians.IN_GENERAL
+        held += toward["low"] <= truth <= toward["high"]
+    assert 0.91 <= held / 300 <= 0.98  # two standard errors of .95 are .025
 
 
 moved_read = st.tuples(
@@ -203,9 +252,16 @@ def test_each_sentence_names_its_denominator():
     rows = [{"example": e, "first": "+", "says": "-", "revised": "-" if e < 4 else ""} for e in range(16)]
     rows += [{"example": e, "first": "+", "says": "+"} for e in range(16, 40)]
     changed, toward, away = sentences(anchoring(reads_of(rows), by=[OVERALL]))
-    assert changed == "10 % (4/40) [4 %, 23 %] of the first reads were changed after the judge's label was shown."
-    assert toward == "25 % (4/16) [10 %, 49 %] of the first reads that differed from the judge took its label."
-    assert away == "0 % (0/24) [0 %, 14 %] of the first reads that agreed with the judge left its label."
+    assert (
+        changed
+        == "10 % (4/40) [4 %, 23 %] of the first reads were changed after their readers had seen the judge's label."
+    )
+    assert (
+        toward == "25 % (4/16) [10 %, 49 %] of the first reads that differed from the judge were changed to its label."
+    )
+    assert (
+        away == "0 % (0/24) [0 %, 14 %] of the first reads that agreed with the judge were changed away from its label."
+    )
 
 
 def test_a_movement_that_could_not_be_is_said_so():
@@ -250,8 +306,8 @@ def test_anchoring_json_has_the_documented_keys_and_the_derived_numbers(study):
     assert (done.returncode, done.stderr) == (0, "")
     rows = json.loads(done.stdout)
     documented = {
-        "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "n_examples",
-        "n_without_label", "n_not_revealed", "n_undecided",
+        "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians",
+        "n_examples", "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided",
     }  # fmt: skip
     assert all(set(row) == documented for row in rows)
     assert {row["grouping"] for row in rows} == {"overall", "axis", "sign", "kind"}
@@ -269,7 +325,8 @@ def test_anchoring_comes_by_what_was_asked_for_and_by_one_judge(study):
     assert {(row["grouping"], row["group"]) for row in rows} == {("rater", IMANI)}
     table = Run(study.parent)("anchoring", "--by", "sign", "--db", study).stdout
     assert "toward (of differed)" in table
-    assert "– (0/0)" in table
+    assert "(0/0)" not in table
+    assert "no first read and" in table
 
 
 @pytest.mark.parametrize(

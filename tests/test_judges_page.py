@@ -24,7 +24,7 @@ from tests.page_steps import said as words
 __all__ = ["_no_cache", "location", "open_page"]  # fixtures
 
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
-TITLE = "How often the judge is right, and how it moves its readers"
+TITLE = "How often the judge is right, and what readers changed after seeing it"
 HOSTILE = "![](http://canary.invalid/x) <b>$1$</b> :red[x]"
 NOT_EQUAL = "Not all of these reads were drawn at random with equal chances"
 
@@ -89,10 +89,12 @@ def test_everybody_sees_the_record_and_the_shift_with_counts(name, both_read, op
         assert re.search(rf"^{re.escape(share)} \[\d+ %, \d+ %\]$", shown, re.MULTILINE), kind
     assert re.search(r"12 % \(1/8\) \[\d+ %, \d+ %\] of the first reads were changed", shown)
     assert re.search(
-        r"25 % \(1/4\) \[\d+ %, \d+ %\] of the first reads that differed from the judge took its label", shown
+        r"25 % \(1/4\) \[\d+ %, \d+ %\] of the first reads that differed from the judge were changed to its label",
+        shown,
     )
     assert re.search(
-        r"0 % \(0/4\) \[\d+ %, \d+ %\] of the first reads that agreed with the judge left its label", shown
+        r"0 % \(0/4\) \[\d+ %, \d+ %\] of the first reads that agreed with the judge were changed away from its label",
+        shown,
     )
     assert "First reads left out" not in shown
     assert "Wilson" in shown
