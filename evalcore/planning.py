@@ -15,7 +15,6 @@ from evalcore.metrics.inclusion import drawn_systematically, inclusion_probabili
 from evalcore.metrics.opinions import votes
 from evalcore.metrics.parts import evaluations
 from evalcore.metrics.pilot import measured
-from evalcore.metrics.retrospect import Retrospect, retrospect
 from evalcore.metrics.sample_size import DESIGNS, UNIFORM, Answer, answer, drawing_sizes
 from evalcore.metrics.targets import N_MODELS, Goal, Target, population
 from evalcore.opinions import Opinions
@@ -155,11 +154,6 @@ def hours(n_items: float, n_readers: int, seconds: float | None) -> float | None
     return None if seconds is None else n_items * n_readers * seconds / SECONDS_AN_HOUR
 
 
-def tried(known: Opinions, wanted: Target, *, seed: int) -> Retrospect:
-    """What drawing would have saved on what was read, with this seed (`metrics.retrospect`)."""
-    return retrospect(known, wanted, rng=np.random.default_rng(seed))
-
-
 # ---------------------------------------------------------------- drawing
 
 
@@ -269,5 +263,4 @@ __all__ = [
     "taken",
     "target",
     "target_of",
-    "tried",
 ]

@@ -11,11 +11,8 @@ from evalcore.errors import OverreadError
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from evalcore.metrics.retrospect import Retrospect
     from evalcore.metrics.sample_size import Answer
     from evalcore.planning import Plan
-
-RETROSPECT_SEED = 20
 
 
 def plan(  # noqa: PLR0913, PLR0917 - one option each
@@ -61,8 +58,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     n_disagreed of them, times (how many times as often these are drawn by importance, or null); designs,
     a list of uniform and importance: reachable, n_units, n_responses, n_items (further ones
     needed), half_width, hours (all readers together, or null), n_same and half_width_same (with as many units as uniform needs);
-    retrospect: n_responses, n_items, n_drawn, seed, and table (null where too little is read), a list a design and estimator: n_units, n_items, n_draws,
-    error, half_width, coverage, n_covered, n_same, share_saved; sentences; drawn (with --draw or --assign): design, seed, n_responses, n_items,
+    sentences; drawn (with --draw or --assign): design, seed, n_responses, n_items,
     n_population; assigned (with --assign): as `overread assign --json`.
     """
     from evalcore import planning
@@ -82,9 +78,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
                 drawn = planning.draw(session, wanted, n_units=number, design=design, seed=seed, known=known)
                 if draw is not None:
                     write_whole(draw, planning.csv_of(session, drawn))
-        tried = planning.tried(known, wanted, seed=RETROSPECT_SEED)
-        said = _said(found, tried, seconds, n_readers)
-        report = _report(found, tried, seconds, n_readers) | {"sentences": said}
+        said = _said(found, seconds, n_readers)
+        report = _report(found, seconds, n_readers) | {"sentences": said}
         if drawn is not None:
             report["drawn"] = _drawn(drawn)
             said = [*said, _drawn_words(drawn)]
@@ -112,7 +107,7 @@ def _needed(found: "Answer", design: str) -> int:
     return needed
 
 
-def _said(found: "Answer", tried: "Retrospect", seconds: float | None, n_readers: int) -> list[str]:
+def _said(found: "Answer", seconds: float | None, n_readers: int) -> list[str]:
     from evalcore.metrics import plan_words
     from evalcore.metrics.sample_size import IMPORTANCE
     from evalcore.planning import hours
@@ -127,11 +122,10 @@ def _said(found: "Answer", tried: "Retrospect", seconds: float | None, n_readers
             plan_words.so_far_words(found),
             plan_words.disagreement_words(found),
         ]
-        sentences.append(plan_words.saving_words(tried, found.target))
     return [sentence for sentence in sentences if sentence]
 
 
-def _report(found: "Answer", tried: "Retrospect", seconds: float | None, n_readers: int) -> dict[str, Any]:
+def _report(found: "Answer", seconds: float | None, n_readers: int) -> dict[str, Any]:
     from dataclasses import asdict
 
     from evalcore.planning import hours
@@ -155,13 +149,6 @@ def _report(found: "Answer", tried: "Retrospect", seconds: float | None, n_reade
         "seconds_each": seconds,
         "disagreement": {name: _known(value) for name, value in asdict(found.disagreement).items()},
         "designs": [{name: _known(value) for name, value in row.items()} for row in designs],
-        "retrospect": {
-            "n_responses": tried.n_responses,
-            "n_items": tried.n_items,
-            "n_drawn": tried.n_drawn,
-            "seed": RETROSPECT_SEED,
-            "table": None if tried.is_too_early else tried.table.to_dict(orient="records"),
-        },
     }
 
 

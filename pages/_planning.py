@@ -11,11 +11,10 @@ from evalcore.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.db import reading
 from evalcore.metrics import plan_words as words
 from evalcore.metrics.parts import evaluations
-from evalcore.metrics.retrospect import Retrospect
 from evalcore.metrics.sample_size import DESIGNS, IMPORTANCE, Answer, curve
 from evalcore.metrics.targets import Goal, Target
 from evalcore.opinions import Opinions
-from evalcore.plots.plan import ESTIMATORS, narrowing, tried_out
+from evalcore.plots.plan import narrowing
 from evalcore.policies import check_can_assign, reason
 from evalcore.schema import Viewer
 from evalcore.settings import settings
@@ -26,8 +25,6 @@ GOALS = {
     Goal.DIFFERENCE: "The difference between two models",
     Goal.JUDGE_ERROR: "How often a judge is wrong",
 }
-SEED = 20
-SIGNIFICANT = ".2~r"  # digits of ticks that may be thousandths or tenths
 MOST_UNITS = 1_000_000
 POINTS, PERCENT = (0.03, 0.005, 0.5, 0.005, "%.3f"), (3.0, 0.5, 50.0, 0.5, "%.1f")
 """Of the field "within": what stands there first, the least, the most, the step, the format."""
@@ -40,7 +37,6 @@ class Planned:
     """What is shown for one target."""
 
     answer: Answer
-    tried: Retrospect
     seconds: float | None
 
 
@@ -49,11 +45,11 @@ def _planned(location: str, version: Any, hidden: frozenset[int], target: Target
     known = _common.opinions(_viewer)
     with reading(_common.engine()) as session:
         taken, seconds = planning.taken(session), planning.seconds_each(session)
-    return Planned(planning.answer(known, target, taken=taken), planning.tried(known, target, seed=SEED), seconds)
+    return Planned(planning.answer(known, target, taken=taken), seconds)
 
 
 def show(viewer: Viewer) -> None:
-    """The form, the answer, the trial on the reads so far, and the drawing."""
+    """The form, the answer, and the drawing."""
     st.html(_text.quiet(PURPOSE))
     known = _common.opinions(viewer)
     parts = evaluations(known)
@@ -71,7 +67,6 @@ def show(viewer: Viewer) -> None:
     if not found.n_units:
         return
     _answer(planned, n_readers)
-    _tried(planned)
     _draw(viewer, planned, n_readers)
     st.html(_text.foot(FOOT))
 
@@ -86,8 +81,7 @@ FOOT = (
     "errors over all that it has labelled. They follow from how far physicians' votes were from what the judges' labels let expect, and how alike "
     "the errors on one response were. Whole responses are drawn, for a difference both models' responses to the same examples. By importance a response is "
     "the more likely drawn the more its criteria move the score and the more the judges of the study, or one that was asked several times, "
-    "disagree on them; no probability is below a fifth of the mean. Every drawing keeps its seed and its probabilities. The trial treats what was "
-    f"read as the whole (seed {SEED}); a drawing from the whole benchmark gains more."
+    "disagree on them; no probability is below a fifth of the mean. Every drawing keeps its seed and its probabilities."
 )
 
 
@@ -181,40 +175,6 @@ def _answer(planned: Planned, n_readers: int) -> None:
 
 def _ticks(target: Target) -> str:
     return ".1%" if target.goal is Goal.JUDGE_ERROR else ".3f"
-
-
-def _tried(planned: Planned) -> None:
-    """What drawing would have saved on what was read."""
-    found, target = planned.tried, planned.answer.target
-    sentence = words.saving_words(found, target)
-    if not sentence:
-        return
-    st.subheader("What drawing would have saved so far", anchor=False)
-    st.html(_text.quiet(sentence) if found.is_too_early else _text.finding(sentence))
-    if found.is_too_early:
-        return
-    st.plotly_chart(
-        tried_out(
-            found.table, axis="Distance from what all that was read says", tick_format=SIGNIFICANT, ink=_theme.ink()
-        ),
-        config={"displayModeBar": False},
-        key="plan_tried",
-        alt="Typical error and interval of drawings from what was read, by design and estimator",
-    )
-    rows = found.table.to_dict(orient="records")
-    _tables.show(
-        {
-            "Estimate": [ESTIMATORS[row["estimator"]] for row in rows],
-            "Responses are": [words.DESIGN_WORDS[row["design"]] for row in rows],
-            "Drawn": [row["n_units"] for row in rows],
-            "Typical error": [words.width_words(target, row["error"]) for row in rows],
-            "95 % interval": [words.width_words(target, row["half_width"]) for row in rows],
-            "Held the truth": [words.coverage_words(row["n_covered"], row["n_draws"]) for row in rows],
-            "As exact as physicians alone with": [words.same_words(row["n_same"], target) for row in rows],
-        },
-        key="plan_tried_table",
-        alt="Drawings from what was read",
-    )
 
 
 def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:

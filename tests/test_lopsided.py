@@ -11,7 +11,6 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from evalcore.metrics.benchmark_counts import AXES, N_CRITERIA, N_EXAMPLES, THEMES, published
-from evalcore.metrics.composition import benchmark_weights
 from evalcore.metrics.lopsided import Beside, Leaning, lopsided_sentence, residuals, residuals_of_part
 from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.theme_weights import weighting, weighting_sentence
@@ -306,7 +305,7 @@ themed = st.lists(
 def test_weights_give_each_theme_that_is_there_its_published_share(themes: list[str | None]):
     examples = pd.DataFrame({"example_id": range(100, 100 + len(themes)), "theme": themes})
     found = weighting(examples)
-    weights = benchmark_weights(examples)
+    weights = weighting(examples).weights
     pd.testing.assert_series_equal(weights, found.weights)
     assert weights.index.tolist() == examples["example_id"].tolist()
     known = examples["theme"].isin(THEMES).to_numpy()
@@ -327,8 +326,8 @@ def test_weights_give_each_theme_that_is_there_its_published_share(themes: list[
 def test_the_order_of_examples_and_their_repeats_do_not_change_weights(themes: list[str | None], chance):
     examples = pd.DataFrame({"example_id": range(len(themes)), "theme": pd.Series(themes, dtype="category")})
     order = chance.sample(range(len(themes)), len(themes))
-    turned = benchmark_weights(pd.concat([examples.iloc[order], examples]))
-    pd.testing.assert_series_equal(turned.sort_index(), benchmark_weights(examples))
+    turned = weighting(pd.concat([examples.iloc[order], examples])).weights
+    pd.testing.assert_series_equal(turned.sort_index(), weighting(examples).weights)
 
 
 def test_a_study_with_the_shares_of_the_benchmark_keeps_all_weights_at_one():
@@ -360,4 +359,4 @@ def test_the_weights_say_what_they_leave_out():
 
 def test_without_a_theme_of_the_benchmark_there_are_no_weights():
     with pytest.raises(ValueError, match="2 examples came, none with a theme of the benchmark"):
-        benchmark_weights(pd.DataFrame({"example_id": [1, 2], "theme": ["another", None]}))
+        weighting(pd.DataFrame({"example_id": [1, 2], "theme": ["another", None]}))

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from evalcore.db import open_study, reading
 from evalcore.errors import OverreadError
-from evalcore.planning_commands import RETROSPECT_SEED, plan
+from evalcore.planning_commands import plan
 from evalcore.queries import tasks
 from evalcore.schema import Ask
 from tests import world
@@ -48,7 +48,7 @@ def test_json_holds_the_documented_fields(run):
     said = json.loads(run("--target", "score:Briar-1:0.01", "--json"))
     assert set(said) == {
         "target", "basis", "n_pilot", "correlation", "share_wrong", "n_responses", "n_items", "n_responses_read", "n_items_read",
-        "n_responses_waiting", "half_width_now", "half_width_all", "seconds_each", "disagreement", "designs", "retrospect", "sentences",
+        "n_responses_waiting", "half_width_now", "half_width_all", "seconds_each", "disagreement", "designs", "sentences",
     }  # fmt: skip
     assert said["target"] == {
         "goal": "score", "within": 0.01, "models": ["Briar-1"], "judges": ["Magpie"], "evaluation": "overread-demo",
@@ -62,9 +62,6 @@ def test_json_holds_the_documented_fields(run):
         assert row["hours"] is None  # imported reads were not timed
     assert (said["basis"], said["half_width_all"], said["seconds_each"]) == ("drawn", 0, None)
     assert said["n_responses_read"] + said["n_responses_waiting"] < said["n_responses"] == 30
-    tried = said["retrospect"]
-    assert (tried["seed"], len(tried["table"])) == (RETROSPECT_SEED, 4)
-    assert {"coverage", "share_saved", "n_same", "error"} <= set(tried["table"][0])
     assert any("No reading has been timed yet" in sentence for sentence in said["sentences"])
 
 
@@ -81,7 +78,6 @@ def test_a_judges_error_rate_says_how_often_it_was_wrong(run):
     said = json.loads(run("--target", "judge-error:0.03", "--judges", "Wren", "--json"))
     assert said["target"]["judges"] == ["Wren"]
     assert 0 < said["share_wrong"] < 0.5
-    assert said["retrospect"]["table"] is None
     assert said["n_items"] < 1092 / 2  # Wren has labelled a third
 
 

@@ -4,7 +4,6 @@ import re
 from html import unescape
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,10 +11,9 @@ from streamlit.testing.v1 import AppTest
 from evalcore import planning, store
 from evalcore.assigning import Choice, assign
 from evalcore.db import open_study, reading, writing
-from evalcore.metrics.retrospect import retrospect
 from evalcore.metrics.sample_size import answer, curve
 from evalcore.metrics.targets import Goal, Target
-from evalcore.plots.plan import narrowing, tried_out
+from evalcore.plots.plan import narrowing
 from evalcore.queries import opinions, study, tasks
 from evalcore.queries.browse import Filters
 from evalcore.schema import Ask, Role
@@ -78,9 +76,7 @@ def test_the_answer_is_a_sentence_with_the_number_of_responses_criteria_and_what
     assert set(designs["Hours of reading"]) == {"– (not timed yet)"}
     assert "No reading has been timed yet, so hours cannot be told." in shown
     assert "criteria that were drawn and read blind." in shown
-    assert len(app.get("plotly_chart")) == 2
-    assert "What drawing would have saved so far" in shown
-    assert "is as exact as physicians alone would be with" in shown
+    assert len(app.get("plotly_chart")) == 1
 
 
 def test_a_difference_and_a_judges_errors_have_their_own_forms(opened):
@@ -90,7 +86,6 @@ def test_a_difference_and_a_judges_errors_have_their_own_forms(opened):
     assert {"First model", "Second model"} <= {box.label for box in app.selectbox}
     shown = said(opened(LEAD, plan_goal=Goal.JUDGE_ERROR, plan_within_error=0.5))
     assert "the share of labels on which Magpie is wrong within ±0.5 percentage points" in shown
-    assert "What drawing would have saved so far" not in shown
 
 
 def test_the_same_model_twice_is_refused_with_a_sentence(opened):
@@ -167,11 +162,11 @@ def test_an_empty_study_says_what_to_do(location, open_page):  # noqa: F811
 def planned():
     known, _ = drawn(np.random.default_rng(1), n_examples=200, whole_responses=True, share_read=0.3)
     target = Target(Goal.SCORE, 0.01, ("Alder",), ("Magpie",), "invented")
-    return answer(known, target), retrospect(known, target, rng=np.random.default_rng(1), n_draws=20)
+    return answer(known, target)
 
 
 def test_the_curve_draws_each_number_it_is_given_and_the_width_that_is_wanted(planned):
-    table = curve(planned[0])
+    table = curve(planned)
     figure = narrowing(table, within=0.01, units="responses", axis="Half of the 95 % interval", tick_format=".3f")
     assert isinstance(figure, go.Figure)
     for design, name in (("uniform", "equal chances"), ("importance", "by importance")):
@@ -181,21 +176,3 @@ def test_the_curve_draws_each_number_it_is_given_and_the_width_that_is_wanted(pl
         assert list(line.y) == rows["half_width"].tolist()
     assert [shape.y0 for shape in figure.layout.shapes] == [0.01]
     assert figure.layout.xaxis.title.text == "Further responses read"
-
-
-def test_the_trial_draws_an_error_and_an_interval_a_row(planned):
-    table = planned[1].table
-    figure = tried_out(table, axis="Distance", tick_format=".3f")
-    drawn_lines = [(line.y[0], line.x[1], line.line.width) for line in figure.data]
-    names = [
-        "Physicians alone, equal chances", "Corrected, equal chances", "Physicians alone, by importance", "Corrected, by importance",
-    ]  # fmt: skip
-    expected = []
-    for name, row in zip(names, table.to_dict(orient="records"), strict=True):
-        expected += [(name, row["half_width"], 2), (name, row["error"], 9)]
-    assert drawn_lines == expected
-    assert list(figure.layout.yaxis.categoryarray) == names
-
-
-def test_a_figure_of_nothing_is_empty():
-    assert not tried_out(pd.DataFrame(), axis="Distance", tick_format=".3f").data

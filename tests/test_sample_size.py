@@ -9,18 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics import plan_words
+from evalcore.metrics import plan_words, survey
 from evalcore.metrics.corrected import corrected_scores
-from evalcore.metrics.pilot import ASSUMED_CORRELATION, Basis, measured
-from evalcore.metrics.retrospect import retrospect
+from evalcore.metrics.inclusion import drawn_systematically
+from evalcore.metrics.opinions import votes
+from evalcore.metrics.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, measured, sample_of
 from evalcore.metrics.sample_size import (
     IMPORTANCE,
     UNIFORM,
     Variances,
     answer,
     curve,
-    reads_for_share,
-    reads_for_total,
     response_sizes,
     variances,
 )
@@ -55,17 +54,20 @@ def unread(opinions):
 # ---------------------------------------------------------------- the formulas
 
 
+def reads_for_share(share, within, *, effect=1.0, n=FULL_BENCHMARK):
+    """By hand: n0/(1 + n0/M), n0 = (1.96/x)^2 p(1-p) deff."""
+    at_once = (1.959964 / within) ** 2 * share * (1 - share) * effect
+    return math.ceil(at_once / (1 + at_once / n))
+
+
+def alike(share, n):
+    """Items of a share: each moves it by 1/n."""
+    return Variances(np.full(n, share * (1 - share) / n**2), np.ones(n), 0.0, 0.0, n)
+
+
 def test_a_judges_error_rate_of_a_fifth_within_three_points_needs_675_of_the_criteria_of_healthbench():
     # (1.96/.03)^2 .2 .8 = 682.95 of endless many; 682.95 / (1 + 682.95/57,237) = 674.9
-    assert reads_for_share(0.2, 0.03) == 683
-    assert reads_for_share(0.2, 0.03, n_population=FULL_BENCHMARK) == 675
-    assert reads_for_share(0.2, 0.03, design_effect=2, n_population=FULL_BENCHMARK) == 1335  # 1365.9 / 1.02386
-
-
-def test_a_share_is_a_total_whose_items_all_move_it_alike():
-    for share, n in ((0.2, 1_000), (0.05, 57_237), (0.5, 300)):
-        spread = math.sqrt(share * (1 - share)) / n
-        assert reads_for_total(spread, 0.03, n_population=n) == reads_for_share(share, 0.03, n_population=n)
+    assert alike(0.2, FULL_BENCHMARK).n_needed(0.03, UNIFORM) == reads_for_share(0.2, 0.03) == 675
 
 
 @pytest.mark.parametrize(
@@ -75,18 +77,12 @@ def test_reads_go_with_the_square_of_the_width_as_the_simulations_of_real_rubric
     # 3,131 physicians-only give sd(a e): n0 = 3131 / (1 - 3131/57237) = 3312.2, sd = .03 sqrt(n0) / (1.96 M)
     alone = 0.03 * math.sqrt(3131 / (1 - 3131 / FULL_BENCHMARK)) / (1.959964 * FULL_BENCHMARK)
     low, high = (
-        reads_for_total(alone * (width + rounded), 0.03, n_population=FULL_BENCHMARK) for rounded in (-0.005, 0.005)
+        Variances(
+            np.full(FULL_BENCHMARK, (alone * (width + rounded)) ** 2), np.ones(FULL_BENCHMARK), 0.0, 0.0, FULL_BENCHMARK
+        )
+        for rounded in (-0.005, 0.005)
     )
-    assert low - 1 <= n_needed <= high + 1
-
-
-@many
-@given(share=st.floats(0.01, 0.99), within=st.floats(0.005, 0.4), effect=st.floats(1, 20), n=st.integers(1, 100_000))
-def test_no_more_is_needed_than_there_is_and_a_narrower_interval_never_needs_less(share, within, effect, n):
-    found = reads_for_share(share, within, design_effect=effect, n_population=n)
-    assert 1 <= found <= n
-    assert reads_for_share(share, within / 2, design_effect=effect, n_population=n) >= found
-    assert reads_for_share(share, within, design_effect=effect + 1, n_population=n) >= found
+    assert low.n_needed(0.03, UNIFORM) - 1 <= n_needed <= high.n_needed(0.03, UNIFORM) + 1
 
 
 # ---------------------------------------------------------------- variances
@@ -119,11 +115,12 @@ def test_the_number_needed_is_the_smallest_that_is_enough(units, within, design)
 
 
 def test_units_drawn_alike_need_what_the_formula_says():
+    # n0 = (1.96 x 400 x .002 / .05)^2 = 983.4, 983.4 / (1 + 983.4/400) = 284.3
     found = Variances(np.full(400, 0.002**2), np.ones(400), 0.0, 0.0, 400)
-    assert found.n_needed(0.05, UNIFORM) == reads_for_total(0.002, 0.05, n_population=400)
+    assert found.n_needed(0.05, UNIFORM) == 285
     # what was read already is taken off
     half = Variances(np.full(400, 0.002**2), np.ones(400), 0.0, 0.25, 300)
-    assert half.n_needed(0.05, UNIFORM) == reads_for_total(0.002, 0.05, n_population=400) - 100
+    assert half.n_needed(0.05, UNIFORM) == 185
 
 
 def test_examples_that_vary_are_a_floor_that_no_reading_goes_below():
@@ -161,7 +158,7 @@ def test_without_reads_a_judges_errors_need_the_textbook_number_times_the_design
     n_items = np.bincount(about.unit)
     # deff = 1 + (b - 1) r with b = sum m^2 / sum m, the criteria of a response as a criterion meets them
     effect = 1 + ((n_items**2).sum() / n_items.sum() - 1) * ASSUMED_CORRELATION
-    expected = reads_for_share(0.2, 0.03, design_effect=effect, n_population=len(about.items)) / n_items.mean()
+    expected = reads_for_share(0.2, 0.03, effect=effect, n=len(about.items)) / n_items.mean()
     assert found.design(UNIFORM).n_units == math.ceil(expected)
 
 
@@ -350,10 +347,15 @@ def test_the_width_that_is_expected_is_the_error_that_drawings_have(judges):
     target = score(judges=tuple(judges))
     about = population(opinions, target)
     expected = variances(about, measured(opinions, target, about), target, taken=frozenset())
-    found = retrospect(opinions, target, rng=np.random.default_rng(4))
-    corrected = found.table.loc[found.table["estimator"].eq("corrected")].set_index("design")["error"]
+    rng, survey_of, n_drawn = np.random.default_rng(4), as_surveyed(about), about.n_units // 3
+    vote = votes(about.opinions.reads).set_index("row")["vote"].to_numpy()
+    truth = float(about.moves @ vote)
     for design in (UNIFORM, IMPORTANCE):
-        half = expected.half_width(found.n_drawn, design)
-        assert half / 1.96 == pytest.approx(corrected[design], rel=0.15), (
-            design
-        )  # 300 drawings: 4 % of the error itself
+        pi = expected.probabilities(n_drawn, design).of_units
+        errors = []
+        for _ in range(150):
+            rows = np.flatnonzero(np.isin(about.unit, drawn_systematically(pi, rng=rng)))
+            sample = sample_of(rows, vote[rows], pi[about.unit[rows]], about.unit)
+            errors.append(survey.corrected(survey_of, sample).value - truth)
+        half = expected.half_width(n_drawn, design)
+        assert half / 1.96 == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.2), design  # 150 drawings: 6 %

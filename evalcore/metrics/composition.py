@@ -13,10 +13,10 @@ from evalcore.metrics import benchmark_counts
 from evalcore.metrics.benchmark_counts import published
 from evalcore.metrics.lopsided import Beside, lopsided_sentence, residuals, residuals_of_part
 from evalcore.metrics.reference import standing_marks
-from evalcore.metrics.theme_weights import benchmark_weights, weighting, weighting_sentence
+from evalcore.metrics.theme_weights import weighting, weighting_sentence
 
 __all__ = [
-    "GROUPINGS", "UNITS", "Beside", "Grouping", "benchmark_weights", "by_language", "by_theme", "judges_beside_physicians",
+    "GROUPINGS", "UNITS", "Beside", "Grouping", "by_language", "by_theme", "judges_beside_physicians",
     "lopsided_sentence", "parts", "sizes", "spreads", "weighting", "weighting_sentence",
 ]  # fmt: skip
 

@@ -2,9 +2,8 @@
 
 import math
 
-from evalcore.metrics.intervals import NO_VALUE, share_words
+from evalcore.metrics.intervals import NO_VALUE
 from evalcore.metrics.pilot import ASSUMED_ACCURACY, ASSUMED_CORRELATION, PILOT_READS, Basis
-from evalcore.metrics.retrospect import CORRECTED, MIN_ITEMS, MIN_UNITS, Retrospect
 from evalcore.metrics.sample_size import IMPORTANCE, UNIFORM, Answer, Needed
 from evalcore.metrics.targets import Goal, Target
 from evalcore.metrics.wording import counted
@@ -145,42 +144,3 @@ def hours_short(hours: float | None) -> str:
     if hours < 1:
         return f"{hours * MINUTES_AN_HOUR:.0f} minutes"
     return f"{hours:,.0f} hours" if hours >= FEW_HOURS else f"{hours:.1f} hours"
-
-
-def same_words(n_same: float, target: Target) -> str:
-    """With how many units physicians alone would be as exact.
-
-    >>> same_words(131.4, Target(Goal.SCORE, 0.03, ("Alder",), ("Magpie",)))
-    '131 responses'
-    """
-    return f"{n_same:,.0f} {units_words(target)}"
-
-
-def saving_words(found: Retrospect, target: Target) -> str:
-    """What drawing would have saved on what was read; empty for a judge's errors, where nothing is corrected."""
-    if target.goal is Goal.JUDGE_ERROR:
-        return ""
-    if found.is_too_early:
-        return (
-            f"It is too early to try this out on your own reads: {found.n_items:,} criteria of {found.n_responses:,} responses have been read "
-            f"for this, and it takes {MIN_ITEMS} criteria of {2 * MIN_UNITS} responses."
-        )
-    corrected = found.table.loc[found.table["estimator"].eq(CORRECTED)]
-    as_exact = " or ".join(
-        f"{row['n_same']:,.0f} ({DESIGN_WORDS[row['design']]})" for row in corrected.to_dict(orient="records")
-    )
-    best = float(corrected["share_saved"].max())
-    verdict = f"At best that saves {100 * best:.0f} % of the reading." if best > 0 else "Nothing would have been saved."
-    return (
-        f"Tried out on the {found.n_units:,} {units_words(target)} that were read, by drawing {found.n_drawn:,} of them again and again: correcting "
-        f"the judge with {found.n_drawn:,} is as exact as physicians alone would be with {as_exact}. {verdict}"
-    )
-
-
-def coverage_words(n_covered: int, n_draws: int) -> str:
-    """How often the interval held the truth.
-
-    >>> coverage_words(285, 300)
-    '95 % (285/300)'
-    """
-    return share_words(n_covered, n_draws, n_covered / n_draws if n_draws else math.nan)

@@ -25,38 +25,6 @@ Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 
-def reads_for_share(
-    share: float, within: float, *, design_effect: float = 1.0, n_population: float = math.inf, level: float = LEVEL
-) -> int:
-    """How many items have to be read until the interval of a share is so narrow: n = n0/(1 + n0/M), n0 = (z/x)^2 p(1-p) deff.
-
-    Args:
-        share: p, as expected, in [0, 1].
-        within: x, half the width, above 0.
-        design_effect: By how much clustering widens the variance, 1 or more.
-        n_population: M, the items that there are.
-        level: Of confidence.
-
-    >>> reads_for_share(0.2, 0.03, n_population=57_237)
-    675
-    """
-    at_once = (_z(level) / within) ** 2 * share * (1 - share) * design_effect
-    return math.ceil(at_once / (1 + at_once / n_population))
-
-
-def reads_for_total(spread: float, within: float, *, n_population: int, level: float = LEVEL) -> int:
-    """How many units have to be read, drawn alike, until the interval of a total is so narrow: n = n0/(1 + n0/M), n0 = (z M sd/x)^2.
-
-    Args:
-        spread: sd(a e), the root of the mean square of what a unit moves the total by beyond what is expected of it.
-        within: x, half the width, above 0.
-        n_population: M, the units that there are.
-        level: Of confidence.
-    """
-    at_once = (_z(level) * n_population * spread / within) ** 2
-    return math.ceil(at_once / (1 + at_once / n_population))
-
-
 def _z(level: float) -> float:
     return float(ndtri((1 + level) / 2))
 
@@ -322,8 +290,6 @@ __all__ = [
     "Variances",
     "answer",
     "curve",
-    "reads_for_share",
-    "reads_for_total",
     "response_sizes",
     "variances",
 ]

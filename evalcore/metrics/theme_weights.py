@@ -74,11 +74,6 @@ def weighting(examples: pd.DataFrame) -> Weighting:
     )
 
 
-def benchmark_weights(examples: pd.DataFrame) -> pd.Series:
-    """The weights of `weighting`, by example_id: for `corrected_scores(weights=...)`."""
-    return weighting(examples).weights
-
-
 def weighting_sentence(chosen: Weighting) -> str:
     """What the weights do and what they leave out, in words."""
     words = [
