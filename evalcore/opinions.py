@@ -111,6 +111,15 @@ class Opinions:
         return replace(self, judged=self.judged[list(judges)])
 
 
+def is_scored(items: pd.DataFrame) -> pd.Series:
+    """Which items enter a score: their response has points on every criterion, all criteria that are asked, and positive points among them."""
+    response = items.groupby("response_id", sort=False)
+    known = items["points"].notna().groupby(items["response_id"], sort=False).transform("all")
+    whole = response["item_id"].transform("size").ge(items["n_expected"])
+    possible = items["points"].clip(lower=0).groupby(items["response_id"], sort=False).transform("sum")
+    return known & whole & possible.gt(0)
+
+
 def _whose(repeat: str) -> str:
     """The judge of which this is a repeat, by the repeat's name (`run_words.repeat_version` of the judge's name).
 

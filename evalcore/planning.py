@@ -15,10 +15,11 @@ from evalcore.metrics.inclusion import drawn_systematically, inclusion_probabili
 from evalcore.metrics.opinions import votes
 from evalcore.metrics.parts import evaluations
 from evalcore.metrics.pilot import measured
-from evalcore.metrics.sample_size import DESIGNS, UNIFORM, Answer, answer, drawing_sizes
+from evalcore.metrics.sample_size import DESIGNS, UNIFORM, Answer, answer
 from evalcore.metrics.targets import N_MODELS, Goal, Target, population
 from evalcore.opinions import Opinions
 from evalcore.queries import candidates, frames, opinions, reading_times
+from evalcore.recipes import drawing_sizes
 from evalcore.schema import Ask, Selection
 
 MOST_WITHIN = 0.5

@@ -35,10 +35,10 @@ def further(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
     }
 
 
-def missing(opinions: Opinions, chosen: Chosen) -> pd.DataFrame:
+def missing(opinions: Opinions, chosen: Chosen, viewer: Viewer) -> pd.DataFrame:
     """Corrected scores under the best and the worst that the missing reads could have said."""
     with reading(_common.engine()) as session:
-        unread = drawings.unread(session)
+        unread = drawings.unread(session, known=_common.opinions(viewer))
     return sensitivity(opinions, unread, **_models_parts.correcting(opinions, chosen))
 
 
@@ -50,7 +50,7 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
         return
     everybody = _models_parts.models()
     look = {"colours": colour_of(everybody), "dashes": dash_of(everybody)}
-    _missing(_models_parts.computed(missing, viewer, chosen))
+    _missing(_models_parts.computed(missing, viewer, chosen, viewer))
     st.html(
         _text.quiet(
             f"All numbers below but the published ones are {chosen.judge}'s opinion, not corrected by physicians."

@@ -8,18 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.disagreement import at_odds, disagreement
-from evalcore.metrics.inclusion import (
-    AGREED,
-    FLOOR,
-    SPLIT,
-    UNKNOWN,
-    by_recipe,
-    doubt,
-    drawn_systematically,
-    inclusion_probabilities,
-    unit_sizes,
-)
+from evalcore.metrics.disagreement import at_odds
+from evalcore.metrics.inclusion import FLOOR, drawn_systematically, inclusion_probabilities
+from evalcore.recipes import AGREED, SPLIT, UNKNOWN, disagreement, doubt, unit_sizes
 
 many = settings(max_examples=60, deadline=None)
 size = st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 1.0, 2.0])
@@ -178,13 +169,6 @@ def test_sizes_alike_or_none_at_all_are_drawn_alike():
 def test_more_than_there_are_and_none_is_refused(n):
     with pytest.raises(ValueError, match="expected more than 0 and at most 3"):
         inclusion_probabilities(np.ones(3), n)
-
-
-def test_what_was_stored_of_a_drawing_gives_its_probabilities_again():
-    sizes = pd.Series([0.5, 3.0, 100.0, 0.0], index=[7, 8, 9, 10])
-    found = inclusion_probabilities(sizes.to_numpy(), 2)
-    again = by_recipe(sizes, {"scale": found.scale, "floor": found.floor, "design": "importance"})
-    assert again.to_dict() == dict(zip(sizes.index, found.of_units, strict=True))
 
 
 # ---------------------------------------------------------------- the drawing

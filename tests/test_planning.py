@@ -2,18 +2,22 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from evalcore import assigning, planning, reviewing
 from evalcore.assigning import Choice, assign, read_plan
 from evalcore.db import reading
 from evalcore.errors import OverreadError
-from evalcore.metrics.inclusion import by_recipe
-from evalcore.metrics.sample_size import IMPORTANCE, UNIFORM, response_sizes
+from evalcore.metrics.inclusion import drawn_systematically, inclusion_probabilities
+from evalcore.metrics.sample_size import IMPORTANCE, UNIFORM
 from evalcore.metrics.targets import Goal, Target
 from evalcore.queries import opinions, reading_times
+from evalcore.queries.drawings import Drawing, over_all
+from evalcore.recipes import by_recipe
 from evalcore.schema import Selection
 from tests import world
 from tests.population import drawn
@@ -211,14 +215,73 @@ def test_what_is_drawn_is_assigned_with_its_probabilities_and_a_record_that_give
     assert (selection, n_population) == ("importance", N_EXAMPLES)
     recipe = json.loads(chosen_by)
     assert recipe["plan"] == 5
-    again = Target(
-        Goal(recipe["goal"]), recipe["within"], tuple(recipe["models"]), tuple(recipe["judges"]), recipe["evaluation"]
-    )
-    shares = by_recipe(response_sizes(known(small), again, correlation=recipe["correlation"]), recipe)
+    shares = by_recipe(known(small), recipe)
     assert len(shares) == N_EXAMPLES
     assert shares.sum() == pytest.approx(5)  # the wanted number: what every response could have been drawn with
     for (_, response), share in plan.drawn.shares.items():
         assert shares[response] == pytest.approx(share)
+
+
+def test_over_two_drawings_by_importance_each_read_has_its_own_joint_probability(small):
+    reader = "Dr. Imani Noor"
+    recipes, drawn_by = [], []
+    for seed, minutes in ((1, 0), (2, 60)):
+        plan = draw(small, n_units=4, seed=seed)
+        drawn_by.append({response: share for (_, response), share in plan.drawn.shares.items()})
+        assign(small.engine, Choice(drawn=plan.drawn, readers=(reader,), n_readers=1, seed=seed), actor=LEAD)
+        recipes.append(json.loads(world.rows(small.engine, "SELECT chosen_by FROM assignment ORDER BY id DESC")[0][0]))
+        for minute in range(4):
+            desk = reviewing.take(small.engine, small.viewer(reader), at=world.after(minutes + minute))
+            number = world.answer(
+                small, small.viewer(reader), desk, "+" * len(desk.keys), at=world.after(minutes + minute)
+            )
+            reviewing.submit(small.engine, small.viewer(reader), number, at=world.after(minutes + minute))
+    study = known(small)
+    points = study.items["points"]
+    pull = (
+        0.4 * points.abs() / points.clip(lower=0).groupby(study.items["response_id"]).transform("sum")
+    )  # one judge: .4
+    found = study.reads.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
+    assert set(found.index) == {*drawn_by[0], *drawn_by[1]}
+    for response, joint in found.items():
+        w, r = pull[study.items["response_id"].eq(response)], recipes[0]["correlation"]
+        missed = 1.0
+        for recipe, drawn_here in zip(recipes, drawn_by, strict=True):
+            r = recipe["correlation"]
+            size = np.sqrt((1 - r) * (w**2).sum() + r * w.sum() ** 2)
+            missed *= 1 - drawn_here.get(response, np.clip(recipe["scale"] * size, recipe["floor"], 1))
+        assert joint == pytest.approx(1 - missed)
+    assert found.round(6).nunique() >= 4  # one for each kind of rubric, at least
+
+
+def test_the_joint_probability_of_two_drawings_by_importance_is_how_often_a_response_comes_to_be_read():
+    rng, n_studies = np.random.default_rng(5), 250
+    sizes = np.repeat([1.0, 2.0, 4.0, 8.0], 40)
+    first = inclusion_probabilities(sizes, 48).of_units
+    own, mean = np.zeros(160), np.zeros(160)
+    for _ in range(n_studies):
+        taken = drawn_systematically(first, rng=rng)
+        left = np.setdiff1d(np.arange(160), taken)
+        second = inclusion_probabilities(sizes[left], 32)
+        again = left[drawn_systematically(second.of_units, rng=rng)]
+        drawings = [
+            Drawing(pd.Series(first[taken], taken), 48 / 160, None, others=pd.Series(first)),
+            Drawing(
+                pd.Series(second.again(sizes[again]), again), 32 / 112, None, others=pd.Series(second.again(sizes))
+            ),
+        ]
+        both = np.concatenate([taken, again])
+        reads = pd.DataFrame({"response_id": both, "item_id": both})
+        drawn_all = pd.Series(data=True, index=reads.index)
+        own[both] += 1 / over_all(drawings, reads, drawn_all).to_numpy()
+        mean[both] += 1 / over_all([replace(one, others=None) for one in drawings], reads, drawn_all).to_numpy()
+    # reads stand for all 160, those of a size for the 40 of that size: 1/pi adds up to 40 a study
+    assert own.reshape(4, 40).sum(axis=1) / n_studies == pytest.approx(
+        [40] * 4, rel=0.08
+    )  # a standard error is 3 % of the smallest
+    assert (
+        np.abs(mean.reshape(4, 40).sum(axis=1) / n_studies - 40).max() > 2
+    )  # by the mean of those that were not drawn
 
 
 def test_what_was_assigned_in_between_falls_out(small):

@@ -12,10 +12,9 @@ from evalcore import export, planning, store
 from evalcore.assigning import Choice, assign
 from evalcore.db import open_study, reading, writing
 from evalcore.metrics import drift
-from evalcore.metrics.inclusion import by_recipe
 from evalcore.metrics.judge_confidence import majority_items
 from evalcore.metrics.plan_words import disagreement_words
-from evalcore.metrics.sample_size import IMPORTANCE, response_sizes
+from evalcore.metrics.sample_size import IMPORTANCE
 from evalcore.queries import (
     blind_reads,
     browse,
@@ -34,6 +33,7 @@ from evalcore.queries.one_conversation import open_example
 from evalcore.queries.response_sums import response_sums
 from evalcore.queries.response_texts import told
 from evalcore.queries.tasks import Asked
+from evalcore.recipes import by_recipe
 from evalcore.run_words import repeat_version, version_and_repeat
 from evalcore.schema import Acuity, Ask, Label, RaterKind, Selection, Stage, Verdict
 from evalcore.tables import Criterion
@@ -298,8 +298,7 @@ def test_what_a_judge_contradicts_itself_on_is_drawn_more_often_and_its_voters_a
     (how,) = world.rows(unread.engine, "SELECT chosen_by FROM assignment")
     recipe = json.loads(how[0])
     world.judged(unread, "Rook", Label.NOT_MET, example=0)
-    again = response_sizes(known(unread), target, correlation=recipe["correlation"], voters=recipe["voters"])
-    assert by_recipe(again, recipe)[list(chances)].to_dict() == {
+    assert by_recipe(known(unread), recipe)[list(chances)].to_dict() == {
         response: pytest.approx(share) for response, share in chances.items()
     }
     unread.engine.dispose()

@@ -20,11 +20,11 @@ from evalcore.metrics.sample_size import (
     Variances,
     answer,
     curve,
-    response_sizes,
     variances,
 )
 from evalcore.metrics.targets import Goal, Target, population
 from evalcore.opinions import Opinions
+from evalcore.recipes import by_recipe
 from tests.opinion_rows import shuffled
 from tests.population import drawn
 
@@ -321,7 +321,9 @@ def test_sizes_can_be_made_again_when_responses_were_added():
     judges = {"Magpie": 0.8, "Wren": 0.7}
     opinions, target = study(judges=judges, n_examples=60), score(judges=tuple(judges))
     fewer = opinions.where(opinions.items["example_id"].le(40))
-    before, after = (response_sizes(study, target, correlation=0.1) for study in (fewer, opinions))
+    recipe = {"goal": target.goal, "models": target.models, "judges": target.judges, "evaluation": target.evaluation}
+    recipe |= {"voters": list(judges), "correlation": 0.1, "scale": 0.3, "floor": 0.02}
+    before, after = (by_recipe(study, recipe) for study in (fewer, opinions))
     assert len(before) == 40
     pd.testing.assert_series_equal(before, after.loc[before.index])
 

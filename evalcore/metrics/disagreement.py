@@ -1,41 +1,12 @@
-"""On which items judges contradict one another, or one judge contradicts itself, and how much more often those are drawn."""
+"""How much more often items on which judges contradict one another, or one judge contradicts itself, are drawn."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-
-MIN_VOTES = 2
 
 Floats = npt.NDArray[np.float64]
-
-
-def disagreement(votes: pd.DataFrame) -> Floats:
-    """How far those who labelled an item are from agreeing: twice the share of the smaller side.
-
-    Args:
-        votes: One row an item, one column a judge or a repeat of one: 1 met, 0 not met, NaN where there is no label (`Opinions.votes`).
-
-    Returns:
-        One an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
-
-    >>> votes = pd.DataFrame(
-    ...     {"Magpie": [1.0, 1.0, 1.0, np.nan], "Wren": [1.0, 0.0, 1.0, 0.0], "Rook": [1.0, np.nan, 0.0, np.nan]}
-    ... )
-    >>> disagreement(votes).round(2).tolist()
-    [0.0, 1.0, 0.67, nan]
-    """
-    n, n_met = np.zeros(len(votes)), np.zeros(len(votes))
-    for name in votes:  # column by column: the whole as one matrix of numbers would need several times the memory
-        labels = votes[name].to_numpy()
-        n += ~np.isnan(labels)
-        n_met += np.nan_to_num(labels)
-    found: Floats = np.full(len(votes), np.nan)
-    known = n >= MIN_VOTES
-    found[known] = 2 * np.minimum(n_met, n - n_met)[known] / n[known]
-    return found
 
 
 @dataclass(frozen=True)
@@ -58,7 +29,7 @@ def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement
     """What it does to a drawing.
 
     Args:
-        disagreements: One an item, as `disagreement` gives them.
+        disagreements: One an item, as `recipes.disagreement` gives them.
         probabilities: Of each item to be drawn, in (0, 1]; None: nothing can be drawn.
     """
     differ, agree = disagreements > 0, disagreements == 0

@@ -1,16 +1,12 @@
 """Which responses to read next: with which probability each is drawn, and the drawing."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-SPLIT, AGREED = 0.5, 0.3
-"""How far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree."""
-UNKNOWN = (SPLIT + AGREED) / 2
-"""Where fewer than two have said anything: as far as on the average of the two."""
+from evalcore.recipes import clipped
+
 FLOOR = 0.2
 """No probability is below this share of the mean one: a guess about the judge may be wrong, and a tiny probability is a huge weight."""
 _ROUNDING = 1e-6
@@ -37,45 +33,6 @@ class Probabilities:
     def again(self, sizes: Floats) -> Floats:
         """The probabilities of units of these sizes."""
         return clipped(sizes, self.scale, self.floor)
-
-
-def doubt(disagreements: Floats) -> Floats:
-    """How far a physician is expected to be from the judges on each item: .3 where they agree, up to .5 where they are split, .4 where nobody knows.
-
-    A bolder ratio (.5 to .05) is worse than drawing all alike wherever the judges are wrong together.
-
-    Args:
-        disagreements: As `disagreement.disagreement` gives them.
-    """
-    known: Floats = AGREED + (SPLIT - AGREED) * disagreements
-    return np.where(np.isnan(disagreements), UNKNOWN, known)
-
-
-def unit_sizes(weights: Floats, unit: Numbers, *, correlation: float = 0.0) -> Floats:
-    """The size of each unit of items that are drawn together: what its inclusion probability should be proportional to.
-
-    A whole response is read, so its items are drawn with one probability pi_j, and the variance of the estimate is
-
-        V_A = sum_j (1/pi_j - 1) E[E_j^2],   E_j = sum of a e over the items of unit j.
-
-    At a given number of units, sum_j pi_j = n, it is least where E[E_j^2]/pi_j^2 is the same for all units (Lagrange), so
-
-        pi_j ~ sqrt(E[E_j^2]) = sqrt((1 - r) sum w^2 + r (sum w)^2),   w = |a| x the expected size of e,
-
-    where r is the correlation of a e between items of one unit. Without correlation that is the root of the sum of squares, and not the
-    sum: errors of one response partly cancel. The sum would be right only if they all went one way (r = 1). It is the number of
-    responses that is fixed, not that of criteria, since most of the time goes into reading the conversation.
-
-    Args:
-        weights: w, one an item, 0 or more.
-        unit: Of each item, numbered 0, 1, ... without a gap.
-        correlation: r in [0, 1].
-
-    Returns:
-        One a unit, 0 or more.
-    """
-    squares, sums = np.bincount(unit, weights=weights**2), np.bincount(unit, weights=weights)
-    return np.sqrt((1 - correlation) * squares + correlation * sums**2)
 
 
 def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FLOOR) -> Probabilities:
@@ -133,11 +90,6 @@ def _scale(sizes: Floats, n_wanted: float, least: float) -> float:
     return float((n_wanted - n_certain - n_least * least) / sizes[rising].sum())
 
 
-def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
-    """`scale` x size, at least the floor, at most 1."""
-    return np.clip(scale * sizes, floor, 1.0)
-
-
 def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> Numbers:
     """A systematic drawing from a random start, the units in random order (Madow 1949): each with exactly its probability, in a fixed number.
 
@@ -162,13 +114,3 @@ def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> 
     found = np.searchsorted(ends, points[points < (ends[-1] if len(ends) else 0)], side="right")
     drawn: Numbers = order[rng.permutation(np.unique(found))]
     return drawn
-
-
-def by_recipe(sizes: pd.Series, recipe: dict[str, Any]) -> pd.Series:
-    """The probabilities that a drawing gave, from what was stored of it.
-
-    Args:
-        sizes: By response_id, as `sample_size.response_sizes` gives them for the same recipe.
-        recipe: With scale and floor, as `planning` stores it with an assignment.
-    """
-    return pd.Series(clipped(sizes.to_numpy(dtype=float), recipe["scale"], recipe["floor"]), index=sizes.index)

@@ -2,21 +2,12 @@
 
 import pandas as pd
 
-from evalcore.opinions import DRAWN, READ_COLUMNS, Opinions
+from evalcore.opinions import DRAWN, READ_COLUMNS, Opinions, is_scored
 from evalcore.schema import Stage
 
 __all__ = [
     "DRAWN", "READ_COLUMNS", "Opinions", "coefficients", "first_reads", "is_drawn", "is_scored", "settlements", "votes",
 ]  # fmt: skip
-
-
-def is_scored(items: pd.DataFrame) -> pd.Series:
-    """Which items enter a score: their response has points on every criterion, all criteria that are asked, and positive points among them."""
-    response = items.groupby("response_id", sort=False)
-    known = items["points"].notna().groupby(items["response_id"], sort=False).transform("all")
-    whole = response["item_id"].transform("size").ge(items["n_expected"])
-    possible = items["points"].clip(lower=0).groupby(items["response_id"], sort=False).transform("sum")
-    return known & whole & possible.gt(0)
 
 
 def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Series:

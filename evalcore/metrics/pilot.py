@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.metrics import survey
-from evalcore.metrics.inclusion import unit_sizes
 from evalcore.metrics.intervals import share_interval
 from evalcore.metrics.opinions import votes
 from evalcore.metrics.targets import Goal, Population, Target, population
 from evalcore.opinions import Opinions
+from evalcore.recipes import unit_sizes
 
 ASSUMED_ACCURACY = 0.8
 """Of a judge of which nothing has been read."""

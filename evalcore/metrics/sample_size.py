@@ -1,8 +1,7 @@
 """How many responses physicians have to read until a number is as exact as somebody wants it."""
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +9,13 @@ import pandas as pd
 from scipy.special import ndtri
 
 from evalcore.metrics.disagreement import Disagreement, at_odds
-from evalcore.metrics.inclusion import Probabilities, doubt, inclusion_probabilities, unit_sizes
+from evalcore.metrics.inclusion import Probabilities, inclusion_probabilities
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.opinions import votes
 from evalcore.metrics.pilot import Basis, Pilot, measured
 from evalcore.metrics.targets import Goal, Population, Target, population
 from evalcore.opinions import Opinions
+from evalcore.recipes import drawing_sizes, unit_sizes
 
 UNIFORM, IMPORTANCE = "uniform", "importance"
 DESIGNS = (UNIFORM, IMPORTANCE)
@@ -109,11 +109,6 @@ def variances(about: Population, pilot: Pilot, target: Target, *, taken: frozens
         of_examples = len(totals) * float(totals.var(ddof=1)) if len(totals) > 1 else math.inf
         of_examples += float(of_unit.sum())
     return Variances(of_unit, drawing_sizes(about, pilot.correlation), of_examples, share_taken, n_free)
-
-
-def drawing_sizes(about: Population, correlation: float) -> Floats:
-    """What the probabilities of an importance drawing are proportional to, one a unit: see `inclusion.unit_sizes`."""
-    return unit_sizes(about.weights * doubt(about.disagreement), about.unit, correlation=correlation)
 
 
 @dataclass(frozen=True)
@@ -259,29 +254,6 @@ def curve(found: Answer, *, n_points: int = CURVE_POINTS) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["design", "n_units", "half_width"])
 
 
-def response_sizes(
-    opinions: Opinions, target: Target, *, correlation: float, voters: Collection[str] | None = None
-) -> pd.Series:
-    """The size of each response of a target, by response_id: with `inclusion.by_recipe` the probability that a drawing gave it.
-
-    A response that a pair was drawn for has the size of the pair.
-
-    Args:
-        opinions: Of the whole study.
-        target: What was to be known.
-        correlation: As the drawing took it.
-        voters: Judges and repeats of judges whose disagreement counted, as the drawing stored them; None: all that there are.
-    """
-    if voters is not None:
-        silent = frozenset(opinions.judges) - frozenset(voters)
-        again = [name for name in opinions.repeats if name in voters]
-        opinions = replace(opinions, repeats=opinions.repeats[again], juries=silent)
-    about = population(opinions, target)
-    sizes = drawing_sizes(about, correlation)
-    by_item = pd.Series(sizes[about.unit], index=about.items["response_id"])
-    return by_item.loc[~by_item.index.duplicated()]
-
-
 __all__ = [
     "Answer",
     "Basis",
@@ -290,6 +262,5 @@ __all__ = [
     "Variances",
     "answer",
     "curve",
-    "response_sizes",
     "variances",
 ]

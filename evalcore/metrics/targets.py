@@ -1,30 +1,16 @@
 """What somebody wants to know, and the items that it is about."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.metrics.disagreement import disagreement
-from evalcore.metrics.opinions import coefficients, is_scored
+from evalcore.metrics.opinions import coefficients
 from evalcore.opinions import Opinions
+from evalcore.recipes import Drawable, Floats, Goal, drawable
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-
-
-class Goal(StrEnum):
-    """What is to be known."""
-
-    SCORE = "score"
-    """A model's corrected score, on this benchmark."""
-    DIFFERENCE = "difference"
-    """The difference of two models' corrected scores, on new examples too."""
-    JUDGE_ERROR = "judge-error"
-    """The share of a judge's labels that physicians do not share."""
+__all__ = ["Goal", "Population", "Target", "population"]
 
 
 N_MODELS = {Goal.SCORE: 1, Goal.DIFFERENCE: 2, Goal.JUDGE_ERROR: 0}
@@ -50,23 +36,14 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Population:
-    """The items that a number is about.
+class Population(Drawable):
+    """The items that a number is about, with the judges of the target alone.
 
     Attributes:
-        opinions: These items alone, with the judges of the target alone.
         moves: By how much each item moves the number when it is met (a judge's errors: when it is wrong), signed.
-        weights: The same without signs, as shares of the response's points (a judge's errors: 1): they depend on the response alone, so
-            that a size made of them can be made again when responses have been added.
-        unit: What is drawn together, numbered 0, 1, ...: the response; for a difference both models' responses to an example.
-        disagreement: Of all judges of the study and their repeats on each item, in [0, 1]; NaN with fewer than two labels (`disagreement.disagreement`).
     """
 
-    opinions: Opinions
     moves: Floats
-    weights: Floats
-    unit: Numbers
-    disagreement: Floats
 
     @property
     def items(self) -> pd.DataFrame:
@@ -82,7 +59,7 @@ class Population:
         """These items alone; the units are numbered anew, the weights stay."""
         unit = np.asarray(pd.factorize(self.unit[kept], sort=True)[0], dtype=np.int64)
         found = self.opinions.where(kept)
-        return Population(found, self.moves[kept], self.weights[kept], unit, self.disagreement[kept])
+        return Population(found, self.weights[kept], unit, self.disagreement[kept], self.moves[kept])
 
 
 def population(opinions: Opinions, target: Target) -> Population:
@@ -94,60 +71,10 @@ def population(opinions: Opinions, target: Target) -> Population:
         opinions: Of the whole study.
         target: Its models, judges and evaluation are of the study.
     """
-    items = opinions.items
-    kept = np.ones(len(items), dtype=bool)
-    if target.evaluation is not None:
-        kept &= items["evaluation"].eq(target.evaluation).to_numpy()
-    if target.models:
-        kept &= items["model"].isin(target.models).to_numpy()
-    found = opinions.where(kept)
-    labelled = found.judged[list(target.judges)].notna().all(axis=1)
-    if target.goal is Goal.JUDGE_ERROR:
-        found = found.where(labelled)
-        share = np.full(len(found.items), 1 / max(len(found.items), 1))
-        return Population(
-            found.by(target.judges),
-            share,
-            np.ones(len(share)),
-            _codes(found.items, ["response_id"]),
-            disagreement(found.votes),
-        )
-    lacking = found.items.loc[~labelled, "response_id"].unique()
-    found = found.where(is_scored(found.items) & ~found.items["response_id"].isin(lacking))
+    about = drawable(opinions, target.goal, models=target.models, judges=target.judges, evaluation=target.evaluation)
+    items = about.opinions.items
+    is_error = target.goal is Goal.JUDGE_ERROR
+    moves = np.full(len(items), 1 / max(len(items), 1)) if is_error else coefficients(items).to_numpy(dtype=float)
     if target.goal is Goal.DIFFERENCE:
-        found = found.where(_answered_by(found.items, target.models))
-    moves = coefficients(found.items).to_numpy(dtype=float)
-    if target.goal is Goal.DIFFERENCE:
-        moves = np.where(found.items["model"].eq(target.models[1]), -moves, moves)
-    together = ["example_id", "sample_index"] if target.goal is Goal.DIFFERENCE else ["response_id"]
-    return Population(
-        found.by(target.judges),
-        moves,
-        _shares_of_points(found.items),
-        _codes(found.items, together),
-        disagreement(found.votes),
-    )
-
-
-def _answered_by(items: pd.DataFrame, models: Sequence[str]) -> pd.Series:
-    """Items of examples that each of the models has answered."""
-    kept = pd.Series(data=True, index=items.index)
-    for model in models:
-        kept &= items["example_id"].isin(items.loc[items["model"].eq(model), "example_id"].unique())
-    return kept
-
-
-def _shares_of_points(items: pd.DataFrame) -> Floats:
-    response = _codes(items, ["response_id"])
-    points = items["points"].to_numpy(dtype=float)
-    possible = np.bincount(response, weights=points.clip(min=0), minlength=1)
-    shares: Floats = np.abs(points) / possible[response]
-    return shares
-
-
-def _codes(items: pd.DataFrame, names: list[str]) -> Numbers:
-    """A number for each distinct value of some columns of numbers, in their order."""
-    if len(names) == 1:
-        codes: Numbers = pd.factorize(items[names[0]], sort=True)[0].astype(np.int64)
-        return codes
-    return np.asarray(items.groupby(names, sort=True, observed=True).ngroup(), dtype=np.int64)
+        moves = np.where(items["model"].eq(target.models[1]), -moves, moves)
+    return Population(about.opinions.by(target.judges), about.weights, about.unit, about.disagreement, moves)

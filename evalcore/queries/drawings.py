@@ -10,9 +10,11 @@ import pandas as pd
 from sqlalchemy import and_, func, select
 from sqlmodel import Session, SQLModel, col
 
+from evalcore.opinions import Opinions
 from evalcore.queries import candidates
 from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.queries.frames import frame
+from evalcore.recipes import by_recipe
 from evalcore.review_tables import Assignment, Reading
 from evalcore.schema import Ask, ReadingState, Selection
 from evalcore.tables import Model
@@ -27,12 +29,14 @@ class Drawing:
         share: Probability of one that was not drawn.
         fits: Responses that could have been drawn; None: any.
         items: Probability of items where each had its own, by item_id.
+        others: Probability of responses that were not drawn, where each had its own, by response_id.
     """
 
     drawn: pd.Series
     share: float
     fits: frozenset[int] | None
     items: pd.Series | None = None
+    others: pd.Series | None = None
 
     def could_take(self, response_ids: pd.Series) -> pd.Series:
         """Which responses had a chance."""
@@ -42,6 +46,8 @@ class Drawing:
         """Of each read item, to be drawn here."""
         share = pd.Series(self.share, index=reads.index).where(self.could_take(reads["response_id"]), 0.0)
         found = reads["response_id"].map(self.drawn)
+        if self.others is not None:
+            found = found.fillna(reads["response_id"].map(self.others))
         return (found if self.items is None else reads["item_id"].map(self.items).fillna(found)).fillna(share)
 
 
@@ -50,8 +56,9 @@ def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Seri
 
     Items drawn one time after another each keep the probability of their own drawing, from those that were left then. Added up
     over two drawings, such probabilities count the whole twice; over all drawings together they do not. Of a drawing that is not read to
-    its end the share that is read counts, since readers go through it in random order. Exact for random drawings; of one by a plan,
-    what the plan did not name is given the plan's mean probability, and so is what an import did not bring.
+    its end the share that is read counts, since readers go through it in random order. Exact for random drawings, and for those that were drawn
+    by importance here, whose stored recipe gives what was not drawn its own probability; of a plan that came as a file, what it did not name is given the
+    plan's mean probability, and so is what an import did not bring.
 
     Args:
         drawings: As `made` gives them.
@@ -82,6 +89,7 @@ def made(
     *,
     ask: Ask = Ask.RUBRIC,
     population: pd.DataFrame | None = None,
+    known: Opinions | None = None,
 ) -> list[Drawing]:
     """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
 
@@ -91,9 +99,10 @@ def made(
         is_drawn: Which of them were drawn.
         ask: What was asked of responses.
         population: The responses that could be asked about, with id and dataset; None: every response, read here.
+        known: What judges say of every item: drawings by importance are made again from it; None: what they did not draw has their mean probability.
     """
     here = _read_here(session, reads, ask)
-    found = list(_assigned(session, set(reads.loc[here & is_drawn, "response_id"]), ask))
+    found = list(_assigned(session, set(reads.loc[here & is_drawn, "response_id"]), ask, known))
     brought = reads.loc[is_drawn & ~here]
     if len(brought):
         rows = _every_response(session) if population is None else population
@@ -112,7 +121,7 @@ def _every_response(session: Session) -> pd.DataFrame:
     return frame(session, select(response.id, response.dataset))
 
 
-def unread(session: Session, ask: Ask = Ask.RUBRIC) -> pd.DataFrame:
+def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: Opinions | None = None) -> pd.DataFrame:
     """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
 
     Returns:
@@ -123,7 +132,7 @@ def unread(session: Session, ask: Ask = Ask.RUBRIC) -> pd.DataFrame:
     locked = select(task.response_id).join(Reading, reading.task_id == task.id)
     locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
     read = set(session.connection().execute(locked.distinct()).scalars())
-    found = list(_assigned(session, read, ask))
+    found = list(_assigned(session, read, ask, known))
     late = sorted({number for drawing in found for number in drawing.drawn.index} - read)
     items = pd.DataFrame({"response_id": late, "item_id": late}, dtype="int64")
     return items[["response_id"]].assign(
@@ -157,7 +166,7 @@ def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
     return frozenset(session.connection().execute(statement).scalars())
 
 
-def _assigned(session: Session, read: set[int], ask: Ask) -> Iterator[Drawing]:
+def _assigned(session: Session, read: set[int], ask: Ask, known: Opinions | None) -> Iterator[Drawing]:
     """The drawings that were made here for one question. What somebody chose, also for what physicians had said of it, was not drawn."""
     task = SQLModel.metadata.tables["task"].c
     named = (task.assignment_id, task.response_id, task.inclusion_probability)
@@ -174,7 +183,9 @@ def _assigned(session: Session, read: set[int], ask: Ask) -> Iterator[Drawing]:
             share = n_read / max(row.n_population, 1)
             if _is_list(chosen_by):  # a file names what was drawn, and not what it was drawn from
                 share = float(drawn.mean()) * n_read / len(drawn)
-            yield Drawing(drawn * (n_read / len(drawn)), share, _fits(session, chosen_by, ask))
+            part = n_read / len(drawn)
+            others = by_recipe(known, chosen_by) * part if known is not None and chosen_by.get("scale") else None
+            yield Drawing(drawn * part, share, _fits(session, chosen_by, ask), others=others)
 
 
 def _is_list(chosen_by: dict[str, Any]) -> bool:
