@@ -83,17 +83,8 @@ class _Model:
     estimate: Estimate
 
     def on(self, common: Numbers) -> Floats:
-        """The influence values of the examples that both have answered, whose mean is the model's score on these.
-
-        An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
-        psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
-        """
-        value, psi = self.estimate.fit.value, self.estimate.psi
-        shares = self.about.population.shares[common]
-        adds = shares * value + (psi[common] - value) / len(psi)
-        whole = shares.sum()
-        score = adds.sum() / whole if whole > 0 else np.nan
-        return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
+        """The influence values of the examples that both have answered."""
+        return on_examples(self.about, self.estimate, common)
 
     def drawn(self, common: Numbers) -> Floats:
         """By example what the draw of its items adds to the score on these, so that the sum of squares is V_A clustered by example."""
@@ -101,6 +92,20 @@ class _Model:
         z = np.sqrt(1 - sample.probabilities) * deviations(population, sample, self.estimate.fit)
         sums = np.bincount(population.example[sample.rows], z, minlength=population.n_examples)[common]
         return np.asarray(sums / population.shares[common].sum(), dtype=np.float64)
+
+
+def on_examples(about: Surveyed, estimate: Estimate, common: Numbers) -> Floats:
+    """The influence values of some of a model's examples, whose mean is its score on these alone.
+
+    An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
+    psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
+    """
+    value, psi = estimate.fit.value, estimate.psi
+    shares = about.population.shares[common]
+    adds = shares * value + (psi[common] - value) / len(psi)
+    whole = shares.sum()
+    score = adds.sum() / whole if whole > 0 else np.nan
+    return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
 def _pairs(models: list[_Model], claim: Claim, physicians: Physicians, level: float) -> Iterator[dict[str, object]]:
