@@ -234,9 +234,10 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         from evalcore import judge_checking
         from evalcore.db import reading
         from evalcore.metrics import gold_check as metric
+        from evalcore.metrics.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
 
         bounds = {
-            metric.F1: min_f1, metric.ACCURACY: min_accuracy, metric.SENSITIVITY: min_sensitivity, metric.SPECIFICITY: min_specificity
+            metric.F1: min_f1, ACCURACY: min_accuracy, SENSITIVITY: min_sensitivity, SPECIFICITY: min_specificity
         }  # fmt: skip
         wanted = {name: bound for name, bound in bounds.items() if bound is not None} or {
             metric.F1: metric.DEFAULT_MIN_F1

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from streamlit.delta_generator import DeltaGenerator
+
 from evalcore.metrics.opinions import first_reads
+from evalcore.metrics.pairs import Reads, counted_reads
 from evalcore.opinions import Opinions
 from evalcore.schema import Viewer
 from pages import _common, _kept
@@ -37,6 +40,31 @@ def read_beside(opinions: Opinions) -> list[str]:
     reads = first_reads(opinions.reads)
     rows = reads.loc[reads["met"].notna(), "row"].to_numpy()
     return [judge for judge in opinions.judges if opinions.judged[judge].iloc[rows].notna().any()]
+
+
+READS = {Reads.DRAWN: "Drawn, weighted", Reads.ALL: "All, each once"}
+
+
+def chosen_reads(row: DeltaGenerator, *, is_drawn: bool) -> Reads:
+    """Which reads enter, asked where there are drawn reads: without one all enter."""
+    if not is_drawn:
+        return Reads.ALL
+    words = row.segmented_control(
+        "Reads",
+        list(READS.values()),
+        default=READS[Reads.DRAWN],
+        required=True,
+        key="judges_reads",
+        bind="query-params",
+        help="Drawn reads count by one over the probability with which their item was drawn, so they stand for what was not read. "
+        "Volunteered reads do not: they show with all.",
+    )
+    return Reads.ALL if words == READS[Reads.ALL] else Reads.DRAWN
+
+
+def n_drawn(opinions: Opinions) -> int:
+    """How many blind first reads were drawn with a known probability."""
+    return len(counted_reads(opinions.reads, Reads.DRAWN))
 
 
 def n_reads(opinions: Opinions) -> int:

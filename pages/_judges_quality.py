@@ -7,9 +7,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.metrics import jury, pairs, percentiles
-from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words
-from evalcore.metrics.judge_errors import OVERALL, error_rates
-from evalcore.metrics.judge_quality import CATEGORY, balanced_f1
+from evalcore.metrics.intervals import NO_VALUE, rate_words
+from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1, error_rates
 from evalcore.opinions import Opinions
 from evalcore.plots import quality as figures
 from evalcore.policies import can_see_audit
@@ -22,19 +21,18 @@ SAY_NOTHING = {"displayModeBar": False}
 Tables = dict[str, Any]
 
 
-def _found(opinions: Opinions, judges: tuple[str, ...], judge: str) -> Tables:
+def _found(opinions: Opinions, judges: tuple[str, ...], judge: str, which: pairs.Reads) -> Tables:
     of_judges = opinions.by(judges)
-    quality = balanced_f1(of_judges)
+    quality = balanced_f1(of_judges, reads=which)
     themes = percentiles.theme_of_categories(of_judges.items)
     is_jury = len(of_judges.voters) >= jury.MIN_JUDGES
     return {
         "quality": quality,
         "values": percentiles.standings(quality, themes),
-        "errors": error_rates(of_judges),
+        "errors": error_rates(of_judges, reads=which),
         "jury": jury.words(jury.decisions(of_judges.judged[of_judges.voters])) if is_jury else "",
-        "note": pairs.selection_note(opinions),
         "left_out": pairs.left_out(opinions, judge),
-        "selection": pairs.selection_words(opinions),
+        "selection": pairs.reads_words(pairs.assessed(opinions.reads), which),
     }
 
 
@@ -51,8 +49,9 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         "Physicians with more pairs than", 0, 10_000, percentiles.MIN_PAIRS, step=10, key="judges_min_pairs",
         bind="query-params", width=240,
     )  # fmt: skip
+    which = _judges_parts.chosen_reads(row, is_drawn=_judges_parts.computed(_judges_parts.n_drawn, viewer) > 0)
     judges = tuple(name for name in known if name == judge or name in beside)
-    found = _judges_parts.computed(_found, viewer, judges, judge)
+    found = _judges_parts.computed(_found, viewer, judges, judge, which)
     quality, values = found["quality"], found["values"]
     if not quality["rater_kind"].eq(pairs.JUDGE).any():
         st.html(
@@ -65,7 +64,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         return
     ranks = percentiles.percentiles(values, min_pairs=min_pairs)
     st.html(_text.finding(percentiles.finding(quality, ranks, judge, min_pairs=min_pairs)))
-    for sentence in (found["note"], found["jury"]):
+    for sentence in (found["selection"], found["jury"]):
         if sentence:
             st.html(_text.quiet(sentence))
     _pooled(quality, ranks)
@@ -84,12 +83,13 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
             "three. F1 of met and of not met, and their plain mean (balanced, macro F1), as in HealthBench's meta-evaluation (arXiv "
             "2505.08775). It is undefined where either side never says one of the labels. Physicians are held against the other "
             "physicians' reads of the same criteria. Of a theme: the mean of its categories, weighted by pairs. Percentile: the share of "
-            "physicians below, ties half. Each judge is counted on what it has labelled. The majority needs more than half of the judges; "
+            "physicians below, ties half, from 10 physicians on; its interval is for other physicians like these "
+            "(Wilson) and takes each value as known. Each judge is counted on what it has labelled. The majority needs more than half of the judges; "
             "the mean counts the pairs of all of them where all have labelled. Intervals are 95 % and clustered by conversation: for F1 by "
             "leaving out one conversation at a time (t), for shares Wilson's on the effective number; there is none where too few "
             "conversations hold both labels, or where nothing varies. "
             f"Left out for this judge: {n_cannot_assess:,} reads that could not assess, {n_unlabelled:,} reads of criteria that it has "
-            f"not labelled. {found['selection']}"
+            "not labelled."
         )
     )
 
@@ -101,12 +101,13 @@ def _numbers(column: pd.Series) -> list[str]:
 def _pooled(quality: pd.DataFrame, ranks: pd.DataFrame) -> None:
     """All criteria together: each judge, the jury, and physicians."""
     rows = quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(pairs.PHYSICIAN)]
-    percentile = ranks.loc[ranks["grouping"].eq(OVERALL)].set_index("judge")["percentile"]
+    overall = ranks.loc[ranks["grouping"].eq(OVERALL)].to_dict(orient="records")
+    percentile = {row["judge"]: percentiles.percentile_words(row) for row in overall}
     _tables.show(
         {
             "Who": rows["rater"],
             "Balanced F1": [_dashed(percentiles.value_words(row)) for row in rows.to_dict(orient="records")],
-            "Percentile": [percentiles.ordinal(value) for value in rows["rater"].map(percentile)],
+            "Percentile": [percentile.get(rater, NO_VALUE) for rater in rows["rater"]],
             "Met: F1 (precision, recall)": _of_label(rows, "met"),
             "Not met: F1 (precision, recall)": _of_label(rows, "not_met"),
             "Pairs": rows["n_pairs"],
@@ -164,7 +165,7 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
         {
             "Criteria": mine["group"].map(words),
             "The judge": _numbers(mine["balanced_f1"]),
-            "Percentile": [percentiles.ordinal(value) for value in mine["percentile"]],
+            "Percentile": [percentiles.percentile_words(row) for row in mine.to_dict(orient="records")],
             "Physicians, median": _numbers(mine["median"]),
             "Lowest": _numbers(mine["lowest"]),
             "First quarter": _numbers(mine["q25"]),
@@ -176,7 +177,7 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
         },
         key="quality_ranks",
         alt="The judge's balanced F1 among physicians' own",
-        optional=("Left out",),
+        optional=("Left out", "Percentile"),
     )
 
 
@@ -193,7 +194,7 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
     sides = sides.assign(category=sides["category"].str.replace("_", " "))
     drawn = sides.loc[sides["judge"].notna() | sides["physicians"].notna()]
     if drawn.empty:
-        st.html(_text.quiet("No category has both labels often enough to draw yet."))
+        st.html(_text.quiet("No category has both labels often enough yet."))
     else:
         st.plotly_chart(
             figures.by_category(drawn, judge, ink=_theme.ink()),
@@ -201,19 +202,22 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
             key="quality_categories",
             alt="Balanced F1 by category, of the judge and of physicians against one another",
         )
-    _tables.show(
-        {
-            "Category": sides["category"],
-            "The judge": sides["judge_words"].where(sides["judge"].notna(), NO_VALUE),
-            "Physicians": sides["physicians_words"].where(sides["physicians"].notna(), NO_VALUE),
-            "Pairs": sides["judge_pairs"],
-            "Physicians' pairs": sides["physicians_pairs"],
-            f"{NO_VALUE} because": _undefined(sides),
-        },
-        key="quality_category_table",
-        alt="Balanced F1 by category, of the judge and of physicians",
-        optional=(f"{NO_VALUE} because",),
-    )
+        _tables.show(
+            {
+                "Category": drawn["category"],
+                "The judge": drawn["judge_words"].where(drawn["judge"].notna(), NO_VALUE),
+                "Physicians": drawn["physicians_words"].where(drawn["physicians"].notna(), NO_VALUE),
+                "Pairs": drawn["judge_pairs"],
+                "Physicians' pairs": drawn["physicians_pairs"],
+                "Why empty": _undefined(drawn),
+            },
+            key="quality_category_table",
+            alt="Balanced F1 by category, of the judge and of physicians",
+            optional=("Why empty",),
+        )
+    mine = quality.loc[quality["grouping"].eq(CATEGORY) & quality["rater"].isin([judge, pairs.TOGETHER])]
+    for sentence in percentiles.undefined_words(mine):
+        st.html(_text.quiet(sentence))
 
 
 def _error_rates(errors: pd.DataFrame) -> None:
@@ -240,7 +244,14 @@ def _error_rates(errors: pd.DataFrame) -> None:
 
 def _rates(rows: pd.DataFrame, rate: str, of: str) -> list[str]:
     return [
-        f"{share_words(row[f'n_{of}_right'], row[f'n_{of}'], row[rate])} {interval_words(row[f'{rate}_low'], row[f'{rate}_high'])}"
+        rate_words(
+            row[rate],
+            row[f"{rate}_low"],
+            row[f"{rate}_high"],
+            n_hits=row[f"n_{of}_right"],
+            n=row[f"n_{of}"],
+            weighted=row["weighted"],
+        )
         if row[f"n_{of}"]
         else f"{NO_VALUE} none read as {of.replace('_', ' ')}"
         for row in rows.to_dict(orient="records")

@@ -7,8 +7,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.metrics import anchoring as shift
-from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words
-from evalcore.metrics.judge_record import ALL_CRITERIA, finding, judge_record
+from evalcore.metrics.intervals import NO_VALUE, interval_words, rate_words, share_words
+from evalcore.metrics.judge_record import ALL_CRITERIA, ANSWERS, finding, judge_record
+from evalcore.metrics.pairs import Reads, reads_words
 from evalcore.plots.judges import shift as shift_figure
 from evalcore.policies import can_see_audit, visible_verdicts
 from evalcore.schema import RaterKind, Viewer
@@ -36,16 +37,22 @@ def _measured(
     version: _common.Version,  # noqa: ARG001 - the key
     hidden: frozenset[int],
     judge: str,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+    which: Reads | None,
+) -> tuple[pd.DataFrame, pd.DataFrame, str]:
     reads = _common.read("blind_reads", judge)
     # a read beside the judge's label tells the label: of conversations that wait, the viewer's own reads stay out too
     seen = visible_verdicts(reads.assign(rater_kind=RaterKind.REVIEWER), None, hidden)
-    return judge_record(seen), shift.anchoring(seen, by=(*shift.DEFAULT_GROUPINGS, "rater"))
+    told = seen.loc[seen["label"].isin(ANSWERS)]
+    return (
+        judge_record(seen, which),
+        shift.anchoring(seen, by=(*shift.DEFAULT_GROUPINGS, "rater")),
+        reads_words(told, which),
+    )
 
 
-def measured(viewer: Viewer, judge: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The record of a judge, and what became of first reads after its label was shown, from the blind reads that the viewer may see."""
-    return _measured(settings().db, _common.version(), _common.blind(viewer), judge)
+def measured(viewer: Viewer, judge: str, which: Reads | None = None) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """The record of a judge, what became of first reads after its label was shown, and which reads enter, from the blind reads that the viewer may see."""
+    return _measured(settings().db, _common.version(), _common.blind(viewer), judge, which)
 
 
 def is_read(viewer: Viewer, judge: str) -> bool:
@@ -73,12 +80,18 @@ def in_words(rows: pd.DataFrame, hits: str, without: str) -> list[str]:
     ]
 
 
-def record_table(record: pd.DataFrame) -> None:
-    """How often the judge is right, by kind of criterion."""
+def record_table(every: pd.DataFrame) -> None:
+    """How often the judge is right, by kind of criterion; kinds without a read are named in a sentence."""
+    record = every.loc[every["n"].gt(0)]
     _tables.show(
         {
             "Criteria": record["kind"],
-            "Right, by blind reads": in_words(record, "n_right", "none read"),
+            "Matches physicians' blind reads": [
+                rate_words(
+                    row["share"], row["low"], row["high"], n_hits=row["n_right"], n=row["n"], weighted=row["weighted"]
+                )
+                for row in record.to_dict(orient="records")
+            ],
             "Conversations": record["n_examples"],
             "Could not assess": record["n_cannot_assess"],
             "Not labelled": record["n_without_label"],
@@ -87,6 +100,8 @@ def record_table(record: pd.DataFrame) -> None:
         alt="How often the judge is right, by kind of criterion",
         optional=("Could not assess", "Not labelled"),
     )
+    if len(none := every.loc[every["n"].eq(0), "kind"]):
+        st.html(_text.quiet(f"Without a read that can be compared: {', '.join(none)}."))
 
 
 def shift_table(rows: pd.DataFrame, first: str, key: str) -> None:
@@ -130,9 +145,10 @@ def moved(table: pd.DataFrame, *, with_names: bool) -> None:
         shift_table(shown.loc[shown["grouping"].eq("rater")], "Reader", "shift_readers")
 
 
-def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator) -> None:
-    """The record, with its heading in `top`."""
-    record, shifts = measured(viewer, judge)
+def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator, row: DeltaGenerator) -> None:
+    """The record, with its heading in `top` and its controls in `row`."""
+    is_drawn = bool(measured(viewer, judge)[0]["drawn"].any())
+    record, shifts, said = measured(viewer, judge, _judges_parts.chosen_reads(row, is_drawn=is_drawn))
     waiting, everything = _common.blind(viewer), record.head(1).to_dict(orient="records")
     if not record["n"].any():
         with top:
@@ -145,6 +161,7 @@ def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator)
         if waiting:
             st.html(_text.quiet(LEFT_OUT))
     st.html(_text.finding(finding(record)))
+    st.html(_text.quiet(said))
     st.subheader("How often it is right, by kind of criterion", anchor=False)
     record_table(record)
     st.subheader("What readers changed after seeing its label", anchor=False)
@@ -155,8 +172,8 @@ def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator)
             "read counts twice; reads that could not assess are left out and counted. Toward the judge: of the first reads that differed "
             "from it, those whose reader took its label after the reveal. Away: of those that agreed, those whose reader left it. A first "
             "read that nobody revised was kept. A change need not be a mistake: a judge can point to what its reader overlooked. Nor need the label "
-            "be its cause: a second look alone changes some. These intervals take readers and conversations for samples of more. "
-            "Intervals are 95 % (Wilson), with the criteria of one conversation counted as the cluster that they are. Reads are not "
-            "weighted by how they were drawn."
+            "be its cause: a second look alone changes some. These intervals take readers and conversations for samples of more; they are "
+            "not weighted. The record's are 95 % (Wilson), with the criteria of one conversation counted as the cluster that they are; its drawn "
+            "reads count by one over the probability with which their item was drawn."
         )
     )

@@ -62,7 +62,7 @@ def show(section: str, judges: list[str], row: DeltaGenerator) -> None:
         width=320,
     )
     if section == RECORD:
-        _judges_record.show(viewer, judge, judges, top)
+        _judges_record.show(viewer, judge, judges, top, row)
         return
     if judge not in _judges_parts.computed(_judges_parts.names, viewer):
         _headed(section, f"Judge {judge}")

@@ -31,7 +31,7 @@ def reads_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The frame that `blind_reads` gives, of one dictionary a read: what it does not say is plain."""
     plain = {
         "example": 1, "axis": "accuracy", "points": 5, "rater": "dr_a", "first": "+", "judge": "Magpie", "says": "+", "revised": "",
-        "revealed": True, "decided": True,
+        "revealed": True, "decided": True, "selection": None, "inclusion_probability": None,
     }  # fmt: skip
     made = [plain | row for row in rows]
     frame = pd.DataFrame(
@@ -40,7 +40,16 @@ def reads_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             "item_id": range(1, len(made) + 1),
             **{
                 name: [row[name] for row in made]
-                for name in ("rater", "judge", "axis", "points", "revealed", "decided")
+                for name in (
+                    "rater",
+                    "judge",
+                    "axis",
+                    "points",
+                    "revealed",
+                    "decided",
+                    "selection",
+                    "inclusion_probability",
+                )
             },
             "example_id": [row["example"] for row in made],
             "label": [SIGNS[row["first"]] for row in made],
@@ -48,8 +57,16 @@ def reads_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             "revised_label": [SIGNS[row["revised"]] for row in made],
         }
     )
-    words = ["rater", "judge", "axis", "label", "judge_label", "revised_label"]
-    return frame.astype({"points": float, "revealed": bool, "decided": bool, **dict.fromkeys(words, "str")})
+    words = ["rater", "selection", "judge", "axis", "label", "judge_label", "revised_label"]
+    return frame.astype(
+        {
+            "points": float,
+            "inclusion_probability": float,
+            "revealed": bool,
+            "decided": bool,
+            **dict.fromkeys(words, "str"),
+        }
+    )
 
 
 def drawn(drawing: str) -> pd.DataFrame:

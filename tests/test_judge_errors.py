@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore.metrics.intervals import share_interval
-from evalcore.metrics.judge_errors import AXIS, LANGUAGE, OVERALL, SIGN, THEME, error_rates
-from evalcore.metrics.judge_quality import balanced_f1
+from evalcore.metrics.judge_quality import AXIS, LANGUAGE, OVERALL, SIGN, THEME, balanced_f1, error_rates
 from evalcore.metrics.opinions import Opinions
 from tests.opinion_rows import of_drawing as study
 from tests.opinion_rows import shuffled
@@ -135,5 +134,5 @@ def test_a_judges_own_rates_are_found_again():
 
 def test_without_a_pair_there_is_no_row_and_an_unknown_grouping_is_refused():
     assert error_rates(study("Magpie\n+")).empty
-    with pytest.raises(ValueError, match="weather came"):
+    with pytest.raises(ValueError, match="found weather"):
         error_rates(study("Magpie\n+"), by=["weather"])

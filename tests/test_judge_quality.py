@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.db import reading
-from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1, f1_scores
+from evalcore.metrics.confusion import f1_scores
+from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.pairs import PHYSICIAN, PHYSICIANS, TOGETHER, judge_pairs
 from evalcore.queries.opinions import load

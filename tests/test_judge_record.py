@@ -14,10 +14,12 @@ from evalcore.metrics.judge_record import (
     MIN_KIND_READS,
     MIN_READS,
     SIGN,
+    finding,
     judge_record,
     record_for,
     sentence,
 )
+from evalcore.metrics.pairs import Reads
 from tests.drawn_reads import drawn, read, reads_of
 
 many = settings(max_examples=60, deadline=None)
@@ -65,9 +67,9 @@ def test_reads_that_cannot_assess_and_items_without_the_judges_label_are_left_ou
         -     | ?
     """)
     )
-    # left: + beside +, and - beside a judge who could not assess, which is not right
+    # left: + beside +; a judge who could not assess has given no label
     row = record.iloc[0]
-    assert row[["n", "n_right", "n_cannot_assess", "n_without_label"]].tolist() == [2, 1, 2, 1]
+    assert row[["n", "n_right", "n_cannot_assess", "n_without_label"]].tolist() == [1, 1, 2, 2]
 
 
 def test_what_is_not_known_is_a_kind_of_its_own():
@@ -95,6 +97,20 @@ def test_the_interval_is_clustered_by_conversation():
     assert row["low"] < plain.low - 0.1
 
 
+def test_drawn_reads_count_by_one_over_their_probability_and_volunteered_ones_stay_out():
+    rows = [
+        {"first": "+", "says": "+", "selection": "importance", "inclusion_probability": 0.25, "example": 1},
+        {"first": "+", "says": "-", "selection": "random", "inclusion_probability": 0.5, "example": 2},
+        {"first": "+", "says": "-", "selection": "volunteered", "example": 3},
+    ]
+    row = judge_record(reads_of(rows)).iloc[0]
+    assert row[["n", "n_right", "n_examples", "weighted"]].tolist() == [2, 1, 2, True]
+    assert row["share"] == pytest.approx(4 / 6)
+    assert "67 % (weighted, n = 2)" in finding(judge_record(reads_of(rows)))
+    every = judge_record(reads_of(rows), Reads.ALL).iloc[0]
+    assert (every["n"], every["share"], every["weighted"]) == (3, pytest.approx(1 / 3), False)
+
+
 def test_without_reads_there_is_no_record():
     record = judge_record(reads_of([]))
     assert record.empty
@@ -107,13 +123,15 @@ def test_every_read_is_counted_once_in_each_grouping(rows):
     record = judge_record(reads_of(rows))
     for judge in {row["judge"] for row in rows}:
         mine = [row for row in rows if row["judge"] == judge]
-        answered = [row for row in mine if row["first"] != "?" and row["says"]]
+        answered = [row for row in mine if row["first"] != "?" and row["says"] in ("+", "-")]
         for grouping in (ALL, SIGN, KIND):
             part = record.loc[record["judge"].eq(judge) & record["grouping"].eq(grouping)]
             assert part["n"].sum() == len(answered)
             assert part["n_right"].sum() == sum(row["first"] == row["says"] for row in answered)
             assert part["n_cannot_assess"].sum() == sum(row["first"] == "?" for row in mine)
-            assert part["n_without_label"].sum() == sum(row["first"] != "?" and not row["says"] for row in mine)
+            assert part["n_without_label"].sum() == sum(
+                row["first"] != "?" and row["says"] not in ("+", "-") for row in mine
+            )
     known = record.loc[record["n"].gt(0)]
     assert known["share"].between(known["low"], known["high"]).all()
     assert known["share"].tolist() == (known["n_right"] / known["n"]).tolist()
@@ -185,11 +203,14 @@ def test_the_sentence_says_of_which_criteria_with_counts_and_interval():
         ("completeness", -5, "all"),
         ("accuracy", -5, "all"),
     ):
-        expected = f"This judge is right on {share} of {criteria} criteria by blind reads."
+        expected = f"On {criteria} criteria this judge matched physicians' blind reads in {share}."
         assert sentence(record_for(record, axis, points)) == expected
 
 
 @pytest.mark.parametrize("n", [0, 1, MIN_READS - 1])
 def test_with_too_few_reads_the_sentence_says_how_few(n):
     found = record_for(judge_record(reads_of(many_reads(n))), "accuracy", 5)
-    assert sentence(found) == f"Too few blind reads yet to say how often this judge is right on such criteria ({n})."
+    assert (
+        sentence(found)
+        == f"Too few blind reads yet to say how often this judge matches physicians on such criteria ({n})."
+    )

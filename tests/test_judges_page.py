@@ -26,7 +26,7 @@ __all__ = ["_no_cache", "location", "open_page"]  # fixtures
 LEAD, IMANI, TOVE = "Ana Ruiz", "Dr. Imani Noor", "Dr. Tove Lind"
 TITLE = "How often the judge is right, and what readers changed after seeing it"
 HOSTILE = "![](http://canary.invalid/x) <b>$1$</b> :red[x]"
-NOT_EQUAL = "Not all of these reads were drawn at random with equal chances"
+NOT_EQUAL = "No read was drawn with a known probability"
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_a_reader_with_blind_items_waiting_sees_nothing_of_the_reads_on_them(sma
     assert "Nothing can be shown to you of this judge yet" in shown
     assert not app.dataframe
     assert TOVE not in shown
-    assert "Judge Magpie beside 5 blind first reads" in words(opened(LEAD))
+    assert "Judge Magpie beside 4 blind first reads" in words(opened(LEAD))
 
 
 def test_what_waits_for_a_reader_is_left_out_until_they_have_read_it(small, opened):
@@ -225,13 +225,13 @@ def test_against_physicians_it_says_what_it_found_and_shows_the_tables(both_read
     # physicians against one another: both 2, alone 2 and 2, neither 2: 1/2
     assert re.search(
         r"Magpie agrees with physicians at a balanced F1 of 0\.47( \[[\d., ]+\])?; physicians among themselves reach 0\.50( \[[\d., ]+\])?, all together; "
-        r"no physician has more than 50 pairs",
+        r"a percentile needs 10 physicians with more than 50 pairs, and no physicians have",
         shown,
     )
     for share in ("75 % (3/4)", "25 % (1/4)"):
         assert re.search(rf"^{re.escape(share)} \[\d+ %, \d+ %\]$", shown, re.MULTILINE), share
     assert "arXiv 2505.08775" in shown
-    assert "Blind first reads: 8" in shown
+    assert "Shown: drawn reads, 8 drawn at random" in shown
     assert NOT_EQUAL not in shown
     assert "majority" not in shown.partition("A pair is a judge's label")[0]  # one judge is no jury
 
@@ -254,7 +254,7 @@ def test_a_second_judge_stands_beside_the_first_with_their_jury(both_read, opene
 def test_physicians_are_named_in_the_figure_to_the_lead_alone_and_min_pairs_is_in_the_address(both_read, opened):
     for name, is_named in ((LEAD, True), (IMANI, False)):
         app = opened(name, judges_show="Against physicians", judges_min_pairs="1")
-        assert "(median of 2)" in words(app)
+        assert "with more than 1 pairs, and 2 physicians have" in words(app)
         figures = "".join(chart.proto.spec for chart in app.get("plotly_chart"))
         assert "all criteria" in figures
         assert (TOVE in figures) is is_named

@@ -1,7 +1,14 @@
 """Pairs of labels: which reads make one, which are left out, and how the reads were selected."""
 
-from evalcore.metrics.judge_quality import balanced_f1
-from evalcore.metrics.pairs import TOGETHER, selection_note, selection_words
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from evalcore.metrics.judge_quality import OVERALL, balanced_f1, error_rates
+from evalcore.metrics.opinions import Opinions
+from evalcore.metrics.pairs import TOGETHER, Reads, assessed, counted_reads, reads_words, usual_reads
 from evalcore.metrics.pairs import left_out as pairs_left_out
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import row_of
@@ -39,7 +46,7 @@ def test_reads_that_could_not_assess_and_items_without_the_judges_label_make_no_
     assert pairs_left_out(opinions, "Magpie") == (1, 4)
 
 
-def test_only_blind_first_reads_count_and_whether_they_were_drawn_does_not_matter():
+def test_only_blind_first_reads_count():
     drawing = """
         Magpie | selection   | dr_a
         +      | volunteered | +
@@ -51,17 +58,104 @@ def test_only_blind_first_reads_count_and_whether_they_were_drawn_does_not_matte
     assert balanced_f1(study(drawing, stage="revised")).empty
 
 
-def test_how_the_reads_were_selected_is_said_and_noted_where_it_was_not_at_random():
-    opinions = study("""
-        selection   | Magpie | dr_a | dr_b
-        random      | +      | +    | ?
-        volunteered | +      | +    |
-                    | +      | +    |
-    """)
-    assert (
-        selection_words(opinions)
-        == "Blind first reads: 1 drawn at random, 1 volunteered, 1 of which no drawing is known."
+MIXED = """
+    selection   | Magpie | dr_a | dr_b
+    random      | +      | +    | ?
+    importance  | +      | -    |
+    volunteered | +      | +    |
+                | +      | +    |
+"""
+
+
+def weighted(opinions):
+    """The first two items drawn with probabilities of .5 and .25."""
+    return replace(
+        opinions, reads=opinions.reads.assign(inclusion_probability=opinions.reads["row"].map({0: 0.5, 1: 0.25}))
     )
-    assert selection_note(opinions).startswith("Not all of these reads were drawn at random")
-    assert selection_note(study("selection | Magpie | dr_a\nrandom | + | +")) == ""
-    assert selection_words(study("Magpie\n+")) == "Blind first reads: none."
+
+
+def test_drawn_reads_enter_by_default_each_by_one_over_its_probability():
+    opinions = weighted(study(MIXED))
+    assert usual_reads(assessed(opinions.reads)) is Reads.DRAWN
+    # of two drawn reads the judge is right on the one that weighs 2 of 2 + 4
+    assert row_of(balanced_f1(opinions), "Magpie")["precision_met"] == pytest.approx(1 / 3)
+    assert row_of(balanced_f1(opinions), "Magpie")["n_pairs"] == 2
+    assert row_of(balanced_f1(opinions, reads=Reads.ALL), "Magpie")["precision_met"] == pytest.approx(3 / 4)
+    rates = error_rates(opinions, by=[OVERALL])
+    assert rates[["n_met", "n_not_met", "sensitivity"]].to_numpy().tolist() == [[1, 1, 1]]
+    assert counted_reads(opinions.reads)["weight"].tolist() == [2, 4]
+
+
+def test_equal_chances_weigh_nothing_and_without_a_drawing_every_read_enters():
+    assert counted_reads(study("Magpie | dr_a\n+ | +\n- | +").reads)["weight"].tolist() == [1, 1]
+    opinions = study("selection | Magpie | dr_a\nvolunteered | + | +\n | - | +")
+    assert usual_reads(assessed(opinions.reads)) is Reads.ALL
+    assert len(counted_reads(opinions.reads)) == 2
+    assert counted_reads(opinions.reads, Reads.DRAWN).empty
+
+
+def test_which_reads_are_shown_and_how_many_is_said():
+    opinions = weighted(study(MIXED))
+    assert reads_words(assessed(opinions.reads)) == (
+        "Shown: drawn reads, 1 drawn at random, 1 drawn by importance; each counts by one over the probability with which its item was drawn. "
+        "2 of all 4 blind first reads were not drawn and stay out."
+    )
+    assert reads_words(assessed(opinions.reads), Reads.ALL).startswith(
+        "Shown: all blind first reads, 1 drawn at random, 1 drawn by importance, 1 volunteered, 1 of which no drawing is known; each counts once. Not all"
+    )
+    alone = reads_words(assessed(study("selection | Magpie | dr_a\nvolunteered | + | +").reads))
+    assert alone.endswith("No read was drawn with a known probability, so these numbers hold for these reads alone.")
+    assert reads_words(assessed(study("Magpie\n+").reads)) == "Blind first reads: none."
+
+
+def volunteered_study(rng, *, n_examples=60, by_importance=True):
+    """A judge with a sensitivity of .8 on easy items and of .5 on hard ones, half of each: .65 in all.
+
+    Hard items are drawn three times as often, and physicians volunteer reads where the judge is wrong.
+    """
+    example = np.repeat(np.arange(n_examples), 8)
+    hard = rng.random(len(example)) < 0.5
+    met = rng.random(len(example)) < 0.6
+    right = rng.random(len(example)) < np.where(hard, 0.5, 0.8)
+    judged = np.where(right, met, ~met).astype(np.float32)
+    probability = np.where(hard, 0.45, 0.15) if by_importance else np.full(len(example), 0.3)
+    drawn = rng.random(len(example)) < probability
+    sought = ~drawn & ~right & (rng.random(len(example)) < 0.4)
+    rows = np.flatnonzero(drawn | sought)
+    items = pd.DataFrame({"example_id": example, "points": 1.0, "cluster": None})
+    reads = pd.DataFrame(
+        {
+            "row": rows, "rater": "Dr. Noor", "met": met[rows].astype(float), "stage": "first", "blinded": True,
+            "selection": np.where(drawn[rows], "importance", "volunteered"),
+            "inclusion_probability": np.where(drawn[rows], probability[rows], np.nan),
+        }
+    )  # fmt: skip
+    return Opinions(items, pd.DataFrame({"Magpie": judged}), reads)
+
+
+def coverage(n_runs, seed, reads=None):
+    """Shares of intervals of the sensitivity that hold .65, and of the balanced F1 that hold its true value."""
+    # .6 met: precision .39/(.39+.14), recall .65; not met: precision .26/(.26+.21), recall .65
+    true_f1 = (0.39 * 2 / (0.78 + 0.14 + 0.21) + 0.26 * 2 / (0.52 + 0.14 + 0.21)) / 2
+    rng, hits = np.random.default_rng(seed), np.zeros(2)
+    for _ in range(n_runs):
+        opinions = volunteered_study(rng)
+        rate = error_rates(opinions, by=[OVERALL], reads=reads).iloc[0]
+        f1 = row_of(balanced_f1(opinions, by=[OVERALL], reads=reads), "Magpie")
+        hits += [
+            rate["sensitivity_low"] <= 0.65 <= rate["sensitivity_high"], f1["low"] <= true_f1 <= f1["high"],
+        ]  # fmt: skip
+    return hits / n_runs
+
+
+def test_volunteered_reads_and_draws_by_importance_leave_a_judge_its_rates():
+    big = volunteered_study(np.random.default_rng(3), n_examples=2_000)
+    drawn, every = (error_rates(big, by=[OVERALL], reads=which).iloc[0] for which in Reads)
+    assert drawn["sensitivity_low"] < 0.65 < drawn["sensitivity_high"]
+    assert every["sensitivity_high"] < 0.6
+
+
+@pytest.mark.slow
+def test_intervals_cover_with_draws_by_importance_and_volunteered_reads():
+    assert coverage(400, 11) == pytest.approx([0.95, 0.95], abs=0.03)
+    assert (coverage(100, 12, Reads.ALL) < 0.5).all()

@@ -8,16 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1
-from evalcore.metrics.pairs import JUDGE, PHYSICIAN, judge_pairs, physician_pairs
+from evalcore.metrics.pairs import JUDGE, PHYSICIAN, TOGETHER, judge_pairs, physician_pairs
 from evalcore.metrics.percentiles import (
     NO_THEME,
     THEME,
     finding,
     kept_physicians,
-    ordinal,
+    percentile_words,
     percentiles,
     standings,
     theme_of_categories,
+    value_words,
 )
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import many, opinions_of, row_of
@@ -31,9 +32,11 @@ def values(judge: float, physicians: dict[str, tuple[int, float]]) -> pd.DataFra
 
 
 def test_the_percentile_is_the_share_of_physicians_below_and_half_of_the_ties():
-    others = {"a": (60, 0.5), "b": (60, 0.6), "c": (60, 0.7), "d": (60, 0.7), "e": (60, 0.8)}
+    others = {str(n): (60, value) for n, value in enumerate([0.5, 0.6, 0.7, 0.7, 0.8] * 2)}
     row = percentiles(values(0.7, others)).squeeze()
-    assert row["percentile"] == 60  # 2 below and 2 ties of 5
+    assert row["percentile"] == 60  # 4 below and 4 ties of 10
+    # Wilson 6/10
+    assert (row["percentile_low"], row["percentile_high"]) == pytest.approx((31.27, 83.18), abs=0.01)
     assert (row["lowest"], row["median"], row["highest"]) == (0.5, 0.7, 0.8)
     assert percentiles(values(0.9, others)).squeeze()["percentile"] == 100
     assert percentiles(values(0.1, others)).squeeze()["percentile"] == 0
@@ -43,9 +46,17 @@ def test_only_physicians_with_more_than_50_pairs_and_a_value_are_kept():
     others = {"a": (50, 0.1), "b": (51, 0.6), "c": (900, math.nan), "d": (51, 0.9)}
     found = values(0.7, others)
     row = percentiles(found).squeeze()
-    assert (row["n_physicians"], row["n_physicians_left_out"], row["percentile"]) == (2, 2, 50)
+    assert (row["n_physicians"], row["n_physicians_left_out"], row["median"]) == (2, 2, 0.75)
     assert list(kept_physicians(found)["rater"]) == ["b", "d"]
-    assert percentiles(found, min_pairs=49).squeeze()["percentile"] == pytest.approx(200 / 3)
+    assert percentiles(found, min_pairs=49).squeeze()["n_physicians"] == 3
+
+
+def test_among_fewer_than_10_physicians_there_is_no_percentile():
+    nine = {str(n): (60, n / 10) for n in range(9)}
+    columns = ["percentile", "percentile_low", "percentile_high"]
+    assert percentiles(values(0.75, nine))[columns].isna().all(axis=None)
+    assert percentiles(values(0.75, nine | {"9": (60, 0.9)})).squeeze()["percentile"] == 80
+    assert percentile_words(percentiles(values(0.75, nine)).squeeze()) == "–"
 
 
 def test_without_a_physician_to_compare_with_or_a_value_of_its_own_there_is_no_percentile():
@@ -111,11 +122,13 @@ def test_the_finding_in_words():
     assert rank["n_physicians"] == 3
     assert finding(table, ranks, "Magpie") == (
         f"Magpie agrees with physicians at a balanced F1 of {row['balanced_f1']:.2f} [{row['low']:.2f}, {row['high']:.2f}]; physicians among "
-        f"themselves reach {rank['median']:.2f} (median of 3); it stands at the {ordinal(rank['percentile'])} percentile of physicians."
+        f"themselves reach {value_words(row_of(table, TOGETHER))}, all together; a percentile needs 10 physicians with more than 50 pairs, "
+        "and 3 physicians have."
     )
-    assert 0 < rank["percentile"] < 100
-    below = ranks.assign(percentile=0.0)
-    assert "; it stands below all of them, at the 0th percentile of physicians." in finding(table, below, "Magpie")
+    many_more = ranks.assign(n_physicians=12, percentile=62.5, percentile_low=35.0, percentile_high=83.6)
+    assert finding(table, many_more, "Magpie").endswith(
+        "; it stands at the 62nd percentile of 12 physicians, [35 %, 84 %] of physicians like these below it."
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,7 +137,7 @@ def test_the_finding_in_words():
         ("Magpie | dr_a\n | +", "Magpie has labelled nothing that a physician has read blind."),
         ("Magpie | dr_a\n+ | +\n- | -", "no two physicians have read the same criterion"),
         ("Magpie | dr_a\n+ | +", "The balanced F1 of Magpie is undefined: it never says not met, physicians never say not met"),
-        ("Magpie | dr_a | dr_b\n+ | + | +\n- | - | -", "physicians among themselves reach 1.00, all together; no physician has more than 50 pairs"),
+        ("Magpie | dr_a | dr_b\n+ | + | +\n- | - | -", "physicians among themselves reach 1.00, all together; a percentile needs 10 physicians"),
         ("Magpie | dr_a | dr_b\n+ | + | +", "that of physicians among themselves is undefined: physicians never say not met;"),
     ],
 )  # fmt: skip

@@ -8,8 +8,8 @@ import typer
 
 from evalcore.db import writing
 from evalcore.errors import OverreadError
-from evalcore.metrics.judge_errors import COLUMNS as ERRORS
 from evalcore.metrics.judge_quality import COLUMNS as QUALITY
+from evalcore.metrics.judge_quality import ERROR_COLUMNS as ERRORS
 from evalcore.metrics.percentiles import PERCENTILE_COLUMNS
 from evalcore.quality_commands import judges
 from evalcore.schema import Label, RaterKind, Stage, Verdict
@@ -51,7 +51,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_json_holds_the_documented_columns(study, capsys):
     found = json.loads(printed(capsys, "--db", study, "--json"))
-    assert set(found) == {"balanced_f1", "percentiles", "error_rates", "jury", "selection"}
+    assert set(found) == {"balanced_f1", "percentiles", "error_rates", "jury", "reads", "n_reads", "selection"}
     for name, columns in (("balanced_f1", QUALITY), ("percentiles", PERCENTILE_COLUMNS), ("error_rates", ERRORS)):
         assert {key for row in found[name] for key in row} == set(columns)
         assert all(column in judges.__doc__ for column in columns), name
@@ -60,7 +60,10 @@ def test_json_holds_the_documented_columns(study, capsys):
     assert pooled["balanced_f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
     assert found["percentiles"][0]["percentile"] is None
     assert found["jury"] is None
-    assert found["selection"].startswith("Blind first reads: 4 of which no drawing is known.")
+    assert (found["reads"], found["n_reads"]) == ("all", 4)
+    assert found["selection"].startswith(
+        "Shown: all blind first reads, 4 of which no drawing is known; each counts once."
+    )
     desirable = next(row for row in found["error_rates"] if row["group"] == "desirable")
     assert desirable["n_met"] + desirable["n_not_met"] == desirable["n_pairs"]
 
@@ -72,8 +75,15 @@ def test_by_and_judge_say_what_is_wanted_and_what_is_not_known_is_refused(study,
         OverreadError, match="--by: weather came, expected some of overall, sign, axis, theme, language"
     ):
         judges(by="weather", db=study)
-    with pytest.raises(OverreadError, match="--judge: Nobody came, expected some of Magpie"):
+    with pytest.raises(OverreadError, match="--judge: expected some of Magpie, found Nobody"):
         judges(judge=["Nobody"], db=study)
+
+
+def test_which_reads_enter_is_chosen(study, capsys):
+    found = json.loads(printed(capsys, "--db", study, "--json", "--reads", "drawn"))
+    assert (found["reads"], found["n_reads"], found["error_rates"]) == ("drawn", 0, [])
+    with pytest.raises(OverreadError, match="--reads: expected drawn or all, found some"):
+        judges(reads="some", db=study)
 
 
 def test_without_json_it_says_the_finding_and_the_tables(study):
@@ -85,7 +95,8 @@ def test_without_json_it_says_the_finding_and_the_tables(study):
     assert "Magpie agrees with physicians at a balanced F1 of 0.73" in said
     assert "100 % (2/2)" in said
     assert "50 % (1/2)" in said
-    assert "Blind first reads: 4 of which no drawing is known." in said
+    assert "Shown: all blind first reads, 4 of which no drawing is known" in said
+    assert "undefined" not in said
 
 
 def test_without_a_read_it_says_what_to_do(tmp_path):

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtrit
 
-from evalcore.metrics.intervals import LEVEL, share_interval
+from evalcore.metrics import confusion
+from evalcore.metrics.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
+from evalcore.metrics.intervals import LEVEL
 
-F1, ACCURACY, SENSITIVITY, SPECIFICITY = "f1", "accuracy", "sensitivity", "specificity"
+F1 = "f1"
+RATES = (ACCURACY, SENSITIVITY, SPECIFICITY)
 MEASURES: Mapping[str, str] = {
     F1: "balanced F1",
     ACCURACY: "accuracy",
@@ -30,8 +32,8 @@ def gold_check(pairs: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFrame:
         sensitivity = TP/(TP+FN)    specificity = TN/(TN+FP)    accuracy = (TP+TN)/n
         balanced F1 = (2TP/(2TP+FP+FN) + 2TN/(2TN+FP+FN)) / 2
 
-    The interval of F1 is a delete-one-example jackknife with t(G-1), clipped to [0, 1]; the others are `share_interval`. A judge without
-    an error shows no spread to a jackknife: then the lower end of F1 is that of accuracy.
+    The interval of F1 is a delete-one-example jackknife with t(G-1), clipped to [0, 1]; the others are those of `confusion.rates`.
+    Gold labels stand for themselves: no weights. A judge without an error shows no spread to a jackknife: then the lower end of F1 is that of accuracy.
 
     Args:
         pairs: One row an item: gold (True: met), judged (True: met), example (what it belongs to). Only items with both labels.
@@ -42,24 +44,32 @@ def gold_check(pairs: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFrame:
         is NaN; else empty). Sensitivity is NaN where no gold label is met, specificity where all are, F1 in both cases.
     """
     gold, judged = (pairs[name].to_numpy(dtype=bool) for name in ("gold", "judged"))
-    example, numbers = pd.factorize(pairs["example"])
-    right = gold == judged
-    rows = []
-    for measure, mask in ((ACCURACY, np.ones_like(gold)), (SENSITIVITY, gold), (SPECIFICITY, ~gold)):
-        found = share_interval(right[mask], example[mask], level=level)
-        rows.append(_row(measure, found.share, found.low, found.high, found.n, found.n_clusters))
-    value, low, high = _f1(gold, judged, np.asarray(example, dtype=np.int64), level)
-    if right.all() and not np.isnan(value):
+    counts = np.column_stack([gold & judged, ~gold & judged, gold & ~judged, ~gold & ~judged]).astype(float)
+    example = np.asarray(pd.factorize(pairs["example"])[0], dtype=np.int64)
+    one = np.zeros(len(gold), dtype=np.int64)
+    rates = confusion.rates(counts, np.ones(len(gold)), example, one, 1, level=level)
+    rows = [_row(measure, *rates[measure].iloc[0][["share", "low", "high", "n", "n_clusters"]]) for measure in RATES]
+    whole = confusion.sums(one, counts, 1)
+    low, high, n_examples = (
+        bound[0] for bound in confusion.f1_interval(one, example, counts, whole, of=_balanced, level=level)
+    )
+    value = _balanced(whole)[0]
+    if (gold == judged).all() and not np.isnan(value):
         low, high = rows[0]["low"], 1.0
-    rows.insert(0, _row(F1, value, low, high, len(gold), len(numbers)))
+    rows.insert(0, _row(F1, value, low, high, len(gold), n_examples))
     table = pd.DataFrame(rows)
-    missing = _missing(gold)
-    undefined = table["value"].isna()
-    return table.assign(reason=np.where(undefined, missing, ""))
+    return table.assign(reason=np.where(table["value"].isna(), _missing(gold), ""))
 
 
 def _row(measure: str, value: float, low: float, high: float, n: int, n_examples: int) -> dict[str, Any]:
-    return {"measure": measure, "value": value, "low": low, "high": high, "n": n, "n_examples": n_examples}
+    return {
+        "measure": measure,
+        "value": float(value),
+        "low": float(low),
+        "high": float(high),
+        "n": int(n),
+        "n_examples": int(n_examples),
+    }
 
 
 def _missing(gold: npt.NDArray[np.bool_]) -> str:
@@ -68,30 +78,12 @@ def _missing(gold: npt.NDArray[np.bool_]) -> str:
     return "no gold label is not met" if gold.all() else "no gold label is met"
 
 
-def _f1(
-    gold: npt.NDArray[np.bool_], judged: npt.NDArray[np.bool_], example: npt.NDArray[np.int64], level: float
-) -> tuple[float, float, float]:
-    if not len(gold) or gold.all() or not gold.any():
-        return np.nan, np.nan, np.nan
-    kinds = 2 * gold.astype(np.int64) + judged  # TN, FP, FN, TP
-    n_examples = int(example.max()) + 1
-    cells = np.bincount(example * 4 + kinds, minlength=4 * n_examples).reshape(n_examples, 4).astype(float)
-    whole = cells.sum(axis=0)
-    value = float(_balanced(whole[None])[0])
-    without = _balanced(whole - cells)
-    if n_examples < 2 or np.isnan(without).any():  # noqa: PLR2004 - nothing to leave out; or one example alone holds a class
-        return value, np.nan, np.nan
-    variance = (n_examples - 1) / n_examples * float(((without - without.mean()) ** 2).sum())
-    half = float(stdtrit(n_examples - 1, (1 + level) / 2)) * np.sqrt(variance)
-    return value, max(value - half, 0.0), min(value + half, 1.0)
-
-
-def _balanced(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Of rows of TN, FP, FN, TP; NaN where a class does not occur in the gold labels."""
-    tn, fp, fn, tp = counts.T
+def _balanced(counts: confusion.Floats) -> confusion.Floats:
+    """Macro F1; a label that the judge never gives has F1 0, one that the gold labels do not hold leaves it NaN."""
+    both, judge_only, gold_only, neither = counts.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = tp / (2 * tp + fp + fn) + tn / (2 * tn + fp + fn)
-    return np.where((tn + fp > 0) & (tp + fn > 0), found, np.nan)
+        found = both / (2 * both + judge_only + gold_only) + neither / (2 * neither + judge_only + gold_only)
+    return np.where((neither + judge_only > 0) & (both + gold_only > 0), found, np.nan)
 
 
 def failures(measures: pd.DataFrame, bounds: Mapping[str, float], *, by: str = POINT) -> list[str]:

@@ -77,7 +77,7 @@ def share_interval(hits: Column, clusters: Column, *, level: float = LEVEL) -> S
         msg = f"{len(counted)} hits of type {counted.dtype} with {len(names)} clusters came, expected truth values with a cluster each"
         raise ValueError(msg)
     codes = np.asarray(pd.factorize(names)[0], dtype=np.int64)
-    of = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, None, level)
+    of = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, None, None, level)
     n, n_hits, n_clusters = (int(of[name][0]) for name in ("n", "n_hits", "n_clusters"))
     share, low, high, effect = (float(of[name][0]) for name in ("share", "low", "high", "design_effect"))
     return Share(n, n_hits, share, low, high, n_clusters, effect)
@@ -90,12 +90,14 @@ def grouped_shares(
     n_groups: int,
     *,
     sizes: Numbers | None = None,
+    weights: Numbers | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """The share of each of many groups with its interval; formulas and limits as in `share_interval`.
 
     Beyond it, an item may count as a fraction (physicians' mean vote, 0 to 1), or stand for several trials (pairs of reads: `sizes`
     of them). A fraction varies less than a truth value of the same mean, so the interval is then rather too wide than too narrow.
+    With weights w the share is sum w y / sum w m (m the trials), and Kish's (sum w m)^2 / sum w^2 m takes the place of n in the interval.
 
     Args:
         hits: What counts of each item, 0..size.
@@ -103,33 +105,43 @@ def grouped_shares(
         groups: Code of the group of each item, 0..n_groups - 1; negative: in none.
         n_groups: How many rows come back.
         sizes: Trials of each item, above 0; default 1.
+        weights: Of each item, above 0: one over the probability with which it was drawn; default 1.
         level: Of confidence, in (0, 1).
 
     Returns:
-        One row a group, in the order of the codes: n (trials), n_hits (0..n), share, low, high in [0, 1] (NaN without items), n_clusters.
+        One row a group, in the order of the codes: n (trials), n_hits (0..n; both not weighted), share, low, high in [0, 1] (NaN without items), n_clusters.
     """
-    return pd.DataFrame(_shares(hits, clusters, groups, n_groups, sizes, level)).drop(columns="design_effect")
+    return pd.DataFrame(_shares(hits, clusters, groups, n_groups, sizes, weights, level)).drop(columns="design_effect")
 
 
 def _shares(
-    hits: Numbers, clusters: Numbers, groups: Numbers, n_groups: int, sizes: Numbers | None, level: float
+    hits: Numbers,
+    clusters: Numbers,
+    groups: Numbers,
+    n_groups: int,
+    sizes: Numbers | None,
+    weights: Numbers | None,
+    level: float,
 ) -> dict[str, Numbers]:
     kept = groups >= 0
     group, cluster = groups[kept].astype(np.int64), clusters[kept].astype(np.int64)
     hit = hits[kept].astype(float)
     size = np.ones(len(hit)) if sizes is None else sizes[kept].astype(float)
-    n, y = np.bincount(group, size, n_groups), np.bincount(group, hit, n_groups)
+    weight = np.ones(len(hit)) if weights is None else weights[kept].astype(float)
+    counted, counted_hits = np.bincount(group, size, n_groups), np.bincount(group, hit, n_groups)
+    whole, y = np.bincount(group, weight * size, n_groups), np.bincount(group, weight * hit, n_groups)
     cells, cell = np.unique(group * (int(cluster.max(initial=0)) + 1) + cluster, return_inverse=True)
     of_group = np.zeros(len(cells), dtype=np.int64)
     of_group[cell] = group
-    n_cell, y_cell = np.bincount(cell, size, len(cells)), np.bincount(cell, hit, len(cells))
+    n_cell, y_cell = (np.bincount(cell, weight * column, len(cells)) for column in (size, hit))
     n_clusters = np.bincount(of_group, minlength=n_groups)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = y / n
+        n = counted if weights is None else whole**2 / np.bincount(group, weight**2 * size, n_groups)
+        share = y / whole
         spread = np.bincount(of_group, (y_cell - share[of_group] * n_cell) ** 2, n_groups)
-        variance = n_clusters / (n_clusters - 1) * spread / n**2
+        variance = n_clusters / (n_clusters - 1) * spread / whole**2
         alone = share * (1 - share) / (n - 1)
-        fewest = n**2 / np.bincount(of_group, n_cell**2, n_groups)
+        fewest = whole**2 / np.bincount(of_group, n_cell**2, n_groups)
         effect = np.where(alone > 0, np.maximum(1.0, variance / alone), 1.0)
         effect = np.where(n_clusters > 1, effect, n / fewest)
         tail = (1 + level) / 2
@@ -137,8 +149,8 @@ def _shares(
         effective = np.where(n_clusters > 1, np.clip(n / effect * few, fewest, n), fewest)
     low, high = wilson(share * effective, effective, level=level)
     return {
-        "n": n if sizes is not None else n.astype(np.int64),
-        "n_hits": y,
+        "n": counted if sizes is not None else counted.astype(np.int64),
+        "n_hits": counted_hits,
         "share": share,
         "low": low,
         "high": high,
@@ -194,6 +206,18 @@ def interval_words(low: float, high: float) -> str:
     '[54 %, 70 %]'
     """
     return NO_VALUE if math.isnan(low) else f"[{percent_words(low)}, {percent_words(high)}]"
+
+
+def rate_words(share: float, low: float, high: float, *, n_hits: int, n: int, weighted: bool) -> str:
+    """A share with its interval and its denominator; the two counts are told only where they make the share.
+
+    >>> rate_words(92 / 148, 0.5404, 0.6958, n_hits=92, n=148, weighted=False)
+    '62 % (92/148) [54 %, 70 %]'
+    >>> rate_words(0.5816, 0.5, 0.66, n_hits=92, n=148, weighted=True)
+    '58 % (weighted, n = 148) [50 %, 66 %]'
+    """
+    said = f"{percent_words(share)} (weighted, n = {n:,})" if weighted else share_words(n_hits, n, share)
+    return f"{said} {interval_words(low, high)}"
 
 
 def percent_words(share: float) -> str:

@@ -7,7 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.metrics.intervals import interval_words, share_interval, share_words
+from evalcore.metrics import confusion
+from evalcore.metrics.intervals import rate_words
+from evalcore.metrics.pairs import Reads, usual_reads, weighted_reads
 from evalcore.schema import Label
 
 KIND, SIGN, ALL = "kind", "sign", "all"
@@ -33,6 +35,12 @@ class Record(msgspec.Struct, frozen=True):
     low: float
     high: float
     n_examples: int
+    weighted: bool = False
+
+    @property
+    def words(self) -> str:
+        """The share with its interval and denominator."""
+        return rate_words(self.share, self.low, self.high, n_hits=self.n_right, n=self.n, weighted=self.weighted)
 
 
 def sign_of(points: float | None) -> str:
@@ -72,50 +80,57 @@ def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
     return reads.assign(axis=axes, sign=signs, kind=axes + ", " + signs)
 
 
-def judge_record(reads: pd.DataFrame) -> pd.DataFrame:
-    """How many blind first reads each judge's label agrees with, by kind of criterion, by sign, and in all.
+def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
+    """How many blind first reads each judge's label agrees with, by kind of criterion, by sign, and in all: the accuracy of `confusion.rates`.
 
-    Each read counts once, so a criterion that two physicians have read counts twice, and a read of a criterion that a judge could
-    not assess counts as not right. Reads are not weighted by how they were drawn.
+    Each read counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
 
     Args:
         reads: As `queries.blind_reads` gives them.
+        which: Of the reads enter; None: the drawn ones, where there are any.
 
     Returns:
         One row a judge and kind that has reads, the widest first: judge, grouping (`all`, `sign` or `kind`), kind ("accuracy, undesirable"),
-        n (reads met or not met, of items that the judge labelled), n_right, share in [0, 1] with the 95 % interval low to
-        high, clustered by example (NaN where n is 0), n_examples, and what was left out: n_cannot_assess (reads without an answer),
-        n_without_label (reads of items that the judge has not labelled).
+        n (reads met or not met, of items that the judge labelled so), n_right, share in [0, 1] (weighted) with the 95 % interval low to
+        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), drawn (only drawn reads enter), and what was
+        left out: n_cannot_assess (reads
+        without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
     """
-    known = with_kinds(reads)
+    which = which or usual_reads(reads)
+    known = with_kinds(weighted_reads(reads, which))
+    weighted = bool(known["weight"].ne(1).any())
     rows = []
     for judge, of_judge in known.groupby("judge", sort=True):
-        groups = [(ALL, ALL_CRITERIA, of_judge)]
-        groups += [(name, str(kind), part) for name in (SIGN, KIND) for kind, part in of_judge.groupby(name, sort=True)]
-        rows += [{"judge": judge, "grouping": name, "kind": kind, **_counted(part)} for name, kind, part in groups]
-    return pd.DataFrame(rows, columns=COLUMNS)
+        for grouping, groups in ((ALL, [ALL_CRITERIA] * len(of_judge)), (SIGN, of_judge[SIGN]), (KIND, of_judge[KIND])):
+            found = _counted(of_judge, np.asarray(groups, dtype=object))
+            rows.append(found.assign(judge=judge, grouping=grouping, weighted=weighted, drawn=which is Reads.DRAWN))
+    return pd.concat(rows, ignore_index=True)[COLUMNS] if rows else pd.DataFrame(columns=COLUMNS)
 
 
 COLUMNS = [
-    "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "n_cannot_assess", "n_without_label",
+    "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "drawn", "n_cannot_assess", "n_without_label",
 ]  # fmt: skip
 
 
-def _counted(reads: pd.DataFrame) -> dict[str, int | float]:
-    answered = reads["label"].ne(Label.CANNOT_ASSESS)
-    labelled = reads["judge_label"].notna()
-    counted = reads.loc[answered & labelled]
-    found = share_interval(counted["label"].eq(counted["judge_label"]), counted["example_id"])
-    return {
-        "n": found.n,
-        "n_right": found.n_hits,
-        "share": found.share,
-        "low": found.low,
-        "high": found.high,
-        "n_examples": found.n_clusters,
-        "n_cannot_assess": int((~answered).sum()),
-        "n_without_label": int((answered & ~labelled).sum()),
-    }
+def _counted(reads: pd.DataFrame, groups: npt.NDArray[np.object_]) -> pd.DataFrame:
+    group, kinds = pd.factorize(groups, sort=True)
+    answered = reads["label"].isin(ANSWERS).to_numpy(dtype=bool)
+    labelled = reads["judge_label"].isin(ANSWERS).to_numpy(dtype=bool)
+    kept = np.flatnonzero(answered & labelled)
+    met, said = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
+    counts = np.column_stack([said & met, said & ~met, ~said & met, ~said & ~met]).astype(np.int64)
+    examples = pd.factorize(reads["example_id"])[0]
+    rates = confusion.rates(counts, reads["weight"].to_numpy()[kept], examples[kept], group[kept], len(kinds))
+    found = rates[confusion.ACCURACY].rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"})
+    return found.assign(
+        kind=kinds,
+        n=found["n"].astype(np.int64),
+        n_cannot_assess=np.bincount(group[~answered], minlength=len(kinds)),
+        n_without_label=np.bincount(group[answered & ~labelled], minlength=len(kinds)),
+    )
+
+
+ANSWERS = (Label.MET, Label.NOT_MET)
 
 
 def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> Record:
@@ -148,7 +163,7 @@ def _record(records: pd.DataFrame, keys: list[tuple[str, str]], grouping: str, k
     row = records.iloc[keys.index((grouping, kind))]
     return Record(
         grouping, kind, int(row["n"]), int(row["n_right"]), float(row["share"]), float(row["low"]), float(row["high"]),
-        int(row["n_examples"]),
+        int(row["n_examples"]), bool(row["weighted"]),
     )  # fmt: skip
 
 
@@ -156,15 +171,14 @@ def sentence(record: Record) -> str:
     """A record in words, for the screen.
 
     >>> sentence(Record("kind", "accuracy, undesirable", 148, 92, 92 / 148, 0.5404, 0.6958, 60))
-    'This judge is right on 62 % (92/148) [54 %, 70 %] of such criteria by blind reads.'
+    "On such criteria this judge matched physicians' blind reads in 62 % (92/148) [54 %, 70 %]."
     >>> sentence(Record("kind", "accuracy, undesirable", 3, 2, 2 / 3, 0.1, 0.9, 3))
-    'Too few blind reads yet to say how often this judge is right on such criteria (3).'
+    'Too few blind reads yet to say how often this judge matches physicians on such criteria (3).'
     """
     criteria = {KIND: "such criteria", SIGN: f"{_adjective(record.kind)} criteria", ALL: ALL_CRITERIA}[record.grouping]
     if record.n < MIN_READS:
-        return f"Too few blind reads yet to say how often this judge is right on {criteria} ({record.n})."
-    share = share_words(record.n_right, record.n, record.share)
-    return f"This judge is right on {share} {interval_words(record.low, record.high)} of {criteria} by blind reads."
+        return f"Too few blind reads yet to say how often this judge matches physicians on {criteria} ({record.n})."
+    return f"On {criteria} this judge matched physicians' blind reads in {record.words}."
 
 
 def finding(records: pd.DataFrame) -> str:
@@ -173,17 +187,12 @@ def finding(records: pd.DataFrame) -> str:
     Args:
         records: As `judge_record` gives them, of one judge, with a read.
     """
-    row = records.loc[records["grouping"].eq(ALL)].to_dict(orient="records")[0]
-    share = f"{share_words(row['n_right'], row['n'], row['share'])} {interval_words(row['low'], row['high'])}"
-    said = f"{row['judge']} gives the label that a physician gave blind on {share} of the reads"
-    signs = records.loc[records["grouping"].eq(SIGN) & records["n"].gt(0)].to_dict(orient="records")
-    if len(signs) < len((DESIRABLE, UNDESIRABLE)):
+    keys = list(zip(records["grouping"], records["kind"], strict=True))
+    said = f"{records['judge'].iloc[0]} matched physicians' blind reads in {_record(records, keys, ALL, ALL_CRITERIA).words}"
+    signs = [_record(records, keys, SIGN, kind) for grouping, kind in keys if grouping == SIGN]
+    if len(known := [sign for sign in signs if sign.n]) < len((DESIRABLE, UNDESIRABLE)):
         return f"{said}."
-    parts = [
-        f"{share_words(sign['n_right'], sign['n'], sign['share'])} on {_adjective(sign['kind'])} criteria"
-        for sign in signs
-    ]
-    return f"{said}: {', '.join(parts)}."
+    return f"{said}: {', '.join(f'{sign.words} on {_adjective(sign.kind)} criteria' for sign in known)}."
 
 
 def _adjective(sign: str) -> str:

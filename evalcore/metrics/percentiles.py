@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.metrics.intervals import NO_VALUE
+from evalcore.metrics.intervals import LEVEL, NO_VALUE, grouped_shares, interval_words
 from evalcore.metrics.judge_quality import CATEGORY, OVERALL
 from evalcore.metrics.pairs import JUDGE, PHYSICIAN, PHYSICIANS
 
@@ -20,6 +20,8 @@ THEMES = (
 NO_THEME = "no theme"
 MIN_PAIRS = 50
 """Physicians with more pairs than this are kept."""
+MIN_PHYSICIANS = 10
+"""Fewest of these for a percentile: among three it is one of four numbers."""
 QUANTILES = {"lowest": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "highest": 1.0}
 _DIGITS = 12  # a mean of the same numbers may differ in the last one, and is a tie all the same
 
@@ -91,8 +93,9 @@ def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataF
 
     Returns:
         One row a judge and group: judge, grouping, group, n_pairs, balanced_f1, n_physicians (kept), n_physicians_left_out (too few pairs, or
-        undefined), lowest, q25, median, q75, highest (of the kept physicians' values, in [0, 1]; NaN without one), percentile in [0, 100] (NaN
-        without a kept physician, or where the judge's value is undefined).
+        undefined), lowest, q25, median, q75, highest (of the kept physicians' values, in [0, 1]; NaN without one), percentile in [0, 100] with its
+        95 % interval percentile_low to percentile_high: Wilson's of the share of physicians below, for other physicians like these. It takes the
+        judge's value and each physician's as known. All three are NaN with fewer than `MIN_PHYSICIANS` kept, or where the judge's value is undefined.
     """
     physicians = values.loc[values["rater_kind"].eq(PHYSICIAN)]
     kept = kept_physicians(values, min_pairs=min_pairs)
@@ -108,7 +111,7 @@ def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataF
                 "n_physicians": len(own),
                 "n_physicians_left_out": int(all_here.sum()) - len(own),
                 **{name: float(np.quantile(own, q)) if len(own) else math.nan for name, q in QUANTILES.items()},
-                "percentile": _percentile(float(judge["balanced_f1"]), own),
+                **_percentile(float(judge["balanced_f1"]), own),
             }
         )
     return pd.DataFrame(rows, columns=PERCENTILE_COLUMNS)
@@ -116,15 +119,36 @@ def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataF
 
 PERCENTILE_COLUMNS = [
     "judge", "grouping", "group", "n_pairs", "balanced_f1", "n_physicians", "n_physicians_left_out", *QUANTILES, "percentile",
+    "percentile_low", "percentile_high",
 ]  # fmt: skip
 
 
-def _percentile(value: float, own: npt.NDArray[np.float64]) -> float:
-    if not len(own) or math.isnan(value):
-        return math.nan
+def _percentile(value: float, own: npt.NDArray[np.float64]) -> dict[str, float]:
+    if len(own) < MIN_PHYSICIANS or math.isnan(value):
+        return dict.fromkeys(("percentile", "percentile_low", "percentile_high"), math.nan)
     rounded, others = round(value, _DIGITS), own.round(_DIGITS)
-    below, ties = int((others < rounded).sum()), int((others == rounded).sum())
-    return 100 * (below + ties / 2) / len(own)
+    below = np.where(others < rounded, 1.0, np.where(others == rounded, 0.5, 0.0))
+    n = len(below)
+    found = grouped_shares(below, np.arange(n), np.zeros(n, dtype=np.int64), 1, level=LEVEL).iloc[0]
+    return {
+        "percentile": 100 * float(found["share"]),
+        "percentile_low": 100 * float(found["low"]),
+        "percentile_high": 100 * float(found["high"]),
+    }
+
+
+def percentile_words(row: Mapping[Any, Any]) -> str:
+    """A percentile with its interval; a dash where there is none.
+
+    >>> percentile_words({"percentile": 61.2, "percentile_low": 40.4, "percentile_high": 78.6})
+    '61st [40, 79]'
+    """
+    value = row["percentile"]
+    return (
+        NO_VALUE
+        if math.isnan(value)
+        else f"{ordinal(value)} [{row['percentile_low']:.0f}, {row['percentile_high']:.0f}]"
+    )
 
 
 def ordinal(number: float) -> str:
@@ -154,6 +178,21 @@ def value_words(row: Mapping[Any, Any]) -> str:
     if math.isnan(value):
         return f"undefined: {row['undefined']}"
     return f"{value:.2f}" if math.isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def undefined_words(table: pd.DataFrame) -> list[str]:
+    """Of how many groups there is no balanced F1, a sentence a rater with the reasons and how often each holds.
+
+    Args:
+        table: As `judge_quality.balanced_f1` gives it.
+    """
+    said = []
+    for rater, rows in table.loc[table["balanced_f1"].isna()].groupby("rater", sort=False, observed=True):
+        counts = rows["undefined"].value_counts()
+        reasons = "; ".join(f"{reason} ({n:,})" for reason, n in counts.items())
+        n_all = int(table["rater"].eq(rater).sum())
+        said.append(f"{rater}: no balanced F1 for {len(rows):,} of {n_all:,} groups of criteria: {reasons}.")
+    return said
 
 
 def side_by_side(table: pd.DataFrame, judge: str) -> pd.DataFrame:
@@ -203,24 +242,29 @@ def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: 
     ]
     rank = ranks.loc[ranks["grouping"].eq(OVERALL) & ranks["judge"].eq(judge)].to_dict(orient="records")[0]
     among = pooled.loc[pooled["rater_kind"].eq(PHYSICIANS)].to_dict(orient="records")
-    if rank["n_physicians"]:
-        said.append(f"physicians among themselves reach {rank['median']:.2f} (median of {rank['n_physicians']})")
-        if is_known:
-            said.append(_place(rank["percentile"]))
-    elif among:
+    if among:
         said.append(
             f"physicians among themselves reach {value_words(among[0])}, all together"
             if not math.isnan(among[0]["balanced_f1"])
             else f"that of physicians among themselves is {value_words(among[0])}"
         )
-        said.append(f"no physician has more than {min_pairs:,} pairs, so there is no percentile")
+        said.append(_place(rank, min_pairs, is_known=is_known))
     else:
         said.append("no two physicians have read the same criterion, so there is nothing to hold this against")
-    return "; ".join(said) + "."
+    return "; ".join(part for part in said if part) + "."
 
 
-def _place(percentile: float) -> str:
-    place = f"at the {ordinal(percentile)} percentile of physicians"
-    if percentile in (0, 100):
-        place = f"{'below' if percentile == 0 else 'above'} all of them, {place}"
-    return f"it stands {place}"
+def _place(rank: Mapping[Any, Any], min_pairs: int, *, is_known: bool) -> str:
+    """Where it stands, for other physicians like these, or why that is not said."""
+    n = rank["n_physicians"]
+    if n < MIN_PHYSICIANS:
+        have = "physician has" if n == 1 else "physicians have"
+        return (
+            f"a percentile needs {MIN_PHYSICIANS} physicians with more than {min_pairs:,} pairs, and {n or 'no'} {have}"
+        )
+    if not is_known:
+        return ""
+    return (
+        f"it stands at the {ordinal(rank['percentile'])} percentile of {n} physicians, "
+        f"{interval_words(rank['percentile_low'] / 100, rank['percentile_high'] / 100)} of physicians like these below it"
+    )

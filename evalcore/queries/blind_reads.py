@@ -6,14 +6,15 @@ import pandas as pd
 from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, or_, select
 from sqlmodel import Session, SQLModel
 
-from evalcore.queries import study
+from evalcore.opinions import DRAWN
+from evalcore.queries import drawings, study
 from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.queries.sheets import shown_judges
 from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.schema import Ask, RaterKind, ReadingState, Stage
 from evalcore.tables import Criterion, Example, Rater, Verdict
 
-WORDS = ("rater", "label", "judge", "judge_label", "axis", "level", "cluster", "theme", "revised_label")
+WORDS = ("rater", "label", "selection", "judge", "judge_label", "axis", "level", "cluster", "theme", "revised_label")
 
 
 def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | None = None) -> pd.DataFrame:
@@ -27,6 +28,7 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
     Returns:
         One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge,
         judge_label (missing where this judge has none on the item), points (NaN where unknown), axis, level, cluster, theme,
+        selection, inclusion_probability (over all drawings; NaN where not drawn),
         revised_label (the reader's standing `revised` verdict on the item; missing where there is none), revealed (this judge's verdicts on
         the response were shown to the reader after the lock), decided (of those: nothing waits for keep or revise any more).
         A read made in Review is revealed once it is locked, an imported one where its reader has any `revised` verdict on the response.
@@ -42,9 +44,24 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
     found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
     today = found["response_id"].map(shown.set_index("response_id")["judge"])
     is_shown = found.pop("shown_judge").astype(object).fillna(today).eq(found["judge"])
+    found["inclusion_probability"] = _probability(session, found)
     for name in ("revealed", "decided"):
         found[name] = found[name].astype(bool) & is_shown
-    return found.astype({"points": float, **dict.fromkeys(WORDS, "str")}).reset_index(drop=True)
+    return (
+        found.drop(columns="person_id").astype({"points": float, **dict.fromkeys(WORDS, "str")}).reset_index(drop=True)
+    )
+
+
+def _probability(session: Session, found: pd.DataFrame) -> pd.Series:
+    """Of each read, the probability with which any drawing takes its item; NaN where it was not drawn."""
+    own = found["inclusion_probability"].astype(float)
+    is_drawn = found["selection"].isin(DRAWN) & own.notna()
+    reads = found.assign(inclusion_probability=own.where(is_drawn))
+    return (
+        drawings.over_all(drawings.made(session, reads, is_drawn), reads, is_drawn)
+        if is_drawn.any()
+        else own.where(is_drawn)
+    )
 
 
 def _table(rows: type[SQLModel]) -> Any:
@@ -64,7 +81,7 @@ def _firsts(leave_out: int | None) -> Subquery:
     ]
     if leave_out is not None:
         conditions.append(verdict.c.response_id != leave_out)
-    names = ("example_id", "response_id", "criterion_id", "rater_id", "label")
+    names = ("example_id", "response_id", "criterion_id", "rater_id", "label", "selection", "inclusion_probability")
     columns = (
         verdict.c.id.label("verdict_id"),
         *(verdict.c[name] for name in names),
@@ -117,7 +134,9 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
             revisers, (revisers.c.response_id == firsts.c.response_id) & (revisers.c.rater_id == firsts.c.rater_id)
         )
     )
-    names = ("verdict_id", "example_id", "response_id", "criterion_id", "rater_id", "rater", "label")
+    names = (
+        "verdict_id", "example_id", "response_id", "criterion_id", "rater_id", "rater", "person_id", "label", "selection", "inclusion_probability",
+    )  # fmt: skip
     return select(
         *(firsts.c[name] for name in names),
         rater.c.name.label("judge"),

@@ -32,8 +32,7 @@ from evalcore.metrics.corrected_differences import corrected_differences  # noqa
 from evalcore.metrics.criterion_health import criterion_health  # noqa: E402
 from evalcore.metrics.drift import flips  # noqa: E402
 from evalcore.metrics.group_scores import group_scores  # noqa: E402
-from evalcore.metrics.judge_errors import error_rates  # noqa: E402
-from evalcore.metrics.judge_quality import balanced_f1  # noqa: E402
+from evalcore.metrics.judge_quality import balanced_f1, error_rates  # noqa: E402
 from evalcore.opinions import Opinions  # noqa: E402
 from evalcore.queries import opinions as labels  # noqa: E402
 from evalcore.queries import study  # noqa: E402
