@@ -28,6 +28,7 @@ from evalcore.queries import browse, composition, frames, run_plans, study, task
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.queries.cut_off import n_cut_off
+from evalcore.queries.my_reads import examples_of
 from evalcore.queries.read_marks import level_readers, read_marks
 from evalcore.queries.response_sums import response_sums
 from evalcore.schema import Ask, RaterKind, Viewer
@@ -176,8 +177,9 @@ def _overrides_by_judge(session: Any, hidden: frozenset[int]) -> dict[str, Any]:
     return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
 
 
-def _own_items(session: Any, reader: Viewer, example_ids: tuple[int, ...], hidden: frozenset[int]) -> pd.DataFrame:
-    """What one physician said on these examples, beside what was settled."""
+def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataFrame:
+    """What one physician has read, beside what was settled."""
+    example_ids = examples_of(session, reader)
     of_rubrics = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids).assign(asked=Ask.RUBRIC)
     of_acuity = frames.acuity_verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids)
     found = []

@@ -6,7 +6,7 @@ import streamlit as st
 from evalcore import desks
 from evalcore.db import reading
 from evalcore.errors import OverreadError
-from evalcore.metrics.own_reads import TASK, by_task, final_labels
+from evalcore.metrics.own_reads import TASK, by_task, final_labels, read_words, totals
 from evalcore.metrics.wording import counted
 from evalcore.policies import can_open, check_can_read
 from evalcore.queries.my_reads import my_reads
@@ -30,12 +30,12 @@ LIST_HEIGHT = 560
 
 def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     """My reads as a table; a click opens one."""
-    table = reads.astype({"response_id": "Int64"}).merge(by_task(items), on=TASK, how="left")
+    table = reads.merge(by_task(items), on=TASK, how="left")
     is_open = table["example_id"].map(lambda example: can_open(viewer, example, hidden)).astype(bool)
     event = st.dataframe(
         pd.DataFrame(
             {
-                "Read": [_common.local_time(moment) for moment in table["locked_at"]],
+                "Read": [_common.local_time(moment) for moment in table["read_at"]],
                 "Conversation": table["first_words"],
                 "Question": [ASKS[Ask(ask)] for ask in table["ask"]],
                 "Model": table["model"].where(is_open).fillna("–"),
@@ -59,11 +59,15 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     )
     touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
     if touched:
-        st.query_params["read"] = str(int(reads["reading_id"].iloc[touched[0]]))
+        row = reads.iloc[touched[0]]
+        if pd.isna(row["reading_id"]):
+            st.switch_page("pages/browse.py", query_params={"example": str(row["example_id"])})
+        st.query_params["read"] = str(int(row["reading_id"]))
         st.rerun()
     st.html(
         _text.foot(
-            "Click a row to open it. The question: a rubric's criteria, the level of care that the response gives, or the level that the case needs. "
+            "Click a row to open it; what was not read in Review opens in Browse, and has no minutes. The question: a rubric's criteria, the level of care "
+            "that the response gives, or the level that the case needs. "
             "Revised: your label after the judge was shown is not your first one. Settled otherwise: an adjudicator gave another label than yours; "
             "both stay in the record. The model and what was settled are shown once nothing on the conversation waits for you."
         )
@@ -97,20 +101,20 @@ with reading(_common.engine()) as session:
     reads = my_reads(session, viewer)
 chosen = _common.row_number(st.query_params.get("read", ""))
 hidden = _common.blind(viewer)
-items = _common.read("own_items", viewer, tuple(sorted(set(reads["example_id"]))), hidden)
+items = _common.read("own_items", viewer, hidden)
 if chosen is not None:
     detail(viewer, chosen, items)
     st.stop()
+own = totals(items)
 st.html(
     _text.heading(
         "What you have read",
-        f"{counted(len(reads), 'response or case', 'responses and cases')} locked, "
-        f"{counted(int(items['changed'].sum()), 'label')} revised after the judge was shown, "
-        f"{int(items['off_final'].sum()):,} settled otherwise by an adjudicator",
+        f"{read_words(own.n_items, own.n_responses, own.n_cases)}; {counted(own.n_changed, 'label')} revised after the judge was shown, "
+        f"{own.n_settled:,} settled by an adjudicator, {own.n_off_final:,} of them otherwise than you had it",
     )
 )
 if reads.empty:
-    st.html(_text.notice("You have not submitted a read yet. What is assigned to you waits in Review."))
+    st.html(_text.notice("You have no verdicts yet. Open Review to start."))
     st.page_link("pages/review.py", label="Review", icon=":material/rate_review:")
     st.stop()
 listing(reads, items)

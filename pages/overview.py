@@ -7,6 +7,7 @@ import streamlit as st
 from evalcore import adjudication
 from evalcore.db import reading
 from evalcore.metrics.intervals import share_words
+from evalcore.metrics.own_reads import read_words
 from evalcore.metrics.wording import counted
 from evalcore.policies import can_adjudicate, can_assign, can_give_verdict, can_import, can_read
 from evalcore.queries import tasks
@@ -36,10 +37,9 @@ def reader_lines(viewer: Viewer) -> list[str]:
     if can_give_verdict(viewer):
         own = _common.read("readers")
         lines += [
-            f"You have given {counted(row.n_verdicts, 'verdict')} on {counted(row.n_responses, 'response')}, "
-            f"the last on {_common.local_time(row.last_at)}."
+            f"You have read {read_words(row.n_items, row.n_responses, row.n_cases)}, the last on {_common.local_time(row.last_at)}."
             for row in own.loc[own["reader"].eq(viewer.name)].itertuples()
-        ] or ["You have not given a verdict yet. Open a conversation and say what you think of the judge's."]
+        ] or ["You have no verdicts yet. Open Review to start."]
     return lines
 
 
@@ -68,12 +68,12 @@ def lead_lines(viewer: Viewer) -> list[str]:
             )
     readers = _common.read("readers", hidden)
     names = [
-        f"{_text.reader_name(row.reader)} {row.n_verdicts:,} on {row.n_responses:,}"
+        f"{_text.reader_name(row.reader)} {read_words(row.n_items, row.n_responses, row.n_cases)}"
         for row in readers.head(MAX_READERS).itertuples()
     ]
     if len(readers) > MAX_READERS:
         names.append(f"{len(readers) - MAX_READERS:,} more")
-    return [*lines, f"Verdicts on responses, by reader: {'; '.join(names)}."] if names else lines
+    return [*lines, f"Read so far: {'; '.join(names)}."] if names else lines
 
 
 def researcher_lines() -> list[str]:
@@ -90,7 +90,7 @@ def researcher_lines() -> list[str]:
             f"{counted(lately['n_verdicts'], 'verdict')} of {counted(lately['n_readers'], 'physician')} on "
             f"{counted(lately['n_responses'], 'response')}{settled}",
         )
-    return [f"In the last seven days: {', '.join(said)}. The numbers that rest on them have moved."]
+    return [f"In the last seven days: {', '.join(said)}. Results have been updated."]
 
 
 def lines(viewer: Viewer) -> list[str]:

@@ -62,13 +62,13 @@ def test_a_reader_is_told_what_waits_and_what_they_have_read(small: world.World,
     world.assigned(small)
     shown = said(opened(IMANI))
     assert "2 items wait for your read in Review" in shown
-    assert "You have not given a verdict yet" in shown
-    assert "by reader" not in shown
+    assert "You have no verdicts yet" in shown
+    assert "Read so far" not in shown
     assert "seven days" not in shown
     world.submitted(small, IMANI, "++")
     shown = said(opened(IMANI))
     assert "1 item waits for your read in Review" in shown
-    assert "You have given 2 verdicts on 1 response, the last on" in shown
+    assert "You have read 1 response (2 items), the last on" in shown
 
 
 def test_an_adjudicator_is_told_what_waits_to_be_settled(small: world.World, opened):
@@ -85,7 +85,7 @@ def test_a_lead_is_told_how_far_assigned_reading_and_each_reader_is(small: world
     world.submitted(small, IMANI, "++")
     shown = said(opened(LEAD))
     assert "Assigned reading: 1 of 4 reads done in 1 assignment, 0 being read now, 3 still needed." in shown
-    assert "Verdicts on responses, by reader: Dr. Imani Noor 2 on 1." in shown
+    assert "Read so far: Dr. Imani Noor 1 response (2 items)." in shown
     assert "wait for your read" not in shown
 
 
@@ -95,10 +95,7 @@ def test_a_researcher_is_told_what_has_come_of_late(small: world.World, opened):
     world.assigned(small)
     world.submitted(small, IMANI, "++", at=now())
     shown = said(opened("Lena Falk"))
-    assert (
-        "In the last seven days: 2 verdicts of 1 physician on 1 response. The numbers that rest on them have moved."
-        in shown
-    )
+    assert "In the last seven days: 2 verdicts of 1 physician on 1 response. Results have been updated." in shown
 
 
 # ---------------------------------------------------------------- what it is made of

@@ -3,9 +3,12 @@
 import pandas as pd
 import pytest
 
-from evalcore.metrics.own_reads import by_task, final_labels, own_items
-from evalcore.schema import Ask
-from tests import tables
+from evalcore.db import reading
+from evalcore.metrics.own_reads import by_task, final_labels, own_items, totals
+from evalcore.queries import frames, study
+from evalcore.queries.my_reads import examples_of, my_reads
+from evalcore.schema import Ask, RaterKind
+from tests import invented, tables
 
 ME = "dr_a"
 
@@ -44,3 +47,32 @@ def test_the_final_label_is_that_of_the_task_alone(items):
     assert final_labels(items, Ask.RUBRIC, 1, 1) == {1: "met"}
     assert final_labels(items, Ask.RESPONSE_ACUITY, 1, 1) == {None: "D"}
     assert final_labels(items, Ask.GOLD_ACUITY, 1, None) == {}
+
+
+def test_every_page_counts_a_physicians_reads_alike_those_too_that_came_with_a_file(sqlite_demo_url):
+    """By hand, from the verdicts: items, responses and cases once each, whatever the stage; settling others' conflicts is no read."""
+    with invented.study(sqlite_demo_url) as engine, reading(engine) as session:
+        long = pd.concat(
+            [frames.verdicts(session, kind=RaterKind.REVIEWER).assign(asked="rubric"), frames.acuity_verdicts(session, kind=RaterKind.REVIEWER)]
+        )  # fmt: skip
+        long_all, long = long, long.loc[long["stage"].ne("adjudicated")]
+        counts = study.readers(session).set_index("reader")
+        assert set(counts.index) == set(long["rater"])
+        for viewer in study.people(session):
+            mine = long.loc[long["rater"].eq(viewer.name)]
+            if mine.empty:
+                assert viewer.name not in counts.index
+                continue
+            tasks = mine.drop_duplicates(["asked", "example_id", "response_id"])
+            listed = my_reads(session, viewer)
+            assert len(listed) == len(tasks)
+            every = mine.drop_duplicates(["asked", "example_id", "response_id", "criterion_id"])
+            cases = mine.loc[mine["response_id"].isna(), "example_id"].nunique()
+            row = counts.loc[viewer.name]
+            settled = long_all.loc[long_all["stage"].eq("adjudicated")].groupby("item_id")["label"].last()
+            off = every.merge(settled.rename("final"), left_on="item_id", right_index=True)
+            own = totals(pd.concat([own_items(asked, viewer.name) for _, asked in long_all.groupby("asked")]))
+            assert own[:3] == (row.n_items, row.n_responses, row.n_cases)
+            assert own.n_settled == len(off)
+            assert (row.n_items, row.n_responses, row.n_cases) == (len(every), mine["response_id"].nunique(), cases)
+            assert examples_of(session, viewer) == sorted(mine["example_id"].unique())

@@ -1,8 +1,11 @@
 """How one physician's reads stand to what the judge said and to what was settled."""
 
+from typing import NamedTuple
+
 import pandas as pd
 
 from evalcore.metrics.reference import current_reads
+from evalcore.metrics.wording import counted, listed
 from evalcore.schema import RaterKind, Stage
 
 
@@ -30,6 +33,47 @@ def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     table["changed"] = table["first_label"].notna() & table["label"].ne(table["first_label"])
     table["off_final"] = table["final_label"].notna() & table["label"].ne(table["final_label"])
     return table
+
+
+class Totals(NamedTuple):
+    """What one physician has read, counted.
+
+    Attributes:
+        n_items: Criteria of responses, levels of responses, and cases, each once, whatever became of the label since.
+        n_responses: Responses of which any item was read, by their rubric or for their level.
+        n_cases: Cases whose own level was read.
+        n_changed: Items whose label is no more that of the first read.
+        n_settled, n_off_final: Items that an adjudicator settled, and those settled with another label than the physician's.
+    """
+
+    n_items: int
+    n_responses: int
+    n_cases: int
+    n_changed: int
+    n_settled: int
+    n_off_final: int
+
+
+def read_words(n_items: int, n_responses: int, n_cases: int) -> str:
+    """How much somebody has read.
+
+    >>> read_words(14, 1, 2), read_words(1, 1, 0), read_words(0, 0, 0)
+    ('1 response and 2 cases (14 items)', '1 response (1 item)', 'nothing')
+    """
+    parts = [counted(n, word) for n, word in ((n_responses, "response"), (n_cases, "case")) if n]
+    return f"{listed(parts)} ({counted(n_items, 'item')})" if parts else "nothing"
+
+
+def totals(items: pd.DataFrame) -> Totals:
+    """Items of `own_items`, counted; `queries.study.readers` counts the same for everybody at once."""
+    return Totals(
+        n_items=len(items),
+        n_responses=items["response_id"].nunique(),
+        n_cases=items.loc[items["response_id"].isna(), "example_id"].nunique(),
+        n_changed=int(items["changed"].sum()),
+        n_settled=int(items["final_label"].notna().sum()),
+        n_off_final=int(items["off_final"].sum()),
+    )
 
 
 TASK = ["ask", "example_id", "response_id"]

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import func, or_, select
+from sqlalchemy import BigInteger, case, cast, func, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
-from evalcore.queries.frames import frame, is_judge, not_superseded, trail_length
-from evalcore.schema import Format, RaterKind, ReadingMode, Role, Rules, Viewer
+from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, trail_length
+from evalcore.schema import Format, RaterKind, ReadingMode, Role, Rules, Stage, Viewer
 from evalcore.tables import (
     AuditEvent,
     Criterion,
@@ -126,28 +126,34 @@ def counts(session: Session) -> dict[str, int]:
 
 
 def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """One row a physician with a standing verdict, most first: reader, n_verdicts, n_responses, last_at.
+    """One row a physician who has read anything, most first: reader, n_items, n_responses, n_cases, last_at, counted as in `metrics.own_reads.totals`.
 
-    Without verdicts on conversations that may not be seen.
+    Without reads of conversations that may not be seen.
     """
-    verdict = SQLModel.metadata.tables["verdict"]
-    n_verdicts = func.count().label("n_verdicts")
-    n_responses = func.count(verdict.c.response_id.distinct()).label("n_responses")
+    verdict = SQLModel.metadata.tables["verdict"].c
+    subject = func.coalesce(verdict.response_id, -verdict.example_id)  # a case itself is read without a response
+    item = cast(subject, BigInteger) * ITEM_BASE + func.coalesce(verdict.criterion_id, 0)
+    n_items = func.count(func.distinct(item)).label("n_items")
+    of_case = case((verdict.response_id.is_(None), verdict.example_id))
     columns: list[Any] = [
         col(Rater.name).label("reader"),
-        n_verdicts,
-        n_responses,
-        func.max(verdict.c.created_at).label("last_at"),
+        n_items,
+        func.count(func.distinct(verdict.response_id)).label("n_responses"),
+        func.count(func.distinct(of_case)).label("n_cases"),
+        func.max(verdict.created_at).label("last_at"),
     ]
     statement = (
         select(*columns)
-        .join(verdict, verdict.c.rater_id == col(Rater.id))
-        .where(col(Rater.kind) == RaterKind.REVIEWER, verdict.c.label.is_not(None), not_superseded())
+        .join(Rater, verdict.rater_id == col(Rater.id))
+        .where(
+            col(Rater.kind) == RaterKind.REVIEWER, verdict.label.is_not(None), verdict.stage != Stage.ADJUDICATED,
+            is_read(verdict), not_superseded(),
+        )
         .group_by(col(Rater.name))
-        .order_by(n_verdicts.desc(), col(Rater.name))
-    )
+        .order_by(n_items.desc(), col(Rater.name))
+    )  # fmt: skip
     if hidden:
-        statement = statement.where(verdict.c.example_id.not_in(list(hidden)))
+        statement = statement.where(verdict.example_id.not_in(list(hidden)))
     return frame(session, statement)
 
 
