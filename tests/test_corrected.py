@@ -87,7 +87,7 @@ def test_several_judges_are_judge_only_the_mean_of_their_labels():
 @pytest.mark.parametrize("physicians", [Physicians.THESE])
 @pytest.mark.parametrize("accuracy", [0.8, 1.0])
 def test_at_full_read_corrected_and_physicians_only_are_the_truth_with_width_0(accuracy, physicians):
-    opinions, truth = study(share_read=1.0, judges={"Magpie": accuracy})
+    opinions, truth = study(share_read=1.0, judges={"Magpie": accuracy}, readers=("Dr. Noor",))
     row = one(opinions, physicians=physicians)
     for kind in (PHYSICIANS, CORRECTED):
         assert row[kind] == pytest.approx(true_score(opinions, truth))

@@ -8,10 +8,14 @@ from scipy.stats import t as students
 
 from evalcore.metrics import survey
 from evalcore.metrics.judge_worth import further_reads
+from evalcore.metrics.over_physicians import benchmark_variance
 from tests.survey_drawn import invented, sample, variance
 
 
-def worth(about, read):
+def worth(about, read, *, several=False):
+    """By one physician, so that V_A is that of the draw alone; or by those who have read."""
+    if not several:
+        read = replace(read, readers=np.zeros(len(read.rows), dtype=int))
     alone, helped = survey.by_physicians(about, read), survey.corrected(about, read)
     return further_reads(about, read, alone=alone, helped=helped)
 
@@ -80,3 +84,18 @@ def test_a_better_judge_is_worth_more():
         return np.mean([worth(*invented(seed, n=800, accuracy=accuracy, share=0.25)[::2])[0] for seed in range(20)])
 
     assert 0 < mean_worth(0.75) < mean_worth(0.85) < mean_worth(0.95)
+
+
+def test_where_physicians_differ_more_reads_of_everything_would_leave_that():
+    # V = D (1/n - 1/M) + E/n of physicians alone; with worth more reads it is that of the corrected score.
+    about, _, read = invented(8, n=1200, accuracy=0.9, share=0.5)
+    found, low, high = worth(about, read, several=True)
+    n = len(read.rows)
+    alone, helped = (
+        benchmark_variance(about, read, replace(fit, factors=np.ones(n)))
+        for fit in (survey.by_physicians(about, read), survey.corrected(about, read))
+    )
+    by_draw, by_reader = alone.draw / (1 / n - 1 / 1200), alone.readers * n
+    assert by_reader > 0
+    assert by_draw * (1 / (n + found) - 1 / 1200) + by_reader / (n + found) == pytest.approx(helped.variance)
+    assert -n <= low < found < high <= 1200 - n

@@ -358,3 +358,14 @@ def test_every_measure_has_its_columns():
     found = corrected_rates(read(triaged, truth, texts(triaged)), BY)
     assert list(found.columns) == ["model", "format", "measure", *ALL_COLUMNS]
     assert list(found["measure"].astype(str)) == [measure.value for measure in MEASURES]
+
+
+def test_cases_that_one_of_three_physicians_has_read_whole_are_not_known_to_the_last_digit():
+    # one physician who has read every response leaves nothing to chance; where three have shared them, another might have read each
+    triaged, truth = world(6, n_cases=120, n_samples=1)
+    rows = texts(triaged)
+    names = np.array(["Dr. Noor", "Dr. Brandt", "Dr. Vega"])
+    for n, is_known in ((1, True), (3, False)):
+        told = read(triaged, truth, rows, 1.0, rater=names[np.arange(len(rows)) % n])
+        row = corrected_rates(told, BY, claim=Claim.BENCHMARK).set_index("measure").loc[Measure.EXACT]
+        assert (row["corrected_high"] - row["corrected_low"] < 1e-9) == is_known

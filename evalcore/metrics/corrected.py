@@ -13,7 +13,7 @@ from evalcore.metrics.enough import MIN_EFFECTIVE, MIN_PHYSICIANS, lacking
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.judge_worth import further_reads
 from evalcore.metrics.opinions import Opinions
-from evalcore.metrics.over_physicians import freedom_of_sum, physicians_variance
+from evalcore.metrics.over_physicians import benchmark_variance, freedom_of_sum, physicians_variance
 from evalcore.metrics.surveyed import Surveyed, surveyed
 from evalcore.schema import Claim as Claim  # noqa: PLC0414 - imported from here
 from evalcore.schema import Physicians as Physicians  # noqa: PLC0414
@@ -113,13 +113,16 @@ def corrected_scores(
 ) -> pd.DataFrame:
     """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with intervals.
 
-    The formulas are in `survey`. The variance of an estimate with p fitted numbers from k units drawn (items, or whole responses), N examples
-    and K physicians, and the quantile of its interval:
+    The formulas are in `survey` and `over_physicians`. The variance of an estimate with p fitted numbers from k units drawn (items, or whole responses),
+    N examples and K physicians, and the quantile of its interval:
 
         this benchmark, these physicians       V_A                            t(k - p)
         new examples, these physicians         V_B                            t(min(k - p, N - 1))
-        this benchmark, physicians             V_physicians                   t(K - 1), fewer where some read far more than others
-        new examples, physicians               V_physicians + max(0, V_B - V_A)      t of both, K - 1 and N - 1 (Satterthwaite)
+        this benchmark, physicians             V_physicians - (V_M - V_G)     t(K - 1), fewer where some read far more than others
+        new examples, physicians               V_physicians + max(0, V_B - V_M)      t of both, K - 1 and N - 1 (Satterthwaite)
+
+    V_A, V_M and V_G are `over_physicians.benchmark_variance`, V_physicians is `over_physicians.physicians_variance`: of the latter each physician has other
+    items, and V_M - V_G, at least 0, is what that adds though all items of this benchmark are known. It never goes below V_A.
 
     For new examples the interval is at least as wide as for this benchmark. Where nearly all votes are as predicted, each is widened by
     what V_A lacks to that of three votes that are not. Measured coverage of the 95 % interval: `tests/benchmarks/coverage.py`.
@@ -289,20 +292,22 @@ def of_reads(
     population: survey.Population, sample: survey.Sample, fit: survey.Fit, claim: Claim, physicians: Physicians
 ) -> Estimate:
     """An estimate from what was read, with its variance by the table of `corrected_scores`."""
-    benchmark = float(survey.benchmark_parts(sample, fit.factors * survey.deviations(population, sample, fit)).sum())
-    unseen = max(0.0, survey.unseen_variance(population, sample) - benchmark)
+    these = benchmark_variance(population, sample, fit)
+    unseen = max(0.0, survey.unseen_variance(population, sample) - these.variance)
     psi = survey.influences(population, sample, fit)
     n = len(psi)
     new_examples = float(psi.var(ddof=1)) / n
-    freedom: float = sample.n_units - fit.n_columns
-    variance, narrower = benchmark, (0.0, 1.0)
+    freedom = these.freedom
+    variance, narrower = these.variance, (0.0, 1.0)
     if physicians is Physicians.IN_GENERAL:
         of_physicians, freedom = physicians_variance(population, sample, fit)
-        of_examples = max(0.0, new_examples - benchmark) if claim is Claim.NEW_EXAMPLES else 0.0
-        variance, narrower = of_physicians + of_examples, (of_physicians + unseen, freedom)
+        of_benchmark = max(these.variance, of_physicians - max(0.0, these.most - these.draw - these.any_reader))
+        of_examples = max(0.0, new_examples - these.most) if claim is Claim.NEW_EXAMPLES else 0.0
+        wider = of_physicians + of_examples
+        variance, narrower = wider if claim is Claim.NEW_EXAMPLES else of_benchmark, (of_benchmark + unseen, freedom)
         freedom = freedom_of_sum(of_physicians, freedom, of_examples, n - 1)
     elif claim is Claim.NEW_EXAMPLES:
-        narrower = (benchmark + unseen, freedom)
+        narrower = (these.variance + unseen, freedom)
         variance, freedom = new_examples, min(freedom, n - 1)
     return Estimate(fit, variance + unseen, unseen, freedom, psi, narrower)
 

@@ -1,7 +1,8 @@
 """Which of two models is really better: differences of their corrected scores, example by example."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -11,9 +12,16 @@ from scipy.special import stdtr, stdtrit
 from evalcore.metrics.corrected import CORRECTED, Claim, Estimate, Physicians, estimated
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.opinions import Opinions
-from evalcore.metrics.over_physicians import by_physician, freedom, freedom_of_sum, spread
+from evalcore.metrics.over_physicians import (
+    BenchmarkVariance,
+    benchmark_variance,
+    by_physician,
+    freedom,
+    freedom_of_sum,
+    spread,
+)
 from evalcore.metrics.pair_tests import adjusted, holm
-from evalcore.metrics.survey import Floats, Numbers, deviations
+from evalcore.metrics.survey import Fit, Floats, Numbers, Population, Sample, deviations
 from evalcore.metrics.surveyed import Surveyed, surveyed
 
 COLUMNS = ["model_1", "model_2", "evaluation", "n_examples", "difference", "low", "high", "se", "df", "p", "p_holm"]
@@ -39,11 +47,12 @@ def corrected_differences(
 
         this benchmark, these physicians       V_A                                      t of the model with fewer degrees of freedom
         new examples, these physicians         V_B                                      the same, at most n - 1
-        this benchmark, physicians             V_physicians                             t of the effective readers less one
-        new examples, physicians               V_physicians + max(0, V_B - V_A)         t of both (Satterthwaite)
+        this benchmark, physicians             V_physicians - (V_M - V_G)               t of the effective readers less one
+        new examples, physicians               V_physicians + max(0, V_B - V_M)         t of both (Satterthwaite)
 
-    V_A is that of the units drawn by example: two models of which the same items were drawn differ by less than two that were drawn apart. For physicians in
-    general a physician's part is the difference of what they add to either score, so that one who is strict with both takes nothing from it.
+    V_A is by example: two models of which the same items were drawn, or one physician read both, differ by less than two that were read apart; its part of
+    the readers is at most that of either score together. For physicians in general a physician's part is the difference of what they add to
+    either score, so that one who is strict with both takes nothing from it.
     For new examples the interval is at least as wide as for this benchmark. Where nearly all votes are as predicted, each is widened as
     that of the scores is.
 
@@ -83,29 +92,82 @@ class _Model:
     estimate: Estimate
 
     def on(self, common: Numbers) -> Floats:
-        """The influence values of the examples that both have answered."""
-        return on_examples(self.about, self.estimate, common)
+        """The influence values of the examples that both have answered, whose mean is the model's score on these.
 
-    def drawn(self, common: Numbers) -> Floats:
-        """By example what the draw of its items adds to the score on these, so that the sum of squares is V_A clustered by example."""
-        population, sample = self.about.population, self.about.sample
-        z = np.sqrt(1 - sample.probabilities) * deviations(population, sample, self.estimate.fit)
-        sums = np.bincount(population.example[sample.rows], z, minlength=population.n_examples)[common]
-        return np.asarray(sums / population.shares[common].sum(), dtype=np.float64)
+        An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
+        psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
+        """
+        value, psi = self.estimate.fit.value, self.estimate.psi
+        shares = self.about.population.shares[common]
+        adds = shares * value + (psi[common] - value) / len(psi)
+        whole = shares.sum()
+        score = adds.sum() / whole if whole > 0 else np.nan
+        return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
+
+    @cached_property
+    def whole(self) -> "_Part":
+        """What was read of all examples."""
+        return _part(self.about.population, self.about.sample, self.estimate.fit)
+
+    def part(self, common: Numbers) -> "_Part":
+        """What was read of the examples that both have answered, the score being that on these alone."""
+        population, sample, fit = self.about.population, self.about.sample, self.estimate.fit
+        if len(common) == population.n_examples:
+            return self.whole
+        of_examples = np.isin(np.arange(population.n_examples), common)
+        items = of_examples[population.example]
+        read = items[sample.rows]
+        given = read[sample.places]
+        return _part(
+            Population(
+                population.moves[items] / population.shares[common].sum(),
+                population.undesirable[items],
+                population.labels[items],
+                (np.cumsum(of_examples) - 1)[population.example[items]],
+            ),
+            Sample(
+                rows=(np.cumsum(items) - 1)[sample.rows[read]],
+                votes=sample.votes[read],
+                probabilities=sample.probabilities[read],
+                units=np.unique(sample.units[read], return_inverse=True)[1],
+                places=(np.cumsum(read) - 1)[sample.places[given]],
+                readers=sample.readers[given],
+                said=sample.said[given],
+                own=None if sample.own is None else sample.own[given],
+            ),
+            replace(
+                fit,
+                predicted=fit.predicted[items],
+                columns=fit.columns[read],
+                pull=fit.pull[read],
+                factors=fit.factors[read],
+            ),
+        )
 
 
-def on_examples(about: Surveyed, estimate: Estimate, common: Numbers) -> Floats:
-    """The influence values of some of a model's examples, whose mean is its score on these alone.
+@dataclass(frozen=True)
+class _Part:
+    """What was read of a model's examples.
 
-    An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
-    psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
+    Attributes:
+        draw: By example what its reads add to the score by the draw of its items: the sum of squares is V_A by example.
+        most: The same without (1 - pi).
+        variance: V_A by unit, in its parts.
+        by_physician: `over_physicians.by_physician`.
     """
-    value, psi = estimate.fit.value, estimate.psi
-    shares = about.population.shares[common]
-    adds = shares * value + (psi[common] - value) / len(psi)
-    whole = shares.sum()
-    score = adds.sum() / whole if whole > 0 else np.nan
-    return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
+
+    draw: Floats
+    most: Floats
+    variance: BenchmarkVariance
+    by_physician: tuple[Floats, Floats, float]
+
+
+def _part(population: Population, sample: Sample, fit: Fit) -> _Part:
+    z, example, n = deviations(population, sample, fit), population.example[sample.rows], population.n_examples
+    missed = np.sqrt(1 - sample.probabilities)
+    draw, most = (np.asarray(np.bincount(example, of, n), dtype=np.float64) for of in (missed * z, z))
+    variance = benchmark_variance(population, sample, fit)
+    return _Part(draw, most, variance, by_physician(population, sample, fit))
 
 
 def _pairs(models: list[_Model], claim: Claim, physicians: Physicians, level: float) -> Iterator[dict[str, object]]:
@@ -138,27 +200,30 @@ def _widths(
     """Variance and degrees of freedom by the claim, and by the narrower one that it must not fall below."""
     n = len(places[0])
     unseen = one.estimate.unseen + other.estimate.unseen
-    apart, drawn = one.on(places[0]) - other.on(places[1]), one.drawn(places[0]) - other.drawn(places[1])
-    new_examples, benchmark = float(apart.var(ddof=1)) / n, float((drawn**2).sum()) * n / (n - 1)
-    degrees: float = min(model.about.sample.n_units - model.estimate.fit.n_columns for model in (one, other))
+    new_examples = float((one.on(places[0]) - other.on(places[1])).var(ddof=1)) / n
+    first, second = one.part(places[0]), other.part(places[1])
+    draw = float(((first.draw - second.draw) ** 2).sum()) * n / (n - 1)
+    most = float(((first.most - second.most) ** 2).sum()) * n / (n - 1)
+    room, degrees = max(0.0, most - draw), min(first.variance.freedom, second.variance.freedom)
+    these = benchmark = draw + min(room, first.variance.readers + second.variance.readers)
+    wide = new_examples + unseen, min(degrees, n - 1)
     if physicians is Physicians.IN_GENERAL:
-        of_draw = benchmark
-        benchmark, degrees = _over_physicians(one, other)
-        of_examples = max(0.0, new_examples - of_draw)
-        both = benchmark + of_examples + unseen, freedom_of_sum(benchmark, degrees, of_examples, n - 1)
-    else:
-        both = new_examples + unseen, min(degrees, n - 1)
+        of_physicians, degrees = _over_physicians((one.about.readers, first), (other.about.readers, second))
+        any_reader = first.variance.any_reader + second.variance.any_reader
+        benchmark = max(these, of_physicians - max(0.0, room - any_reader))
+        of_examples = max(0.0, new_examples - most)
+        wide = of_physicians + of_examples + unseen, freedom_of_sum(of_physicians, degrees, of_examples, n - 1)
     narrow = benchmark + unseen, degrees
-    return [narrow] if claim is Claim.BENCHMARK else [both, narrow]
+    return [narrow] if claim is Claim.BENCHMARK else [wide, narrow]
 
 
-def _over_physicians(one: _Model, other: _Model) -> tuple[float, float]:
+def _over_physicians(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
     """The variance of a difference over physicians, and its degrees of freedom."""
-    names = sorted({*one.about.readers, *other.about.readers})
+    names = sorted({name for readers, _ in both for name in readers})
     apart, loads, shared = np.zeros(len(names)), np.zeros(len(names)), 0.0
-    for model, sign in ((one, 1), (other, -1)):
-        adds, load, added = by_physician(model.about.population, model.about.sample, model.estimate.fit)
-        places = np.searchsorted(names, model.about.readers)
+    for (readers, part), sign in zip(both, (1, -1), strict=True):
+        adds, load, added = part.by_physician
+        places = np.searchsorted(names, readers[: len(adds)])
         apart[places] += sign * adds
         loads[places] += load / 2
         shared += added

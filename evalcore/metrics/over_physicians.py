@@ -1,8 +1,110 @@
-"""What it adds to an estimate's variance that other physicians would have said something else."""
+"""What it adds to an estimate's variance that other physicians would have said something else: other ones of these, or other ones at all."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
-from evalcore.metrics.survey import Fit, Floats, Numbers, Population, Sample
+from evalcore.metrics.survey import (
+    MIN_DISAGREEMENT,
+    Fit,
+    Floats,
+    Numbers,
+    Population,
+    Sample,
+    Truths,
+    benchmark_parts,
+    deviations,
+)
+
+MOST_BETWEEN_READERS = 0.5
+"""The variance of two reads that are as far apart as can be: (1 - 0)^2 / 2."""
+
+
+@dataclass(frozen=True)
+class BenchmarkVariance:
+    """V_A in its parts.
+
+    Attributes:
+        draw: That other items might have been drawn (`survey.benchmark_parts`).
+        readers: That another of these physicians might have got an item.
+        any_reader: That another physician might have got it, of all physicians.
+        most: All of it without (1 - pi): draw + readers is at most that.
+        freedom: Degrees of freedom of draw + readers.
+    """
+
+    draw: float
+    readers: float
+    any_reader: float
+    most: float
+    freedom: float
+
+    @property
+    def variance(self) -> float:
+        """V_A."""
+        return self.draw + self.readers
+
+
+def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> BenchmarkVariance:
+    """V_A: the variance about what these physicians would say of every item, each counted by how much of the reading is theirs.
+
+        V_A = k/(k-1) sum_j (1 - pi_j) (sum of z in j)^2  +  s^2 sum_c b_c^2 (1/r_c - 1/K),      b = a / ((1 - h) root pi)
+
+    The second part is that of who got an item: it does not fall to 0 as pi rises to 1. r_c physicians have read item c, of K effective ones. s^2 is
+    a label's variance over physicians, from units j that two and more have read: with D_jk = sum over their items c of b_c (y_ck - mean y_c) / root(r_c - 1)
+    for each physician k, s^2 = sum_jk D_jk^2 / sum b_c^2. Criteria that one physician reads together so count as alike as they are. Of n such units
+    three are taken to be read otherwise, s^2 >= 3 x .5/n (rule of three).
+
+    Both parts together are at most k/(k-1) sum_j (sum of z in j)^2, as if nothing were known of s^2: so it is where nothing was read twice. That is too
+    wide by what the judges err, sum a^2 (mean y - m)^2.
+
+    References:
+        Särndal, Swensson and Wretman 1992, ch. 9 (two phases: items are drawn, then a reader for each); Satterthwaite 1946.
+    """
+    deviation = fit.factors * deviations(population, sample, fit)
+    k = sample.n_units
+    draw = float(benchmark_parts(sample, deviation).sum())
+    most = float((np.bincount(sample.units, deviation, minlength=k) ** 2).sum()) * (k / (k - 1) if k > 1 else np.nan)
+    roots = fit.factors * population.moves[sample.rows] / (1 - fit.leverage).clip(min=1e-6)
+    roots = roots / np.sqrt(sample.probabilities)
+    n_own, is_settled = _own_reads(sample)
+    per_reader = np.where(is_settled, 0.0, 1 / n_own.clip(min=1))
+    effective = effective_readers(reading_loads(sample.probabilities, sample.places, sample.readers))
+    whole = float(roots**2 @ per_reader)
+    of_these = float(roots**2 @ (per_reader - 1 / max(effective, 1.0)).clip(min=0))
+    noise, freedom_of_noise = _between_readers(sample, roots, n_own)
+    room, freedom = max(0.0, most - draw), float(k - fit.n_columns)
+    readers, any_reader = (min(room, noise * part) if part > ROUNDING * whole else 0.0 for part in (of_these, whole))
+    if 0 < readers < room:
+        freedom = freedom_of_sum(draw, freedom, readers, freedom_of_noise)
+    return BenchmarkVariance(draw, readers, any_reader, most, freedom)
+
+
+ROUNDING = 1e-9
+
+
+def _own_reads(sample: Sample) -> tuple[Numbers, Truths]:
+    """By item how many physicians have said something of it, and whether an adjudicated label stands for that."""
+    if sample.own is None:
+        return np.bincount(sample.places, minlength=len(sample.rows)), np.zeros(len(sample.rows), dtype=bool)
+    n_own = np.bincount(sample.places, ~np.isnan(sample.own), minlength=len(sample.rows)).astype(np.int64)
+    return n_own, np.bincount(sample.places, sample.own != sample.said, minlength=len(sample.rows)) > 0
+
+
+def _between_readers(sample: Sample, roots: Floats, n_own: Numbers) -> tuple[float, float]:
+    """s^2 of `benchmark_variance`, and its degrees of freedom; infinite where nothing was read twice."""
+    own = sample.said if sample.own is None else sample.own
+    twice = ~np.isnan(own) & (n_own[sample.places] > 1)
+    base = float((roots[n_own > 1] ** 2).sum())
+    if base == 0:
+        return np.inf, np.inf
+    places, readers, said = sample.places[twice], sample.readers[twice], own[twice]
+    means = np.bincount(places, said, minlength=len(n_own)) / n_own.clip(min=1)
+    apart = roots[places] * (said - means[places]) / np.sqrt(n_own[places] - 1)
+    cells, cell = np.unique(sample.units[places] * sample.n_readers + readers, return_inverse=True)
+    squares = np.bincount(cell, apart) ** 2
+    by_unit = np.bincount(np.unique(cells // sample.n_readers, return_inverse=True)[1], squares) / base
+    found, least = float(by_unit.sum()), MIN_DISAGREEMENT * MOST_BETWEEN_READERS / len(by_unit)
+    return max(found, least), 2 * found**2 / float((by_unit**2).sum()) if found > least else 2 * MIN_DISAGREEMENT
 
 
 def physicians_variance(population: Population, sample: Sample, fit: Fit) -> tuple[float, float]:

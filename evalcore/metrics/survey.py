@@ -67,7 +67,8 @@ class Sample:
         units: Of these the number of what was drawn together, 0 to k-1.
         places: By read, its item: a place in `rows`. Items that two have read have two reads.
         readers: By read, the number of the physician, 0 to K-1.
-        said: By read, the vote.
+        said: By read, the vote; where an adjudicated label takes its place, that label.
+        own: By read, what that physician said, NaN for "cannot assess"; None: what `said` has.
     """
 
     rows: Numbers
@@ -77,6 +78,7 @@ class Sample:
     places: Numbers
     readers: Numbers
     said: Floats
+    own: Floats | None = None
 
     @property
     def n_units(self) -> int:
@@ -209,11 +211,11 @@ def deviations(population: Population, sample: Sample, fit: Fit) -> Floats:
 
 
 def benchmark_parts(sample: Sample, deviation: Floats) -> Floats:
-    """The parts of V_A, by unit drawn: the variance about what physicians would say of every item of this benchmark.
+    """The parts of V_A that come of the draw, by unit drawn: the variance about what those who read them would say of every item of this benchmark.
 
         V_A = k/(k-1) sum over the units j of (1 - pi_j) (sum of z in j)^2        (Poisson draw; a unit is an item, or a whole response)
 
-    It is 0 where everything was read, and NaN with fewer than two units.
+    It is 0 where everything was read, and NaN with fewer than two units. What comes of the readers: `over_physicians.benchmark_variance`.
     """
     k = sample.n_units
     missed = np.zeros(k)

@@ -75,6 +75,7 @@ def surveyed(
     moves = coefficients(known.items, weights).to_numpy()
     reads = _drawn_reads(known.reads)
     voted = votes(known.reads, settled=settled)
+    own = votes(known.reads).set_index("row")["vote"] if settled else None
     for code, (model, evaluation) in enumerate(names):
         rows = np.flatnonzero(codes == code)
         example_ids, example = np.unique(known.items["example_id"].to_numpy()[rows], return_inverse=True)
@@ -82,7 +83,7 @@ def surveyed(
         labels = known.judged.to_numpy()[rows].astype(np.float64)
         of_model = codes[voted["row"].to_numpy()] == code
         given = reads.loc[codes[reads["row"].to_numpy()] == code]
-        sample, readers = _sample(rows, voted.loc[of_model], given, settled=settled)
+        sample, readers = _sample(rows, voted.loc[of_model], given, own)
         counts: dict[str, float] = {
             "n_examples": len(example_ids),
             "n_responses": int(is_first[counted][rows].sum()),
@@ -133,9 +134,9 @@ def _drawn_reads(reads: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sample(
-    rows: Numbers, voted: pd.DataFrame, reads: pd.DataFrame, *, settled: bool
+    rows: Numbers, voted: pd.DataFrame, reads: pd.DataFrame, own: pd.Series | None
 ) -> tuple[Sample, tuple[str, ...]]:
-    """What was read of the items in these rows, and by whom.
+    """What was read of the items in these rows, and by whom; `own` is by row what the readers said where settled labels take the place of that.
 
     The probabilities are scaled so that the sum of 1/pi is the number of items: a drawing may be only partly read, and an item that
     nobody could assess is as if it had not been drawn.
@@ -143,11 +144,12 @@ def _sample(
     read = voted["row"].to_numpy(dtype=np.int64)
     probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
     stands_for = (1 / probabilities).sum() / max(len(rows), 1)
-    said = reads if settled else reads.loc[reads["met"].notna()]
+    votes_given: Floats = voted["vote"].to_numpy(dtype=np.float64)
+    is_settled = np.zeros(len(read), dtype=bool) if own is None else own.reindex(read).to_numpy() != votes_given
+    said = reads.loc[reads["met"].notna() | reads["row"].isin(read[is_settled])]
     said = said.loc[said["row"].isin(read)]
     places = np.searchsorted(read, said["row"].to_numpy(dtype=np.int64))
-    votes_given: Floats = voted["vote"].to_numpy(dtype=np.float64)
-    each = votes_given[places] if settled else said["met"].to_numpy(dtype=np.float64)
+    met = said["met"].to_numpy(dtype=np.float64)
     readers, names = pd.factorize(said["rater"], sort=True)
     sample = Sample(
         rows=np.searchsorted(rows, read),
@@ -156,6 +158,7 @@ def _sample(
         units=pd.factorize(voted["unit"])[0].astype(np.int64),
         places=places,
         readers=readers.astype(np.int64),
-        said=each,
+        said=np.where(is_settled[places], votes_given[places], met),
+        own=met,
     )
     return sample, tuple(map(str, names))

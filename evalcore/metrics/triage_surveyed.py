@@ -36,6 +36,7 @@ class Answers:
         places: By read, its response: a place in `read`. Responses that two physicians have read have two reads.
         readers: By read, the number of the physician.
         said: By read and level, what that physician says; where an adjudicator has settled the response, the settled level.
+        own: The same, what that physician said.
         n_responses: How many there are.
         n_no_level: Responses in which the judge found no level: they are left out.
         n_unreached: Responses with a level and without a text, which nobody can draw.
@@ -54,6 +55,7 @@ class Answers:
     places: Numbers
     readers: Numbers
     said: Floats
+    own: Floats
     n_responses: int
     n_no_level: int
     n_unreached: int
@@ -136,7 +138,11 @@ def answers(
     vote_of[votes["sample"].to_numpy(dtype=np.int64)] = np.arange(len(votes))
     reads = drawn_reads(triaged, settled=settled)
     read_sample, readers = reads["sample"].to_numpy(dtype=np.int64), pd.factorize(reads["rater"], sort=True)[0]
-    said_by = distributions(np.arange(len(reads)), reads["level"].to_numpy(dtype=float), len(reads))
+    own = drawn_reads(triaged, settled=False)["level"].to_numpy(dtype=float)
+    said_by, own_by = (
+        distributions(np.arange(len(reads)), levels, len(reads))
+        for levels in (reads["level"].to_numpy(dtype=float), own)
+    )
     for word, judge in judges.items():
         if judge not in triaged.levels:
             continue
@@ -188,6 +194,7 @@ def answers(
                 places=(np.cumsum(mine) - 1)[item[given]],
                 readers=readers[given].astype(np.int64),
                 said=said_by[given],
+                own=own_by[given],
                 n_responses=int(times[begin:end].sum()),
                 n_no_level=int(no_level[code]),
                 n_unreached=int(unreached[code]),
@@ -234,6 +241,7 @@ def asked(about: Answers, counts: Floats, model: tuple[Floats, Floats]) -> Asked
         places=places,
         readers=np.unique(about.readers[given], return_inverse=True)[1].astype(np.int64),
         said=(about.said[given] * of_read[places]).sum(axis=1),
+        own=(about.own[given] * of_read[places]).sum(axis=1),
     )
     predicted = np.concatenate(
         [(means[about.level[mine]] * of_read).sum(axis=1), np.divide(of_rest, left, out=np.zeros(n), where=left > 0)]
