@@ -21,25 +21,32 @@ def agreement(
     ] = None,
     coefficients: Annotated[
         str | None,
-        typer.Option(help="Names joined by commas. Default: those that differ from one another with two categories."),
+        typer.Option(help="Names joined by commas. Default: agreement, ac1, alpha_nominal."),
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All coefficients that differ from one another with two categories.")
+    ] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
     """How far physicians agree with one another on the criteria that they have read blind, together and by pair.
 
-    First reads count, as they were locked, and none that somebody chose to read. Intervals leave out one example at a time. Coefficients: agreement
-    (share), kappa (Cohen; of all raters together Conger), fleiss_kappa, alpha_nominal (Krippendorff), ac1 (Gwet); and kappa_linear,
-    kappa_quadratic, alpha_ordinal, alpha_interval, ac2_linear, ac2_quadratic, which with met and not met equal the plain ones.
+    First reads count, as they were locked, and none that somebody chose to read. There are two intervals: for these physicians, leaving out one
+    example at a time; and for physicians in general, of whom these are a sample, leaving out one example and one reader at a time, from
+    three effective readers on. Coefficients: agreement (share), ac1 (Gwet), alpha_nominal (Krippendorff); with --all also kappa (Cohen; of all raters
+    together Conger) and fleiss_kappa; by name kappa_linear, kappa_quadratic, alpha_ordinal, alpha_interval, ac2_linear, ac2_quadratic,
+    which with met and not met equal the plain ones.
 
     With --json an object of two lists. `pooled`: one row a group and coefficient: grouping (overall, theme, axis, category or cluster), group,
-    coefficient, value (at most 1) with its 95 % interval low, high, and se; reason (why one of them is null, else empty); bound_low and bound_high
-    (the lowest and highest value with all of cannot assess taken as met, and all as not met); n_items (with two labels or
-    more), and on these n_labels, n_examples, n_raters; n_cannot_assess (labels). `by_pair`: the same for each two raters: rater_1 and rater_2
-    in the place of grouping and group.
+    coefficient, value (at most 1); low, high, se (95 %, these raters) and reason (why one of them is null, else empty); general_low,
+    general_high, general_se, general_reason (raters in general); bound_low and bound_high (of percent agreement: the lowest and highest value
+    whatever each cannot assess had been; else null); n_items (with two labels or more), and on these n_labels, n_examples, n_raters,
+    n_effective_raters; n_cannot_assess (labels). `by_pair`: the same for each two raters, but for raters in general: rater_1 and rater_2 in the
+    place of grouping and group.
     """
     from evalcore.db import reading
     from evalcore.metrics import agreement as metric
+    from evalcore.metrics import agreement_words as words
     from evalcore.metrics.agreement_labels import labels_of
     from evalcore.metrics.agreement_sums import Coefficient
     from evalcore.queries.opinions import load
@@ -49,6 +56,8 @@ def agreement(
         some_of("--coefficients", coefficients, list(Coefficient))
         if coefficients is not None
         else metric.OF_TWO_CATEGORIES
+        if everything
+        else metric.SHOWN
     )
     with study(db) as engine, reading(engine) as session:
         opinions = load(session)
@@ -70,20 +79,25 @@ def agreement(
             "No criterion has been read blind by two physicians yet: assign items to two readers, or import their first reads."
         )
     else:
-        out.print(_shown(pooled.loc[pooled["n_items"].gt(0)], ["group"]))
-        out.print()
-        out.print(_shown(by_pair, ["rater_1", "rater_2"]))
+        whom = "raters" if named else "physicians"
+        shown = pooled.loc[pooled["n_items"].gt(0)]
+        for prefix, title in ((words.GENERAL, f"{whom} in general"), (words.THESE, f"these {whom}")):
+            if not shown[f"{prefix}reason"].eq(metric.TOO_FEW_RATERS).all():
+                out.print(f"95 % intervals for {title}")
+                out.print(_shown(shown, ["group"], prefix))
+        out.print(f"By pair, for these {whom}")
+        out.print(_shown(by_pair, ["rater_1", "rater_2"], words.THESE))
         _print_bounds(pooled)
 
 
-def _shown(table: pd.DataFrame, keys: list[str]) -> Table:
+def _shown(table: pd.DataFrame, keys: list[str], prefix: str) -> Table:
     from evalcore.metrics.agreement_words import NAMES, coefficient_words
 
     used = list(dict.fromkeys(table["coefficient"]))
     lines = []
     for key, rows in table.groupby(keys if "grouping" not in table else ["grouping", *keys], sort=False):
         words = [
-            coefficient_words(row["coefficient"], row["value"], row["low"], row["high"])
+            coefficient_words(row["coefficient"], row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
             for row in rows.to_dict(orient="records")
         ]
         counts = rows.iloc[0]
@@ -92,16 +106,16 @@ def _shown(table: pd.DataFrame, keys: list[str]) -> Table:
 
 
 def _print_bounds(pooled: pd.DataFrame) -> None:
-    """What cannot assess could change, and why a value is missing, of everything together."""
+    """What cannot assess leaves open, and why a value is missing, of everything together."""
     from evalcore.metrics.agreement import OVERALL
     from evalcore.metrics.agreement_words import NAMES, bounds_words, reasons, undecided_words
 
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
-    if not overall.empty and (n := int(overall["n_cannot_assess"].iloc[0])):
-        said = ", ".join(
-            f"{NAMES[row['coefficient']]} {bounds_words(row['coefficient'], row['bound_low'], row['bound_high'])}"
-            for row in overall.to_dict(orient="records")
+    for row in overall.loc[overall["bound_low"].notna() & overall["n_cannot_assess"].gt(0)].to_dict(orient="records"):
+        between = bounds_words(row["coefficient"], row["bound_low"], row["bound_high"])
+        name = NAMES[row["coefficient"]].lower()
+        out.print(
+            f"\n{undecided_words(row['n_cannot_assess'])}; whatever each had been, {name} over all reads is {between}."
         )
-        out.print(f"\n{undecided_words(n)}; taken as met, or as not met: {said}.")
     for reason in reasons(overall):
         out.print(reason)

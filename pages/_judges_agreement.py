@@ -11,11 +11,18 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.metrics import agreement_words as words
-from evalcore.metrics.agreement import GROUPINGS, MIN_ITEMS, OF_TWO_CATEGORIES, OVERALL, agreement, pair_agreement
+from evalcore.metrics.agreement import (
+    GROUPINGS,
+    MIN_ITEMS,
+    MIN_RATERS,
+    OF_TWO_CATEGORIES,
+    OVERALL,
+    SHOWN,
+    agreement,
+    pair_agreement,
+)
 from evalcore.metrics.agreement_labels import labels_of, most_labels
 from evalcore.metrics.agreement_sums import Coefficient
-from evalcore.metrics.dawid_skene import Habits, dawid_skene
-from evalcore.metrics.intervals import NO_VALUE
 from evalcore.opinions import Opinions
 from evalcore.plots.agreement import pair_matrix
 from evalcore.policies import can_see_audit
@@ -26,20 +33,17 @@ MOST_RATERS, LEAST_SHARE = 15, 0.25
 """Raters in the matrix; and the share of its pairs that must have a criterion in common, or it would be a page of holes."""
 KINDS = {"Theme": "theme", "Axis": "axis", "Category": "cluster", "Category of the conversation": "category"}
 """What agreement is shown by, and the tag that says it."""
-IN_WIDE_TABLES = (Coefficient.AGREEMENT, Coefficient.KAPPA, Coefficient.ALPHA_NOMINAL, Coefficient.AC1)
 YOU = "You"
 NOTHING_READ = "No two physicians have read the same criterion blind yet. Give the responses a second reader, or import first reads of several physicians."
 FOOT = (
     "From physicians' blind first reads, as they were locked, of criteria that two or more have labelled; reads that somebody chose to make are left "
-    "out, and nothing is weighted by how it was drawn. 95 % intervals leave out one conversation at a time, t with one degree of freedom less than "
-    "conversations; there is none with fewer than five, where every conversation gives the same value, or where the value hangs on one of them. "
-    "With met and not met, weighted, ordinal and plain forms of a coefficient are the same number. Cohen's kappa of all together is Conger's; "
-    "Fleiss' kappa, of a pair, is Scott's pi. Where nearly all labels are the same, kappa is low or undefined however much people agree: read it "
-    "beside Gwet's AC1. Between: the coefficient with all of cannot assess taken as met, and all as not met."
-)
-EXPLORED = (
-    "Exploration, not a finding. Dawid and Skene's model (1979) guesses the label behind the readers' labels, and how often each reader says met of "
-    "what it takes for met and for not met. It takes errors that readers share for truth and is surer than it should be. No number elsewhere uses it."
+    "out, and nothing is weighted by how it was drawn. 95 % intervals by the jackknife. For these raters it leaves out one conversation at a time; "
+    "for raters in general, of whom these are a sample, one conversation and one rater at a time (two-way clustering), from "
+    f"{MIN_RATERS} effective raters on: 1 / sum of squared shares of the labels. There is none with fewer than five conversations, where every "
+    "conversation gives the same value, or where the value hangs on one of them. Where nearly all labels are the same, Krippendorff's alpha and "
+    "kappa are low or undefined however much people agree: read them beside Gwet's AC1. With met and not met, weighted, ordinal and plain forms of a "
+    "coefficient are the same number. Cohen's kappa of all together is Conger's; Fleiss' kappa, of a pair, is Scott's pi. Bounds: the lowest and "
+    "highest percent agreement, whatever each cannot assess had been; of the other coefficients none are given."
 )
 
 
@@ -76,26 +80,29 @@ def named(labels: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     return labels.assign(rater=labels["rater"].cat.reorder_categories(list(names)).cat.rename_categories(names))
 
 
-def cells(rows: pd.DataFrame) -> list[str]:
-    """Each value with its interval; a dash where there is none."""
+def cells(rows: pd.DataFrame, prefix: str = words.THESE) -> list[str]:
+    """Each value with its interval; a dash where there is no value."""
     return [
-        words.coefficient_words(row["coefficient"], row["value"], row["low"], row["high"])
+        words.coefficient_words(row["coefficient"], row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
         for row in rows.to_dict(orient="records")
     ]
 
 
-def pooled_table(overall: pd.DataFrame) -> None:
-    """All coefficients of all raters together, with bounds where somebody could not assess."""
+def pooled_table(overall: pd.DataFrame, who: str) -> None:
+    """The coefficients of all raters together, for these and for raters in general, with bounds where somebody could not assess."""
     between = [
         words.bounds_words(row["coefficient"], row["bound_low"], row["bound_high"])
         for row in overall.to_dict(orient="records")
     ]
+    in_general = overall["general_low"].notna().any()
+    reasons = overall["general_reason" if in_general else "reason"]
     _tables.show(
         {
             "All together": [words.NAMES[Coefficient(name)] for name in overall["coefficient"]],
-            "Value and 95 % interval": cells(overall),
-            **({"Between, by cannot assess": between} if overall["n_cannot_assess"].any() else {}),
-            "Without an interval because": overall["reason"],
+            **({f"For {who} in general": cells(overall, words.GENERAL)} if in_general else {}),
+            f"For these {who}": cells(overall),
+            **({"Bounds, by cannot assess": between} if overall["n_cannot_assess"].any() else {}),
+            "Without an interval because": reasons,
         },
         key="agreement_pooled",
         alt="Coefficients of agreement of all raters together",
@@ -103,25 +110,29 @@ def pooled_table(overall: pd.DataFrame) -> None:
     )
 
 
-def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str) -> None:
-    """A row a group or pair, a column a coefficient; why a value is missing stands in the last column."""
+def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str, *, prefix: str = words.THESE) -> None:
+    """A row a group or pair, a column a coefficient; why a value or an interval is missing stands in the last column."""
     by = list(keys)
     counts = rows.drop_duplicates(by).set_index(by)
-    spread = rows.assign(words=cells(rows)).pivot(index=by, columns="coefficient", values="words").reindex(counts.index)
-    of_none = rows.loc[rows["value"].isna() & rows["coefficient"].isin(IN_WIDE_TABLES)]
-    reasons = of_none.drop_duplicates(by).set_index(by)["reason"].reindex(counts.index).fillna("")
+    spread = (
+        rows.assign(words=cells(rows, prefix))
+        .pivot(index=by, columns="coefficient", values="words")
+        .reindex(counts.index)
+    )
+    of_none = rows.loc[rows[f"{prefix}low"].isna()]
+    reasons = of_none.drop_duplicates(by).set_index(by)[f"{prefix}reason"].reindex(counts.index).fillna("")
     _tables.show(
         {
             **{title: counts.index.get_level_values(column) for column, title in keys.items()},
-            **{words.HEADS[Coefficient(name)]: spread[name] for name in IN_WIDE_TABLES},
+            **{words.HEADS[Coefficient(name)]: spread[name] for name in dict.fromkeys(rows["coefficient"])},
             "Criteria": counts["n_items"],
             "Conversations": counts["n_examples"],
             "Cannot assess": counts["n_cannot_assess"],
-            f"{NO_VALUE} because": reasons,
+            "No interval because": reasons,
         },
         key=key,
         alt=alt,
-        optional=("Cannot assess", f"{NO_VALUE} because"),
+        optional=("Cannot assess", "No interval because"),
         names=("Rater", "and rater"),
     )
 
@@ -146,8 +157,8 @@ def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
         return
     chosen = st.segmented_control(
         "By pair",
-        OF_TWO_CATEGORIES,
-        default=Coefficient.KAPPA,
+        [Coefficient(name) for name in dict.fromkeys(by_pair["coefficient"])],
+        default=Coefficient.AC1,
         required=True,
         format_func=words.NAMES.__getitem__,
         key="agreement_shown",
@@ -173,45 +184,7 @@ def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
         st.html(_text.quiet(said))
 
 
-def habits(viewer: Viewer, judges: Judges, names: Names) -> None:
-    """Dawid-Skene, for exploration."""
-    with st.expander(
-        "Exploration: who differs from whom",
-        icon=":material/travel_explore:",
-        key="agreement_habits",
-        on_change="rerun",
-    ) as part:
-        if not part.open:
-            return
-        with st.spinner("Estimating"):
-            found = _judges_parts.computed(_habits, viewer, judges, names)
-        met = found.raters.pivot(index="rater", columns="shared", values="met").reindex(
-            found.raters["rater"].drop_duplicates()
-        )
-        n_labels = found.raters.drop_duplicates("rater")["n_labels"]
-        st.html(_text.quiet(EXPLORED))
-        _tables.show(
-            {
-                "Rater": met.index,
-                "Says met of what is met": [words.value_words(Coefficient.AGREEMENT, share) for share in met["met"]],
-                "Says met of what is not met": [
-                    words.value_words(Coefficient.AGREEMENT, share) for share in met["not_met"]
-                ],
-                "Labels": n_labels,
-            },
-            key="agreement_habits_table",
-            alt="How often each rater says met, of what is estimated to be met and not met",
-            names=("Rater",),
-        )
-        stopped = "" if found.settled else " The estimate had not settled."
-        st.html(
-            _text.quiet(
-                f"From {found.n_items:,} criteria with two labels or more; 4 labels of agreement and 1 of each other kind are added to every reader.{stopped}"
-            )
-        )
-
-
-def kinds(groups: pd.DataFrame) -> None:
+def kinds(groups: pd.DataFrame, prefix: str, whom: str) -> None:
     """Agreement by the kind of criterion that is chosen."""
     known = [name for name, tag in KINDS.items() if groups["grouping"].eq(tag).any()]
     if not known:
@@ -226,21 +199,25 @@ def kinds(groups: pd.DataFrame) -> None:
         {"group": chosen or known[0]},
         f"agreement_groups_{chosen}",
         "Agreement by kind of criterion",
+        prefix=prefix,
     )
+    st.html(_text.quiet(f"95 % intervals for {whom}."))
 
 
 def _raters(opinions: Opinions, judges: Judges) -> list[str]:
     return [str(name) for name in labels_of(opinions, judges=judges)["rater"].cat.categories]
 
 
-def _measured(opinions: Opinions, judges: Judges, names: Names) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+def _measured(
+    opinions: Opinions, judges: Judges, names: Names, coefficients: tuple[Coefficient, ...]
+) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Agreement pooled and by group, and by pair, of raters by the names that the viewer sees; and those with the most labels."""
     labels = named(labels_of(opinions, judges=judges), dict(names))
-    return agreement(labels, by=GROUPINGS), pair_agreement(labels), most_labels(labels, MOST_RATERS)
-
-
-def _habits(opinions: Opinions, judges: Judges, names: Names) -> Habits:
-    return dawid_skene(named(labels_of(opinions, judges=judges), dict(names)))
+    pooled, by_pair = (
+        agreement(labels, by=GROUPINGS, coefficients=coefficients),
+        pair_agreement(labels, coefficients=coefficients),
+    )
+    return pooled, by_pair, most_labels(labels, MOST_RATERS)
 
 
 def show(viewer: Viewer, row: DeltaGenerator) -> None:
@@ -248,26 +225,30 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
     known = _judges_parts.computed(_judges_parts.names, viewer)
     with_judges = known and row.toggle("Count judges as raters", key="agreement_judges", bind="query-params")
     judges = tuple(known) if with_judges else ()
+    more_coefficients = row.toggle("More coefficients", key="agreement_all", bind="query-params")
     raters = _judges_parts.computed(_raters, viewer, judges)
     names = tuple(shown_names(raters, judges, viewer, _secret()).items())
-    pooled, by_pair, most = _judges_parts.computed(_measured, viewer, judges, names)
+    pooled, by_pair, most = _judges_parts.computed(
+        _measured, viewer, judges, names, OF_TWO_CATEGORIES if more_coefficients else SHOWN
+    )
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
     if not overall["n_items"].any():
         st.html(_text.notice(NOTHING_READ))
         st.page_link("pages/study.py", label="Go to Study", icon=":material/database:")
         return
-    first, *more = words.finding(overall, "raters" if judges else "physicians")
+    who = "raters" if judges else "physicians"
+    prefix, whom = words.population(overall, who)
+    first, *more = words.finding(overall, who)
     st.html(_text.finding(first))
     st.html(_text.items(more))
+    pooled_table(overall, who)
     if by_pair.groupby(["rater_1", "rater_2"]).ngroups > 1:
         matrix(by_pair, most, len(names))
-    pooled_table(overall)
     wide(
         by_pair.sort_values("n_items", ascending=False, kind="stable") if len(names) > MOST_RATERS else by_pair,
         {"rater_1": "Rater", "rater_2": "and rater"},
         "agreement_pairs",
         "Agreement of each two raters",
     )
-    kinds(pooled.loc[pooled["grouping"].ne(OVERALL) & pooled["n_items"].gt(0)])
-    habits(viewer, judges, names)
+    kinds(pooled.loc[pooled["grouping"].ne(OVERALL) & pooled["n_items"].gt(0)], prefix, whom)
     st.html(_text.foot(FOOT))

@@ -14,6 +14,7 @@ from evalcore.metrics.agreement import (
     ONE_CATEGORY,
     RESTS_ON_ONE,
     TOO_FEW,
+    TOO_FEW_RATERS,
     agreement,
     pair_agreement,
 )
@@ -116,16 +117,13 @@ def test_by_pair_only_items_that_both_have_labelled_count():
     assert found(first)["ac1"] == pytest.approx(0)
 
 
-def test_bounds_are_the_values_with_all_of_cannot_assess_taken_as_one_category():
-    labels = long(["YYYNNY??", "YYNNNYYN"])
-    table = agreement(labels, coefficients=EVERY)
-    filled = [agreement(labels.fillna({"value": sign}), coefficients=EVERY) for sign in "NY"]
-    for name in Coefficient:
-        ends = sorted(found(part)[name] for part in filled)
-        assert [found(table, "bound_low")[name], found(table, "bound_high")[name]] == pytest.approx(ends)
+def test_bounds_take_each_label_that_is_cannot_assess_on_its_own():
+    # items YY YY YN NN NN UY with U open twice more: 5/6 seen; all open alike 7/8 or 6/8, each on its own 7/8 at most and 5/8 at least
+    table = agreement(long(["YYYNNY??", "YYNNNYYN"]), coefficients=EVERY)
+    assert found(table)["agreement"] == 5 / 6
+    assert (found(table, "bound_low")["agreement"], found(table, "bound_high")["agreement"]) == (5 / 8, 7 / 8)
     assert set(table["n_cannot_assess"]) == {2}
     assert set(table["n_items"]) == {6}
-    assert found(table)["agreement"] == 5 / 6
 
 
 def test_a_pairs_bounds_count_what_either_could_not_assess():
@@ -188,6 +186,19 @@ def test_without_two_labels_on_an_item_there_is_no_value():
         assert set(table["reason"]) == {NO_PAIR}
         assert table[["value", "low", "high", "se"]].isna().all(axis=None)
     assert pair_agreement(long(["YY..", "..NN"], missing="."), categories=["N", "Y"]).empty
+
+
+def test_raters_in_general_take_three_effective_raters():
+    rows = ["YYNNYYNYNNYY", "YNNNYYNYNYYY", "YYNYYYNYNNNY"]
+    three = agreement(long(rows), coefficients=["agreement"]).iloc[0]
+    assert (three["n_effective_raters"], three["general_reason"]) == (3, "")
+    two = agreement(long(rows[:2]), coefficients=["agreement"]).iloc[0]
+    assert (two["n_effective_raters"], two["general_reason"]) == (2, TOO_FEW_RATERS)
+    assert math.isnan(two["general_low"])
+    # 12, 12 and 3 labels: 27^2 / (144 + 144 + 9) = 2.45 raters
+    unlike = agreement(long([*rows[:2], "YYN........."], missing="."), coefficients=["agreement"]).iloc[0]
+    assert unlike["n_effective_raters"] == pytest.approx(27**2 / 297)
+    assert unlike["general_reason"] == TOO_FEW_RATERS
 
 
 def test_few_examples_have_no_interval_and_neither_has_a_kappa_that_rests_on_one():

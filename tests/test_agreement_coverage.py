@@ -83,3 +83,51 @@ def test_more_readers_of_whom_two_read_each_item_change_nothing(coefficient):
     held = coverage(50, 6)[coefficient]
     assert 0.92 <= held["clustered"] <= 0.97
     assert held["naive"] < 0.80
+
+
+# Raters in general
+
+
+def by_raters(rng, n_examples, n_raters, n_reads, spread):
+    """Each item is read by some of the raters, who differ in how readily they say met (a standard deviation of log odds)."""
+    example = np.repeat(np.arange(n_examples), 8)
+    size = len(example)
+    log_odds = 0.6 + 1.2 * rng.normal(size=n_examples)[example] + 1.5 * rng.normal(size=size)
+    who = rng.permuted(np.tile(np.arange(n_raters), (size, 1)), axis=1)[:, :n_reads]
+    met = rng.random(who.shape) < 1 / (1 + np.exp(-(log_odds[:, None] + spread * rng.normal(size=n_raters)[who])))
+    return pd.DataFrame(
+        {
+            "unit": np.repeat(np.arange(size), n_reads),
+            "example_id": np.repeat(example, n_reads),
+            "rater": who.ravel(),
+            "value": met.ravel().astype(int),
+        }
+    )
+
+
+@functools.cache
+def truth_in_general(spread):
+    """Of 60 studies with 40 raters each: their own error is a tenth of those that are judged by it."""
+    drawn = [by_raters(np.random.default_rng(n), 500, 40, 2, spread) for n in range(60)]
+    every = pd.concat(
+        [part + 1_000_000 * n * np.array([1, 1, 1, 0]) for n, part in enumerate(drawn)], ignore_index=True
+    )
+    return agreement(every, coefficients=SHOWN).set_index("coefficient")["value"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_examples", "n_raters", "n_reads"), [(60, 4, 2), (60, 6, 2), (60, 10, 2), (200, 6, 2), (60, 6, 3)]
+)
+def test_the_interval_for_raters_in_general_covers_and_the_one_for_these_raters_does_not(n_examples, n_raters, n_reads):
+    """150 draws: for these raters .64 to .95, for raters in general .95 to .99."""
+    rng, true = np.random.default_rng(7), truth_in_general(1.0)
+    these, general = [], []
+    for _ in range(150):
+        drawn = by_raters(rng, n_examples, n_raters, n_reads, 1.0)
+        table = agreement(drawn, coefficients=SHOWN).set_index("coefficient")
+        these.append(table["low"].le(true) & true.le(table["high"]))
+        general.append(table["general_low"].le(true) & true.le(table["general_high"]))
+    held = pd.concat(general, axis=1).mean(axis=1)
+    assert held.ge(0.92).all()
+    assert pd.concat(these, axis=1).mean(axis=1)[Coefficient.AC1] < 0.92

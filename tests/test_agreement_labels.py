@@ -77,9 +77,20 @@ def test_the_raters_with_most_labels_keep_their_order(read_study):
     assert most_labels(labels, 9) == ["Heron", "Magpie", "Dr. A", "Dr. B", "Dr. C"]
 
 
-def test_the_finding_says_agreement_chance_and_what_cannot_assess_could_change():
+def test_the_finding_says_agreement_chance_for_whom_and_what_cannot_assess_leaves_open():
     said = finding(agreement(long(["YYYNNY??", "YYNNNYYN"]), categories=["N", "Y"]))
     assert said[0].startswith("Two physicians who label the same criterion agree 83 % [")
-    assert said[0].endswith("of the time (6 criteria in 6 conversations).")
-    assert said[1].startswith("Beyond chance: Cohen's kappa 0.67 [")
-    assert said[2].startswith("2 labels were cannot assess: taken as met, or as not met, that puts Cohen's kappa at ")
+    assert said[0].endswith("of the time (6 criteria in 6 conversations, 2 physicians, 2.0 effective).")
+    assert said[1].startswith("Beyond chance: Gwet's AC1 0.67 [")
+    assert said[2] == "Intervals are for these physicians only: physicians in general take at least 3 effective raters."
+    assert said[3] == (
+        "2 labels were cannot assess: whatever each of them had been, percent agreement over all reads is 62 % to 88 %."
+    )
+
+
+def test_the_finding_of_three_physicians_is_for_physicians_in_general_and_says_the_narrower_claim_beside_it():
+    rows = ["YYNNYYNYNNYY", "YNNNYYNYNYYY", "YYNYYYNYNNNY"]
+    said = finding(agreement(long(rows), categories=["N", "Y"]))
+    assert said[2].startswith(
+        "These intervals are for physicians in general. For these physicians alone: Percent agreement "
+    )

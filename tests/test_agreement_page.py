@@ -73,10 +73,12 @@ def words(app: AppTest) -> str:
 def test_the_lead_reads_the_finding_the_coefficients_and_the_names(opened):
     said = words(opened(LEAD, study(undecided=7)))
     assert re.search(
-        r"Two physicians who label the same criterion agree \d\d % \[\d\d %, \d\d %\] of the time \(\d+ criteria in \d+ conversations\)\.",
+        r"Two physicians who label the same criterion agree \d\d % \[\d\d %, \d\d %\] of the time "
+        r"\(\d+ criteria in \d+ conversations, 3 physicians, [23]\.\d effective\)\.",
         said,
     )
-    assert re.search(r"Cohen's kappa 0\.\d\d \[0\.\d\d, 0\.\d\d\], Gwet's AC1 0\.\d\d \[", said)
+    assert re.search(r"Gwet's AC1 0\.\d\d \[0\.\d\d, 0\.\d\d\], Krippendorff's alpha 0\.\d\d \[", said)
+    assert "physicians in general take at least 3 effective raters" in said
     assert "7 labels were cannot assess" in said
     assert all(name in said for name in READERS)
     assert "global health" in said
@@ -98,15 +100,11 @@ def test_a_reader_sees_no_names_of_others(opened):
     )
 
 
-def test_who_differs_from_whom_is_marked_as_exploration_and_computed_when_opened(opened):
-    app = opened(READER, study())
-    assert "Exploration, not a finding" not in words(app)
-    app.session_state["agreement_habits"] = True
-    said = words(app.run())
-    assert "Exploration, not a finding" in said
-    habits = app.dataframe[-1].value
-    assert set(habits["Rater"]) == {"You", "Reader 1", "Reader 2"}
-    assert all(re.fullmatch(r"\d+ %", share) for share in habits["Says met of what is met"])
+def test_three_coefficients_are_shown_and_the_rest_where_wanted(opened):
+    app = opened(LEAD, study())
+    assert list(app.dataframe[0].value["All together"]) == ["Percent agreement", "Gwet's AC1", "Krippendorff's alpha"]
+    app.toggle(key="agreement_all").set_value(True).run()
+    assert {"Cohen's kappa", "Fleiss' kappa"} <= set(app.dataframe[0].value["All together"])
 
 
 def test_the_order_of_unnamed_readers_depends_on_the_secret_and_not_on_their_names():
@@ -260,8 +258,12 @@ def test_the_command_prints_json(app, read_twice):
 def test_the_command_prints_tables_and_counts_judges_where_wanted(app, read_twice):
     ran = CliRunner().invoke(app, ["--db", read_twice, "--judges", "all"])
     assert ran.exit_code == 0, ran.output
-    assert all(name in ran.output for name in ("Magpie", "Cohen's kappa", "Gwet's AC1", "Dr. Tove Lind"))
-    assert "1 label was cannot assess; taken as met, or as not met: " in ran.output
+    assert all(name in ran.output for name in ("Magpie", "Gwet's AC1", "Dr. Tove Lind"))
+    assert "Cohen's kappa" not in ran.output
+    assert "Cohen's kappa" in CliRunner().invoke(app, ["--db", read_twice, "--all"]).output
+    assert "1 label was cannot assess; whatever each had been, percent agreement over all reads is " in " ".join(
+        ran.output.split()
+    )
     refused = CliRunner().invoke(app, ["--db", read_twice, "--judges", "Heron"])
     assert refused.exit_code == 1
     assert "expected some of Magpie" in str(refused.exception)

@@ -1,7 +1,9 @@
 """What holds of agreement whatever the labels, and the jackknife by subtraction."""
 
+import itertools
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from scipy.stats import t as student
 
 from evalcore.metrics.agreement import NO_PAIR, OF_TWO_CATEGORIES, ONE_CATEGORY, agreement, pair_agreement
 from evalcore.metrics.agreement_labels import coded
-from evalcore.metrics.agreement_sums import Coefficient, distances, jackknife, values
+from evalcore.metrics.agreement_sums import Coefficient, distances, jackknife, values, without_raters
 from tests.ratings import drawn, found, long
 
 SHAPES = st.tuples(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(2, 4))
@@ -42,11 +44,57 @@ def test_leaving_out_by_subtraction_is_leaving_out_by_counting_again(shape):
     given_, _ = coded(labels, categories)
     parts = jackknife(given_.labels)
     numbers = pd.factorize(labels["example_id"])[1]
-    for place in range(len(parts.group)):
+    for place in range(len(parts.examples.group)):
         rest, _ = coded(labels.loc[labels["example_id"].ne(numbers[place])], categories)
         again = jackknife(rest.labels).whole
         for name in Coefficient:
-            assert values(name, parts.without)[place] == pytest.approx(values(name, again)[0], abs=1e-9, nan_ok=True)
+            left = values(name, parts.examples.sums)[place]
+            assert left == pytest.approx(values(name, again)[0], abs=1e-9, nan_ok=True)
+
+
+@given(SHAPES, st.booleans())
+def test_leaving_out_a_rater_by_subtraction_is_leaving_out_by_counting_again(shape, by_example):
+    labels = drawn(*shape)
+    categories = list("ABCD"[: shape[2]])
+    given_, _ = coded(labels, categories)
+    part = without_raters(given_.labels, jackknife(given_.labels).whole, by_example=by_example)
+    keys = ["rater", "example_id"][: 1 + by_example]
+    kept = [labels.drop(index=rows.index) for _, rows in labels.groupby(keys)]
+    assert len(part.group) == len(kept)
+    for name in Coefficient:
+        again = [
+            values(name, jackknife(coded(rest, categories)[0].labels).whole)[0] if len(rest) else np.nan
+            for rest in kept
+        ]
+        ours, counted_again = (sorted(np.nan_to_num(part_, nan=9)) for part_ in (values(name, part.sums), again))
+        assert ours == pytest.approx(counted_again, abs=1e-9)  # parts come in another order
+
+
+@given(SHAPES)
+def test_for_raters_in_general_an_interval_is_never_narrower_and_takes_three_effective_raters(shape):
+    table = agreement(drawn(*shape), categories=list("ABCD"), coefficients=EVERY)
+    known = table.loc[table["general_reason"].eq("")]
+    assert known["general_low"].le(known["low"] + 1e-12).all()
+    assert known["high"].le(known["general_high"] + 1e-12).all()
+    assert known["n_effective_raters"].ge(3 - 1e-9).all()
+    assert table["general_low"].isna().eq(table["general_reason"].ne("")).all()
+    assert not (table["reason"].ne("") & table["general_reason"].eq("")).any()
+
+
+@given(st.lists(st.text("AB?", min_size=3, max_size=3), min_size=1, max_size=4), st.booleans())
+def test_bounds_of_percent_agreement_are_the_extremes_over_all_ways_of_filling_in(items, by_pair):
+    labels = long(["".join(column) for column in zip(*items, strict=True)])
+    open_ = labels.index[labels["value"].isna()]
+    metric = pair_agreement if by_pair else agreement
+    named = {"categories": ["A", "B"], "coefficients": ["agreement"]}
+    table = metric(labels, **named)
+    filled = []
+    for signs in itertools.product("AB", repeat=len(open_)):
+        whole = labels.assign(value=labels["value"].where(labels["value"].notna(), None).astype(object))
+        whole.loc[open_, "value"] = list(signs)
+        filled.append(metric(whole.astype({"value": "str"}), **named)["value"].to_numpy())
+    assert table["bound_low"].to_numpy() == pytest.approx(np.min(filled, axis=0))
+    assert table["bound_high"].to_numpy() == pytest.approx(np.max(filled, axis=0))
 
 
 # Properties
@@ -78,13 +126,14 @@ def test_raters_who_always_agree_give_1(signs, n_raters):
 
 
 @given(SHAPES)
-def test_where_all_could_be_assessed_the_bounds_are_the_value_and_else_their_order_holds(shape):
-    whole, part = (
-        agreement(drawn(*shape, undecided=share), categories=list("ABCD"), coefficients=EVERY) for share in (0, 0.3)
-    )
-    pd.testing.assert_series_equal(whole["bound_low"], whole["value"], check_names=False)
-    pd.testing.assert_series_equal(whole["bound_high"], whole["value"], check_names=False)
-    assert not part["bound_low"].gt(part["bound_high"]).any()
+def test_bounds_hold_the_value_of_percent_agreement_and_are_given_of_nothing_else(shape):
+    for share in (0, 0.3):
+        table = agreement(drawn(*shape, undecided=share), categories=list("ABCD"), coefficients=EVERY)
+        first, rest = table.iloc[0], table.iloc[1:]
+        assert rest[["bound_low", "bound_high"]].isna().all(axis=None)
+        if share == 0:
+            assert (first["bound_low"], first["bound_high"]) == pytest.approx((first["value"],) * 2, nan_ok=True)
+        assert not first["bound_low"] > first["bound_high"]
 
 
 @given(SHAPES)

@@ -71,10 +71,6 @@ class Coded:
             kept &= n[self.labels.unit] > 1
         return _of_rows(self.labels, kept)
 
-    def filled(self, value: int) -> Labels:
-        """With cannot assess taken as this category."""
-        return replace(self.labels, value=np.where(self.labels.value < 0, value, self.labels.value))
-
 
 def _of_rows(labels: Labels, kept: npt.NDArray[np.bool_]) -> Labels:
     return replace(labels, unit=labels.unit[kept], rater=labels.rater[kept], value=labels.value[kept])

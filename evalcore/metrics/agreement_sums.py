@@ -1,4 +1,4 @@
-"""Sums over items from which every coefficient of agreement follows, and the jackknife that leaves out one example by subtraction."""
+"""Sums over items from which every coefficient of agreement follows, and the jackknife by subtraction: of examples, of raters, and of both."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -73,7 +73,7 @@ class Sums:
         by_chance     (rows, K, K)   pairs of labels that two different raters have given on any two items: C C' - sum_r c_r c_r', where
                                      rater r gave c_rk times category k on items with two labels or more, and C = sum_r c_r
 
-    All but the last add up over items; the last changes only by the raters of the example that is left out.
+    All but the last add up over items; the last changes only by the raters of what is left out.
     """
 
     pairs: Floats
@@ -88,84 +88,134 @@ class Sums:
 
 
 @dataclass(frozen=True)
+class Without:
+    """The sums of a group without each of its parts: one row a group and part, and the group of each row."""
+
+    sums: Sums
+    group: Codes
+
+
+@dataclass(frozen=True)
 class Jackknife:
     """The sums of each group, and of each group without each of its examples.
 
     Attributes:
         whole: One row a group.
-        without: One row a group and example that has a label in it.
-        group: Of each row of `without`.
+        examples: Without each example that has a label in the group.
         n_examples: Of each group, those with an item that has two labels or more.
         n_labels: Of each group, on such items.
     """
 
     whole: Sums
-    without: Sums
-    group: Codes
+    examples: Without
     n_examples: Codes
     n_labels: Codes
 
 
 def jackknife(labels: Labels) -> Jackknife:
     """The sums of each group and, by subtraction, without each example."""
-    n_units, n_categories, n_groups = len(labels.group), labels.n_categories, labels.n_groups
+    n_groups = labels.n_groups
+    counts, n_of_unit = _counts(labels)
     cells, cell_of_unit = _numbered(labels.group, labels.example)
     group = np.zeros(len(cells), dtype=np.int64)
     group[cell_of_unit] = labels.group
-    flat = np.bincount(labels.unit * n_categories + labels.value, minlength=n_units * n_categories)
-    counts = flat.reshape(n_units, n_categories).astype(float)
-    n_of_unit = counts.sum(axis=1)
-    together = np.maximum(n_of_unit - 1, 1)
+    pairs, coincidences, shares = (_summed(part, cell_of_unit, len(cells)) for part in _of_units(counts))
+    all_pairs, all_coincidences, all_shares = (_summed(part, group, n_groups) for part in (pairs, coincidences, shares))
     is_pairable = n_of_unit > 1
-
-    def by_cell(weights: Floats) -> Floats:
-        return np.bincount(cell_of_unit, weights=weights, minlength=len(cells)).astype(float)
-
-    coincidences, pairs = np.zeros((2, len(cells), n_categories, n_categories))
-    for k in range(n_categories):
-        for other in range(k, n_categories):
-            both = counts[:, k] * (counts[:, other] - (k == other)) / together
-            coincidences[:, k, other] = coincidences[:, other, k] = by_cell(both)
-            pairs[:, k, other] = pairs[:, other, k] = by_cell(both / np.maximum(n_of_unit, 1))
-    shares = np.stack([by_cell(column / np.maximum(n_of_unit, 1)) for column in counts.T], axis=1)
-    by_chance, chance_without = _by_chance(labels, is_pairable[labels.unit], cell_of_unit, group)
-    parts = {"pairs": pairs, "coincidences": coincidences, "shares": shares}
-    whole = {name: _summed(part, group, n_groups) for name, part in parts.items()}
+    counted = is_pairable[labels.unit]
+    by_rater = _by_rater(labels, counted)
+    chance = _chance_without(
+        cell_of_unit[labels.unit[counted]], labels.rater[counted], labels.value[counted], group, by_rater
+    )
+    without = Sums(all_pairs[group] - pairs, all_coincidences[group] - coincidences, all_shares[group] - shares, chance)
     has_pairs = pairs.sum(axis=(1, 2)) > 0
     return Jackknife(
-        Sums(**whole, by_chance=by_chance),
-        _clean(
-            Sums(**{name: whole[name][group] - part for name, part in parts.items()}, by_chance=chance_without),
-        ),
-        group,
+        Sums(all_pairs, all_coincidences, all_shares, _chance(by_rater)),
+        Without(_clean(without), group),
         np.bincount(group, weights=has_pairs, minlength=n_groups).astype(np.int64),
         np.bincount(labels.group, weights=np.where(is_pairable, n_of_unit, 0), minlength=n_groups).astype(np.int64),
     )
 
 
-def _by_chance(
-    labels: Labels, counted: npt.NDArray[np.bool_], cell_of_unit: Codes, group: Codes
-) -> tuple[Floats, Floats]:
-    """`Sums.by_chance` of the groups and of the groups without each example."""
-    n_categories, n_cells = labels.n_categories, len(group)
-    rater, value, cell = labels.rater[counted], labels.value[counted], cell_of_unit[labels.unit[counted]]
-    parts, part = _numbered(cell, rater)
-    of_part = np.bincount(part * n_categories + value, minlength=len(parts) * n_categories)
-    given = of_part.reshape(len(parts), n_categories).astype(float)  # by example and rater
-    cell_of_part = np.zeros(len(parts), dtype=np.int64)
-    cell_of_part[part] = cell
-    rater_of_part = np.zeros(len(parts), dtype=np.int64)
-    rater_of_part[part] = rater
-    whole, of_rater = _numbered(group[cell_of_part], rater_of_part)
-    by_rater = _summed(given, of_rater, len(whole))
-    group_of_rater = np.zeros(len(whole), dtype=np.int64)
-    group_of_rater[of_rater] = group[cell_of_part]
-    own = _summed(_squared(by_rater), group_of_rater, labels.n_groups)
-    every = _summed(by_rater, group_of_rater, labels.n_groups)
-    changed = _squared(by_rater[of_rater] - given) - _squared(by_rater)[of_rater]
-    own_without = own[group] + _summed(changed, cell_of_part, n_cells)
-    every_without = every[group] - _summed(given, cell_of_part, n_cells)
-    return _squared(every) - own, _squared(every_without) - own_without
+def without_raters(labels: Labels, whole: Sums, *, by_example: bool) -> Without:
+    """The sums of each group without the labels of each of its raters; or without those of each rater on each example.
+
+    Args:
+        labels: As for `jackknife`.
+        whole: The sums of each group, as `jackknife` gives them.
+        by_example: Leave out one rater's labels on one example at a time.
+    """
+    counts, n_of_unit = _counts(labels)
+    group_of_label = labels.group[labels.unit]
+    _, part = _numbered(group_of_label, labels.rater)
+    if by_example:
+        _, part = _numbered(part, labels.example[labels.unit])
+    group = np.zeros(int(part.max(initial=-1)) + 1, dtype=np.int64)
+    group[part] = group_of_label
+    left = counts[labels.unit]
+    left[np.arange(len(left)), labels.value] -= 1  # no rater has two labels on a unit, so each label goes on its own
+    pairs, coincidences, shares = (
+        _summed(after - before[labels.unit], part, len(group))
+        for after, before in zip(_of_units(left), _of_units(counts), strict=True)
+    )
+    # what a unit of two loses is both labels, since the other one has nothing left to be compared with
+    counted = n_of_unit[labels.unit] > 1
+    of_two = np.flatnonzero(n_of_unit[labels.unit] == 2)  # noqa: PLR2004 - two labels
+    couples = of_two[np.argsort(labels.unit[of_two], kind="stable")].reshape(-1, 2)
+    lost = np.concatenate([np.flatnonzero(counted), couples[:, 0], couples[:, 1]])
+    by = np.concatenate([part[counted], part[couples[:, 1]], part[couples[:, 0]]])
+    chance = _chance_without(by, labels.rater[lost], labels.value[lost], group, _by_rater(labels, counted))
+    sums = Sums(
+        whole.pairs[group] + pairs, whole.coincidences[group] + coincidences, whole.shares[group] + shares, chance
+    )
+    return Without(_clean(sums), group)
+
+
+def _counts(labels: Labels) -> tuple[Floats, Floats]:
+    """How often each category was given to each unit, (units, K), and how many labels the unit has."""
+    size = len(labels.group) * labels.n_categories
+    flat = np.bincount(labels.unit * labels.n_categories + labels.value, minlength=size)
+    counts = flat.reshape(len(labels.group), labels.n_categories).astype(float)
+    return counts, counts.sum(axis=1)
+
+
+def _of_units(counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """What each unit adds to `Sums`: pairs, coincidences, shares."""
+    n = counts.sum(axis=1)[:, None, None]
+    both = counts[:, :, None] * (counts[:, None, :] - np.eye(counts.shape[1]))
+    coincidences = both / np.maximum(n - 1, 1)
+    return coincidences / np.maximum(n, 1), coincidences, counts / np.maximum(n[:, :, 0], 1)
+
+
+def _by_rater(labels: Labels, counted: npt.NDArray[np.bool_]) -> Floats:
+    """How often each rater gave each category in each group, on the labels that count: (groups, raters, K)."""
+    n_raters = int(labels.rater.max(initial=0)) + 1
+    shape = (labels.n_groups, n_raters, labels.n_categories)
+    place = (labels.group[labels.unit] * n_raters + labels.rater) * labels.n_categories + labels.value
+    return np.asarray(np.bincount(place[counted], minlength=math.prod(shape)).reshape(shape), dtype=np.float64)
+
+
+def _chance(by_rater: Floats) -> Floats:
+    """`Sums.by_chance` of each group."""
+    return _squared(by_rater.sum(axis=1)) - _own(by_rater)
+
+
+def _own(by_rater: Floats) -> Floats:
+    return np.asarray(np.einsum("grk,grl->gkl", by_rater, by_rater))
+
+
+def _chance_without(part: Codes, rater: Codes, value: Codes, group: Codes, by_rater: Floats) -> Floats:
+    """`Sums.by_chance` without each part: one row a label that goes with a part, and the group of each part."""
+    n_categories = by_rater.shape[2]
+    keys, key = _numbered(part, rater)
+    width = int(rater.max(initial=0)) + 1
+    flat = np.bincount(key * n_categories + value, minlength=len(keys) * n_categories)
+    gone = flat.reshape(len(keys), n_categories).astype(float)
+    part_of_key, rater_of_key = np.divmod(keys, width)
+    before = by_rater[group[part_of_key], rater_of_key]
+    changed = _squared(before - gone) - _squared(before)
+    own = _own(by_rater)[group] + _summed(changed, part_of_key, len(group))
+    return _squared(by_rater.sum(axis=1)[group] - _summed(gone, part_of_key, len(group))) - own
 
 
 def _numbered(first: Codes, second: Codes) -> tuple[Codes, Codes]:

@@ -1,11 +1,12 @@
 """Agreement in words: the finding above the figure, the cells of the tables."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
+from evalcore.metrics.agreement import MIN_RATERS, TOO_FEW_RATERS
 from evalcore.metrics.agreement_sums import Coefficient
 from evalcore.metrics.intervals import NO_VALUE, interval_words
 from evalcore.metrics.wording import counted
@@ -23,6 +24,9 @@ NAMES: dict[Coefficient, str] = {
     Coefficient.AC2_LINEAR: "Gwet's AC2, linear",
     Coefficient.AC2_QUADRATIC: "Gwet's AC2, quadratic",
 }
+
+THESE, GENERAL = "", "general_"
+"""Prefixes of the columns of `agreement` that hold the interval for these raters, and for raters in general."""
 
 HEADS: Mapping[Coefficient, str] = NAMES | {
     Coefficient.AGREEMENT: "Agreement",
@@ -66,10 +70,10 @@ def coefficient_words(coefficient: str, value: float, low: float, high: float) -
 
 
 def bounds_words(coefficient: str, low: float, high: float) -> str:
-    """Between which values a coefficient lies, whatever those who could not assess had said.
+    """Between which values percent agreement lies, whatever those who could not assess had said.
 
-    >>> bounds_words("kappa", 0.553, 0.641), bounds_words("kappa", float("nan"), float("nan"))
-    ('0.55 to 0.64', '–')
+    >>> bounds_words("agreement", 0.553, 0.641), bounds_words("kappa", float("nan"), float("nan"))
+    ('55 % to 64 %', '–')
     """
     return NO_VALUE if math.isnan(low) else f"{value_words(coefficient, low)} to {value_words(coefficient, high)}"
 
@@ -83,40 +87,70 @@ def undecided_words(n: int) -> str:
     return f"{n:,} {'label was' if n == 1 else 'labels were'} cannot assess"
 
 
-def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
-    """What a group's rows of `agreement` say, as sentences: agreement, agreement beyond chance, and what cannot assess could change.
+def population(table: pd.DataFrame, who: str = "physicians") -> tuple[str, str]:
+    """Whom the intervals of a table are for: the prefix of their columns (`general_`, or none), and the population in words.
+
+    Raters in general where agreement of all together has such an interval, else these raters.
 
     Args:
-        table: Rows of one group with agreement, kappa and ac1.
+        table: Rows of one group with percent agreement.
         who: The raters, in the plural.
     """
-    of = {row["coefficient"]: row for row in table.to_dict(orient="records")}
-    raw, beyond = of[Coefficient.AGREEMENT], [of[Coefficient.KAPPA], of[Coefficient.AC1]]
+    row = _by_coefficient(table)[Coefficient.AGREEMENT]
+    return (GENERAL, f"{who} in general") if row["general_reason"] == "" else (THESE, f"these {who}")
+
+
+def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
+    """What a group's rows of `agreement` say, as sentences: agreement and agreement beyond chance, for whom, and what cannot assess leaves open.
+
+    Args:
+        table: Rows of one group with agreement, ac1 and alpha_nominal.
+        who: The raters, in the plural.
+    """
+    of = _by_coefficient(table)
+    raw, beyond = of[Coefficient.AGREEMENT], [of[Coefficient.AC1], of[Coefficient.ALPHA_NOMINAL]]
     if not raw["n_items"]:
         return [f"No criterion has been read by two {who} yet."]
-    items = counted(raw["n_items"], "criterion", "criteria")
-    examples = counted(raw["n_examples"], "conversation")
-    said = [f"Two {who} who label the same criterion agree {_words(raw)} of the time ({items} in {examples})."]
-    said.append("Beyond chance: " + ", ".join(f"{NAMES[row['coefficient']]} {_words(row)}" for row in beyond) + ".")
+    prefix, whom = population(table, who)
+    basis = (
+        f"{counted(raw['n_items'], 'criterion', 'criteria')} in {counted(raw['n_examples'], 'conversation')}, "
+        f"{raw['n_raters']:,} {who}, {raw['n_effective_raters']:.1f} effective"
+    )
+    said = [
+        f"Two {who} who label the same criterion agree {_words(raw, prefix)} of the time ({basis}).",
+        f"Beyond chance: {_listed(beyond, prefix)}.",
+    ]
+    if prefix == GENERAL:
+        said.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
+    elif raw["general_reason"] == TOO_FEW_RATERS:
+        said.append(f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters.")
     if raw["n_cannot_assess"]:
-        moved = " and ".join(f"{NAMES[row['coefficient']]} {_bounds(row)}" for row in beyond)
-        said.append(f"{undecided_words(raw['n_cannot_assess'])}: taken as met, or as not met, that puts {moved}.")
+        between = bounds_words(Coefficient.AGREEMENT, raw["bound_low"], raw["bound_high"])
+        said.append(
+            f"{undecided_words(raw['n_cannot_assess'])}: whatever each of them had been, percent agreement over all reads is {between}."
+        )
     return said
 
 
 def reasons(table: pd.DataFrame) -> list[str]:
     """Why values or intervals of one group are missing, each reason once with its coefficients."""
-    missing = table.loc[table["reason"].ne("")]
     return [
-        f"{', '.join(NAMES[name] for name in rows['coefficient'])}: {why}."
-        for why, rows in missing.groupby("reason", sort=False)
+        f"{', '.join(NAMES[name] for name in rows['coefficient'])}{whom}: {why}."
+        for column, whom in (("reason", ""), ("general_reason", " (in general)"))
+        for why, rows in table.loc[table[column].ne("") & (table["reason"].eq("") | (column == "reason"))].groupby(
+            column, sort=False
+        )
     ]
 
 
-def _words(row: Mapping[Any, Any]) -> str:
-    said = coefficient_words(str(row["coefficient"]), row["value"], row["low"], row["high"])
-    return f"{said} ({row['reason']})" if row["reason"] else said
+def _by_coefficient(table: pd.DataFrame) -> dict[Any, Mapping[Any, Any]]:
+    return {row["coefficient"]: row for row in table.to_dict(orient="records")}
 
 
-def _bounds(row: Mapping[Any, Any]) -> str:
-    return f"at {bounds_words(str(row['coefficient']), row['bound_low'], row['bound_high'])}"
+def _listed(rows: Iterable[Mapping[Any, Any]], prefix: str) -> str:
+    return ", ".join(f"{NAMES[row['coefficient']]} {_words(row, prefix)}" for row in rows)
+
+
+def _words(row: Mapping[Any, Any], prefix: str) -> str:
+    said = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
+    return f"{said} ({reason})" if (reason := row[f"{prefix}reason"]) else said
