@@ -1,51 +1,66 @@
 """By theme and axis: a section of the Models page."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from evalcore.languages import LANGUAGES
-from evalcore.metrics import parts
+from evalcore.metrics import corrected_groups, parts
 from evalcore.metrics.comparison import SMALL
-from evalcore.metrics.finding import score_words
+from evalcore.metrics.corrected_groups import DIFFERENCE, JUDGE_ERROR, OF_CRITERIA
+from evalcore.metrics.enough import MIN_EXAMPLES_READ
+from evalcore.metrics.finding import chance_words, difference_words, score_words
 from evalcore.metrics.group_scores import group_scores
 from evalcore.opinions import Opinions
-from evalcore.plots.models import heat_map
+from evalcore.plots.colours import colour_of
+from evalcore.plots.models import by_group
 from evalcore.schema import Viewer
-from pages import _filters, _models_parts, _text, _theme
+from pages import _filters, _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
 
-GROUPINGS = {"theme": "theme", "axis": "axis", "category": "category", "cluster": "cluster", "language": "language"}
-OF_CRITERIA = ("axis", "cluster")
-HEADER_PIXELS, ROW_PIXELS, MAX_TABLE = 38, 35, 560
+GROUPINGS = ("axis", "theme", "category", "cluster", "language")
+"""In the order of the control. An axis has criteria in most examples, so that it is the first of which enough is read."""
 
 
-def grouped(opinions: Opinions, chosen: Chosen, grouping: str) -> pd.DataFrame:
-    """The scores by the judge in each group of one kind, those with most examples first."""
-    found = group_scores(*parts.jury(opinions, chosen.judges), by=(grouping,))
-    found = found.loc[found["grouping"].eq(grouping)]
-    most = found.groupby("group")["n_examples"].transform("max")
-    return found.assign(most=most).sort_values(
+def grouped(opinions: Opinions, chosen: Chosen, grouping: str) -> dict[str, pd.DataFrame]:
+    """The corrected scores, differences and tests of one grouping, and the scores by the judge alone; those with most examples first."""
+    how = _models_parts.correcting(opinions, chosen)
+    known = corrected_groups.by_group(opinions, grouping, **how)
+    claims: dict[str, Any] = {"claim": chosen.claim, "physicians": chosen.physicians}
+    scores = corrected_groups.group_corrected_scores(opinions, known, **claims)
+    judged = group_scores(*parts.jury(opinions, chosen.judges), by=(grouping,))
+    return {
+        "scores": _most_first(scores),
+        "differences": corrected_groups.group_differences(opinions, known, **claims),
+        "tests": corrected_groups.interactions(known, grouping),
+        "judged": _most_first(judged.loc[judged["grouping"].eq(grouping)]),
+    }
+
+
+def _most_first(table: pd.DataFrame) -> pd.DataFrame:
+    most = table.groupby("group", observed=True)["n_examples"].transform("max")
+    return table.assign(most=most).sort_values(
         ["most", "group", "model"], ascending=[False, True, True], ignore_index=True
     )
 
 
 def show(viewer: Viewer, chosen: Chosen) -> None:
-    """A heat map of groups by models, and its table."""
+    """Corrected scores of each group, whether groups differ, and folded behind them the judge's opinion."""
     grouping = (
         st.segmented_control(
             "By",
-            list(GROUPINGS),
-            default="theme",
+            GROUPINGS,
+            default=GROUPINGS[0],
             key="models_by",
             bind="query-params",
             persist_state="session",
             required=True,
-            format_func=GROUPINGS.__getitem__,
         )
-        or "theme"
+        or GROUPINGS[0]
     )
-    table = _models_parts.computed(grouped, viewer, chosen, grouping)
-    if table.empty:
+    found: dict[str, pd.DataFrame] = _models_parts.computed(grouped, viewer, chosen, grouping)
+    if found["judged"].empty:
         st.html(
             _text.notice(
                 f"Nothing here is tagged with a {grouping}: the tags come with the file of examples. Import it on the Study page."
@@ -53,48 +68,142 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
         )
         st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
         return
-    if not table["n_responses"].any():
+    if not found["judged"]["n_responses"].any():
         st.html(_text.notice(_models_parts.NO_LABELS))
         return
-    table["group"] = [
-        LANGUAGES.get(group, group) if grouping == "language" else _filters.plain(group) for group in table["group"]
-    ]
-    st.html(
-        _text.quiet(
-            f"Each cell is {chosen.judge}'s opinion, not corrected by physicians. Intervals are in the table, and where the pointer rests."
+    named = {name: _named(table, grouping) for name, table in found.items() if name != "tests"}
+    corrected(named["scores"], named["differences"], found["tests"], grouping)
+    with st.expander(f"{chosen.judge}'s opinion alone, not corrected"):
+        by_judge(named["judged"], grouping)
+        st.html(_text.foot(judge_foot(found["judged"], chosen)))
+    st.html(_text.foot(foot(grouping, chosen)))
+
+
+def _named(table: pd.DataFrame, grouping: str) -> pd.DataFrame:
+    names = LANGUAGES if grouping == "language" else {}
+    return table.assign(group=[names.get(group, _filters.plain(group)) for group in table["group"]])
+
+
+def corrected(scores: pd.DataFrame, differences: pd.DataFrame, tests: pd.DataFrame, grouping: str) -> None:
+    """What is known after correction: the figure, whether groups differ, and the table."""
+    enough = scores["enough"].astype(bool)
+    if not enough.any():
+        st.html(_text.notice(nothing_yet(scores, grouping)))
+    else:
+        st.html(_text.finding(" ".join(sentences(scores, tests, grouping))))
+        st.plotly_chart(
+            by_group(
+                scores.loc[scores["group"].isin(scores.loc[enough, "group"])],
+                colour_of(_models_parts.models()),
+                ink=_theme.ink(),
+            ),
+            config={"displayModeBar": False},
+            key=f"models_groups_{grouping}",
+            alt=f"Corrected score of each model by {grouping}, with 95 % intervals, and the judge's opinion beside it",
         )
-    )
-    st.plotly_chart(
-        heat_map(table, ink=_theme.ink()),
-        config={"displayModeBar": False},
-        key=f"models_heat_{grouping}",
-        alt=f"Score of each model by {grouping}",
-    )
-    wide(table, grouping)
-    st.html(_text.foot(foot(table, grouping, chosen)))
+    if enough.any() or scores["n_examples"].max() >= MIN_EXAMPLES_READ:
+        table(scores, grouping)
+    known = differences.loc[differences["difference"].notna()]
+    if not known.empty:
+        pairs(known, grouping)
 
 
-def wide(table: pd.DataFrame, grouping: str) -> None:
-    """The same numbers with their intervals, a row a group."""
-    words = [score_words(row["score"], row["low"], row["high"]) for row in table.to_dict(orient="records")]
-    cells = (
-        table.assign(words=words)
-        .pivot(index="group", columns="model", values="words")
-        .reindex(table["group"].drop_duplicates())
-    )
-    most = table.drop_duplicates("group").set_index("group")["n_examples"]
-    scores = {f"score {model}": cells[model].fillna("–").to_numpy() for model in cells.columns}
-    st.dataframe(
-        {grouping.capitalize(): cells.index, "Examples": most.reindex(cells.index).to_numpy(), **scores},
+def nothing_yet(scores: pd.DataFrame, grouping: str) -> str:
+    """Why no group has a corrected score, and what would change it."""
+    most = scores["n_examples"].max()
+    many = corrected_groups.PLURALS.get(grouping, grouping + "s")
+    if most < MIN_EXAMPLES_READ:
+        return f"No {grouping} has a corrected score: at least {MIN_EXAMPLES_READ} examples must be read, and the largest of these {many} has {most:,}."
+    return f"Too little is read for a corrected score by {grouping}; the table says what lacks. Assign more reads on Study."
+
+
+def sentences(scores: pd.DataFrame, tests: pd.DataFrame, grouping: str) -> list[str]:
+    """Whether the two best models' difference depends on the group, and for which models the judge's error does."""
+    means = scores.groupby("model", observed=True)["corrected"].mean().dropna().sort_values(ascending=False)
+    said = []
+    if len(means) > 1:
+        best = list(means.index[:2])
+        pair = tests["about"].eq(DIFFERENCE) & tests["model_1"].isin(best) & tests["model_2"].isin(best)
+        said += [corrected_groups.interaction_words(row, grouping) for row in tests.loc[pair].to_dict(orient="records")]
+    errors = tests.loc[tests["about"].eq(JUDGE_ERROR)]
+    return [*said, corrected_groups.error_words(errors, grouping)]
+
+
+def table(scores: pd.DataFrame, grouping: str) -> None:
+    """The same numbers exactly, a row a group; where there is none, what lacks."""
+    words = scores.assign(words=[_cell(row) for row in scores.to_dict(orient="records")])
+    cells = words.pivot(index="group", columns="model", values="words").reindex(scores["group"].drop_duplicates())
+    read = scores.groupby("group")["n_read"].sum().reindex(cells.index)
+    most = scores.groupby("group")["n_examples"].max().reindex(cells.index)
+    _tables.show(
+        {
+            grouping.capitalize(): cells.index,
+            **{f"{model}, corrected": cells[model].fillna("–") for model in cells.columns},
+            "Examples": most,
+            "Criteria read": read,
+        },
         key="models_groups",
-        hide_index=True,
-        height=min(MAX_TABLE, HEADER_PIXELS + ROW_PIXELS * len(cells)),
-        column_config={name: st.column_config.TextColumn(name.removeprefix("score ")) for name in scores},
-        alt=f"Scores with intervals by {grouping}",
+        names=(grouping.capitalize(),),
+        alt=f"Corrected scores by {grouping}",
     )
 
 
-def foot(table: pd.DataFrame, grouping: str, chosen: Chosen) -> str:
+def _cell(row: dict[Any, Any]) -> str:
+    if row["enough"]:
+        return score_words(row["corrected"], row["corrected_low"], row["corrected_high"])
+    return corrected_groups.lacking_words(row)
+
+
+def pairs(known: pd.DataFrame, grouping: str) -> None:
+    """The differences of models in each group."""
+    with st.expander("Differences between models"):
+        _tables.show(
+            {
+                grouping.capitalize(): known["group"],
+                "Models": [f"{row['model_1']} − {row['model_2']}" for row in known.to_dict(orient="records")],
+                "Difference": [
+                    difference_words(row["difference"], row["low"], row["high"])
+                    for row in known.to_dict(orient="records")
+                ],
+                "p, Holm": [chance_words(p) for p in known["p_holm"]],
+            },
+            key="models_group_differences",
+            names=(grouping.capitalize(), "Models"),
+            alt=f"Differences of corrected scores by {grouping}",
+        )
+        st.html(_text.quiet(f"p is adjusted by Holm over the {len(known):,} differences of this table."))
+
+
+def by_judge(judged: pd.DataFrame, grouping: str) -> None:
+    """The scores by the judge's labels alone, a row a group."""
+    words = [score_words(row["score"], row["low"], row["high"]) for row in judged.to_dict(orient="records")]
+    cells = (
+        judged.assign(words=words)
+        .pivot(index="group", columns="model", values="words")
+        .reindex(judged["group"].drop_duplicates())
+    )
+    most = judged.groupby("group")["n_examples"].max().reindex(cells.index)
+    _tables.show(
+        {
+            grouping.capitalize(): cells.index,
+            **{f"{model}, judge only": cells[model].fillna("–") for model in cells.columns},
+            "Examples": most,
+        },
+        key="models_groups_judged",
+        names=(grouping.capitalize(),),
+        alt=f"Scores by {grouping} in the judge's opinion",
+    )
+
+
+def judge_foot(judged: pd.DataFrame, chosen: Chosen) -> str:
+    """What the judge's scores leave out."""
+    return (
+        f"These are {chosen.judge}'s opinion: intervals leave out how often the judge is wrong. They are 95 %, clustered by example; of fewer than "
+        f"{SMALL} examples an interval promises too much. Responses without a score: {judged['n_undefined'].sum():,}, counted once a group."
+    )
+
+
+def foot(grouping: str, chosen: Chosen) -> str:
     """How the scores were made."""
     rule = (
         "the points of met criteria of that tag over the positive points of that tag; an example without positive points there is left out, not 0"
@@ -102,7 +211,7 @@ def foot(table: pd.DataFrame, grouping: str, chosen: Chosen) -> str:
         else "the mean of the whole scores of the examples that carry the tag"
     )
     return (
-        f"A group's score is {rule} (HealthBench). Only the mean is clipped to 0 to 1. Intervals are 95 %, clustered by example. Grey: fewer "
-        f"than {SMALL} examples, of which an interval promises too much. Left out for want of a score: {table['n_undefined'].sum():,} "
-        f"of all responses, counted once a group. Judge: {_models_parts.versions(chosen.judges)}. Criteria: {chosen.criteria}."
+        f"A group's score is {rule} (HealthBench). Filled: corrected, by the estimator of the Scores section on the group alone. Hollow: the judge only. "
+        "Whether groups differ is tested for new examples and these physicians (groups of examples: Welch; groups of criteria, which share examples: "
+        f"Hotelling), with Holm over the models or pairs. Judge: {_models_parts.versions(chosen.judges)}. Criteria: {chosen.criteria}."
     )

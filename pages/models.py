@@ -77,15 +77,15 @@ if known.empty or not known["judges"].map(len).any():
 bar = st.container(horizontal=True, vertical_alignment="center", key="models_bar")
 with bar:
     section = _kept.section("models", SECTIONS)
-chosen = _models_parts.controls(known, claims=section == SCORES)
+chosen = _models_parts.controls(known, claims=section in (SCORES, GROUPS))
 with bar:
-    chosen, weights_words = _models_parts.weighted(viewer, chosen, weighs=section in (SCORES, BETTER))
+    chosen, weights_words = _models_parts.weighted(viewer, chosen, weighs=section in (SCORES, GROUPS, BETTER))
 with top:
     row = known.loc[known["evaluation"].eq(chosen.evaluation)].iloc[0]
     st.html(_text.heading(TITLES[section], line(row, chosen.judge)))
 if _common.blind(viewer):
     st.html(_text.quiet("Conversations that wait for your own first read are left out of all numbers here."))
-if section == SCORES:
+if section in (SCORES, GROUPS):
     st.html(_text.quiet(claim_sentence(chosen.claim, chosen.physicians)))
 if weights_words:
     st.html(_text.quiet(weights_words))

@@ -10,6 +10,7 @@ from evalcore.metrics.corrected_groups import (
     DIFFERENCE,
     JUDGE_ERROR,
     by_group,
+    error_words,
     group_corrected_scores,
     group_differences,
     interaction_words,
@@ -74,17 +75,17 @@ def test_a_group_of_which_little_is_read_says_what_lacks_and_no_score():
     assert tests["p"].isna().all()
     assert tests["n_groups"].eq(0).all()
     assert interaction_words(tests.iloc[0], "theme") == (
-        "The difference between A and B cannot be compared between themes: enough is read in 0 of 4."
+        "Whether the difference between A and B depends on the theme cannot be said: enough is read in 0 of 4 themes."
     )
 
 
 def test_differences_are_adjusted_over_all_groups_and_pairs():
     opinions, _ = study(models=["A", "B", "C"])
     known = by_group(opinions, "axis")
-    found = group_differences(opinions, known, physicians=Physicians.THESE)
+    found = group_differences(opinions, known, **HOW)
     assert len(found) == 4 * 3
     np.testing.assert_allclose(found["p_holm"], holm(found["p"].to_numpy()))
-    one = group_differences(opinions, known, physicians=Physicians.THESE, pair=("C", "A"))
+    one = group_differences(opinions, known, **HOW, pair=("C", "A"))
     assert set(zip(one["model_1"], one["model_2"], strict=True)) == {("A", "C")}
     np.testing.assert_allclose(one["p_holm"], holm(one["p"].to_numpy()))
 
@@ -125,8 +126,13 @@ def test_a_judge_that_is_lenient_in_one_group_alone_is_found(grouping):
     assert (after.loc[errors, "p_holm"] < 0.01).all()
     assert (before.loc[errors, "p_holm"] > 0.05).all()
     assert (after.loc[differences, "p_holm"] > 0.05).all()  # lenient with both alike
-    assert "is not the same in all of 4" in interaction_words(after.loc[errors].iloc[0], grouping)
-    assert "may or may not be the same" in interaction_words(after.loc[differences].iloc[0], grouping)
+    said = interaction_words(after.loc[errors].iloc[0], grouping)
+    assert said.startswith(f"The judge's error about A depends on the {grouping} (F(3, ")
+    assert "is not clear" in interaction_words(after.loc[differences].iloc[0], grouping)
+    assert error_words(after.loc[errors], grouping).startswith(
+        f"The judge's error depends on the {grouping} for A and B (p at most"
+    )
+    assert "is not clear" in error_words(before.loc[errors], grouping)
 
 
 def test_an_unknown_grouping_is_refused():

@@ -76,9 +76,8 @@ def test_a_model_of_which_too_little_is_read_has_words_in_the_place_of_its_corre
 
 def test_names_stay_text_on_every_figure():
     scores = pd.DataFrame({"example_id": [1, 2], "first": [0.2, 0.4], "second": [0.5, 0.4], "words": ["<i>x</i>", "y"]})
-    groups = pd.DataFrame(
-        {"group": ODD, "model": ["Alder", ODD], "n_examples": [40, 3], "score": 0.5, "low": 0.4, "high": 0.6, "small": [False, True]}
-    )  # fmt: skip
+    groups = pd.DataFrame({"group": ODD, "model": ["Alder", ODD], "judge_only": 0.5, "corrected": 0.5})
+    groups = groups.assign(corrected_low=0.4, corrected_high=0.6)
     gaps = pd.DataFrame({"model_1": [ODD], "model_2": ["Alder"], "difference": [0.1], "low": [0.0], "high": [0.2]})
     ranks = pd.DataFrame({"model": [ODD, "Alder"], "rank": [1, 1], "probability": [0.7, 0.3]})
     curve = pd.DataFrame({"model": [ODD, ODD], "k": [1, 2], "score": [0.5, 0.4], "n_examples": [9, 9]})
@@ -95,7 +94,7 @@ def test_names_stay_text_on_every_figure():
     own = pd.DataFrame({"model": [ODD], "score": [0.6], "low": [0.5], "high": [0.7]})
     others = pd.DataFrame({"model": ["<i>o3</i>"], "score": [0.6], "judge": [ODD]})
     figures = [
-        models.forest(forest_table(), COLOURS), models.heat_map(groups), models.worst_at_k(curve, COLOURS, dash_of(COLOURS)),
+        models.forest(forest_table(), COLOURS), models.by_group(groups, COLOURS), models.worst_at_k(curve, COLOURS, dash_of(COLOURS)),
         models.score_by_length(length, COLOURS, dash_of(COLOURS)),
         models.beside_published(own, others, COLOURS), pairs.differences(gaps, corrected=True), pairs.rank_probabilities(ranks),
         pairs.head_to_head(scores, ODD, "Alder"),
@@ -107,32 +106,27 @@ def test_names_stay_text_on_every_figure():
         assert ESCAPED in words
 
 
-def test_a_cell_of_few_examples_is_grey_and_one_without_a_score_a_dash():
+def test_a_group_shows_each_model_corrected_with_its_interval_and_the_judge_hollow_beside_it():
     table = pd.DataFrame(
         {
-            "group": ["hedging", "hedging", "global health", "global health"],
-            "model": ["Alder", "Briar", "Alder", "Briar"],
-            "n_examples": [40, 9, 12, 0],
-            "score": [0.512, 0.8, 0.334, NAN],
-            "low": [0.4, 0.6, 0.2, NAN],
-            "high": [0.6, 0.9, 0.5, NAN],
-            "small": [False, True, False, True],
+            "group": ["accuracy", "accuracy", "completeness"],
+            "model": ["Alder", "Briar", "Alder"],
+            "judge_only": [0.7, 0.8, 0.9],
+            "corrected": [0.9, NAN, 0.8],
+            "corrected_low": [0.8, NAN, 0.7],
+            "corrected_high": [1.0, NAN, 0.9],
         }
     )
-    figure = models.heat_map(table)
-    coloured, grey = figure.data[:2]
-    assert list(coloured.y) == list(grey.y) == ["hedging", "global health"]
-    assert [[not math.isnan(value) for value in row] for row in coloured.z] == [[True, False], [True, False]]
-    assert [[not math.isnan(value) for value in row] for row in grey.z] == [[False, True], [False, False]]
-    assert "31,127,151" in str(coloured.colorscale)
-    assert "31,127,151" not in str(grey.colorscale)
-    texts = {
-        trace.name: dict(zip(zip(trace.y, trace.x, strict=True), trace.text, strict=True)) for trace in figure.data[2:]
-    }
-    assert texts == {
-        "score": {("hedging", "Alder"): "0.51", ("global health", "Alder"): "0.33"},
-        "few examples": {("hedging", "Briar"): "0.80", ("global health", "Briar"): "–"},
-    }
+    colours = colour_of(["Alder", "Briar"])
+    figure = models.by_group(table, colours)
+    marks = {(trace.name, trace.marker.symbol): trace for trace in figure.data}
+    assert list(marks["Alder", "circle"].x) == [0.9, 0.8]
+    assert marks["Alder", "circle"].error_x.array == pytest.approx([0.1, 0.1])
+    assert marks["Alder", "circle"].marker.color == colours["Alder"]
+    assert math.isnan(marks["Briar", "circle"].x[0])
+    assert list(marks["Briar", "circle-open"].x) == [0.8]
+    assert [round(place) for place in marks["Alder", "circle"].y] == [0, 1]
+    assert marks["Alder", "circle"].y[0] < marks["Briar", "circle"].y[0]
 
 
 def test_differences_after_correction_are_solid_and_the_judges_opinion_is_hollow():

@@ -92,17 +92,8 @@ class _Model:
     estimate: Estimate
 
     def on(self, common: Numbers) -> Floats:
-        """The influence values of the examples that both have answered, whose mean is the model's score on these.
-
-        An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
-        psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
-        """
-        value, psi = self.estimate.fit.value, self.estimate.psi
-        shares = self.about.population.shares[common]
-        adds = shares * value + (psi[common] - value) / len(psi)
-        whole = shares.sum()
-        score = adds.sum() / whole if whole > 0 else np.nan
-        return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
+        """The influence values of the examples that both have answered."""
+        return on_examples(self.about, self.estimate, common)
 
     @cached_property
     def whole(self) -> "_Part":
@@ -168,6 +159,20 @@ def _part(population: Population, sample: Sample, fit: Fit) -> _Part:
     draw, most = (np.asarray(np.bincount(example, of, n), dtype=np.float64) for of in (missed * z, z))
     variance = benchmark_variance(population, sample, fit)
     return _Part(draw, most, variance, by_physician(population, sample, fit))
+
+
+def on_examples(about: Surveyed, estimate: Estimate, common: Numbers) -> Floats:
+    """The influence values of some of a model's examples, whose mean is its score on these alone.
+
+    An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
+    psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
+    """
+    value, psi = estimate.fit.value, estimate.psi
+    shares = about.population.shares[common]
+    adds = shares * value + (psi[common] - value) / len(psi)
+    whole = shares.sum()
+    score = adds.sum() / whole if whole > 0 else np.nan
+    return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
 def _pairs(models: list[_Model], claim: Claim, physicians: Physicians, level: float) -> Iterator[dict[str, object]]:

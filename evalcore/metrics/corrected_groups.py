@@ -14,16 +14,17 @@ import pandas as pd
 from scipy.special import fdtrc
 
 from evalcore.metrics.corrected import COLUMNS as SCORE_COLUMNS
-from evalcore.metrics.corrected import CORRECTED, JUDGE, Claim, Estimate, Physicians, corrected_scores, estimated
+from evalcore.metrics.corrected import CORRECTED, JUDGE, Claim, Physicians, corrected_scores, estimated
 from evalcore.metrics.corrected_differences import COLUMNS as PAIR_COLUMNS
-from evalcore.metrics.corrected_differences import corrected_differences
+from evalcore.metrics.corrected_differences import corrected_differences, on_examples
+from evalcore.metrics.enough import MIN_EXAMPLES_READ
 from evalcore.metrics.finding import chance_words
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import LEVEL, NO_VALUE
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.survey import Floats, Numbers
 from evalcore.metrics.surveyed import Surveyed, surveyed
-from evalcore.metrics.wording import counted
+from evalcore.metrics.wording import counted, listed
 
 OF_EXAMPLES = ("theme", "category", "language")
 OF_CRITERIA = ("axis", "level", "cluster")
@@ -116,20 +117,20 @@ def group_differences(
     opinions: Opinions,
     known: Known,
     *,
+    claim: Claim,
     physicians: Physicians,
     pair: tuple[str, str] | None = None,
     level: float = LEVEL,
-    **more: Any,
 ) -> pd.DataFrame:
     """The differences of every two models' corrected scores in each group.
 
     Args:
         opinions: What `known` was made of.
         known: As `by_group` gives it.
-        physicians: Whose judgement the intervals are to hold for.
+        claim: What the intervals are to hold for.
+        physicians: Whose judgement they are to hold for.
         pair: These two models only; None: every two.
         level: Of confidence, in (0, 1).
-        **more: Further arguments of `corrected_differences`.
 
     Returns:
         One row a group, pair and evaluation: group, and the columns of `corrected_differences`; p_holm is Holm's over all groups and pairs of the
@@ -138,7 +139,7 @@ def group_differences(
     tables = []
     for group, of_group in known.items():
         two = [about for about in of_group if pair is None or about.model in pair]
-        found = corrected_differences(opinions, physicians=physicians, known=two, level=level, **more)
+        found = corrected_differences(opinions, claim=claim, physicians=physicians, known=two, level=level)
         tables.append(found.assign(group=group))
     return _holm_by_evaluation(_joined(tables, ["group", *PAIR_COLUMNS]), ["evaluation"])
 
@@ -219,7 +220,7 @@ def _effect(one: Surveyed | None, other: Surveyed | None, is_pair: bool) -> _Eff
     if other is not None:
         second = estimated(other).of_kind[CORRECTED]
         example_ids, *places = np.intersect1d(one.example_ids, other.example_ids, True, return_indices=True)  # noqa: FBT003
-        apart = _on_examples(one, corrected, places[0]) - _on_examples(other, second, places[1])
+        apart = on_examples(one, corrected, places[0]) - on_examples(other, second, places[1])
         freedom, unseen = min(freedom, second.freedom), unseen + second.unseen
     else:
         example_ids, apart = one.example_ids, first.of_kind[JUDGE].psi - corrected.psi
@@ -229,20 +230,6 @@ def _effect(one: Surveyed | None, other: Surveyed | None, is_pair: bool) -> _Eff
         return None
     value = float(apart.mean())
     return _Effect(value, float(apart.var(ddof=1)) / n + unseen, freedom, example_ids, (apart - value) / n)
-
-
-def _on_examples(about: Surveyed, estimate: Estimate, common: Numbers) -> Floats:
-    """The influence values of some of a model's examples, whose mean is its score on these alone.
-
-    An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
-    psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
-    """
-    value, psi = estimate.fit.value, estimate.psi
-    shares = about.population.shares[common]
-    adds = shares * value + (psi[common] - value) / len(psi)
-    whole = shares.sum()
-    score = adds.sum() / whole if whole > 0 else np.nan
-    return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
 Test = tuple[float, float, float, float]
@@ -315,17 +302,53 @@ def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
 
     >>> test = {"about": "difference", "model_1": "A", "model_2": "B", "n_groups": 4, "n_left_out": 1}
     >>> interaction_words(test | {"f": 5.2, "df_1": 3, "df_2": 61.4, "p_holm": 0.003}, "theme")
-    'The difference between A and B is not the same in all of 4 themes (F(3, 61) = 5.2, p 0.003 by Holm); of 1 theme too little is read.'
+    'The difference between A and B depends on the theme (F(3, 61) = 5.2, p 0.003 by Holm; 4 of 5 themes).'
     """
-    subject = f"The difference between {test['model_1']} and {test['model_2']}"
+    subject = f"the difference between {test['model_1']} and {test['model_2']}"
     if test["about"] == JUDGE_ERROR:
-        subject = f"What correction takes from the judge's score of {test['model_1']}"
-    many = PLURALS.get(grouping, grouping + "s")
-    left = f"; of {counted(test['n_left_out'], grouping, many)} too little is read" if test["n_left_out"] else ""
-    groups = f"{test['n_groups']} {many}"
+        subject = f"the judge's error about {test['model_1']}"
+    many, n = PLURALS.get(grouping, grouping + "s"), test["n_groups"] + test["n_left_out"]
     if np.isnan(test["p_holm"]):
-        return f"{subject} cannot be compared between {many}: enough is read in {test['n_groups']} of {test['n_groups'] + test['n_left_out']}."
-    how = f"F({test['df_1']:.0f}, {test['df_2']:.0f}) = {test['f']:.1f}, p {chance_words(test['p_holm'])} by Holm"
+        return f"Whether {subject} depends on the {grouping} cannot be said: enough is read in {test['n_groups']} of {counted(n, grouping, many)}."
+    p = f"p {chance_words(test['p_holm'])} by Holm"
+    how = f"(F({test['df_1']:.0f}, {test['df_2']:.0f}) = {test['f']:.1f}, {p}; {test['n_groups']} of {counted(n, grouping, many)})"
     if test["p_holm"] < CLEAR_BELOW:
-        return f"{subject} is not the same in all of {groups} ({how}){left}."
-    return f"{subject} may or may not be the same in all of {groups} ({how}): the intervals say how much they may differ{left}."
+        return f"{subject[0].upper()}{subject[1:]} depends on the {grouping} {how}."
+    return f"Whether {subject} depends on the {grouping} is not clear {how}."
+
+
+def error_words(tests: pd.DataFrame, grouping: str) -> str:
+    """Of which models the judge errs differently between groups, in a sentence.
+
+    Args:
+        tests: The rows of `interactions` about the judge's error.
+        grouping: The one that they are about.
+    """
+    known = tests.loc[tests["p_holm"].notna()]
+    if known.empty:
+        return f"Whether the judge's error depends on the {grouping} cannot be said yet."
+    clear = known.loc[known["p_holm"] < CLEAR_BELOW]
+    if clear.empty:
+        lowest = chance_words(known["p_holm"].min())
+        return f"Whether the judge's error depends on the {grouping} is not clear (smallest p {lowest} by Holm)."
+    highest = chance_words(clear["p_holm"].max())
+    p = f"p {highest}" if len(clear) == 1 else f"p at most {highest.removeprefix('< ')}"
+    return f"The judge's error depends on the {grouping} for {listed(clear['model_1'])} ({p} by Holm)."
+
+
+def lacking_words(row: Mapping[Any, Any]) -> str:
+    """What a group lacks for a corrected score, in the few words of a table's cell.
+
+    Args:
+        row: Of `group_corrected_scores`, of which not enough is read.
+
+    >>> lacking_words({"n_examples": 4, "n_items": 46, "n_read": 23, "n_needed": 115})
+    'only 4 examples'
+    >>> lacking_words({"n_examples": 24, "n_items": 400, "n_read": 22, "n_needed": 8})
+    'needs 8 more criteria'
+    """
+    if not row["n_items"]:
+        return NO_VALUE
+    if row["n_examples"] < MIN_EXAMPLES_READ:
+        return f"only {counted(int(row['n_examples']), 'example')}"
+    return f"needs {counted(int(row['n_needed']), 'more criterion', 'more criteria')}"

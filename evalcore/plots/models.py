@@ -1,4 +1,4 @@
-"""Figures of the Models page that show one model beside the next: forest, heat map, curves."""
+"""Figures of the Models page that show one model beside the next: forest, groups, curves."""
 
 import html
 import math
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from evalcore.plots.colours import FAINT, GREY, GREY_RAMP, INK_ON_PAPER, MARK, RAMP
-from evalcore.plots.frames import FOOT_PIXELS, MODEL_PIXELS, TEXT_PIXELS, bordered, named_rows
+from evalcore.plots.colours import FAINT, GREY, INK_ON_PAPER, MARK
+from evalcore.plots.frames import MODEL_PIXELS, TEXT_PIXELS, bordered, named_rows, reach
 
 KINDS = (
     ("judge_only", "judge only", "circle-open", 10, -0.26),
@@ -17,6 +17,8 @@ KINDS = (
 )
 """The three marks of a model, from top to bottom: column, words, symbol, size in pixels, place within its row."""
 ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, CURVE_PIXELS = 30, 84, 96, 400
+GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78
+"""A group of `by_group`: its frame, a line a model, and how much of its height the lines take."""
 MARGIN = 0.1
 SCORE = "Score (mean share of the positive points)"
 
@@ -87,53 +89,52 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
     return bordered(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
 
 
-def heat_map(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Scores by group and model: a row a group, a column a model; deeper is higher.
-
-    A cell of few examples is grey; the interval and the number of examples stand in the hover.
+def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """A row a group, in it a line a model: its corrected score solid with the interval, the judge's opinion hollow beside it.
 
     Args:
-        table: group, model, n_examples, score (NaN: a dash), low, high, small (few examples); rows and columns in the order in which groups and models
-            first occur.
+        table: group, model, judge_only, corrected, corrected_low, corrected_high (NaN: not drawn), in the order from top to bottom.
+        colours: By model.
         ink: Colour of words.
     """
-    groups = [html.escape(group) for group in table["group"].drop_duplicates()]
-    models = [html.escape(model) for model in table["model"].drop_duplicates()]
-    named = table.assign(
-        group=table["group"].map(html.escape),
-        model=table["model"].map(html.escape),
-        few=table["small"].astype(bool),
-    )
+    groups, models = list(table["group"].drop_duplicates()), list(table["model"].drop_duplicates())
     figure = go.Figure()
-    for few, ramp in ((False, RAMP), (True, GREY_RAMP)):
-        part = named.loc[named["few"].eq(few)]
-        depth = part.pivot(index="group", columns="model", values="score").reindex(groups, columns=models)
-        figure.add_heatmap(
-            z=depth.to_numpy(), x=models, y=groups, zmin=0, zmax=1, colorscale=[list(stop) for stop in ramp], showscale=False, xgap=2, ygap=2,
-            hoverinfo="skip",
-        )  # fmt: skip
-    for few in (False, True):
-        rows = named.loc[named["few"].eq(few)]
-        figure.add_scatter(
-            x=rows["model"],
-            y=rows["group"],
-            mode="text",
-            name="few examples" if few else "score",
-            text=["–" if math.isnan(score) else f"{score:.2f}" for score in rows["score"]],
-            textfont={"size": TEXT_PIXELS, "color": ink},
-            customdata=rows[["low", "high", "n_examples"]],
-            hovertemplate="%{y}, %{x}: %{text} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], %{customdata[2]:,} examples<extra></extra>",
-        )
-    named_rows(figure, groups, ink=ink)
-    figure.update_xaxes(
-        categoryorder="array",
-        categoryarray=models,
-        side="top",
-        range=[-0.5, len(models) - 0.5],
+    for number, model in enumerate(models):
+        rows = table.loc[table["model"].eq(model)]
+        shift = (number - (len(models) - 1) / 2) * GROUP_SPREAD / max(len(models), 1)
+        place, colour = [groups.index(group) + shift for group in rows["group"]], colours[model]
+        names = rows[["group"]].map(html.escape).join(rows[["corrected_low", "corrected_high"]])
+        for kind, symbol, size, hover in (
+            ("judge_only", "circle-open", 8, "%{customdata[0]}, %{fullData.name}, judge only: %{x:.3f}<extra></extra>"),
+            (
+                "corrected", "circle", 10,
+                "%{customdata[0]}, %{fullData.name}, corrected: %{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
+            ),
+        ):  # fmt: skip
+            figure.add_scatter(
+                x=rows[kind],
+                y=place,
+                mode="markers",
+                name=html.escape(model),
+                showlegend=kind == "corrected",
+                marker={"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": 1.5}},
+                error_x=reach(rows, kind, "corrected_low", "corrected_high", colour) if kind == "corrected" else None,
+                customdata=names,
+                hovertemplate=hover,
+            )
+    for number in range(1, len(groups)):
+        figure.add_hline(y=number - 0.5, line={"color": FAINT, "width": 1})
+    figure.update_yaxes(
+        tickvals=list(range(len(groups))),
+        ticktext=[html.escape(group) for group in groups],
+        range=[len(groups) - 0.5, -0.5],
         showgrid=False,
-        tickfont={"size": MODEL_PIXELS, "color": ink},
+        zeroline=False,
+        automargin=True,
+        tickfont={"size": TEXT_PIXELS, "color": ink},
     )
-    return bordered(figure, height=FRAME_PIXELS - FOOT_PIXELS + ROW_PIXELS * len(groups), foot=0, legend=False)
+    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    return bordered(figure, height=FRAME_PIXELS + (GROUP_PIXELS + LINE_PIXELS * len(models)) * len(groups))
 
 
 def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
