@@ -57,11 +57,11 @@ def calibration(
     models: reliability, errors, reliability_after, sources (model, format, n_stated, n_shares, n_without), and scaling, a row a model and
     format: n, n_clusters, n_folds, temperature with _low and _high (over the folds), error_before, error_after, brier_before, brier_after,
     brier_change, log_loss_change, each with _low and _high, log_loss_before, log_loss_after, undefined.
-    ambiguous: summary, a row a model, format and measure (distance, jensen_shannon, wasserstein, rps, panel_share, entropy_panel, entropy_model,
-    concentration): n_cases, n_left_out, value, low, high, floor, above, undefined; error (the article's), a row a model and format: n_ambiguous,
-    n_without (a confidence), n, n_stated, value, low, high, undefined; cases, sure where physicians are not first: case_id, model, format, n_votes,
+    ambiguous: summary, a row a model, format and measure (distance, unbiased; entropy_panel, entropy_model and concentration, their difference, in
+    bits): n_cases, n_left_out, value, low, high, floor, above, undefined; cases, sure where physicians are not first: case_id, model, format, n_votes,
     n_valid, predicted (1..4), share (of the samples that say so), confidence, is_stated (by the model; else it is the share), h_A .. h_D (votes),
-    m_A .. m_D (samples), and the measures, all but distance with floor_ (by chance); n_few (answers with one valid sample, left out).
+    m_A .. m_D (samples), panel_share (of the votes for its level), and the measures, all but distance with floor_ (by chance); n_few (answers with
+    one valid sample, left out).
     routing, of the dangerous misses (D answered A, B or C; C answered A): chosen, a row a model and format: threshold, n_without (clear cases without a
     confidence, which always go), and routed, caught, exact_kept, ambiguous_routed, each with k_, n_, low_, high_ before it, undefined;
     by --wanted also wanted, n_misses_first and caught_first, and the shares are of the half of the cases that did not choose; curves, as chosen at every

@@ -16,13 +16,11 @@ from evalcore.metrics.intervals import percent_words
 from evalcore.metrics.routing_words import routed_words, routing_finding, threshold_words
 from evalcore.metrics.spread_words import MEASURES, from_zero, spread_findings, spread_words
 from evalcore.metrics.triage_words import number_words
-from evalcore.metrics.uncertainty_error import DEFINITION
 from evalcore.metrics.wording import listed
 from evalcore.opinions import Opinions
 from evalcore.schema import ConfidenceMeaning, Format
 from evalcore.triaged import Triaged
 
-IN_TEXT = ("distance", "jensen_shannon", "wasserstein", "entropy_model", "concentration")
 NO_JUDGE = "No judge states a confidence beside a physician's blind read, and no two judges labelled what one has read."
 
 
@@ -89,7 +87,8 @@ def judges(known: Known, *, drawn: bool) -> Part:
 def models(own: pd.DataFrame) -> Part:
     """Models' own confidence on clear cases."""
     found = metric.models_confidence(own)
-    errors = found.before.errors
+    errors = found.found.errors
+    after, scaling = metric.temperature_scaled(own)
     lines = [
         [
             str(row["model"]),
@@ -104,18 +103,18 @@ def models(own: pd.DataFrame) -> Part:
         for row in errors.to_dict(orient="records")
     ]
     tables = {
-        "reliability": found.before.reliability,
+        "reliability": found.found.reliability,
         "errors": errors,
-        "reliability_after": found.after,
-        "scaling": found.scaling,
+        "reliability_after": after,
+        "scaling": scaling,
         "sources": found.sources,
     }
     heads = ("model", "format", "clear cases", "sure", "right", "difference", "debiased error", "plain error (ECE)")
-    return Part(tables, models_findings(errors, found.scaling), [(heads, lines)])
+    return Part(tables, models_findings(errors), [(heads, lines)])
 
 
 def ambiguous(triaged: Triaged, own: pd.DataFrame, levels_by: Mapping[str, str]) -> Part:
-    """Models' samples beside the panels' votes, and the article's error."""
+    """Models' samples beside the panels' votes."""
     found = metric.on_ambiguous(triaged, own, levels_by)
     lines = [
         [
@@ -126,30 +125,13 @@ def ambiguous(triaged: Triaged, own: pd.DataFrame, levels_by: Mapping[str, str])
             f"{row['n_cases']:,}",
         ]
         for row in from_zero(found.summary).to_dict(orient="records")
-        if row["measure"] in IN_TEXT
     ]
     names = triaged.cases["case_id"].to_numpy()[found.cases["row"].to_numpy(dtype=int)]
     cases = found.cases.drop(columns=["row", "kind", "gold"])
     cases.insert(0, "case_id", names)
-    errors = [
-        [
-            str(row["model"]),
-            str(row["format"]),
-            number_words(row["value"], row["low"], row["high"]),
-            f"{row['n']:,}",
-        ]
-        for row in found.error.loc[found.error["n"].gt(0)].to_dict(orient="records")
-    ]
-    reasons = [str(why) for why in dict.fromkeys(found.error["undefined"]) if why]
-    said = [
-        *spread_findings(found.summary),
-        *([f"The article's calibration error: {DEFINITION}"] if errors else []),
-        *reasons,
-    ]
-    tables = {"summary": found.summary, "error": found.error, "cases": cases, "n_few": found.n_few}
+    tables = {"summary": found.summary, "cases": cases, "n_few": found.n_few}
     heads = ("model", "format", "measure", "value (by chance)", "ambiguous cases")
-    error_heads = ("model", "format", "the article's calibration error", "ambiguous cases")
-    return Part(tables, said, [(heads, lines), (error_heads, errors)])
+    return Part(tables, spread_findings(found.summary), [(heads, lines)])
 
 
 def routed(own: pd.DataFrame, wanted: float, threshold: float | None) -> Part:

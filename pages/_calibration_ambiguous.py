@@ -11,7 +11,6 @@ from evalcore.metrics.intervals import percent_words
 from evalcore.metrics.panels import Kind
 from evalcore.metrics.spread_words import MEASURES, NO_SPREAD, from_zero, spread_findings, spread_words
 from evalcore.metrics.triage_words import level_letter, number_words
-from evalcore.metrics.uncertainty_error import DEFINITION
 from evalcore.metrics.wording import counted
 from evalcore.plots.calibration_spread import spread
 from evalcore.plots.colours import colour_of
@@ -29,17 +28,14 @@ from pages._calibration_parts import ALL_MODELS, NO_INTERVAL
 from pages._triage_parts import FORMATS, Here, Read
 
 BOTH = "both formats"
-FAR = ("distance", "jensen_shannon", "wasserstein", "panel_share")
-WIDE = ("entropy_model", "entropy_panel", "concentration")
+SHOWN = ("distance", "entropy_panel", "entropy_model", "concentration")
 OF_CASES = ("row", "model", "format", "concentration", "entropy_panel", "entropy_model", "panel_share", "confidence")
 TALLEST, CHANCE = 8, "by chance"
 FOOT = (
     "The distance is the squared gap between the model's and the panel's shares, added up over the three cuts between levels, less what so few votes and "
-    "samples give by chance: 0 for a model that draws from the same physicians, on average; single cases may lie below 0. The other distances are above 0 for "
-    "such a "
-    "model too, so what it would have with as many votes and samples stands beside them: by chance, simulated. Entropy is 0 where all say one level and 2 "
-    "bits where all four come equally often. Concentration is the panel's entropy less the model's: above 0 the model is surer than the physicians. "
-    "Intervals are 95 % (t over cases)."
+    "samples give by chance: 0 for a model that draws from the same physicians, on average; single cases may lie below 0. Entropy is 0 where all say one "
+    "level and 2 bits where all four come equally often. Concentration is the panel's entropy less the model's: above 0 the model is surer than the "
+    "physicians. By chance: what a model that draws from the panel would have, with as many votes and samples. Intervals are 95 % (t over cases)."
 )
 
 
@@ -49,7 +45,7 @@ def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> O
 
 
 def show(here: Here) -> None:
-    """How far models' samples lie from panels' votes, the article's error, and the cases."""
+    """How far models' samples lie from panels' votes, and the cases."""
     if _calibration_parts.without_levels(here):
         return
     viewer, chosen = here.viewer, here.chosen
@@ -74,8 +70,6 @@ def show(here: Here) -> None:
         for sentence in spread_findings(found.summary):
             st.html(_text.finding(sentence))
         _distances(found)
-    st.subheader("The article's calibration error", anchor=False)
-    _error(found.error)
     st.subheader("Sure where physicians are not", anchor=False)
     _cases(here, found)
     few = (
@@ -92,49 +86,19 @@ def _distances(found: OfAmbiguous) -> None:
         spread(table, FORMATS, colour_of(_triage_parts.colours()), ink=_theme.ink()),
         config={"displayModeBar": False},
         key="calibration_spread",
-        alt="Distances between samples and votes beside what chance alone gives, and the entropies of both, by model and format",
+        alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
     )
-    for measures, key in ((FAR, "far"), (WIDE, "wide")):
-        heads = {name: MEASURES[name] if name == "distance" else f"{MEASURES[name]} ({CHANCE})" for name in measures}
-        wide: dict[str, list[Any]] = {head: [] for head in ("Model", "Format", "Cases", *heads.values())}
-        for _, rows in table.groupby("name", sort=False):
-            of = {str(row["measure"]): row for row in rows.to_dict(orient="records")}
-            first = of[measures[0]]
-            wide["Model"].append(first["model"])
-            wide["Format"].append(FORMATS[first["format"]])
-            wide["Cases"].append(first["n_cases"])
-            for measure in measures:
-                wide[heads[measure]].append(spread_words(of[measure]))
-        _tables.show(wide, key=f"calibration_{key}", names=("Model",), alt="Samples beside votes by model and format")
-
-
-def _error(error: pd.DataFrame) -> None:
-    """With its definition; without a value the reason."""
-    st.html(_text.quiet(DEFINITION))
-    known = error.loc[error["value"].notna()]
-    if known.empty:
-        why = error["undefined"].iloc[0] if len(error) else "No model has a confidence on an ambiguous case."
-        st.html(_text.notice(str(why)))
-        return
-    table = _calibration_parts.named(error)
-    _tables.show(
-        {
-            "Model": table["model"],
-            "Format": table["format"].map(FORMATS),
-            "Calibration error": [
-                number_words(row["value"], row["low"], row["high"]) for row in table.to_dict(orient="records")
-            ],
-            "Cases with a stated uncertainty": table["n"],
-            "Confidence stated": table["n_stated"],
-            "Ambiguous cases": table["n_ambiguous"],
-            "Without a confidence": table["n_without"],
-        },
-        key="calibration_error",
-        names=("Model",),
-        optional=("Confidence stated", "Without a confidence"),
-        alt="The article's calibration error by model and format",
-    )
-    _calibration_parts.reasons(table)
+    heads = {name: MEASURES[name] if name == "distance" else f"{MEASURES[name]} ({CHANCE})" for name in SHOWN}
+    wide: dict[str, list[Any]] = {head: [] for head in ("Model", "Format", "Cases", *heads.values())}
+    for _, rows in table.groupby("name", sort=False):
+        of = {str(row["measure"]): row for row in rows.to_dict(orient="records")}
+        first = of[SHOWN[0]]
+        wide["Model"].append(first["model"])
+        wide["Format"].append(FORMATS[first["format"]])
+        wide["Cases"].append(first["n_cases"])
+        for measure in SHOWN:
+            wide[heads[measure]].append(spread_words(of[measure]))
+    _tables.show(wide, key="calibration_far", names=("Model",), alt="Samples beside votes by model and format")
 
 
 def _cases(here: Here, found: OfAmbiguous) -> None:

@@ -22,7 +22,7 @@ from pages._triage_parts import FORMATS, Chosen, Read
 
 PAGE = "calibration"
 KEYS = (
-    "calibration_show", "calibration_about", "calibration_judge", "calibration_reads", "calibration_model", "calibration_confidence", "calibration_when",
+    "calibration_show", "calibration_about", "calibration_judge", "calibration_reads", "calibration_model", "calibration_confidence",
     "calibration_of_model", "calibration_of_format", "calibration_by", "calibration_wanted", "calibration_threshold",
 )  # fmt: skip
 ALL_MODELS = "all models"

@@ -187,7 +187,7 @@ def show_ambiguous(here: Here) -> None:
             f"samples or more with a "
             "level. The list begins where the panel's votes spread most and the model's samples least (entropy of the votes less entropy of the "
             "samples, in bits). "
-            f"Distances with their floor stand on the Calibration page."
+            "How far samples lie from votes stands on the Calibration page."
         )
     )
 

@@ -9,7 +9,6 @@ from evalcore.metrics.decision_lines import DecisionLine, View, decision_lines
 from evalcore.metrics.routing import WANTED
 from evalcore.metrics.triage import confusion, rates
 from evalcore.metrics.triage_cases import ambiguous
-from evalcore.metrics.uncertainty_error import uncertainty_error
 from pages import _calibration_parts, _text, _triage_parts, _triage_text
 from pages._triage_parts import Here, Read
 
@@ -23,7 +22,7 @@ OPENS = {
 }
 """Section of this page and what stands there, by view."""
 ELSEWHERE = {
-    View.CALIBRATION: ("Ambiguous cases", "calibration error"),
+    View.CALIBRATION: ("Models' confidence", "models' confidence"),
     View.ROUTING: ("Routing", "what would go to a human"),
 }
 """Section of the Calibration page and what stands there, by view."""
@@ -41,7 +40,6 @@ def lines(read: Read, source: str) -> list[DecisionLine]:
     return decision_lines(
         rates(confusion(read.found)),
         ambiguous=_words(ambiguous(read.found)),
-        errors=_words(uncertainty_error(read.triaged, own)),
         routing=_words(routing_chosen(own, WANTED)),
     )
 

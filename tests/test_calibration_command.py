@@ -72,7 +72,7 @@ def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics
         triaged = described(stored_triage.load(session), RULE)
     judges = usual_judges(triaged)
     own = own_confidence(joined(triaged, predictions(triaged, judges)))
-    errors = sections.models_confidence(own).before.errors
+    errors = sections.models_confidence(own).found.errors
     assert [row["brier"] for row in found["models"]["errors"]] == pytest.approx(errors["brier"].tolist())
     chosen = sections.routing_chosen(own, 0.9)
     assert [row["k_caught"] for row in found["routing"]["chosen"]] == chosen["k_caught"].tolist()
@@ -118,7 +118,7 @@ def test_only_the_formats_that_the_study_shows_have_numbers(tmp_path: Path, db: 
     for section, table, number in (
         ("models", "errors", "brier"),
         ("ambiguous", "summary", "value"),
-        ("ambiguous", "cases", "jensen_shannon"),
+        ("ambiguous", "cases", "concentration"),
         ("routing", "chosen", "k_caught"),
     ):
         of_qa = [(row["model"], row[number]) for row in every[section][table] if row["format"] == "qa"]

@@ -21,8 +21,6 @@ from evalcore.metrics.intervals import share_words
 from evalcore.metrics.own_confidence import own_confidence
 from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage_words import number_words
-from evalcore.metrics.uncertainty_error import uncertainty_error
 from evalcore.queries import triage as stored_triage
 from evalcore.queries import triage_settings
 from evalcore.schema import PARSER, Ask, ConfidenceMeaning, Label, RaterKind, Role
@@ -227,23 +225,16 @@ def test_the_models_own_confidence_waits_for_its_meaning_and_the_share_of_sample
     assert "What is that the probability of?" in shown
     assert "calibration_confidence" not in {box.key for box in app.selectbox}
     parts = sections.models_confidence(found_in(engine, stated=False)[1])
-    for sentence in said_words.models_findings(parts.before.errors, parts.scaling):
+    for sentence in said_words.models_findings(parts.found.errors):
         assert sentence in shown
     mean(engine, PARSER)
     app = look(MODELS, RESEARCHER)
     parts = sections.models_confidence(found_in(engine, stated=True)[1])
-    for sentence in said_words.models_findings(parts.before.errors, parts.scaling):
+    for sentence in said_words.models_findings(parts.found.errors):
         assert sentence in words(app)
     assert "stated" in words(app)
     app = app.selectbox(key="calibration_confidence").select("share of samples").run()
     assert "share of samples" in words(app)
-
-
-def test_after_temperature_scaling_the_diagram_is_another_one(engine: Engine, look: Look):
-    before, after = figures(look(MODELS)), figures(look(MODELS, calibration_when="after temperature scaling"))
-    assert before[0] != after[0]
-    assert before[1] == after[1]  # both stand in the second figure
-    assert "Confidence, after temperature scaling" in after[0]
 
 
 def test_ambiguous_cases_lead_to_browse_in_the_order_of_the_surest(engine: Engine, look: Look):
@@ -256,8 +247,7 @@ def test_ambiguous_cases_lead_to_browse_in_the_order_of_the_surest(engine: Engin
     listed = next(table.value for table in app.dataframe if "Concentration (bits)" in table.value)
     assert listed["Case"].tolist() == triaged.cases["case_id"].iloc[parts.cases["row"]].tolist()
     assert "Open the case" in links(app)
-    assert "Mean of |(1 - confidence) - physicians' uncertainty|" in shown
-    assert "states no physicians' uncertainty for ambiguous cases, so this error has no value. It is not 0." in shown
+    assert "article's calibration error" not in shown
     assert "http://canary.invalid/x" in shown  # the patient's words, letter for letter
     one = look(AMBIGUOUS, calibration_of_model="Briar-1", calibration_of_format="qa")
     listed = next(table.value for table in one.dataframe if "Concentration (bits)" in table.value)
@@ -287,26 +277,19 @@ def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: L
     assert "at the threshold that was set here" in shown
 
 
-def test_the_triage_page_says_of_routing_and_calibration_error_what_this_page_says(
-    engine: Engine, location: str, open_page: Open
-):
-    with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE acuity_case SET uncertainty = 0.6")
-    triaged, own, _ = found_in(engine, stated=False)
+def test_the_triage_page_says_of_routing_what_this_page_says(engine: Engine, location: str, open_page: Open):
+    _, own, _ = found_in(engine, stated=False)
     rows = sections.routing_chosen(own, routing.WANTED)
     row = rows.loc[rows["caught"].notna()].sort_values("n_caught", ascending=False, kind="stable").iloc[0]
-    errors = uncertainty_error(triaged, own)
     shown = words(open_page(location, "triage", LEAD, triage_show="Which view"))
     assert f"catches {share_words(row['k_caught'], row['n_caught'], row['caught'])} of its dangerous misses" in shown
-    least = errors.loc[errors["value"].idxmin()]
-    assert number_words(least["value"], least["low"], least["high"]) in shown
 
 
 def test_the_triage_page_leads_to_the_section_that_a_link_names(engine: Engine, location: str, open_page: Open):
     app = open_page(location, "triage", LEAD, triage_show="Which view")
     leads_to = {link.proto.label: parse_qs(link.proto.query_string) for link in app.get("page_link")}
     assert leads_to["Calibration: what would go to a human"] == {"calibration_show": [ROUTING]}
-    assert leads_to["Calibration: calibration error"] == {"calibration_show": [AMBIGUOUS]}
+    assert leads_to["Calibration: models' confidence"] == {"calibration_show": [MODELS]}
 
 
 # ---------------------------------------------------------------- who may see what

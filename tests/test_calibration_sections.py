@@ -14,10 +14,8 @@ from evalcore.metrics.confidence_meaning import counted
 from evalcore.metrics.own_confidence import own_confidence
 from evalcore.metrics.panels import Kind
 from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.uncertainty_error import NONE_SURE
 from evalcore.plots.calibration_reliability import STEP, reliability
 from evalcore.plots.calibration_routing import routing as routing_figure
-from evalcore.plots.calibration_scaling import scaling as scaling_figure
 from evalcore.plots.calibration_spread import spread
 from evalcore.schema import PARSER, ConfidenceMeaning
 from evalcore.triaged import NO_LEVEL, AmbiguityRule
@@ -46,8 +44,8 @@ def test_every_clear_case_is_counted_by_what_its_confidence_is_made_of():
     parts = sections.models_confidence(own)
     clear = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()]
     without = clear["confidence"].isna().sum()
-    assert parts.before.errors["n"].sum() == len(clear) - without
-    assert parts.before.errors["n_left_out"].sum() == without > 0
+    assert parts.found.errors["n"].sum() == len(clear) - without
+    assert parts.found.errors["n_left_out"].sum() == without > 0
     counts = [clear["is_stated"].sum(), len(clear) - clear["is_stated"].sum() - without, without]
     assert parts.sources[["n_stated", "n_shares", "n_without"]].sum().tolist() == counts
 
@@ -56,14 +54,13 @@ def test_models_that_answered_once_have_no_confidence_and_the_sentence_says_so()
     triaged, found, judges = cases(n_samples=1)
     own = own_confidence(found, stated=False)
     parts = sections.models_confidence(own)
-    assert not parts.before.errors["n"].any()
-    assert parts.before.reliability.empty
-    assert words.models_findings(parts.before.errors, parts.scaling) == [words.NO_CONFIDENCE]
+    assert not parts.found.errors["n"].any()
+    assert parts.found.reliability.empty
+    assert words.models_findings(parts.found.errors) == [words.NO_CONFIDENCE]
     of_ambiguous = sections.on_ambiguous(triaged, own, judges)
     assert of_ambiguous.summary.empty
     assert spread_words.spread_findings(of_ambiguous.summary) == [spread_words.NO_SPREAD]
     assert of_ambiguous.n_few == (own["kind"].eq(Kind.AMBIGUOUS) & own["n_valid"].eq(1)).sum() > 0
-    assert set(of_ambiguous.error["undefined"]) == {NONE_SURE}  # of no case is a confidence known
     curves = routing.curves(own)
     assert np.isinf(curves["threshold"]).all()  # without a confidence every case goes
     assert curves["routed"].eq(1).all()
@@ -184,7 +181,7 @@ def errors(**more):
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({}, "Beyond chance it is neither over- nor under-confident (difference 0.00 [−0.10, 0.10]), and no miscalibration shows"),
+        ({}, "debiased error 0.00 [0.00, 0.20]); with 40 criteria errors of up to 0.20 cannot be excluded"),
         ({"error": 0.2, "error_low": 0.1}, "neither over- nor under-confident (difference 0.00 [−0.10, 0.10]), but off along the way"),
         ({"difference": 0.2, "difference_low": 0.1, "difference_high": 0.3}, "over-confident by 0.20 [0.10, 0.30]"),
         ({"difference": -0.2, "difference_low": -0.3, "difference_high": -0.1}, "under-confident by 0.20 [0.10, 0.30]"),
@@ -208,22 +205,23 @@ def test_the_most_over_confident_model_is_named_and_no_more_than_three_others():
         errors(model=f"M{place}", format="qa", difference=0.1 * place, difference_low=0.05, difference_high=0.6)
         for place in range(1, 7)
     ]
-    scaling = pd.DataFrame([{"model": "M6", "format": "qa", "brier_change_low": -0.2, "brier_change_high": -0.1}])
-    over, after = words.models_findings(pd.DataFrame(rows), scaling)
+    (over,) = words.models_findings(pd.DataFrame(rows))
     assert over.startswith(
         "M6 in qa is the most over-confident: 90 % sure on average, right on 80 % of 40 clear cases, 60 [5, 60] percentage points too sure."
     )
     assert over.endswith("So are M5 in qa, M4 in qa, M3 in qa and 2 more.")
-    assert after == "Temperature scaling, cross-validated, makes the confidence of M6 in qa better (Brier's score)."
 
 
 def test_of_models_without_an_interval_nothing_is_said_beyond_the_reason():
     nothing = {f"difference{end}": math.nan for end in ("_low", "_high")}
     rows = pd.DataFrame([errors(model="M1", format="qa", difference=1.0, undefined="All are alike.") | nothing])
-    scaling = pd.DataFrame(columns=["model", "format", "brier_change_low", "brier_change_high"], dtype=float)
-    assert words.models_findings(rows, scaling)[0] == "Whether models are over-confident cannot be said. All are alike."
+    assert words.models_findings(rows)[0] == "Whether models are over-confident cannot be said. All are alike."
     one = pd.DataFrame([errors(model="M1", format="qa")])
-    assert words.models_findings(one, scaling)[0] == "M1 is not over-confident on clear cases beyond chance."
+    assert words.models_findings(one) == [
+        "M1 is not shown to be over-confident on clear cases; up to 10 percentage points too sure cannot be excluded (M1 in qa, 40 cases)."
+    ]
+    under = pd.DataFrame([errors(model="M1", format="qa", difference=-0.2, difference_low=-0.3, difference_high=-0.1)])
+    assert words.models_findings(under)[1] == "M1 in qa is under-confident."
 
 
 def test_routing_speaks_of_the_model_with_most_misses():
@@ -248,7 +246,7 @@ def test_routing_speaks_of_the_model_with_most_misses():
 
 def test_a_reliability_diagram_draws_every_bin_where_it_is_and_names_stay_words():
     _, found, _ = cases(models=[HOSTILE, "Briar-1"], n_cases=80)
-    table = sections.models_confidence(own_confidence(found, stated=False)).before.reliability
+    table = sections.models_confidence(own_confidence(found, stated=False)).found.reliability
     drawn_table = table.assign(panel=table["format"].astype(str), series=table["model"].astype(str))
     figure = reliability(drawn_table, {QA: "qa", CONVERSATION: "conversation"}, {}, {}, x_title="x", y_title="y")
     marks = [trace for trace in figure.data if trace.mode == "lines+markers"]
@@ -267,17 +265,9 @@ def test_the_other_figures_draw_their_numbers_and_nothing_where_there_is_none():
     parts = sections.on_ambiguous(triaged, own, judges)
     figure = spread(parts.summary, {QA: "qa", CONVERSATION: "conversation"}, {})
     values = {round(float(x), 9) for trace in figure.data for x in trace.x if x is not None}
-    wanted = parts.summary.loc[
-        parts.summary["measure"].isin(["distance", "jensen_shannon", "wasserstein", "entropy_model", "entropy_panel"])
-    ]
+    wanted = parts.summary.loc[parts.summary["measure"].isin(["distance", "entropy_model", "entropy_panel"])]
     assert {round(value, 9) for value in wanted["value"]} <= values
     assert {round(value, 9) for value in wanted.loc[wanted["measure"].ne("entropy_panel"), "floor"]} <= values
-    scaling = sections.models_confidence(own).scaling.assign(name=lambda t: t["model"].astype(str))
-    scaling.loc[0, "error_after"] = np.nan
-    figure = scaling_figure(scaling, {})
-    drawn_marks = [trace for trace in figure.data if trace.x[0] is not None]
-    assert len(drawn_marks) == 4 * len(scaling) - 1
-    assert HOSTILE not in figure.to_json()
     curves, chosen = routing.curves(own), sections.routing_chosen(own, 0.9)
     figure = routing_figure(curves, chosen, {QA: "qa", CONVERSATION: "conversation"}, {}, {})
     large = [trace for trace in figure.data if trace.mode == "markers"]

@@ -18,7 +18,6 @@ from evalcore.metrics.level_confidence import level_items, level_vote_items, sta
 from evalcore.metrics.own_confidence import FEWEST, model_items
 from evalcore.metrics.panels import Kind
 from evalcore.metrics.temperature import scaled
-from evalcore.metrics.uncertainty_error import uncertainty_error
 from evalcore.opinions import Opinions
 from evalcore.schema import PARSER, ConfidenceMeaning
 from evalcore.triaged import Triaged
@@ -149,31 +148,36 @@ class OfModels:
     """Models' own confidence on clear cases, by model and format.
 
     Attributes:
-        before: As it is.
-        after: The reliability after temperature scaling, each case scaled without its own fold.
-        scaling: As `temperature.scaled` gives its table.
+        found: Against whether they are right.
         sources: model, format, n_stated (clear cases with a confidence that the model states), n_shares (with the share of its samples), n_without.
     """
 
-    before: Calibrated
-    after: pd.DataFrame
-    scaling: pd.DataFrame
+    found: Calibrated
     sources: pd.DataFrame
 
 
 def models_confidence(own: pd.DataFrame) -> OfModels:
-    """Models' own confidence against whether they are right, before and after temperature scaling.
+    """Models' own confidence against whether they are right.
 
     Args:
         own: As `own_confidence.own_confidence` gives them, with gold and kind of their cases.
     """
     items = model_items(own)
-    moved = scaled(items, rng=np.random.default_rng(SEED), by=BY_MODEL)
     without = items["confidence"].isna()
     counted = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
     names = ["n_stated", "n_shares", "n_without"]
     sources = counted.groupby(list(BY_MODEL), observed=True)[names].sum().astype(int).reset_index()
-    return OfModels(calibrated(items, BY_MODEL), reliability(moved.items, by=BY_MODEL), moved.table, sources)
+    return OfModels(calibrated(items, BY_MODEL), sources)
+
+
+def temperature_scaled(own: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The reliability after temperature scaling, each case scaled without its own fold; and the table of `temperature.scaled`.
+
+    Args:
+        own: As for `models_confidence`.
+    """
+    moved = scaled(model_items(own), rng=np.random.default_rng(SEED), by=BY_MODEL)
+    return reliability(moved.items, by=BY_MODEL), moved.table
 
 
 # ---------------------------------------------------------------- ambiguous cases
@@ -186,13 +190,11 @@ class OfAmbiguous:
     Attributes:
         summary: As `case_spread.summary` gives it.
         cases: As `case_spread.unsure` gives them: sure where physicians are not first.
-        error: As `uncertainty_error.uncertainty_error` gives it.
         n_few: Predictions with one valid sample, which show no spread and are left out.
     """
 
     summary: pd.DataFrame
     cases: pd.DataFrame
-    error: pd.DataFrame
     n_few: int
 
 
@@ -208,7 +210,7 @@ def on_ambiguous(triaged: Triaged, own: pd.DataFrame, judges: Mapping[str, str])
     several = mine.loc[mine["n_valid"].ge(FEWEST)].reset_index(drop=True)
     spread = case_spread(triaged, judges, rng=np.random.default_rng(SEED), found=several)
     n_few = int(mine["n_valid"].gt(0).sum() - len(several))
-    return OfAmbiguous(summary(spread), unsure(spread), uncertainty_error(triaged, own), n_few)
+    return OfAmbiguous(summary(spread), unsure(spread), n_few)
 
 
 # ---------------------------------------------------------------- routing

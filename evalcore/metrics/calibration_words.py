@@ -49,17 +49,17 @@ def _mean_words(mean: float) -> str:
 
 
 def meaning_words(row: Row) -> str:
-    """What a judge's confidence means, and that the data do not speak against it.
+    """What a judge's confidence means, and that its labels are consistent with it.
 
     Args:
         row: A usable row, as for `stated_words`.
     """
     label = "level" if "share_met" not in row else "label"
     said = MEANINGS[row["meaning"]].replace("label", label)
-    return f"{row['judge']} states the probability {said}. Its {counted(row['n'], label)} with a confidence: nothing speaks against that."
+    return f"{row['judge']} states the probability {said}. Its {counted(row['n'], label)} with a confidence are consistent with this."
 
 
-def _borne_out(row: Row) -> str:
+def _borne_out(row: Row, labels: str) -> str:
     """Over- or under-confident by how much, how far off, and whether either could be chance."""
     ends = ("", "_low", "_high")
     error = "debiased error " + number_words(*(row[f"error{end}"] for end in ends))
@@ -71,7 +71,14 @@ def _borne_out(row: Row) -> str:
     neither = f"neither over- nor under-confident (difference {difference})"
     if row["error_low"] > 0:
         return f". On average it is {neither}, but off along the way: {error}."
-    return f". Beyond chance it is {neither}, and no miscalibration shows ({error})."
+    most = _not_excluded(row)
+    return f". Its confidences are consistent with this (difference {difference}, {error}); with {labels} errors of up to {most} cannot be excluded."
+
+
+def _not_excluded(row: Row) -> str:
+    """How far off the confidences may still be: the farthest end of what is known."""
+    ends = [abs(row[name]) for name in ("difference_low", "difference_high", "error_high") if not math.isnan(row[name])]
+    return number_words(max(ends), math.nan, math.nan)
 
 
 def ece_words(row: Row) -> str:
@@ -106,7 +113,7 @@ def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority:
     )
     if math.isnan(row["difference_low"]):
         return f"{head}. {row['undefined']}"
-    return f"{head}{_borne_out(row)}"
+    return f"{head}{_borne_out(row, labels)}"
 
 
 def who(row: Row) -> str:
@@ -118,12 +125,11 @@ def who(row: Row) -> str:
     return f"{row['model']} in {row['format']}"
 
 
-def models_findings(errors: pd.DataFrame, scaling: pd.DataFrame) -> list[str]:
-    """Which model is most over-confident on clear cases, and what temperature scaling does.
+def models_findings(errors: pd.DataFrame) -> list[str]:
+    """Which model is most over-confident on clear cases, and which are under-confident.
 
     Args:
         errors: Of `calibration.calibration_error` by model and format.
-        scaling: Of `temperature.scaled`.
     """
     known = errors.loc[errors["n"].gt(0)]
     if known.empty:
@@ -144,10 +150,14 @@ def models_findings(errors: pd.DataFrame, scaling: pd.DataFrame) -> list[str]:
     else:
         models = known["model"].astype(str).unique()
         nobody = "No model is" if len(models) > 1 else f"{models[0]} is not"
-        said.append(f"{nobody} over-confident on clear cases beyond chance.")
+        most = known.iloc[int(known["difference_high"].fillna(-1.0).to_numpy().argmax())].to_dict()
+        by = f"{points(max(most['difference_high'], 0.0)).lstrip('+')} percentage points"
+        said.append(
+            f"{nobody} shown to be over-confident on clear cases; up to {by} too sure cannot be excluded ({who(most)}, {counted(most['n'], 'case')})."
+        )
     if len(under):
-        said.append(f"{_named([who(row) for row in under.to_dict(orient='records')])} less sure than right.")
-    return [*said, _scaling(scaling)]
+        said.append(f"{_named([who(row) for row in under.to_dict(orient='records')])} under-confident.")
+    return said
 
 
 def _too_much(row: Row) -> str:
@@ -166,16 +176,3 @@ def _named(names: list[str]) -> str:
 def _few(names: list[str]) -> str:
     more = len(names) - NAMED
     return listed(names if more <= 1 else [*names[:NAMED], f"{more:,} more"])
-
-
-def _scaling(scaling: pd.DataFrame) -> str:
-    better = scaling.loc[scaling["brier_change_high"].lt(0)]
-    worse = scaling.loc[scaling["brier_change_low"].gt(0)]
-    if better.empty and worse.empty:
-        return "Temperature scaling, cross-validated, makes nobody's confidence better beyond chance."
-    said = []
-    if len(better):
-        said.append(f"makes the confidence of {_few([who(row) for row in better.to_dict(orient='records')])} better")
-    if len(worse):
-        said.append(f"makes that of {_few([who(row) for row in worse.to_dict(orient='records')])} worse")
-    return f"Temperature scaling, cross-validated, {' and '.join(said)} (Brier's score)."

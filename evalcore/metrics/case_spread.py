@@ -1,4 +1,4 @@
-"""A model's spread over the levels of care beside the panel's, case by case: distances with the floor that chance alone gives, and entropies.
+"""A model's spread over the levels of care beside the panel's, case by case: the unbiased distance, and entropies with the floor that chance alone gives.
 
 Of one case, m is the share of the model's valid samples by level and h the panel's vote distribution (`panels.distributions`); F and
 G are h and m added up from A to k, at the three cuts between the levels.
@@ -15,7 +15,7 @@ from evalcore.metrics.means import cells_of, clustered_means, over
 from evalcore.metrics.own_confidence import FEWEST, own_confidence
 from evalcore.metrics.panels import N_LEVELS, SHARES, Kind
 from evalcore.metrics.predictions import COUNTS, joined, predictions
-from evalcore.metrics.spread_floor import MEASURED, Floats, described_pair, floors
+from evalcore.metrics.spread_floor import MEASURED, Floats, entropies, floors
 from evalcore.triaged import Triaged
 
 Codes = npt.NDArray[np.int64]
@@ -37,14 +37,10 @@ def case_spread(
                     physicians, below 0 on single cases. var G = G(1-G)/(m-1). A vote on the boundary at the cut counts half on
                     either side, and so varies less than a letter: var F = (F(1-F) - b/4)/(n-1), b the share of such votes; of
                     samples on a boundary likewise. Without any, F(1-F)/(n-1)
-        jensen_shannon  divergence with the natural log, 0..0.6931 (scipy's `jensenshannon` is the square root)
-        wasserstein     sum over the cuts of |F-G|, 0..3 levels
-        rps             ranked probability score: sum over the cuts of (F-G)^2, 0..3
-        panel_share     share of the panel that chose the model's most frequent level, 0..1
         entropy_panel, entropy_model   in bits, 0..2
         concentration   entropy_panel - entropy_model, -2..2: above 0 the model is surer than the physicians
 
-    Few votes and few samples make all but the distance too large even for a perfect model: `floor_` columns say what a model that draws
+    Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say what a model that draws
     from the panel itself would have on average, with as many votes and samples (`spread_floor.floors`).
 
     Args:
@@ -55,8 +51,8 @@ def case_spread(
 
     Returns:
         One row a case with a panel, model and format with a valid sample: row (of `cases`), model, format, kind, gold, n_votes, n_valid, predicted,
-        share, confidence and is_stated (as `own_confidence` gives them), h_A .. h_D, m_A .. m_D, the measures above (distance is NaN with fewer than
-        two valid samples), and floor_ of each measure but the distance.
+        share, confidence and is_stated (as `own_confidence` gives them), h_A .. h_D, m_A .. m_D, panel_share (of the panel that chose the model's
+        most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
     """
     given = own_confidence(predictions(triaged, judges)) if found is None else found
     rows = given["row"].to_numpy()
@@ -65,8 +61,7 @@ def case_spread(
     table = joined(triaged, kept, ("kind", "gold", "n_votes", *SHARES))
     n = table["n_valid"].to_numpy(dtype=float)
     h, m = table[list(SHARES)].to_numpy(dtype=float), table[list(COUNTS)].to_numpy(dtype=float) / n[:, None]
-    mode = table["predicted"].to_numpy(dtype=float)
-    measures = described_pair(h, m, mode)
+    mode = table["predicted"].to_numpy(dtype=np.int64)
     votes = vote_counts(triaged)
     halves = _boundary_votes(votes)[table["row"].to_numpy()]
     d = distances(h, m, table["n_votes"].to_numpy(dtype=float), n, halves, _boundary_samples(triaged, judges, table))
@@ -87,8 +82,9 @@ def case_spread(
     ]
     return table[[*keys, *SHARES]].assign(
         **named,
+        panel_share=h[np.arange(len(h)), mode - 1],
         **{DISTANCE: d},
-        **measures,
+        **entropies(h, m),
         **{f"floor_{name}": values for name, values in floor.items()},
     )
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalcore.metrics.intervals import interval_words, percent_words, share_words
 from evalcore.metrics.triage import Measure
-from evalcore.metrics.triage_words import by_model, exact_words, number_words, points
+from evalcore.metrics.triage_words import by_model, exact_words, points
 from evalcore.metrics.wording import counted, listed
 from evalcore.schema import Format
 
@@ -31,7 +31,7 @@ class View(StrEnum):
     UNCERTAINTY = "uncertainty"
     """How models spread over ambiguous cases, beside the panel."""
     CALIBRATION = "calibration"
-    """The model's confidence against physicians' uncertainty, and against being right."""
+    """The model's confidence against being right."""
     ROUTING = "routing"
     """At which confidence cases would go to a human."""
 
@@ -57,7 +57,6 @@ def decision_lines(
     rates: pd.DataFrame,
     *,
     ambiguous: pd.DataFrame | None = None,
-    errors: pd.DataFrame | None = None,
     routing: pd.DataFrame | None = None,
 ) -> list[DecisionLine]:
     """The four questions of the article's decision matrix, with the figures of a study.
@@ -65,7 +64,6 @@ def decision_lines(
     Args:
         rates: As `triage.rates` gives them; every model in the formats that it answered.
         ambiguous: As `triage_cases.ambiguous` gives them; None: not known.
-        errors: model, format, n, value, low, high: the calibration error of each (`uncertainty_error.uncertainty_error`); None: not known.
         routing: model, format, threshold, and k_, n_ and the shares caught and routed at it (`routing.chosen`); None: not known.
 
     Returns:
@@ -89,9 +87,9 @@ def decision_lines(
         ),
         DecisionLine(
             "Which of these models?",
-            "Choosing a model needs calibration error and under-triage together, never the exact share alone.",
-            (View.CALIBRATION, View.RATES),
-            (_least_under(of), _least_error(errors)),
+            "Choosing a model needs under-triage and whether its confidence is borne out, never the exact share alone.",
+            (View.RATES, View.CALIBRATION),
+            (_least_under(of),),
         ),
         DecisionLine(
             "What about cases that physicians do not agree on?",
@@ -169,19 +167,6 @@ def _least_under(of: Rates) -> str:
             verb = "under-triages" if len(models) == 1 else "under-triage"
             return f"{listed(models)} {verb} least in {word}: {_rate(mine[models[0]])}."
     return "No clear case has a prediction yet, so there is no under-triage to tell."
-
-
-def _least_error(errors: pd.DataFrame | None) -> str:
-    known = None if errors is None else errors.loc[errors["value"].notna()]
-    if known is None or known.empty:
-        return "There is no calibration error yet: it needs ambiguous cases with physicians' stated uncertainty and predictions on them."
-    word = next(word for word in (Format.CONVERSATION, Format.QA) if known["format"].eq(word).any())
-    mine = known.loc[known["format"].eq(word)]
-    row = mine.iloc[int(mine["value"].to_numpy().argmin())]
-    lowest = (
-        f"The lowest calibration error of {counted(len(mine), 'model')}" if len(mine) > 1 else "The calibration error"
-    )
-    return f"{lowest} in {word} is {row['model']}'s: {number_words(row['value'], row['low'], row['high'])} on {counted(int(row['n']), 'ambiguous case')}."
 
 
 def _routing(routing: pd.DataFrame | None) -> tuple[str, ...]:

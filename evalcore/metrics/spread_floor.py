@@ -1,15 +1,11 @@
-"""What the distances between a model's samples and a panel's votes are by chance alone: for a model that draws from the panel itself."""
+"""What the entropies of a panel's votes and a model's samples are by chance alone: for a model that draws from the panel itself."""
 
 import numpy as np
 import numpy.typing as npt
 
-from evalcore.metrics.panels import N_LEVELS
-
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-MEASURED = (
-    "jensen_shannon", "wasserstein", "rps", "panel_share", "entropy_panel", "entropy_model", "concentration",
-)  # fmt: skip
+MEASURED = ("entropy_panel", "entropy_model", "concentration")
 N_DRAWS = 400
 MOST_DRAWS = 400_000
 """Over all different panels together: with more than a thousand of them each is drawn fewer times, since their floors are averaged."""
@@ -17,49 +13,37 @@ BLOCK = 250
 """Panels simulated at a time."""
 
 
-def described_pair(h: Floats, m: Floats, mode: Floats) -> dict[str, Floats]:
-    """How two distributions over the four levels differ; `case_spread.case_spread` says what each measure is.
+def entropies(h: Floats, m: Floats) -> dict[str, Floats]:
+    """How widely two distributions spread over the four levels; `case_spread.case_spread` says what each measure is.
 
     Args:
         h: The panel's, the last axis the levels; each adds up to 1.
         m: The model's, in the same shape.
-        mode: The model's most frequent level, 1..4; the shape of `h` without the last axis.
 
     Returns:
-        The measures of `MEASURED`, each in the shape of `mode`.
+        The measures of `MEASURED`, in bits, each in the shape of `h` without the last axis.
 
     >>> h, m = np.array([[0, 0, 0.7, 0.3]]), np.array([[0, 0, 0.2, 0.8]])
-    >>> {name: round(float(x[0]), 6) for name, x in described_pair(h, m, np.array([4.0])).items()}
-    {'jensen_shannon': 0.132505, 'wasserstein': 0.5, 'rps': 0.25, 'panel_share': 0.3,
-     'entropy_panel': 0.881291, 'entropy_model': 0.721928, 'concentration': 0.159363}
+    >>> {name: round(float(x[0]), 6) for name, x in entropies(h, m).items()}
+    {'entropy_panel': 0.881291, 'entropy_model': 0.721928, 'concentration': 0.159363}
     """
-    gap = np.cumsum(h - m, axis=-1)[..., : N_LEVELS - 1]
-    of_panel, of_model, of_both = _entropy(h), _entropy(m), _entropy((h + m) / 2)
-    chosen = np.take_along_axis(h, (mode - 1).astype(np.int64)[..., None], axis=-1)[..., 0]
-    return {
-        "jensen_shannon": np.maximum(of_both - (of_panel + of_model) / 2, 0.0),
-        "wasserstein": np.abs(gap).sum(axis=-1),
-        "rps": (gap**2).sum(axis=-1),
-        "panel_share": chosen,
-        "entropy_panel": of_panel / np.log(2),
-        "entropy_model": of_model / np.log(2),
-        "concentration": (of_panel - of_model) / np.log(2),
-    }
+    of_panel, of_model = _entropy(h), _entropy(m)
+    return {"entropy_panel": of_panel, "entropy_model": of_model, "concentration": of_panel - of_model}
 
 
 def _entropy(p: Floats) -> Floats:
-    """In nats."""
-    found: Floats = 0.0 - (p * np.log(np.where(p > 0, p, 1.0))).sum(axis=-1)
+    """In bits."""
+    found: Floats = 0.0 - (p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1)
     return found
 
 
 def floors(
     votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator, n_draws: int = N_DRAWS
 ) -> dict[str, Floats]:
-    """The expected value of each measure for a model that draws its samples as the case's physicians vote.
+    """The expected value of each entropy for a model that draws its samples as the case's physicians vote.
 
     Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
-    for (`behind`). Five votes and five samples from the shares .1, .2, .4, .3 give a Jensen-Shannon divergence of .18 nats (.26 bits).
+    for (`behind`). Few of either show less spread than what they are drawn from.
 
     Args:
         votes: Of each case on A, A/B, B, ..., D (`case_spread.vote_counts`).
@@ -138,5 +122,4 @@ def _drawn(
     samples = rng.multinomial(np.broadcast_to(n_samples[:, None], size), _letters(shares)[:, None, :])
     h = _letters(votes / n_votes[:, None, None])
     m = samples / n_samples[:, None, None]
-    mode = N_LEVELS - np.argmax(samples[..., ::-1], axis=-1)  # of equals the more severe
-    return described_pair(h, m, mode.astype(float))
+    return entropies(h, m)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalcore.metrics.calibration_words import who
 from evalcore.metrics.case_spread import DISTANCE, ENTROPY_MODEL, ENTROPY_PANEL
-from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words
+from evalcore.metrics.intervals import NO_VALUE
 from evalcore.metrics.triage_words import number_words
 from evalcore.metrics.wording import counted
 
@@ -16,10 +16,6 @@ Row = Mapping[Any, Any]
 CONCENTRATION = "concentration"
 MEASURES: Mapping[str, str] = {
     DISTANCE: "Distance",
-    "jensen_shannon": "Jensen-Shannon, nats",
-    "wasserstein": "Wasserstein, levels",
-    "rps": "Ranked probability score",
-    "panel_share": "Votes for its level",
     ENTROPY_PANEL: "Panel's entropy, bits",
     ENTROPY_MODEL: "Model's entropy, bits",
     CONCENTRATION: "Concentration, bits",
@@ -46,14 +42,14 @@ def spread_findings(summary: pd.DataFrame) -> list[str]:
     if distances:
         name = max(distances, key=lambda key: float(distances[key]["value"]))
         row = distances[name]
-        beyond = "" if row["low"] > 0 else ", which could be chance"
         far = "lies furthest from" if len(distances) > 1 else "lies away from"
+        shown = f"{name} {far}" if row["low"] > 0 else f"it is not shown that {name} lies away from"
         said.append(
-            f"On {counted(row['n_cases'], 'ambiguous case')} {name} {far} the panel's votes: distance "
-            f"{number_words(row['value'], row['low'], row['high'])}{beyond}; 0 is a model that draws from the same physicians."
+            f"On {counted(row['n_cases'], 'ambiguous case')} {shown} the panel's votes: distance "
+            f"{number_words(row['value'], row['low'], row['high'])}; 0 is a model that draws from the same physicians."
         )
     surer = {name: rows for name, rows in of.items() if rows[CONCENTRATION]["low"] > rows[CONCENTRATION]["floor"]}
-    return [*said, _surer(of, surer) if surer else "No model is surer than the physicians beyond chance."]
+    return [*said, _surer(of, surer) if surer else "No model is shown to be surer than the physicians."]
 
 
 def _surer(of: Mapping[str, Mapping[str, Row]], surer: Mapping[str, Mapping[str, Row]]) -> str:
@@ -85,22 +81,11 @@ def spread_words(row: Row) -> str:
         row: Of `from_zero`.
 
     >>> spread_words(
-    ...     {"measure": "wasserstein", "value": 0.1, "low": 0.0, "high": 0.25, "floor": 0.662, "undefined": ""}
+    ...     {"measure": "entropy_model", "value": 0.1, "low": 0.0, "high": 0.25, "floor": 0.662, "undefined": ""}
     ... )
     '0.10 [0.00, 0.25] (0.66)'
-    >>> spread_words(
-    ...     {"measure": "panel_share", "value": 0.33, "low": 0.2, "high": 0.46, "floor": 0.29, "undefined": ""}
-    ... )
-    '33 % [20 %, 46 %] (29 %)'
-    >>> one = {"measure": "panel_share", "value": 0.4, "low": math.nan, "high": math.nan, "floor": 0.29}
-    >>> spread_words(one | {"undefined": ""})  # one case has no interval
-    '40 % (29 %)'
     """
     if row["undefined"]:
         return NO_VALUE
-    value, low, floor = row["value"], row["low"], row["floor"]
-    if row["measure"] == "panel_share":
-        interval = "" if math.isnan(low) else f" {interval_words(low, row['high'])}"
-        return f"{percent_words(value)}{interval} ({percent_words(floor)})"
-    said = number_words(value, low, row["high"])
-    return said if row["measure"] == DISTANCE else f"{said} ({number_words(floor, math.nan, math.nan)})"
+    said = number_words(row["value"], row["low"], row["high"])
+    return said if row["measure"] == DISTANCE else f"{said} ({number_words(row['floor'], math.nan, math.nan)})"

@@ -13,8 +13,6 @@ from evalcore.plots.frames import TEXT_PIXELS, framed, on_lines, reach
 
 PANELS = (
     ("distance", "Distance, unbiased"),
-    ("jensen_shannon", "Jensen-Shannon (nats)"),
-    ("wasserstein", "Wasserstein (levels)"),
     ("entropy_model", "Entropy (bits)"),
 )
 """Measures from left to right, with the words of their axes."""
@@ -25,7 +23,7 @@ ROW_PIXELS, FRAME_PIXELS = 34, 96
 def spread(
     table: pd.DataFrame, formats: Mapping[str, str], colours: Mapping[str, str], *, ink: str = INK_ON_PAPER
 ) -> go.Figure:
-    """Dots with intervals, a row a model and format: distances to the panel beside their floor (a tick), and the entropies of both.
+    """Dots with intervals, a row a model and format: the distance to the panel, and the entropies of both beside the floor (a tick).
 
     Args:
         table: Rows of `metrics.case_spread.summary` of the measures of `PANELS` and of entropy_panel: model, format, measure, n_cases, value (NaN: no

@@ -83,7 +83,7 @@ def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(
 def test_a_link_of_the_triage_page_opens_its_section_whatever_was_open_before(page: Page, server: AppServer):
     steps.choose_reader(page, server, LEAD, path="/calibration")
     shown = steps.keyed(page, "calibration_show").locator("[aria-checked=true]")
-    for label, section in (("what would go to a human", ROUTING), ("calibration error", AMBIGUOUS)):
+    for label, section in (("what would go to a human", ROUTING), ("models' confidence", MODELS)):
         show(page, MODELS)
         page.get_by_test_id("stSidebarNav").get_by_role("link", name="Triage").click()
         steps.keyed(page, "triage_show").get_by_role("radio", name="Which view", exact=True).click()
