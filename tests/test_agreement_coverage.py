@@ -120,10 +120,10 @@ def truth_in_general(spread):
     ("n_examples", "n_raters", "n_reads"), [(60, 4, 2), (60, 6, 2), (60, 10, 2), (200, 6, 2), (60, 6, 3)]
 )
 def test_the_interval_for_raters_in_general_covers_and_the_one_for_these_raters_does_not(n_examples, n_raters, n_reads):
-    """150 draws: for these raters .64 to .95, for raters in general .95 to .99."""
+    """For these raters .64 to .95, for raters in general .95 to .99."""
     rng, true = np.random.default_rng(7), truth_in_general(1.0)
     these, general = [], []
-    for _ in range(150):
+    for _ in range(100):
         drawn = by_raters(rng, n_examples, n_raters, n_reads, 1.0)
         table = agreement(drawn, coefficients=SHOWN).set_index("coefficient")
         these.append(table["low"].le(true) & true.le(table["high"]))

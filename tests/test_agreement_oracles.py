@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from evalcore.metrics.agreement import agreement, pair_agreement
 from evalcore.metrics.agreement_sums import Coefficient
-from tests.ratings import found, long
+from tests.ratings import crossed, found, long
 
 LEVELS = "ABCD"
 EVERY = list(Coefficient)
@@ -66,3 +66,54 @@ def test_ac1_and_ac2_are_gwets_formulas_item_by_item(items):
     ours = found(agreement(labels_of(items), categories=list(LEVELS), coefficients=EVERY))
     for power, name in enumerate(("ac1", "ac2_linear", "ac2_quadratic")):
         assert ours[name] == pytest.approx(plain_gwet(items, power), abs=1e-9)
+
+
+def inspects_alpha(units, level):
+    """Alpha as Inspect computes it (`inspect_ai.scorer.krippendorff_alpha`): sums of squared distances of each unit's ratings, and of all.
+
+    Inspect says 1 where all ratings are alike, and we say that there is no value; so such tables are left out.
+    """
+    flat = [value for unit in units for value in unit]
+    if level == "ordinal":  # a category stands at the middle of its ratings among all
+        middle = {value: sum(x < value for x in flat) + flat.count(value) / 2 for value in set(flat)}
+        units = [[middle[value] for value in unit] for unit in units]
+    flat = [value for unit in units for value in unit]
+
+    def distance(ratings):
+        return sum((a != b) if level == "nominal" else (a - b) ** 2 for a in ratings for b in ratings)
+
+    seen = sum(distance(unit) / (len(unit) - 1) for unit in units) / len(flat)
+    return 1 - seen / (distance(flat) / (len(flat) * (len(flat) - 1)))
+
+
+@given(HOLES)
+def test_alpha_is_that_of_inspect(items):
+    units = [[LEVELS.index(sign) for sign in item if sign != "."] for item in items]
+    units = [unit for unit in units if len(unit) > 1]
+    assume(len({value for unit in units for value in unit}) > 1)
+    ours = found(agreement(labels_of(items), categories=list(LEVELS), coefficients=EVERY))
+    for level in ("nominal", "ordinal", "interval"):
+        assert ours[f"alpha_{level}"] == pytest.approx(inspects_alpha(units, level), abs=1e-9)
+
+
+def test_the_published_tables_of_irrcac_give_the_published_coefficients():
+    """irrCAC 1.0 (Gwet 2019), README: cont3x3abstractors, distrib.6raters."""
+    abstractors = found(pair_agreement(crossed([[13, 0, 0], [0, 20, 7], [0, 4, 56]]), coefficients=EVERY))
+    published = {
+        "kappa": 0.7964094, "fleiss_kappa": 0.7962397, "ac1": 0.8493305, "alpha_nominal": 0.7972585, "agreement": 0.89
+    }  # fmt: skip
+    assert {name: abstractors[name] for name in published} == pytest.approx(published, abs=5e-8)
+    patients = "00060 03003 01401 00006 03030 20400 00402 20310 20040 00006 10050 11040 03300 10050 02031"  # six raters by category
+    items = ["".join(name * int(n) for name, n in zip("ABCDE", counts, strict=True)) for counts in patients.split()]
+    ours = found(agreement(labels_of(items), categories=list("ABCDE"), coefficients=EVERY))
+    published = {"ac1": 0.4448007, "fleiss_kappa": 0.4139265, "alpha_nominal": 0.4204384, "agreement": 0.5511111}
+    assert {name: ours[name] for name in published} == pytest.approx(published, abs=5e-8)
+
+
+def test_the_four_raters_of_irrcac_give_the_published_coefficients():
+    """irrCAC 1.0, README: cac.raw4raters, no rater of whom has rated all subjects."""
+    items = ["11.1", "2232", "3333", "3333", "2222", "1234", "4444", "1121", "2222", ".555", "..11", "..3."]
+    labels = long(["".join(column) for column in zip(*items, strict=True)], missing=".")
+    ours = found(agreement(labels, categories=list("12345"), coefficients=EVERY))
+    published = {"ac1": 0.77544, "alpha_nominal": 0.74342, "agreement": 0.8181818}
+    assert {name: ours[name] for name in published} == pytest.approx(published, abs=5e-6)
