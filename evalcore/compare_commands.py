@@ -46,10 +46,11 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     scores: a row a model: model, n_examples, n_responses, n_items, n_left_out (responses without a score, or without every judge's label
     on every criterion), n_unreached (responses that no drawing could have taken),
     n_read (items), n_reads, n_readers, n_effective_readers, n_cannot_assess, n_units; judge_only, physicians_only and corrected, each with
-    _low, _high (95 %) and _se; worth, worth_low, worth_high (further reads that the judge was worth; null where not known); enough
+    _low, _high (95 %) and _se; corrected_any_low, corrected_any_high (for looks at any time);
+    worth, worth_low, worth_high (further reads that the judge was worth; null where not known); enough
     (whether enough is read for a corrected score) and n_needed (further criteria to be read until it is; corrected is null until then);
     differences: a row a pair of models of which enough is read, after correction: model_1, model_2, n_examples, difference (of the first
-    minus the second), low and high (95 %, for new examples whatever the claim, and for the physicians that were asked for), se, p, p_holm;
+    minus the second), low and high (95 %, for the claim and the physicians that were asked for), se, df, sim_low and sim_high (all pairs at once), p, p_holm;
     judge_only: warning (that these are a judge's opinion), differences (a row a pair: model_1, model_2, n_examples, n_left_out, difference, low,
     high, p by sign flips, p_holm, p_bh, p_max_t, small) and rank_probabilities (a row a model and rank: model, rank, probability, n_examples, n_left_out);
     groups: a row a grouping, group and model in the judge's opinion: grouping, group, tag, model, n_examples, n_responses,

@@ -16,6 +16,7 @@ from evalcore.metrics.corrected import (
     PHYSICIANS,
     Claim,
     Physicians,
+    anytime_factor,
     claim_sentence,
     corrected_scores,
     example_terms,
@@ -379,3 +380,26 @@ def test_each_claim_has_its_own_sentence():
     said = {claim_sentence(claim, physicians) for claim in Claim for physicians in Physicians}
     assert len(said) == 4
     assert all(sentence.startswith("The interval says where the score would lie") for sentence in said)
+
+
+# ---------------------------------------------------------------- looks in between
+
+
+def test_who_looks_again_and_again_is_right_at_all_looks_with_the_wider_interval_alone():
+    # 2,000 studies read one by one, each looked at after every read from the 30th to the 1,000th: 95 % of these should hold throughout
+    rng = np.random.default_rng(1)
+    n = np.arange(1, 1001)
+    means = np.cumsum(rng.normal(size=(2000, 1000)), axis=1) / n
+    half = 1.96 / np.sqrt(n[29:])
+    wider = half * np.array([anytime_factor(int(looked)) for looked in n[29:]])
+    away = np.abs(means[:, 29:])
+    assert (away <= half).all(axis=1).mean() < 0.7
+    assert (away <= wider).all(axis=1).mean() > 0.95
+
+
+def test_the_interval_for_looks_at_any_time_stands_beside_the_ordinary_one():
+    row = one(study()[0])
+    half = row["corrected_high"] - row["corrected"]
+    assert row["corrected_any_high"] - row["corrected"] == pytest.approx(half * anytime_factor(row["n_units"]))
+    assert row["corrected_any_low"] < row["corrected_low"]
+    assert np.isnan(one(study(share_read=0.02)[0])["corrected_any_low"])

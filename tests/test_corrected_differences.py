@@ -1,6 +1,7 @@
 """Differences of corrected scores: paired by example, the same either way round, and on what both models have answered."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from evalcore.metrics.corrected import Claim, Physicians, corrected_scores, example_terms
-from evalcore.metrics.corrected_differences import corrected_differences
+from evalcore.metrics.corrected_differences import corrected_differences, rank_intervals
 from evalcore.metrics.opinions import Opinions
 from tests.population import drawn
 
@@ -173,3 +174,55 @@ def test_two_models_read_apart_differ_on_this_benchmark_by_both_their_errors():
     # by example, not by item: criteria of one example err apart, so that it is the same on average
     assert row["se"] == pytest.approx(np.sqrt((scores["corrected_se"] ** 2).sum()), rel=0.1)
     assert row["df"] > 100
+
+
+def test_all_pairs_hold_at_once_by_bonferroni():
+    opinions, _ = study(models=("Alder", "Birch", "Cedar"))
+    found = corrected_differences(opinions)
+    # t(99) at 1 - .05/6: 2.436 (scipy 1.17, scipy.stats.t.ppf(1 - .05/6, 99))
+    assert ((found["sim_high"] - found["sim_low"]) / 2 / found["se"]).tolist() == pytest.approx([2.436] * 3, abs=1e-3)
+    alone = one(study()[0])
+    assert (alone["sim_low"], alone["sim_high"]) == (alone["low"], alone["high"])
+
+
+def pairs(*rows):
+    """Models by letter, with the simultaneous bounds of the first less the second."""
+    table = pd.DataFrame(rows, columns=["model_1", "model_2", "sim_low", "sim_high"])
+    return table.assign(evaluation="invented", difference=(table["sim_low"] + table["sim_high"]) / 2)
+
+
+def test_a_model_may_have_every_rank_that_no_surely_better_or_worse_model_takes():
+    # A beats C; B is told from neither.
+    found = rank_intervals(pairs(("A", "B", -0.1, 0.3), ("A", "C", 0.1, 0.5), ("B", "C", -0.1, 0.4)))
+    assert found[["model", "rank_low", "rank_high"]].to_numpy().tolist() == [["A", 1, 2], ["B", 1, 3], ["C", 2, 3]]
+    assert found["n_models"].tolist() == [3, 3, 3]
+
+
+def test_a_model_of_which_nothing_is_known_has_no_rank_and_takes_none():
+    found = rank_intervals(pairs(("A", "B", 0.1, 0.3), ("A", "C", np.nan, np.nan), ("B", "C", np.nan, np.nan)))
+    assert found[["rank_low", "rank_high"]].iloc[:2].to_numpy().tolist() == [[1, 1], [2, 2]]
+    assert found.iloc[2][["rank_low", "rank_high"]].isna().all()
+    assert rank_intervals(corrected_differences(study(models=("Alder",))[0])).empty
+
+
+@given(st.integers(0, 30))
+@some
+def test_ranks_hold_the_order_of_the_scores(seed):
+    opinions, _ = study(seed, n_examples=40, models={"Alder": 0.0, "Birch": 0.5, "Cedar": 1.5})
+    scores = corrected_scores(opinions).set_index("model")["corrected"]
+    ranks = rank_intervals(corrected_differences(opinions)).set_index("model")
+    place = scores.rank(ascending=False)
+    assert ranks["rank_low"].le(place).all()
+    assert ranks["rank_high"].ge(place).all()
+
+
+def test_only_examples_of_both_count_and_are_as_sure_as_if_there_were_no_others():
+    opinions, _ = study(n_examples=100, share_read=0.4)
+    half = opinions.items["example_id"].le(50).to_numpy()
+    part = opinions.items["model"].eq("Alder").to_numpy() | half
+    for claim, physicians in product(Claim, Physicians):
+        row = one(opinions.where(part), claim=claim, physicians=physicians)
+        alone = one(opinions.where(half), claim=claim, physicians=physicians)
+        assert row["n_examples"] == alone["n_examples"] == 50
+        # Alder's reads of the other examples still say how far the judge is to be trusted
+        assert row["se"] == pytest.approx(alone["se"], rel=0.15)

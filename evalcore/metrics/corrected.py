@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from evalcore.metrics import survey
 from evalcore.metrics.enough import MIN_EFFECTIVE, MIN_PHYSICIANS, lacking
@@ -20,12 +20,15 @@ from evalcore.schema import Physicians as Physicians  # noqa: PLC0414
 
 JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
 KINDS = (JUDGE, PHYSICIANS, CORRECTED)
+ANYTIME = ("corrected_any_low", "corrected_any_high")
 WORTH = ("worth", "worth_low", "worth_high")
 COLUMNS = [
     "model", "evaluation", "n_examples", "n_responses", "n_items", "n_left_out", "n_unreached", "n_read", "n_reads", "n_readers", "n_effective_readers",
     "n_cannot_assess", "n_units",
-    *(kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")), *WORTH, "enough", "n_needed", "needed",
+    *(kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")), *ANYTIME, *WORTH, "enough", "n_needed", "needed",
 ]  # fmt: skip
+TUNED_TO = 300
+"""Units read, items or whole responses, at which the interval for looks at any time is narrowest beside the ordinary one."""
 TERM_COLUMNS = ["model", "evaluation", "example_id", "share", "psi_corrected", "psi_judge", "psi_physicians"]
 
 _BY_LOAD = "each counted by how much of the reading so far is theirs"
@@ -151,8 +154,9 @@ def corrected_scores(
         the reads do not stand for them; 0 where nothing is read), n_read (items), n_reads, n_readers, n_effective_readers (1 / sum q^2, q
         their shares of the reading: `over_physicians`), n_cannot_assess (reads), n_units (k); for each
         KIND of judge_only, physicians_only and corrected: KIND (raw: below 0 where undesirable things outweigh, at most about 1), KIND_low,
-        KIND_high, KIND_se, NaN where there is none; worth with worth_low and worth_high (further items that physicians would have had
-        to read to do without the judge, by `further_reads`); enough (whether physicians-only and corrected are said at all), n_needed
+        KIND_high, KIND_se, NaN where there is none; corrected_any_low and corrected_any_high (the interval that holds at all looks at once:
+        `anytime_factor`); worth with worth_low and worth_high (further items that physicians would have had to read to do without the
+        judge, by `further_reads`); enough (whether physicians-only and corrected are said at all), n_needed
         (further items to be read until they can be, 0 where enough) and needed (the same in words, empty where enough).
 
         Enough is 30 items read, from 10 examples, 2 of either sign that occurs, k - p at least 10, and for physicians in general 3 effective readers.
@@ -166,6 +170,8 @@ def corrected_scores(
         row: dict[str, Any] = {"model": about.model, "evaluation": about.evaluation, **about.counts}
         for kind, estimate in found.of_kind.items():
             row |= estimate.columns(kind, level)
+        wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(about.sample.n_units, level=level)
+        row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
         worth = (np.nan, np.nan, np.nan)
         if found.is_enough and about.judges:
             alone, helped = found.of_kind[PHYSICIANS].fit, found.of_kind[CORRECTED].fit
@@ -173,6 +179,33 @@ def corrected_scores(
         row |= dict(zip(WORTH, worth, strict=True))
         rows.append(row | {"enough": found.is_enough, "n_needed": found.n_needed, "needed": found.needed})
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def anytime_factor(n_units: int, *, tuned_to: int = TUNED_TO, level: float = LEVEL) -> float:
+    """By how much an interval is wider that holds at all looks at once, however often one looks and whenever one stops.
+
+        sqrt( 2 (n rho^2 + 1) / (n rho^2) log( sqrt(n rho^2 + 1) / alpha ) ) / z(1 - alpha/2),     rho^2 = (-2 log alpha + log(1 - 2 log alpha)) / n*
+
+    An asymptotic confidence sequence: it holds as far as the estimate is nearly normal from the first look on (here: from when enough is read). As
+    the ordinary interval it allows for an error that is estimated with few degrees of freedom by t in place of z. rho is fixed beforehand, by n*.
+    What does not shrink with reading (the examples, the physicians) is in every look alike; the formula is then wider than it need be.
+
+    Args:
+        n_units: Units read so far (n); with none it is infinite.
+        tuned_to: Units read at which it is to be narrowest (n*), fixed before reading.
+        level: Of confidence, in (0, 1).
+
+    References:
+        Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52 (theorem 2.2 and its tuning).
+
+    >>> round(anytime_factor(300), 2), round(anytime_factor(30), 2), round(anytime_factor(1200), 2)
+    (1.55, 1.97, 1.6)
+    """
+    if not n_units:
+        return np.inf
+    alpha = 1 - level
+    seen = n_units * (-2 * np.log(alpha) + np.log(1 - 2 * np.log(alpha))) / tuned_to
+    return float(np.sqrt(2 * (seen + 1) / seen * np.log(np.sqrt(seen + 1) / alpha)) / ndtri(1 - alpha / 2))
 
 
 def example_terms(

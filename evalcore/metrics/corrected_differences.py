@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,21 @@ from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.survey import Fit, Floats, Numbers, Population, Sample, deviations
 from evalcore.metrics.surveyed import Surveyed, surveyed
 
-COLUMNS = ["model_1", "model_2", "evaluation", "n_examples", "difference", "low", "high", "se", "df", "p", "p_holm"]
+COLUMNS = [
+    "model_1",
+    "model_2",
+    "evaluation",
+    "n_examples",
+    "difference",
+    "low",
+    "high",
+    "se",
+    "df",
+    "sim_low",
+    "sim_high",
+    "p",
+    "p_holm",
+]
 
 
 def corrected_differences(
@@ -68,8 +83,9 @@ def corrected_differences(
 
     Returns:
         One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high,
-        se, df (degrees of freedom of the interval), p (two-sided, of no difference) and p_holm (Holm's,
-        over all pairs of the evaluation that have a p). All NaN where
+        se, df (degrees of freedom of the interval), sim_low and sim_high (all pairs' intervals hold at once: each at 1 - (1 - level)/pairs,
+        Bonferroni's t, which holds whatever the pairs have in common and however few physicians have read), p (two-sided, of no difference) and p_holm
+        (Holm's). Both are over all pairs of the evaluation that have a difference. All NaN where
         too little was read of either model, or where they have fewer than two examples in common.
 
     Raises:
@@ -79,11 +95,48 @@ def corrected_differences(
     for about in surveyed(opinions, judges=judges, settled=settled, weights=weights) if known is None else known:
         estimate = estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED]
         models.setdefault(about.evaluation, []).append(_Model(about, estimate))
-    tables = [
-        _with_holm(pd.DataFrame(_pairs(of_one, claim, physicians, level), columns=COLUMNS[:-1]))
-        for of_one in models.values()
-    ]
+    tables = [_with_all(list(_pairs(of_one, claim, physicians)), level) for of_one in models.values()]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+
+
+def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
+    """Which ranks each model may have, 1 the best: at the level of `corrected_differences` all models' ranks lie in these at once.
+
+        from 1 + the models that are surely better     to n - the models that are surely worse     surely: sim_low > 0 or sim_high < 0
+
+    References:
+        Mogstad, Romano, Shaikh and Wilhelm 2024, Review of Economic Studies 91 (ranks from simultaneous intervals of differences).
+
+    Args:
+        differences: As `corrected_differences` gives them.
+
+    Returns:
+        One row a model and evaluation, by name: evaluation, model, n_models (n: those of which a difference is known), rank_low and rank_high in
+        1..n; NaN for a model of which none is known.
+    """
+    sides = []
+    for side, ahead, behind in (
+        (1, differences["sim_low"].gt(0), differences["sim_high"].lt(0)),
+        (2, differences["sim_high"].lt(0), differences["sim_low"].gt(0)),
+    ):
+        columns = {
+            "evaluation": differences["evaluation"],
+            "model": differences[f"model_{side}"],
+            "known": differences["difference"].notna(),
+            "n_worse": ahead,
+            "n_better": behind,
+        }
+        sides.append(pd.DataFrame(columns))
+    counts = (
+        pd.concat(sides)
+        .groupby(["evaluation", "model"], sort=True)[["known", "n_worse", "n_better"]]
+        .sum()
+        .reset_index()
+    )
+    is_known = counts["known"].gt(0)
+    n_models = is_known.groupby(counts["evaluation"]).transform("sum")
+    low, high = (1 + counts["n_better"]).where(is_known), (n_models - counts["n_worse"]).where(is_known)
+    return counts[["evaluation", "model"]].assign(n_models=n_models, rank_low=low, rank_high=high)
 
 
 @dataclass(frozen=True)
@@ -175,28 +228,44 @@ def on_examples(about: Surveyed, estimate: Estimate, common: Numbers) -> Floats:
     return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
-def _pairs(models: list[_Model], claim: Claim, physicians: Physicians, level: float) -> Iterator[dict[str, object]]:
+def _pairs(models: list[_Model], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
+    """Every two models with their difference and its `_widths`; none where it is not known."""
     for one, other in combinations(models, 2):
         _, *places = np.intersect1d(
             one.about.example_ids, other.about.example_ids, assume_unique=True, return_indices=True
         )
         n = len(places[0])
-        row: dict[str, object] = {
+        row: dict[str, Any] = {
             "model_1": one.about.model,
             "model_2": other.about.model,
             "evaluation": one.about.evaluation,
+            "n_examples": n,
         }
-        row |= {"n_examples": n} | dict.fromkeys(("difference", "low", "high", "se", "df", "p"), np.nan)
         if min(one.estimate.freedom, other.estimate.freedom, n - 1) > 0:
-            difference = float((one.on(places[0]) - other.on(places[1])).mean())
-            widths = _widths(one, other, places, claim, physicians)
-            half, error, degrees = max(
-                (float(stdtrit(degrees, (1 + level) / 2)) * float(np.sqrt(variance)), float(np.sqrt(variance)), degrees)
-                for variance, degrees in widths
-            )
-            row |= {"difference": difference, "low": difference - half, "high": difference + half, "se": error}
-            row |= {"df": degrees, "p": _p(difference, error, degrees)}
+            row["difference"] = float((one.on(places[0]) - other.on(places[1])).mean())
+            row["widths"] = _widths(one, other, places, claim, physicians)
         yield row
+
+
+def _with_all(pairs: list[dict[str, Any]], level: float) -> pd.DataFrame:
+    """The pairs of an evaluation with their intervals, each alone and all at once, and their p."""
+    n_known = sum("widths" in row for row in pairs)
+    for row in pairs:
+        if widths := row.pop("widths", None):
+            difference = row["difference"]
+            half, error, degrees = _half(widths, level)
+            at_once, *_ = _half(widths, 1 - (1 - level) / n_known)
+            row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
+            row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
+            row["p"] = _p(difference, error, degrees)
+    table = pd.DataFrame(pairs, columns=COLUMNS[:-1])
+    return table.assign(p_holm=adjusted(table["p"].to_numpy(dtype=np.float64), holm))
+
+
+def _half(widths: list[tuple[float, float]], level: float) -> tuple[float, float, float]:
+    """Half the width of the widest interval, with its standard error and degrees of freedom."""
+    errors = [(float(np.sqrt(variance)), degrees) for variance, degrees in widths]
+    return max((float(stdtrit(degrees, (1 + level) / 2)) * error, error, degrees) for error, degrees in errors)
 
 
 def _widths(
@@ -240,7 +309,3 @@ def _p(difference: float, error: float, degrees: float) -> float:
     if error == 0:
         return 1.0 if difference == 0 else 0.0
     return float(2 * stdtr(degrees, -abs(difference) / error))
-
-
-def _with_holm(pairs: pd.DataFrame) -> pd.DataFrame:
-    return pairs.assign(p_holm=adjusted(pairs["p"].to_numpy(dtype=np.float64), holm))
