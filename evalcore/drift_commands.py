@@ -90,9 +90,9 @@ def drift(
     With --json an object: before, after; flips, a list with one row a grouping and group: n (items that both labelled), n_examples,
     n_before_only, n_after_only, n_met_before, n_met_after, n_flips (of n), n_to_not_met (of n_met_before), n_to_met (of the rest),
     and flips, to_not_met, to_met as shares with NAME_low and NAME_high (95 %, clustered by example), z (positive: the later judge says
-    met more often), test (clustered: McNemar's with examples as clusters; exact: where no example has more than one flip), p, reason
-    (why p is null); scores, a list with one row a model and evaluation: n_responses, n_left_out, n_examples, score_before, score_after (means,
-    not clipped), difference with low and high.
+    met more often), test (clustered: McNemar's with examples as clusters; exact: from the examples' signs, with fewer than 20 that lean either
+    way), p, p_holm (adjusted for the groups of the grouping), reason (why p is null); scores, a list with one row a model and
+    evaluation: n_responses, n_left_out, n_examples, score_before, score_after (means, not clipped), difference with low and high.
     """
     from evalcore.metrics import drift as metric
 
@@ -121,9 +121,9 @@ def _flips_shown(table: pd.DataFrame) -> Table:
             f"{interval_words(row[f'{name}_low'], row[f'{name}_high'])}"
             for name, n in totals.items()
         ]
-        p = row["reason"] or f"{row['p']:.2g} ({row['test']})"
+        p = row["reason"] or f"{row['p_holm']:.2g} ({row['test']})"
         lines.append((str(row["group"]), *cells, p))
-    return grid(("group", "flipped", "met to not met", "not met to met", "p"), lines)
+    return grid(("group", "flipped", "met to not met", "not met to met", "p (Holm, by grouping)"), lines)
 
 
 def _scores_shown(table: pd.DataFrame) -> Table:
@@ -137,11 +137,13 @@ def _scores_shown(table: pd.DataFrame) -> Table:
 
 
 def self_preference(db: Db = None, as_json: Json = False) -> None:
-    """Whether each judge is more generous to responses of its own family than to others', against physicians' blind reads.
+    """Whether each judge labels its own family's responses in their favour more often than others', where physicians gave the same label.
 
-    With --json a list with one row a judge: judge, family, n_own, n_other (items read), n_own_examples, n_other_examples, n_shared_examples,
-    bias_own, bias_other, difference (in score; positive: it favours its own) with low and high (95 %, clustered by example), reason
-    (why the difference is null), n_without_family, models_without_family, n_without_label, n_not_scored, n_not_drawn.
+    With --json a list with one row a judge: judge, family, n_own, n_other (blind first reads), n_own_examples, n_other_examples, n_shared_examples;
+    met_difference and not_met_difference (where physicians say met, and where they say not met) and difference (both combined by Mantel and
+    Haenszel's weights), in -1..1 and positive where it favours its own, each with its 95 % interval, clustered by example: met_difference_low,
+    met_difference_high, not_met_difference_low, not_met_difference_high, low, high; reason (why the difference is null), n_without_family,
+    models_without_family, n_without_label, n_without_points, n_not_drawn (reads left out).
     """
     from evalcore import families
     from evalcore.db import reading

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore import families, store
 from evalcore.db import reading, writing
 from evalcore.metrics import drift, self_preference
-from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words
+from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words, share_words
 from evalcore.opinions import Opinions
 from evalcore.plots import versions as figures
 from evalcore.plots.colours import colour_of
@@ -29,15 +29,17 @@ ONE_JUDGE = (
 )
 DRIFT_FOOT = (
     "Labels are compared on the items that both judges have labelled. p is McNemar's test with conversations as clusters, since criteria of one "
-    "conversation flip together; where no conversation has more than one flip it is the exact test. Intervals of shares are 95 % (Wilson), "
+    "conversation flip together; where fewer than 20 conversations lean either way it is exact, from their signs. Of several groups it is adjusted "
+    "for their number (Holm). Intervals of shares are 95 % (Wilson), "
     "clustered by conversation. Scores are of responses that both judges labelled whole: mean of points of met criteria over the positive "
     "points, not clipped at 0; their difference is paired, with a 95 % interval over conversations."
 )
 FAMILY_FOOT = (
-    "Each item that a physician has read blind counts with the judge's label less the physicians' mean vote, times its points over the positive "
-    "points of its response, times the items of a response: the judge's bias in score. The difference is that of responses of the judge's own "
-    "family less that of other families', with a 95 % interval over conversations, paired where both have answered one. Items that were drawn "
-    "count by one over the probability with which they were drawn. A difference can have other causes than kinship: families differ in their answers."
+    "A label is in the response's favour where a desirable criterion is met or an undesirable one is not. Own and other families are compared where a "
+    "physician's blind first read gave the same label to a criterion of the same sign, so that a family that is right more often looks no different for "
+    "it; the differences are combined by Mantel and Haenszel's weights. Intervals are 95 %, by leaving out one conversation at a time (t). Drawn reads "
+    "count by one over the probability with which their item was drawn. What physicians get wrong leaves a remainder of the difference in how "
+    "often families are right, and a difference can have other causes than kinship: families differ in how they write."
 )
 
 
@@ -160,7 +162,7 @@ def _flips_table(rows: pd.DataFrame) -> None:
             "Flipped": shares("flips", "n_flips", "n"),
             "Met, now not met": shares("to_not_met", "n_to_not_met", "n_met_before"),
             "Not met, now met": shares("to_met", "n_to_met", "n_not_met_before"),
-            "p": [row["reason"] or f"{_p_words(row['p'])} ({row['test']})" for row in records],
+            "p (Holm)": [row["reason"] or f"{_p_words(row['p_holm'])} ({row['test']})" for row in records],
             "Conversations": rows["n_examples"],
         },
         key="versions_table",
@@ -198,33 +200,63 @@ def _scores_table(scores: pd.DataFrame) -> None:
 
 
 def _favoured(opinions: Opinions, judge: str, table: families.Table) -> tuple[dict[str, Any], pd.DataFrame, list[str]]:
-    """What self-preference says of this judge, its bias by family, and who has no family."""
+    """What self-preference says of this judge, by what physicians say, and who has no family."""
     visible = opinions.items["model"].cat.remove_unused_categories().cat.categories
     names = [*visible, *opinions.judges]
     known = families.families_of(names, table)
     found = self_preference.self_preference(opinions, known)
     mine = found.loc[found["judge"].eq(judge)].to_dict(orient="records")
-    bias = self_preference.family_bias(opinions, judge, known) if mine else pd.DataFrame()
+    by_label = self_preference.by_label(opinions, judge, known) if mine and not mine[0]["reason"] else pd.DataFrame()
     unknown = [name for name in dict.fromkeys(names) if name not in known]
-    return {str(name): value for row in mine for name, value in row.items()}, bias, unknown
+    return {str(name): value for row in mine for name, value in row.items()}, by_label, unknown
 
 
 def _families(viewer: Viewer, judge: str, table: families.Table) -> None:
-    row, bias, unknown = _judges_parts.computed(_favoured, viewer, judge, table)
+    row, by_label, unknown = _judges_parts.computed(_favoured, viewer, judge, table)
     if not row:
         st.html(_text.notice("This judge has labelled nothing that you may see yet."))
         return
     said = self_preference.finding(row)
     st.html(_text.notice(said) if row["reason"] else _text.finding(said))
-    if len(bias):
+    if len(by_label):
+        named = by_label.assign(words=[_stratum(row) for row in by_label.to_dict(orient="records")])
         st.plotly_chart(
-            figures.family_bias(bias, ink=_theme.ink()),
+            figures.own_family(named, ink=_theme.ink()),
             config=SAY_NOTHING,
             key="versions_bias",
-            alt="The judge's scores less physicians', by family of the models",
+            alt="How much more often the judge's label is in the favour of its own family's responses, by what physicians say",
         )
+        _own_family_table(named)
     for sentence in _left_out(row, unknown):
         st.html(_text.quiet(sentence))
+
+
+def _stratum(row: Mapping[Any, Any]) -> str:
+    if row["label"] == self_preference.TOGETHER:
+        return "Both labels together"
+    return f"Physicians say {row['label']}{', ' if row['sign'] else ', together'}{row['sign']}"
+
+
+def _own_family_table(rows: pd.DataFrame) -> None:
+    def rates(name: str) -> list[str]:
+        return [
+            f"{percent_words(rate)} (n = {n:,})" if pd.notna(rate) else f"n = {n:,}"
+            for rate, n in zip(rows[f"rate_{name}"], rows[f"n_{name}"], strict=True)
+        ]
+
+    _tables.show(
+        {
+            "Criteria": rows["words"],
+            "In favour of its own family": rates("own"),
+            "In favour of other families": rates("other"),
+            "Difference (points)": [
+                self_preference.points_words(*row)
+                for row in zip(rows["difference"], rows["low"], rows["high"], strict=True)
+            ],
+        },
+        key="versions_own_table",
+        alt="How often the judge's label is in the response's favour, own family beside others, by what physicians say",
+    )
 
 
 def _left_out(row: Mapping[str, object], unknown: list[str]) -> list[str]:
@@ -233,11 +265,11 @@ def _left_out(row: Mapping[str, object], unknown: list[str]) -> list[str]:
     counts = {
         "n_without_family": "of models without a family",
         "n_without_label": "that this judge has not labelled",
-        "n_not_scored": "of responses without a score",
+        "n_without_points": "of criteria without points",
         "n_not_drawn": "that were not drawn with a known probability",
     }
     parts = [f"{row[name]:,} {why}" for name, why in counts.items() if row[name]]
-    return [*said, *([f"Items read blind that are left out: {', '.join(parts)}."] if parts else [])]
+    return [*said, *([f"Blind first reads that are left out: {', '.join(parts)}."] if parts else [])]
 
 
 def _editor(viewer: Viewer, table: families.Table, *, is_own: bool) -> None:

@@ -1,13 +1,12 @@
 """The sections Criteria, and Versions and families, of the Judges page; and their figures."""
 
-import pandas as pd
 import pytest
 
 from evalcore import families, store
 from evalcore.db import reading, writing
 from evalcore.metrics.criterion_health import criterion_health
 from evalcore.metrics.drift import flips, score_drift
-from evalcore.metrics.self_preference import family_bias
+from evalcore.metrics.self_preference import by_label
 from evalcore.plots import criteria, versions
 from evalcore.queries import families as stored
 from evalcore.schema import RaterKind, Selection, Stage, Verdict
@@ -174,13 +173,11 @@ def test_the_figures_of_versions_draw_what_they_are_given(opinions):
     assert list(figure.data[-1].x) == scores["score_after"].tolist()
 
 
-def test_the_figure_of_families_marks_the_judges_own(opinions):
-    table = family_bias(opinions, "new", {"new": "A", "Alder": "A", HOSTILE: HOSTILE})
-    figure = versions.family_bias(table)
+def test_the_figure_of_the_own_family_draws_each_label_and_both_together(opinions):
+    table = by_label(opinions, "new", {"new": "A", "Alder": "A", HOSTILE: HOSTILE})
+    figure = versions.own_family(table.assign(words=table["label"] + " " + table["sign"]))
     drawn(figure)
-    assert [trace.name for trace in figure.data] == ["the judge's own family", "other families"]
+    together = table["label"].eq("together")
     assert [list(trace.x) for trace in figure.data] == [
-        table.loc[table["is_own"], "bias"].tolist(),
-        table.loc[~table["is_own"], "bias"].tolist(),
+        (100 * table.loc[mine, "difference"]).tolist() for mine in (together, ~together)
     ]
-    assert isinstance(table, pd.DataFrame)

@@ -1,4 +1,4 @@
-"""Self-preference: whether a judge favours responses of its own family, measured against physicians."""
+"""Self-preference: whether a judge favours responses of its own family, where physicians gave the same label."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,188 +9,87 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.metrics.criterion_health import read_counts
-from evalcore.metrics.intervals import LEVEL, codes_of
-from evalcore.metrics.opinions import DRAWN, Opinions, first_reads, is_scored
+from evalcore.metrics.intervals import LEVEL, NO_VALUE, codes_of, signed_points
+from evalcore.metrics.opinions import Opinions
+from evalcore.metrics.pairs import Reads, counted_reads
 
 MIN_EXAMPLES = 5
-"""Fewest examples with read items on either side; with fewer no difference is said."""
+"""Fewest examples with reads on either side; with fewer no difference is said."""
+MET, NOT_MET, TOGETHER = "met", "not met", "together"
+"""Values of `label`: what physicians said; together: both, combined."""
+_STRATA = [(MET, "desirable"), (MET, "undesirable"), (NOT_MET, "desirable"), (NOT_MET, "undesirable")]
+_COMBINED = {MET: [0, 1], NOT_MET: [2, 3], TOGETHER: [0, 1, 2, 3]}
 
 Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class _Read:
-    """The items that enter: read blind, of a scored response.
+class _Reads:
+    """The reads that enter, each of a criterion with points.
 
     Attributes:
-        rows: Of the items.
-        vote: Mean of the readers' votes, in [0, 1].
-        share: points / P, P the sum of the response's positive points: by how much met moves the response's score.
-        weight: 1 / inclusion probability; 1 where nothing was drawn.
+        row: Of the item.
+        stratum: Place in `_STRATA`.
+        is_desirable: Whether "met" is in the response's favour.
+        weight: As `pairs.counted_reads`.
         model, example: Codes.
         models: Names.
-        per_response: By model: scored items, scored responses.
-        n_not_scored, n_not_drawn: Items read blind that are left out.
+        n_without_points, n_not_drawn: Reads that are left out.
     """
 
-    rows: npt.NDArray[np.intp]
-    vote: Floats
-    share: Floats
+    row: Numbers
+    stratum: Numbers
+    is_desirable: npt.NDArray[np.bool_]
     weight: Floats
-    model: npt.NDArray[np.int64]
-    example: npt.NDArray[np.int64]
+    model: Numbers
+    example: Numbers
     models: list[str]
-    n_scored_items: Floats
-    n_scored_responses: Floats
-    n_not_scored: int
+    n_without_points: int
     n_not_drawn: int
 
 
-def _read(opinions: Opinions) -> _Read:
-    items = opinions.items
-    reads = first_reads(opinions.reads)
-    is_drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
-    every = np.unique(reads["row"].to_numpy(dtype=np.int64))
-    if is_drawn.any():
-        reads = reads.loc[is_drawn]
-    n_met, n_answered, _ = read_counts(Opinions(items, opinions.judged, reads))
-    probability = np.ones(len(items))
-    if is_drawn.any():
-        probability[reads["row"].to_numpy(dtype=np.int64)] = reads["inclusion_probability"].to_numpy(dtype=float)
-    scored = is_scored(items).to_numpy(dtype=bool)
-    response, numbers = codes_of(items["response_id"])
-    points = np.nan_to_num(items["points"].to_numpy(dtype=float))
-    possible = np.bincount(response, np.maximum(points, 0), len(numbers))
-    rows = np.flatnonzero(scored & (n_answered > 0))
-    model, models = codes_of(items["model"])
-    example, _ = codes_of(items["example_id"])
-    first = np.zeros(len(items), dtype=bool)
-    first[np.unique(response, return_index=True)[1]] = True
-    return _Read(
-        rows=rows,
-        vote=n_met[rows] / n_answered[rows],
-        share=points[rows] / possible[response[rows]],
-        weight=1 / probability[rows],
-        model=model[rows],
-        example=example[rows],
-        models=[str(name) for name in models],
-        n_scored_items=np.bincount(model[scored], minlength=len(models)).astype(float),
-        n_scored_responses=np.bincount(model[scored & first], minlength=len(models)).astype(float),
-        n_not_scored=int((~scored[every]).sum()),
-        n_not_drawn=len(every) - len(np.unique(reads["row"].to_numpy(dtype=np.int64))),
-    )
+def self_preference(
+    opinions: Opinions, families: Mapping[str, str], *, reads: Reads | None = None, level: float = LEVEL
+) -> pd.DataFrame:
+    """Whether each judge labels its own family's responses in their favour more often than others', given what physicians say.
 
+    A family that is right more often leaves a judge less room to be generous: the judge's mean error on each family differs although it treats all alike.
+    So responses are compared where physicians gave the same label to a criterion of the same sign. Stratum s is one of four (met or not met,
+    desirable or undesirable); in it the judge's label is in the response's favour for the share p1_s of own reads and p0_s of the others'.
 
-def _influence(
-    read: _Read, error: Floats, mine: npt.NDArray[np.bool_], models: npt.NDArray[np.bool_]
-) -> tuple[float, Floats]:
-    """The bias of a group of models, and each read item's part in it.
+        D = sum_s m_s (p1_s - p0_s) / sum_s m_s,  m_s = N1_s N0_s / (N1_s + N0_s)       Mantel and Haenszel's common risk difference
+        interval: delete-one-example jackknife with t(G-1)
 
-    B = (M/R) sum_s w share (f - y) / sum_s w,  with M scored items on R scored responses;  u = (M/R) w (z - zbar) / sum w.
-    """
-    weight = np.where(mine, read.weight, 0.0)
-    per_response = read.n_scored_items[models].sum() / read.n_scored_responses[models].sum()
-    mean = float((weight * error).sum() / weight.sum())
-    return per_response * mean, per_response * weight * (error - mean) / weight.sum()
-
-
-def _interval(
-    value: float, influence: Floats, example: npt.NDArray[np.int64], level: float
-) -> tuple[float, float, int]:
-    """V = G/(G-1) sum_g u_g^2, u_g the sum of the influences of example g; value +- t(G-1) sqrt(V)."""
-    codes, numbers = pd.factorize(example)
-    n_examples = len(numbers)
-    if n_examples < 2:  # noqa: PLR2004 - one example tells nothing of the spread between examples
-        return np.nan, np.nan, n_examples
-    sums = np.bincount(codes, influence)
-    half = float(stdtrit(n_examples - 1, (1 + level) / 2)) * float(
-        np.sqrt(n_examples / (n_examples - 1) * (sums**2).sum())
-    )
-    return value - half, value + half, n_examples
-
-
-def family_bias(opinions: Opinions, judge: str, families: Mapping[str, str], *, level: float = LEVEL) -> pd.DataFrame:
-    """By how much a judge scores the responses of each family above physicians.
-
-    Args:
-        opinions: Of the study.
-        judge: One of its judges.
-        families: The family of each model and judge by name; who has none is not in it.
-        level: Of confidence, in (0, 1).
-
-    Returns:
-        One row a family with a read item, sorted: family, is_own (the judge's), models (names joined by ", "), n (items read blind that the
-        judge labelled), n_examples, bias (mean score by the judge less by physicians, in score units: the score's own unit; positive: the
-        judge is too generous) with low, high, clustered by example (NaN with one example).
-    """
-    read = _read(opinions)
-    label = opinions.judged[judge].to_numpy(dtype=float)[read.rows]
-    error = read.share * (label - read.vote)
-    of_model = np.array([families.get(name, "") for name in read.models], dtype=object)
-    labelled = ~np.isnan(error)
-    error = np.nan_to_num(error)
-    rows: list[dict[str, Any]] = []
-    for family in sorted(set(of_model) - {""}):
-        models = of_model == family
-        mine = labelled & models[read.model]
-        if not mine.any():
-            continue
-        bias, influence = _influence(read, error, mine, models)
-        low, high, n_examples = _interval(bias, influence[mine], read.example[mine], level)
-        named = [read.models[code] for code in np.unique(read.model[mine])]
-        rows.append(
-            {
-                "family": family,
-                "is_own": family == families.get(judge),
-                "models": ", ".join(named),
-                "n": int(mine.sum()),
-                "n_examples": n_examples,
-                "bias": bias,
-                "low": low,
-                "high": high,
-            }
-        )
-    return pd.DataFrame(rows, columns=["family", "is_own", "models", "n", "n_examples", "bias", "low", "high"])
-
-
-def self_preference(opinions: Opinions, families: Mapping[str, str], *, level: float = LEVEL) -> pd.DataFrame:
-    """Whether each judge is more generous to its own family's responses than to others', both measured against physicians.
-
-        z     = points/P (f - y)          of a read item: what the judge's error is worth in the response's score
-        B     = (M/R) mean of z           over read items, weighted by 1/pi; M items on R responses, all scored ones of the group
-        D     = B(own family) - B(others)
-        V(D)  = G/(G-1) sum_g u_g^2       u_g: what example g adds to D on both sides, so examples that both share are paired
-
-    Where items were drawn with a known probability, only those count; else every blind first read does, with weight 1. A difference may
-    have other causes than kinship: a judge errs more on some kinds of answers, and families differ in their answers.
+    N are sums of the reads' weights (`pairs.Reads`). A judge with one sensitivity and one specificity for all has D = 0, whatever its families get right.
+    What physicians get wrong leaves a remainder of the old confounding, the smaller the surer their labels are.
 
     Args:
         opinions: Of the study.
         families: The family of each model and judge by name; who has none is not in it.
+        reads: Which enter; None: the drawn ones, where there are any.
         level: Of confidence, in (0, 1).
 
     Returns:
-        One row a judge, in the order of `opinions.judges`: judge, family (missing where it has none), n_own, n_other (items read blind that
-        the judge labelled), n_own_examples, n_other_examples, n_shared_examples, bias_own, bias_other, difference (score units; positive: it
-        favours its own) with low, high, NaN where it is not said, and reason (why not; else empty). What was left out, in items
-        read: n_without_family (of models without one) with models_without_family (names joined by ", "), n_without_label, n_not_scored
-        (response without a score), n_not_drawn.
+        One row a judge, in the order of `opinions.judges`: judge, family (missing where it has none), n_own, n_other (blind first reads of items that
+        the judge labelled), n_own_examples, n_other_examples, n_shared_examples; met_difference, not_met_difference (where physicians say met and
+        where they say not met), difference (of all strata), in -1..1 and positive where it favours its own, each with its _low and _high (that of
+        difference: low, high), NaN where it cannot be said; and reason (why difference is NaN; else empty). What was left out, in
+        reads: n_without_family (of models without one) with models_without_family (names joined by ", "), n_without_label, n_without_points, n_not_drawn.
+
+    References:
+        Mantel and Haenszel 1959; Greenland and Robins 1985 (risk difference).
     """
-    read = _read(opinions)
-    of_model = np.array([families.get(name, "") for name in read.models], dtype=object)
-    unknown = of_model == ""
+    known = _reads(opinions, reads)
+    of_model = np.array([families.get(name, "") for name in known.models], dtype=object)
     rows = []
     for judge in opinions.judges:
-        label = opinions.judged[judge].to_numpy(dtype=float)[read.rows]
-        labelled = ~np.isnan(label)
-        error = np.nan_to_num(read.share * (label - read.vote))
         family = families.get(judge)
-        own_models = (of_model == family) & ~unknown
-        other_models = ~own_models & ~unknown
-        own, other = labelled & own_models[read.model], labelled & other_models[read.model]
-        examples = [set(read.example[side].tolist()) for side in (own, other)]
-        without = labelled & unknown[read.model]
+        label = opinions.judged[judge].to_numpy(dtype=float)[known.row]
+        labelled = ~np.isnan(label)
+        own, other = _sides(known, of_model, family, labelled)
+        examples = [set(known.example[side].tolist()) for side in (own, other)]
+        without = labelled & (of_model == "")[known.model]
         row: dict[str, Any] = {
             "judge": judge,
             "family": family,
@@ -199,30 +98,149 @@ def self_preference(opinions: Opinions, families: Mapping[str, str], *, level: f
             "n_own_examples": len(examples[0]),
             "n_other_examples": len(examples[1]),
             "n_shared_examples": len(examples[0] & examples[1]),
-            **dict.fromkeys(("bias_own", "bias_other", "difference", "low", "high"), np.nan),
+            **dict.fromkeys((f"{label}{end}" for label in _PREFIXES.values() for end in _ENDS), np.nan),
             "reason": _reason(judge, family, len(examples[0]), len(examples[1])),
             "n_without_family": int(without.sum()),
-            "models_without_family": ", ".join(read.models[code] for code in np.unique(read.model[without])),
+            "models_without_family": ", ".join(known.models[code] for code in np.unique(known.model[without])),
             "n_without_label": int((~labelled).sum()),
-            "n_not_scored": read.n_not_scored,
-            "n_not_drawn": read.n_not_drawn,
+            "n_without_points": known.n_without_points,
+            "n_not_drawn": known.n_not_drawn,
         }
         if not row["reason"]:
-            row["bias_own"], of_own = _influence(read, error, own, own_models)
-            row["bias_other"], of_other = _influence(read, error, other, other_models)
-            row["difference"] = row["bias_own"] - row["bias_other"]
-            either = own | other
-            row["low"], row["high"], _ = _interval(
-                row["difference"], (of_own - of_other)[either], read.example[either], level
-            )
+            cells = _cells(known, label, own, other)
+            for name, strata in _COMBINED.items():
+                row |= dict(
+                    zip((f"{_PREFIXES[name]}{end}" for end in _ENDS), _difference(cells, strata, level), strict=True)
+                )
+            if np.isnan(row["difference"]):
+                row["reason"] = "No kind of criterion got the same label by physicians on both sides."
         rows.append(row)
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return (
+        pd.DataFrame(rows).rename(columns={"difference_low": "low", "difference_high": "high"})[COLUMNS]
+        if rows
+        else pd.DataFrame(columns=COLUMNS)
+    )
 
 
+_PREFIXES = {MET: "met_difference", NOT_MET: "not_met_difference", TOGETHER: "difference"}
+_ENDS = ("", "_low", "_high")
 COLUMNS = [
-    "judge", "family", "n_own", "n_other", "n_own_examples", "n_other_examples", "n_shared_examples", "bias_own", "bias_other",
-    "difference", "low", "high", "reason", "n_without_family", "models_without_family", "n_without_label", "n_not_scored", "n_not_drawn",
+    "judge", "family", "n_own", "n_other", "n_own_examples", "n_other_examples", "n_shared_examples", "met_difference", "met_difference_low",
+    "met_difference_high", "not_met_difference", "not_met_difference_low", "not_met_difference_high", "difference", "low", "high", "reason",
+    "n_without_family", "models_without_family", "n_without_label", "n_without_points", "n_not_drawn",
 ]  # fmt: skip
+
+
+def by_label(
+    opinions: Opinions, judge: str, families: Mapping[str, str], *, reads: Reads | None = None, level: float = LEVEL
+) -> pd.DataFrame:
+    """The strata that `self_preference` compares, for one judge, and what they come to.
+
+    Args:
+        opinions: Of the study.
+        judge: One of its judges.
+        families: The family of each model and judge by name.
+        reads: Which enter; None: the drawn ones, where there are any.
+        level: Of confidence, in (0, 1).
+
+    Returns:
+        One row a stratum with reads on both sides, then met, not met and together: label (`MET`, `NOT_MET` or `TOGETHER`, by physicians), sign
+        (desirable, undesirable, or empty where combined), n_own, n_other (reads), rate_own, rate_other (shares of judge's labels that are in the
+        response's favour, in [0, 1]; NaN where combined), difference with low, high.
+    """
+    known = _reads(opinions, reads)
+    of_model = np.array([families.get(name, "") for name in known.models], dtype=object)
+    said = opinions.judged[judge].to_numpy(dtype=float)[known.row]
+    own, other = _sides(known, of_model, families.get(judge), ~np.isnan(said))
+    cells = _cells(known, said, own, other)
+    whole = cells.sum(axis=0)
+    strata = [(label, sign, [place]) for place, (label, sign) in enumerate(_STRATA)]
+    strata += [(label, "", places) for label, places in _COMBINED.items()]
+    rows = []
+    for label, sign, places in strata:
+        here = np.isin(known.stratum, places)
+        difference, low, high = _difference(cells, places, level)
+        rates = whole[places[0], :, 1] / np.maximum(whole[places[0], :, 0], 1e-300) if sign else (np.nan, np.nan)
+        n_own, n_other = int((own & here).sum()), int((other & here).sum())
+        if n_own and n_other:
+            rows.append((label, sign, n_own, n_other, *rates, difference, low, high))
+    columns = ["label", "sign", "n_own", "n_other", "rate_own", "rate_other", "difference", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _reads(opinions: Opinions, which: Reads | None) -> _Reads:
+    every = counted_reads(opinions.reads, Reads.ALL)
+    known = counted_reads(opinions.reads, which)
+    points = opinions.items["points"].to_numpy(dtype=float)
+    kept = known.loc[np.nan_to_num(points[known["row"].to_numpy(dtype=np.int64)]) != 0]
+    row = kept["row"].to_numpy(dtype=np.int64)
+    is_desirable = points[row] > 0
+    model, models = codes_of(opinions.items["model"])
+    example, _ = codes_of(opinions.items["example_id"])
+    return _Reads(
+        row=row,
+        stratum=np.where(kept["met"].to_numpy(dtype=float) == 1, 0, 2) + np.where(is_desirable, 0, 1),
+        is_desirable=is_desirable,
+        weight=kept["weight"].to_numpy(dtype=float),
+        model=model[row],
+        example=example[row],
+        models=[str(name) for name in models],
+        n_without_points=len(known) - len(kept),
+        n_not_drawn=len(every) - len(known),
+    )
+
+
+def _sides(
+    known: _Reads, of_model: npt.NDArray[np.object_], family: str | None, labelled: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Which reads are of the judge's own family, and which of another one."""
+    is_own = (of_model == family) & (of_model != "")
+    return labelled & is_own[known.model], labelled & (~is_own & (of_model != ""))[known.model]
+
+
+def _cells(known: _Reads, label: Floats, own: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> Floats:
+    """By example, stratum and side (own, other): the sum of weights, and of those of labels that are in the response's favour."""
+    either = own | other
+    example = np.asarray(pd.factorize(known.example[either])[0], dtype=np.int64)
+    in_favour = (label[either] == 1) == known.is_desirable[either]
+    shape = (int(example.max(initial=-1)) + 1, len(_STRATA), 2)
+    place = (
+        np.ravel_multi_index((example, known.stratum[either], other[either].astype(np.int64)), shape)
+        if len(example)
+        else example
+    )
+    size = int(np.prod(shape))
+    sums = [np.bincount(place, weight, size) for weight in (known.weight[either], known.weight[either] * in_favour)]
+    found: Floats = np.stack(sums, axis=-1).reshape(*shape, 2).astype(float)
+    return found
+
+
+def _difference(cells: Floats, strata: list[int], level: float) -> tuple[float, float, float]:
+    """The common difference over these strata, and its jackknife interval; NaN where nothing can be compared, or nothing varies between examples."""
+    kept = cells[:, strata]
+    whole, n_examples = kept.sum(axis=0), len(kept)
+    value = float(_common(whole[None])[0])
+    without = _common(np.maximum(whole - kept, 0))
+    if n_examples < 2 or np.isnan(value) or np.isnan(without).any():  # noqa: PLR2004 - one example tells nothing of the spread between examples
+        return value, np.nan, np.nan
+    variance = (n_examples - 1) / n_examples * float(((without - without.mean()) ** 2).sum())
+    if variance <= np.finfo(float).eps:  # of numbers in [-1, 1]: less is rounding
+        return value, np.nan, np.nan
+    half = float(stdtrit(n_examples - 1, (1 + level) / 2)) * np.sqrt(variance)
+    return value, max(value - half, -1.0), min(value + half, 1.0)
+
+
+def _common(cells: Floats) -> Floats:
+    """sum_s (A1 N0 - A0 N1) / (N1 + N0) over sum_s N1 N0 / (N1 + N0), of each first index; NaN where no stratum has both sides."""
+    n, a = cells[..., 0], cells[..., 1]
+    total = np.maximum(n.sum(axis=-1), 1e-300)
+    part = ((a[..., 0] * n[..., 1] - a[..., 1] * n[..., 0]) / total).sum(axis=-1)
+    whole = (n[..., 0] * n[..., 1] / total).sum(axis=-1)
+    found: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > _ROUNDING)
+    return found
+
+
+_ROUNDING = 1e-9
 
 
 def _reason(judge: str, family: str | None, n_own: int, n_other: int) -> str:
@@ -230,23 +248,45 @@ def _reason(judge: str, family: str | None, n_own: int, n_other: int) -> str:
         return f"No pattern of the table of families fits the judge {judge}."
     for n_examples, whose in ((n_own, f"of the family {family}"), (n_other, "of other families")):
         if n_examples < MIN_EXAMPLES:
-            return f"Physicians have read responses {whose} in {n_examples} conversations, where {MIN_EXAMPLES} are needed."
+            conversations = "conversation" if n_examples == 1 else "conversations"
+            return f"Physicians have read responses {whose} in {n_examples or 'no'} {conversations}, where {MIN_EXAMPLES} are needed."
     return ""
 
 
+def points_words(difference: float, low: float, high: float) -> str:
+    """A difference in percentage points with its interval.
+
+    >>> points_words(0.094, 0.031, 0.157), points_words(0.2, np.nan, np.nan)
+    ('+9 [+3, +16]', '+20, no interval')
+    """
+    if np.isnan(difference):
+        return NO_VALUE
+    bounds = ", no interval" if np.isnan(low) else f" [{signed_points(low)}, {signed_points(high)}]"
+    return f"{signed_points(difference)}{bounds}"
+
+
 def finding(row: Mapping[str, Any]) -> str:
-    """What is known of one judge, in a sentence.
+    """What is known of one judge, in a sentence or two.
 
     Args:
         row: Of `self_preference`.
     """
     if row["reason"]:
         return f"Whether {row['judge']} favours its own family cannot be said: {row['reason'][:1].lower()}{row['reason'][1:]}"
-    amount = f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]".replace("-", "−")
     if row["low"] > 0:
-        said = "favours responses of its own family over others', against physicians"
+        said = "favours responses of its own family over others'"
     elif row["high"] < 0:
-        said = "is harder on responses of its own family than on others', against physicians"
+        said = "is harder on responses of its own family than on others'"
     else:
         said = "is not shown to treat responses of its own family otherwise than others'"
-    return f"{row['judge']} ({row['family']}) {said}: {amount} in score."
+    together, met, not_met = (
+        points_words(row[name], row[low], row[high])
+        for name, low, high in (
+            ("difference", "low", "high"),
+            *((name, f"{name}_low", f"{name}_high") for name in ("met_difference", "not_met_difference")),
+        )
+    )
+    return (
+        f"{row['judge']} ({row['family']}) {said}. Where physicians gave the same label, its label is in the response's favour {together} points "
+        f"more often (met: {met}; not met: {not_met}), by {row['n_own']:,} reads of its own family and {row['n_other']:,} of others."
+    )

@@ -1,12 +1,14 @@
-"""Figures of versions and families of judges: labels that flip, scores before and after, the bias by family."""
+"""Figures of versions and families of judges: labels that flip, scores before and after, and the own family beside others."""
 
 import html
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from evalcore.metrics.self_preference import TOGETHER
 from evalcore.plots.colours import FAINT, INK_ON_PAPER, MARK
 from evalcore.plots.criteria import FRAME_PIXELS, ROW_PIXELS
 from evalcore.plots.frames import TEXT_PIXELS, framed, on_lines, reach
@@ -88,41 +90,36 @@ def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = I
     return _rows(figure, table["words"], ink)
 
 
-def family_bias(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """By how much the judge scores each family's responses above physicians; its own family's dot is filled, the others' are open.
+def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """How much more often the judge's label is in the favour of its own family's responses, by what physicians say; the combined dot is filled.
 
     Args:
-        table: As `self_preference.family_bias` gives it, in the order from top to bottom.
+        table: As `self_preference.by_label` gives it, with words, in the order from top to bottom.
         ink: Colour of words.
     """
     figure = go.Figure()
-    for is_own, name, colour, symbol in (
-        (True, "the judge's own family", BLUE, "circle"),
-        (False, "other families", MARK, "circle-open"),
-    ):
-        mine = table["is_own"].eq(is_own)
-        rows = table.loc[mine].assign(
-            words=table.loc[mine, "family"].map(html.escape), models=table.loc[mine, "models"].map(html.escape)
-        )
+    places = np.arange(len(table))
+    for is_combined, colour, symbol in ((True, BLUE, "circle"), (False, MARK, "circle-open")):
+        mine = table["label"].eq(TOGETHER).eq(is_combined).to_numpy()
+        rows = 100 * table.loc[mine, ["difference", "low", "high"]]
         figure.add_scatter(
-            x=rows["bias"],
-            y=[place for place, is_here in enumerate(mine) if is_here],
+            x=rows["difference"],
+            y=places[mine],
             mode="markers",
-            name=name,
             marker={"color": colour, "size": 11, "symbol": symbol, "line": {"color": colour, "width": 2}},
-            error_x=reach(rows, "bias", "low", "high", colour),
-            customdata=rows[["words", "models", "n", "low", "high"]],
-            hovertemplate="%{customdata[0]} (%{customdata[1]}): %{x:+.3f} [%{customdata[3]:+.3f}, %{customdata[4]:+.3f}], "
-            "%{customdata[2]:,} items read<extra></extra>",
+            error_x=reach(rows, "difference", "low", "high", colour),
+            customdata=table.loc[mine, ["words", "n_own", "n_other"]],
+            hovertemplate="%{customdata[0]}: %{x:+.0f} points, %{customdata[1]:,} own reads and %{customdata[2]:,} others<extra></extra>",
+            showlegend=False,
         )
     figure.add_vline(x=0, line={"color": MARK, "width": 1})
     figure.update_xaxes(
-        title="Judge's score less physicians' (right of 0: the judge is more generous)",
-        tickformat=".2f",
+        title="Own family less others (percentage points; right of 0: in its own favour)",
+        tickformat="+.0f",
         gridcolor=FAINT,
         zeroline=False,
     )
-    return _rows(figure, table["family"], ink, least_rows=3)
+    return _rows(figure, table["words"], ink, least_rows=3)
 
 
 def _rows(figure: go.Figure, names: pd.Series, ink: str, *, least_rows: int = 2) -> go.Figure:
