@@ -1,6 +1,7 @@
 """Judge drift: flips counted by hand, McNemar's test with examples as clusters, scores before and after."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,17 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from statsmodels.stats.contingency_tables import mcnemar
 
-from evalcore.metrics.drift import ALL_MODELS, CLUSTERED, EXACT, GROUPINGS, NO_FLIPS, NO_ITEMS, flips, score_drift
+from evalcore.metrics.drift import (
+    ALL_MODELS,
+    CLUSTERED,
+    EXACT,
+    GROUPINGS,
+    NO_FLIPS,
+    NO_ITEMS,
+    _sign_flip_chance,
+    flips,
+    score_drift,
+)
 from evalcore.metrics.intervals import share_interval
 from evalcore.metrics.opinions import Opinions
 from tests import population
@@ -71,17 +82,14 @@ def test_flips_are_told_by_category_axis_and_sign():
 # ---------------------------------------------------------------- McNemar's test
 
 
-def test_with_one_item_an_example_the_test_is_mcnemars_exact_one():
-    # 86 flips one way and 150 the other: statsmodels 0.15.0, mcnemar([[50, 86], [150, 50]], exact=True).pvalue = 3.716e-05
+def test_with_one_item_an_example_and_few_examples_the_test_is_mcnemars_exact_one():
     old = "+" * 86 + "-" * 150 + "+" * 50 + "-" * 50
     new = "-" * 86 + "+" * 150 + "+" * 50 + "-" * 50
     found = overall(two(old, new))
-    assert found["test"] == EXACT
-    assert float(f"{found['p']:.3e}") == 3.716e-5
-    assert found["p"] == pytest.approx(mcnemar([[50, 86], [150, 50]], exact=True).pvalue, rel=1e-9)
-    assert found["z"] == pytest.approx((150 - 86) / math.sqrt(236))
-    # the normal p of z stands beside it: .00003 against .00004
-    assert 2 * norm.sf(abs(found["z"])) == pytest.approx(3.1e-5, abs=1e-6)
+    assert (found["test"], found["z"]) == (CLUSTERED, pytest.approx((150 - 86) / math.sqrt(236)))
+    few = overall(two("+" * 3 + "-" * 9 + "+-", "-" * 3 + "+" * 9 + "+-"))
+    assert few["test"] == EXACT
+    assert few["p"] == pytest.approx(mcnemar([[1, 3], [9, 1]], exact=True).pvalue, rel=1e-9)
 
 
 def test_flips_of_one_example_are_one_cluster():
@@ -95,9 +103,9 @@ def test_flips_of_one_example_are_one_cluster():
         )
     )  # fmt: skip
     z = (3 - 2 + 0 + 1) / math.sqrt(9 + 4 + 0 + 1)
-    assert found["test"] == CLUSTERED
     assert found["z"] == pytest.approx(z)
-    assert found["p"] == pytest.approx(2 * norm.sf(abs(z)))
+    # |3 - 2 + 1| = 2 or more of +-3 +-2 +-1: all but 3 - 2 - 1 = 0 and its opposite, of 8
+    assert (found["test"], found["p"]) == (EXACT, 6 / 8)
     assert (found["n_flips"], found["n_examples"]) == (8, 4)
 
 
@@ -119,6 +127,35 @@ def test_judges_without_a_common_item_have_no_shares():
     assert (found["n"], found["n_before_only"], found["n_after_only"], found["reason"]) == (0, 2, 2, NO_ITEMS)
     assert math.isnan(found["flips"])
     assert math.isnan(found["p"])
+
+
+def test_the_p_of_several_groups_is_adjusted_for_their_number():
+    table = flips(
+        two("-" * 12, "+" * 12, axis=["accuracy"] * 5 + ["completeness"] * 7), "old", "new", by=("overall", "axis")
+    ).set_index("group")
+    # 5 and 7 examples that all flip one way: 2/32 and 2/128, of two groups Holm doubles the smaller
+    assert table["p"].to_dict() == pytest.approx({"overall": 2 / 4096, "accuracy": 2 / 32, "completeness": 2 / 128})
+    assert table["p_holm"].to_dict() == pytest.approx(
+        {"overall": 2 / 4096, "accuracy": 2 / 32, "completeness": 4 / 128}
+    )
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=8))
+def test_the_exact_test_counts_every_assignment_of_signs(leanings):
+    d = np.array([lean for lean in leanings if lean], dtype=np.int64)
+    sums = [abs(int(np.dot(signs, d))) for signs in product((-1, 1), repeat=len(d))]
+    assert _sign_flip_chance(d) == pytest.approx(np.mean([total >= abs(int(d.sum())) for total in sums]))
+
+
+def test_with_few_examples_the_exact_test_holds_its_level():
+    """Ten examples of which about four lean by up to three flips: normal p rejects .08 to .13 of the time at 5 %."""
+    rng = np.random.default_rng(5)
+    leanings = rng.choice([-3, -1, 0, 0, 0, 1, 3], (2_000, 10))
+    exact = np.mean([_sign_flip_chance(row[row != 0]) < 0.05 for row in leanings])
+    root = np.sqrt((leanings**2).sum(axis=1))
+    normal = np.mean(2 * norm.sf(np.abs(leanings.sum(axis=1) / np.where(root > 0, root, 1))) < 0.05)
+    assert exact <= 0.05
+    assert normal > exact
 
 
 def rejections(rng, n_runs, *, n_examples=60, n_criteria=8):

@@ -40,7 +40,7 @@ def test_drift_tells_flips_and_scores(small):
     found = told(small, "drift", "--from", "Magpie", "--to", "Magpie 2")
     first = found["flips"][0]
     assert (first["grouping"], first["n"], first["n_flips"], first["n_to_not_met"]) == ("overall", 12, 2, 2)
-    assert first["test"] == "clustered"  # both models' responses to one example
+    assert (first["test"], first["p"]) == ("exact", 1)  # two flips of one example: one sign, either way
     assert [(row["model"], row["difference"]) for row in found["scores"]] == [
         ("claude-sonnet", pytest.approx(-1 / 3)), ("gpt-4.1", pytest.approx(-1 / 3)), ("all models", pytest.approx(-1 / 3)),
     ]  # fmt: skip

@@ -107,8 +107,9 @@ def test_the_level_that_most_judges_read_is_as_sure_as_many_of_them_read_it():
     assert items["group"].tolist() == ["majority of 3 judges, conversation"]
     assert items[["label", "confidence", "right", "weight"]].to_numpy().tolist() == [[4, pytest.approx(2 / 3), 1, 4]]
     # of equals the more severe, as everywhere
-    tied = level_vote_items(read(several(Magpie=4, Wren=3), (1, "C", {})))
+    tied = level_vote_items(read(several(Magpie=4, Wren=3, Rook=4, Jay=3), (1, "C", {})))
     assert tied[["label", "confidence", "right"]].to_numpy().tolist() == [[4, 0.5, 0]]
+    assert level_vote_items(read(several(Magpie=4, Wren=4), (1, "D", {}))).empty  # two who agree would always be sure
 
 
 def test_one_judge_the_parser_or_a_reader_without_a_level_make_no_majority():
@@ -172,22 +173,30 @@ def test_what_most_judges_say_is_as_sure_as_many_of_them_say_it():
     assert set(majority_items(opinions, drawn=True)["weight"]) == {2}
 
 
+def test_two_judges_who_agree_are_no_confidence():
+    columns = {"example": [1, 2], "criterion": [1, 1], "readers": {"dr_a": "++"}}
+    assert majority_items(opinion_rows.of_columns(judges={"Magpie": "++", "Wren": "++"}, **columns)).empty
+    said = majority(pd.DataFrame({"Magpie": [1.0], "Wren": [1.0], "Owl": [np.nan]})).iloc[0]
+    assert (said["n_votes"], said["refused"]) == (2, TOO_FEW_VOTES)
+    assert np.isnan(said["confidence"])
+
+
 def test_where_no_item_was_labelled_by_two_judges_there_is_no_majority():
     columns = {"example": [1, 2], "criterion": [1, 1], "readers": {"dr_a": "++"}}
     assert majority_items(opinion_rows.of_columns(judges={"Magpie": "+ ", "Wren": " +"}, **columns)).empty
     assert majority_items(opinion_rows.of_columns(judges={"Magpie": "++"}, **columns)).empty
 
 
-@given(st.lists(st.lists(st.sampled_from([1.0, 0.0, np.nan]), min_size=3, max_size=3), min_size=1, max_size=20))
+@given(st.lists(st.lists(st.sampled_from([1.0, 0.0, np.nan]), min_size=4, max_size=4), min_size=1, max_size=20))
 def test_a_majority_holds_more_than_half_of_the_labels(rows):
-    found = majority(pd.DataFrame(rows, columns=["a", "b", "c"]))
+    found = majority(pd.DataFrame(rows, columns=["a", "b", "c", "d"]))
     for row, line in zip(rows, found.to_dict(orient="records"), strict=True):
         given_ = [label for label in row if not np.isnan(label)]
         same = sum(label == line["label"] for label in given_)
         assert line["n_votes"] == len(given_)
-        if len(given_) < 2 or 2 * sum(given_) == len(given_):
+        if len(given_) < 3 or 2 * sum(given_) == len(given_):
             assert np.isnan([line["label"], line["confidence"]]).all()
-            assert line["refused"] == (TOO_FEW_VOTES if len(given_) < 2 else TIED)
+            assert line["refused"] == (TOO_FEW_VOTES if len(given_) < 3 else TIED)
         else:
             assert line["confidence"] == pytest.approx(same / len(given_))
             assert line["confidence"] > 0.5

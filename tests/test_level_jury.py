@@ -91,12 +91,14 @@ def test_a_jury_of_the_study_is_usual_where_it_alone_has_looked():
 
 
 def test_what_most_judges_say_has_no_vote_beside_them():
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=20, judges={"Magpie": 0.9, "Wren": 0.7}, share_read=0.5)
+    triaged, _ = drawn(
+        np.random.default_rng(1), n_cases=20, judges={"Magpie": 0.9, "Wren": 0.7, "Rook": 0.8}, share_read=0.5
+    )
     triaged = described(triaged)
     found = with_jury(triaged)
     assert found.juries == {JURY}
     assert JURY in found.judges(CONVERSATION)
-    assert set(found.voters(CONVERSATION)) == {"Magpie", "Wren"}
+    assert set(found.voters(CONVERSATION)) == {"Magpie", "Wren", "Rook"}
     pd.testing.assert_frame_equal(with_jury(found).levels, found.levels)
     assert len(level_vote_items(triaged))
     pd.testing.assert_frame_equal(level_vote_items(found), level_vote_items(triaged))

@@ -5,17 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import bdtr, ndtr, stdtrit
+from scipy.special import ndtr, stdtrit
 
 from evalcore.metrics.intervals import LEVEL, codes_of, grouped_shares, interval_words, share_words
 from evalcore.metrics.judge_record import SIGNS, sign_codes
 from evalcore.metrics.opinions import Opinions, is_scored
+from evalcore.metrics.pair_tests import adjusted, holm
 
 OVERALL, CATEGORY, AXIS, SIGN = "overall", "category", "axis", "sign"
 GROUPINGS = (OVERALL, CATEGORY, AXIS, SIGN, "theme")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
 CLUSTERED, EXACT = "clustered", "exact"
-"""Values of `test`: McNemar's test with examples as clusters; the exact one, where no example has more than one flip."""
+"""Values of `test`: McNemar's test with examples as clusters; the exact one from the examples' signs, where few examples lean either way."""
+MIN_CLUSTERS = 20
+"""With fewer examples that lean either way, the test is exact."""
 NO_FLIPS = "No label differs, so there is nothing to test."
 NO_ITEMS = "The two judges have no item in common."
 ALL_MODELS = "all models"
@@ -31,7 +34,8 @@ def flips(
 
         d_g = b_g - c_g    flips to met less flips to not met of example g
         z   = sum d_g / sqrt(sum d_g^2), p = 2 Phi(-|z|)            criteria of one example flip together
-        p   = 2 P(Binomial(b+c, 1/2) <= min(b, c))                  where no example has more than one flip (McNemar 1947)
+        p   = P(|sum s_g d_g| >= |sum d_g|), s_g fair signs         exact, with fewer than 20 examples of d_g other than 0; where no
+                                                                    example has more than one flip it is McNemar's exact test (1947)
 
     McNemar's test that takes items as independent rejects 21-23 % instead of 5 % on clustered data, and is not offered.
 
@@ -47,7 +51,7 @@ def flips(
         n_before_only, n_after_only (items that one of them labelled, left out), n_met_before, n_met_after; n_flips of n, n_to_not_met of
         n_met_before, n_to_met of n - n_met_before, and for each of flips, to_not_met, to_met the share with FLIPS_low, FLIPS_high (95 %,
         clustered by example; NaN where there is nothing); z (positive: the later judge says met more often), test (clustered or exact),
-        p in (0, 1], and reason (why z and p are NaN; else empty).
+        p in (0, 1], p_holm (Holm's, for the number of groups of the grouping), and reason (why z and p are NaN; else empty).
 
     Raises:
         KeyError: `by` or a judge is unknown.
@@ -119,24 +123,40 @@ def _mcnemar(
     width = int(cluster.max(initial=0)) + 1
     cells, cell = np.unique(place[flipped] * width + cluster[flipped], return_inverse=True)
     of_group = cells // width
-    d = np.bincount(cell, change[flipped], len(cells))
-    most = np.zeros(n_groups, dtype=np.int64)
-    np.maximum.at(most, of_group, np.bincount(cell, minlength=len(cells)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        total, squares = np.bincount(of_group, d, n_groups), np.bincount(of_group, d**2, n_groups)
-        z = np.where(squares > 0, total / np.sqrt(squares), 0.0)  # every example's flips balance: 0 of nothing
-    n_flips = table["n_flips"].to_numpy()
-    fewer = table[["n_to_not_met", "n_to_met"]].min(axis=1).to_numpy()
-    exact = np.minimum(1.0, 2 * bdtr(fewer, np.maximum(n_flips, 1), 0.5))
-    p = np.where(most > 1, 2 * ndtr(-np.abs(z)), exact)
-    none = n_flips == 0
+    d = np.bincount(cell, change[flipped], len(cells)).astype(np.int64)
+    total, squares = (np.bincount(of_group, sums, n_groups) for sums in (d, d**2))
+    z = np.divide(
+        total, np.sqrt(squares), out=np.zeros(n_groups), where=squares > 0
+    )  # every example's flips balance: 0 of nothing
+    leaning = np.bincount(of_group[d != 0], minlength=n_groups)
+    is_exact = leaning < MIN_CLUSTERS
+    p = 2 * ndtr(-np.abs(z))
+    for group in np.flatnonzero(is_exact):
+        p[group] = _sign_flip_chance(d[(of_group == group) & (d != 0)])
+    none = table["n_flips"].to_numpy() == 0
     columns = {
         "z": np.where(none, np.nan, z),
-        "test": np.where(most > 1, CLUSTERED, EXACT),
+        "test": np.where(is_exact, EXACT, CLUSTERED),
         "p": np.where(none, np.nan, p),
+        "p_holm": adjusted(np.where(none, np.nan, p), holm),
         "reason": np.select([table["n"].to_numpy() == 0, none], [NO_ITEMS, NO_FLIPS], ""),
     }
     return pd.DataFrame(columns)
+
+
+def _sign_flip_chance(d: npt.NDArray[np.int64]) -> float:
+    """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans either way.
+
+    >>> _sign_flip_chance(np.array([1, 1, 1, 1])), _sign_flip_chance(np.array([3, -2, 1]))
+    (0.125, 0.75)
+    """
+    chance = np.ones(1)
+    for size in np.abs(d):
+        step = np.zeros(2 * size + 1)
+        step[[0, -1]] = 0.5
+        chance = np.convolve(chance, step)
+    sums = np.arange(len(chance)) - (len(chance) - 1) // 2
+    return float(min(1.0, chance[np.abs(sums) >= abs(int(d.sum()))].sum()))
 
 
 def score_drift(opinions: Opinions, before: str, after: str, *, level: float = LEVEL) -> pd.DataFrame:

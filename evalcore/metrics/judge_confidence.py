@@ -3,14 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from evalcore.metrics.jury import MIN_JUDGES, jury_names
-from evalcore.metrics.means import over
+from evalcore.metrics.jury import MIN_VOTERS, jury_names, most
 from evalcore.metrics.opinions import votes
 from evalcore.opinions import Opinions
 
-TOO_FEW_VOTES = "Fewer than two judges labelled these items."
+TOO_FEW_VOTES = "Fewer than three votes: two that agree would always be sure."
 TIED = "The judges are evenly split, so there is no majority."
-HALF = 0.5
 
 
 def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
@@ -47,18 +45,18 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The same rows: n_votes, label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is
-        neither: NaN with fewer than two votes, since one vote has no spread, and where the votes are evenly split).
+        neither: NaN with fewer than three votes, since two that agree are always sure, and where the votes are evenly split).
     """
     given = labels.notna().to_numpy()
     n = given.sum(axis=1)
-    share = over(np.where(given, labels.to_numpy(dtype=float), 0.0).sum(axis=1), n)
-    refused = np.select([n < MIN_JUDGES, share == HALF], [TOO_FEW_VOTES, TIED], "")
+    label, share = most(np.where(given, labels.to_numpy(dtype=float), 0.0).sum(axis=1), n)
+    refused = np.select([n < MIN_VOTERS, np.isnan(label)], [TOO_FEW_VOTES, TIED], "")
     is_known = refused == ""
     return pd.DataFrame(
         {
             "n_votes": n,
-            "label": np.where(is_known, share > HALF, np.nan),
-            "confidence": np.where(is_known, np.maximum(share, 1 - share), np.nan),
+            "label": np.where(is_known, label, np.nan),
+            "confidence": np.where(is_known, share, np.nan),
             "refused": refused,
         },
         index=labels.index,
@@ -77,12 +75,13 @@ def majority_items(opinions: Opinions, *, drawn: bool = False) -> pd.DataFrame:
     Returns:
         For `calibration`, beside `criterion_items`: group ("majority of 3 judges", "Magpie, asked 3 times"),
         cluster (the example), item_id, label, confidence, refused (as
-        `majority`), right (share of the physicians' blind first reads that say the same, in [0, 1]), weight. No row where no item was labelled by two judges.
+        `majority`), right (share of the physicians' blind first reads that say the same, in [0, 1]), weight. No row
+        where no item has three votes; others are told as refused.
     """
     parts = [_majority_items(opinions, None, drawn=drawn)]
     for judge in opinions.voters:
         again = opinions.asked_again(judge)
-        if len(again.judges) >= MIN_JUDGES:
+        if len(again.judges) >= MIN_VOTERS:
             parts.append(_majority_items(again, f"{judge}, asked {len(again.judges)} times", drawn=drawn))
     kept = [part for part in parts if len(part)] or parts[:1]
     return pd.concat(kept, ignore_index=True)
@@ -101,4 +100,4 @@ def _majority_items(opinions: Opinions, name: str | None, *, drawn: bool) -> pd.
         weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0,
     )
     kept = table.loc[table["n_votes"].gt(0)]
-    return kept.reset_index(drop=True) if kept["n_votes"].ge(MIN_JUDGES).any() else kept.iloc[:0]
+    return kept.reset_index(drop=True) if kept["n_votes"].ge(MIN_VOTERS).any() else kept.iloc[:0]

@@ -9,6 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 MIN_JUDGES = 2
+MIN_VOTERS = 3
+"""Fewest votes whose majority is a confidence: two that agree are always sure, and two that do not have no majority."""
+
+Floats = npt.NDArray[np.float64]
 
 
 class Decisions(msgspec.Struct, frozen=True):
@@ -31,6 +35,26 @@ class Decisions(msgspec.Struct, frozen=True):
     n_open: int
 
 
+def most(n_met: npt.ArrayLike, n_votes: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """What more than half of the votes on an item say: the one rule for the majority of labels.
+
+    Args:
+        n_met: Votes for met; one number or many.
+        n_votes: Votes for met or not met.
+
+    Returns:
+        The label (1.0 met, 0.0 not met; NaN where they are evenly split or there is none), and the share of the votes that say so, in (0.5, 1] (NaN likewise).
+
+    >>> label, share = most([2, 1, 0, 0], [3, 2, 2, 0])
+    >>> label.tolist(), share.round(2).tolist()
+    ([1.0, nan, 0.0, nan], [0.67, nan, 1.0, nan])
+    """
+    met, n = np.asarray(n_met, dtype=float), np.asarray(n_votes, dtype=float)
+    label = np.select([2 * met > n, 2 * met < n], [1.0, 0.0], math.nan)
+    share = np.where(np.isnan(label), math.nan, np.maximum(met, n - met) / np.maximum(n, 1))
+    return label, share
+
+
 def majority(judged: pd.DataFrame) -> pd.Series:
     """What more than half of the judges say of each item.
 
@@ -43,8 +67,9 @@ def majority(judged: pd.DataFrame) -> pd.Series:
         The same rows: 1.0, 0.0, or NaN where there is no majority: a tie, or labels that are missing.
     """
     n_met, n_not_met, n_judges = _votes(judged)
-    decided = np.where(2 * n_met > n_judges, 1.0, np.where(2 * n_not_met > n_judges, 0.0, math.nan))
-    return pd.Series(decided, index=judged.index, dtype=float)
+    label, _ = most(n_met, n_met + n_not_met)
+    decided = 2 * np.maximum(n_met, n_not_met) > n_judges
+    return pd.Series(np.where(decided, label, math.nan), index=judged.index, dtype=float)
 
 
 def decisions(judged: pd.DataFrame) -> Decisions:

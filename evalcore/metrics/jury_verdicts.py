@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from fractions import Fraction
 
 import msgspec
+import numpy as np
 
+from evalcore.metrics.jury import most
+from evalcore.metrics.level_jury import most_frequent
 from evalcore.metrics.wording import listed
 from evalcore.schema import Acuity, Label
 from evalcore.triaged import LETTERS
@@ -59,15 +61,14 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     votes = {member: Label(label) for member, label in labels.items() if label in _WORDS}
     if len(votes) < max(least, MIN_VOTES):
         return Said(Why.TOO_FEW)
-    n_met = sum(label is Label.MET for label in votes.values())
-    if 2 * n_met == len(votes):
+    label, share = most(sum(label is Label.MET for label in votes.values()), len(votes))
+    if np.isnan(label):
         return Said(Why.SPLIT)
-    chosen, other = (Label.MET, Label.NOT_MET) if 2 * n_met > len(votes) else (Label.NOT_MET, Label.MET)
-    n_for = max(n_met, len(votes) - n_met)
+    chosen, other = (Label.MET, Label.NOT_MET) if label else (Label.NOT_MET, Label.MET)
     by_label = [(_WORDS[label], [member for member in votes if votes[member] is label]) for label in (chosen, other)]
     abstained = [member for member in labels if member not in votes]
-    explanation = _words(str(n_for), len(votes), by_label, abstained, "could not assess it")
-    return Said(Why.DECIDED, chosen, n_for / len(votes), explanation)
+    explanation = _words(str(round(float(share) * len(votes))), len(votes), by_label, abstained, "could not assess it")
+    return Said(Why.DECIDED, chosen, float(share), explanation)
 
 
 def on_level(labels: Mapping[str, str], *, least: int) -> Said:
@@ -85,21 +86,20 @@ def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     votes = {member: label for member, label in labels.items() if label in _VOTES}
     if len(votes) < max(least, MIN_VOTES):
         return Said(Why.TOO_FEW)
-    sums = dict.fromkeys(LETTERS, Fraction())
-    for label in votes.values():
-        for letter in _VOTES[label]:
-            sums[letter] += Fraction(1, len(_VOTES[label]))
-    most = max(sums.values())
-    chosen = max(letter for letter in LETTERS if sums[letter] == most)
+    halves = np.array(
+        [[sum(2 // len(_VOTES[label]) for label in votes.values() if letter in _VOTES[label]) for letter in LETTERS]]
+    )
+    level, n_halves = (int(found[0]) for found in most_frequent(halves))
+    chosen = list(LETTERS)[level - 1]
     order = sorted(set(votes.values()), key=lambda label: (label != chosen, chosen not in _VOTES[label], label))
     by_label = [(label, [member for member in votes if votes[member] == label]) for label in order]
     if chosen not in order:
         by_label.insert(0, (chosen, []))
     abstained = [member for member in labels if member not in votes]
-    explanation = _words(f"{float(most):g}", len(votes), by_label, abstained, "found no level")
-    if sum(total == most for total in sums.values()) > 1:
+    explanation = _words(f"{n_halves / 2:g}", len(votes), by_label, abstained, "found no level")
+    if (halves == n_halves).sum() > 1:
         explanation += " Of equals the more severe counts."
-    return Said(Why.DECIDED, chosen, float(most / len(votes)), explanation)
+    return Said(Why.DECIDED, chosen, n_halves / 2 / len(votes), explanation)
 
 
 def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained: list[str], how: str) -> str:

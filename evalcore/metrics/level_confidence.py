@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.metrics.judge_confidence import TOO_FEW_VOTES
-from evalcore.metrics.jury import jury_names
-from evalcore.metrics.level_jury import MIN_JUDGES
+from evalcore.metrics.jury import MIN_VOTERS, jury_names
 from evalcore.metrics.level_jury import votes as level_votes
 from evalcore.metrics.opinions import first_reads
 from evalcore.schema import PARSER, Ask, Format
@@ -65,8 +64,8 @@ def level_vote_items(triaged: Triaged, *, drawn: bool = False) -> pd.DataFrame:
         drawn: As for `level_items`.
 
     Returns:
-        As `level_items`, a group a format in which two judges or more have read a level out of one of these responses, with refused: "" or why there is no
-        confidence (NaN: fewer than two judges gave a level). The parser reads what an answer states, and is no judge.
+        As `level_items`, a group a format in which three judges or more have read a level out of one of these responses, with refused: "" or why there is no
+        confidence (NaN: fewer than three judges gave a level). The parser reads what an answer states, and is no judge.
     """
     reads = _response_reads(triaged, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)
@@ -76,7 +75,7 @@ def level_vote_items(triaged: Triaged, *, drawn: bool = False) -> pd.DataFrame:
         judges = [name for name in triaged.voters(word) if name != PARSER]
         mine = places[asked == word.value]
         voted = level_votes(triaged.levels[judges].iloc[mine])
-        several = voted["n_votes"].ge(MIN_JUDGES)
+        several = voted["n_votes"].ge(MIN_VOTERS)
         if several.any():
             said = pd.DataFrame(
                 {

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from evalcore.metrics.panels import N_LEVELS
@@ -43,10 +45,20 @@ def votes(levels: pd.DataFrame) -> pd.DataFrame:
         for letter in (np.floor(said[told]), np.ceil(said[told])):
             halves[told, letter.astype(np.int64) - 1] += 1
     n_votes = halves.sum(axis=1, dtype=np.int64) // 2
-    most = N_LEVELS - 1 - np.argmax(halves[:, ::-1], axis=1)
-    level = np.where(n_votes > 0, most + 1.0, np.where(looked, NO_LEVEL, np.nan))
-    share = np.divide(halves[rows, most] / 2, n_votes, out=np.full(len(levels), np.nan), where=n_votes > 0)
+    frequent, n_for = most_frequent(halves)
+    level = np.where(n_votes > 0, frequent, np.where(looked, NO_LEVEL, np.nan))
+    share = np.divide(n_for / 2, n_votes, out=np.full(len(levels), np.nan), where=n_votes > 0)
     return pd.DataFrame({"level": level, "n_votes": n_votes, "share": share}, index=levels.index)
+
+
+def most_frequent(halves: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The most frequent level of each row, of equals the more severe, and its votes: the one rule for the majority of levels.
+
+    Args:
+        halves: One row an item, one column a letter, in halves of votes.
+    """
+    place = N_LEVELS - 1 - np.argmax(halves[:, ::-1], axis=1)
+    return place + 1.0, halves[np.arange(len(halves)), place]
 
 
 def members(judges: Iterable[str]) -> list[str]:
