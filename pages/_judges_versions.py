@@ -219,7 +219,10 @@ def _families(viewer: Viewer, judge: str, table: families.Table) -> None:
     said = self_preference.finding(row)
     st.html(_text.notice(said) if row["reason"] else _text.finding(said))
     if len(by_label):
-        named = by_label.assign(words=[_stratum(row) for row in by_label.to_dict(orient="records")])
+        named = by_label.assign(
+            words=[_stratum(row) for row in by_label.to_dict(orient="records")],
+            is_together=by_label["label"].eq(self_preference.TOGETHER),
+        )
         st.plotly_chart(
             figures.own_family(named, ink=_theme.ink()),
             config=SAY_NOTHING,

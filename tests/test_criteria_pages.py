@@ -175,9 +175,9 @@ def test_the_figures_of_versions_draw_what_they_are_given(opinions):
 
 def test_the_figure_of_the_own_family_draws_each_label_and_both_together(opinions):
     table = by_label(opinions, "new", {"new": "A", "Alder": "A", HOSTILE: HOSTILE})
-    figure = versions.own_family(table.assign(words=table["label"] + " " + table["sign"]))
-    drawn(figure)
     together = table["label"].eq("together")
+    figure = versions.own_family(table.assign(words=table["label"] + " " + table["sign"], is_together=together))
+    drawn(figure)
     assert [list(trace.x) for trace in figure.data] == [
         (100 * table.loc[mine, "difference"]).tolist() for mine in (together, ~together)
     ]

@@ -8,7 +8,6 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from evalcore.metrics.self_preference import TOGETHER
 from evalcore.plots.colours import FAINT, INK_ON_PAPER, MARK
 from evalcore.plots.criteria import FRAME_PIXELS, ROW_PIXELS
 from evalcore.plots.frames import TEXT_PIXELS, framed, on_lines, reach
@@ -94,13 +93,13 @@ def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """How much more often the judge's label is in the favour of its own family's responses, by what physicians say; the combined dot is filled.
 
     Args:
-        table: As `self_preference.by_label` gives it, with words, in the order from top to bottom.
+        table: As `self_preference.by_label` gives it, with words and is_together (all strata combined), in the order from top to bottom.
         ink: Colour of words.
     """
     figure = go.Figure()
     places = np.arange(len(table))
     for is_combined, colour, symbol in ((True, BLUE, "circle"), (False, MARK, "circle-open")):
-        mine = table["label"].eq(TOGETHER).eq(is_combined).to_numpy()
+        mine = table["is_together"].eq(is_combined).to_numpy()
         rows = 100 * table.loc[mine, ["difference", "low", "high"]]
         figure.add_scatter(
             x=rows["difference"],
