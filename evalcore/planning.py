@@ -3,26 +3,32 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sqlmodel import Session
 
+from evalcore.analysis import Analysis
 from evalcore.assigning import MAX_SEED, Drawn, Item
 from evalcore.errors import OverreadError
+from evalcore.metrics.corrected import default_claim
 from evalcore.metrics.inclusion import drawn_systematically, inclusion_probabilities
 from evalcore.metrics.opinions import votes
 from evalcore.metrics.parts import evaluations
 from evalcore.metrics.pilot import measured
 from evalcore.metrics.sample_size import DESIGNS, UNIFORM, Answer, answer
+from evalcore.metrics.surveyed import surveyed
 from evalcore.metrics.targets import N_MODELS, Goal, Target, population
 from evalcore.opinions import Opinions
 from evalcore.queries import candidates, frames, opinions, reading_times
 from evalcore.recipes import drawing_sizes
-from evalcore.schema import Ask, Selection
+from evalcore.schema import Ask, Claim, Physicians, Selection
 
 MOST_WITHIN = 0.5
+LEAST_POWER, POWER = 0.5, 0.8
+NEXT = 100
+"""Hours, or reads where no time is known, that the next reading is priced for."""
 PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_probability")
 SECONDS_AN_HOUR = 3600
 
@@ -136,6 +142,54 @@ def _models(words: str, known: Opinions, goal: Goal) -> list[str]:
     return list(next((pair for pair in splits if set(pair) <= names), splits[0] if splits else (words,)))
 
 
+def claimed(
+    known: Opinions,
+    wanted: Target,
+    *,
+    spec: Analysis | None = None,
+    claim: Claim | None = None,
+    physicians: Physicians | None = None,
+) -> tuple[Target, str]:
+    """A target with what its interval is to hold for: as asked, else as the stored analysis says, else the widest that the reads can carry.
+
+    Args:
+        known: The study.
+        wanted: What is to be known.
+        spec: The stored analysis.
+        claim: As asked; None: not asked.
+        physicians: The same.
+
+    Returns:
+        The target, and a sentence that says whence its claim is; empty where both were asked for, and for a judge's errors, which have one claim.
+    """
+    if wanted.goal is Goal.JUDGE_ERROR:
+        return wanted, ""
+    why = ""
+    if spec is not None and (spec.claim or spec.physicians) and not (claim and physicians):
+        claim, physicians, why = claim or spec.claim, physicians or spec.physicians, "As the stated analysis says."
+    if claim is None or physicians is None:
+        found = default_claim(list(surveyed(population(known, wanted).opinions)))
+        claim, physicians, why = claim or found.claim, physicians or found.physicians, found.why
+    return replace(wanted, claim=claim, physicians=physicians), why
+
+
+def powered(wanted: Target, power: float | None) -> Target:
+    """The target of a difference that is to be found with this probability.
+
+    Raises:
+        OverreadError: It is not a difference, or no such probability.
+    """
+    if power is None:
+        return wanted
+    if wanted.goal is not Goal.DIFFERENCE:
+        msg = f"power: expected a difference of two models as the target, got {wanted.goal}"
+        raise OverreadError(msg)
+    if not LEAST_POWER < power < 1:
+        msg = f"power: expected more than {LEAST_POWER} and less than 1, got {power}"
+        raise OverreadError(msg)
+    return replace(wanted, power=power)
+
+
 # ---------------------------------------------------------------- how many
 
 
@@ -148,6 +202,14 @@ def seconds_each(session: Session) -> float | None:
     """Median time that a physician takes over a criterion, in seconds; None where no reading has been timed yet."""
     times = reading_times.reading_times(session)
     return float((times["seconds"] / times["n_criteria"]).median()) if len(times) else None
+
+
+def next_reads(found: Answer, seconds: float | None) -> tuple[float, str]:
+    """How many further reads of a response the next 100 hours are, and these in words; where nothing has been timed, the next 100 reads."""
+    if seconds is None or not found.components.is_known:
+        return NEXT, f"the next {NEXT} reads of a response"
+    n_more = NEXT * SECONDS_AN_HOUR / (seconds * found.components.n_items)
+    return n_more, f"the next {NEXT} hours (about {n_more:,.0f} reads of a response)"
 
 
 def hours(n_items: float, n_readers: int, seconds: float | None) -> float | None:
@@ -257,9 +319,12 @@ __all__ = [
     "Answer",
     "Plan",
     "answer",
+    "claimed",
     "csv_of",
     "draw",
     "hours",
+    "next_reads",
+    "powered",
     "seconds_each",
     "taken",
     "target",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalcore.console import Db, Json, actor, out, print_json, study, write_whole
+from evalcore.console import Db, Json, actor, one_of, out, print_json, study, write_whole
 from evalcore.errors import OverreadError
 
 if TYPE_CHECKING:
@@ -27,6 +27,21 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     ] = "",
     evaluation: Annotated[
         str | None, typer.Option(help="The data set; default: the one with most responses, for a judge's errors all.")
+    ] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            help="What it is to hold for: benchmark or new_examples; default: the stated analysis, else the widest that the reads can carry."
+        ),
+    ] = None,
+    physicians: Annotated[
+        str | None, typer.Option(help="Whose reading it is to hold for: these or in_general; default: the same.")
+    ] = None,
+    power: Annotated[
+        float | None,
+        typer.Option(
+            help="Of a difference: find one of this size (or show non-inferiority within it) so often, e.g. 0.8."
+        ),
     ] = None,
     design: Annotated[str, typer.Option(help="uniform or importance: how --draw and --assign draw.")] = "importance",
     responses: Annotated[
@@ -50,7 +65,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
 ) -> None:
     """How many responses physicians still have to read until a number is as exact as wanted; draws them and assigns them.
 
-    With --json: target (goal, models, judges, evaluation, within); basis (drawn, not_drawn, others or assumed: where the
+    With --json: target (goal, models, judges, evaluation, within, claim, physicians, power) and why_claim (whence its claim is);
+    basis (drawn, not_drawn, others or assumed: where the
     expectations come from) and n_pilot (criteria read that they come from), correlation of errors on one response, share_wrong (of a judge's
     labels, else null); n_responses, n_items (criteria) that the number is about, of those n_responses_read, n_items_read (drawn and read blind)
     and n_responses_waiting (assigned); half_width_now (expected; null where nothing is read) and half_width_all (with everything read);
@@ -58,19 +74,35 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     n_disagreed of them, times (how many times as often these are drawn by importance, or null); designs,
     a list of uniform and importance: reachable, n_units, n_responses, n_items (further ones
     needed), half_width, hours (all readers together, or null), n_same and half_width_same (with as many units as uniform needs);
+    claims: a list of every claim and population of physicians, half_width_now and half_width (with what uniform needs), null where it cannot be told;
+    n_readers (physicians who have read) and n_readers_needed (with whom reading everything is enough, null where none are); components (the
+    variances of_examples, of_units, of_readers, of_rest, and n_examples, n_all, n_units, n_reads, loads, n_double, n_items, clipped; null where too
+    little is read) and options, a list: option, n_reads, n_units, n_readers, effective_readers, standard_error, for the next hours or reads of next;
+    detectable (of a difference: the least that what is read finds with the power, by default 0.8);
     sentences; drawn (with --draw or --assign): design, seed, n_responses, n_items,
     n_population; assigned (with --assign): as `overread assign --json`.
     """
     from evalcore import planning
     from evalcore.db import reading
-    from evalcore.queries import opinions
+    from evalcore.queries import analyses, opinions
+    from evalcore.schema import Claim, Physicians
 
     chosen = [word.strip() for word in judges.split(",") if word.strip()]
     with study(db) as engine:
         with reading(engine) as session:
             known = opinions.load(session)
-            wanted = planning.target_of(target, known, evaluation=evaluation, judges=chosen)
-            found = planning.answer(known, wanted, taken=planning.taken(session))
+            wanted = planning.powered(planning.target_of(target, known, evaluation=evaluation, judges=chosen), power)
+            stated = analyses.stated(session)
+            wanted, why = planning.claimed(
+                known,
+                wanted,
+                spec=stated.spec if stated else None,
+                claim=None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
+                physicians=None
+                if physicians is None
+                else Physicians(one_of("--physicians", physicians, list(Physicians))),
+            )
+            found = planning.answer(known, wanted, taken=planning.taken(session), n_each=n_readers)
             seconds = planning.seconds_each(session)
             drawn = None
             if draw is not None or assign:
@@ -78,8 +110,8 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
                 drawn = planning.draw(session, wanted, n_units=number, design=design, seed=seed, known=known)
                 if draw is not None:
                     write_whole(draw, planning.csv_of(session, drawn))
-        said = _said(found, seconds, n_readers)
-        report = _report(found, seconds, n_readers) | {"sentences": said}
+        said = _said(found, why, seconds, n_readers)
+        report = _report(found, seconds, n_readers) | {"why_claim": why, "sentences": said}
         if drawn is not None:
             report["drawn"] = _drawn(drawn)
             said = [*said, _drawn_words(drawn)]
@@ -107,12 +139,13 @@ def _needed(found: "Answer", design: str) -> int:
     return needed
 
 
-def _said(found: "Answer", seconds: float | None, n_readers: int) -> list[str]:
+def _said(found: "Answer", why: str, seconds: float | None, n_readers: int) -> list[str]:
     from evalcore.metrics import plan_words
+    from evalcore.metrics.components import options
     from evalcore.metrics.sample_size import IMPORTANCE
-    from evalcore.planning import hours
+    from evalcore.planning import POWER, hours, next_reads
 
-    sentences = [plan_words.finding(found)]
+    sentences = [plan_words.finding(found), why]
     if found.n_units:
         n_items = found.design(IMPORTANCE).n_items
         if n_items:
@@ -121,15 +154,28 @@ def _said(found: "Answer", seconds: float | None, n_readers: int) -> list[str]:
             plan_words.basis_words(found),
             plan_words.so_far_words(found),
             plan_words.disagreement_words(found),
+            plan_words.claims_words(found),
+            plan_words.detectable_words(found, found.target.power or POWER),
+            plan_words.components_words(found),
         ]
+        n_more, amount = next_reads(found, seconds)
+        sentences.append(
+            plan_words.options_words(options(found.components, found.target, n_more=n_more), found.target, amount)
+        )
     return [sentence for sentence in sentences if sentence]
 
 
 def _report(found: "Answer", seconds: float | None, n_readers: int) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from evalcore.planning import hours
+    from evalcore.metrics.components import options
+    from evalcore.metrics.targets import Goal, detectable
+    from evalcore.planning import POWER, hours, next_reads
 
+    n_more, amount = next_reads(found, seconds)
+    parts, target = found.components, found.target
+    is_difference = target.goal is Goal.DIFFERENCE
+    least = detectable(found.half_width_now, target.power or POWER) if is_difference else None
     designs = [
         row | {"hours": hours(row["n_items"], n_readers, seconds)} for row in found.designs.to_dict(orient="records")
     ]
@@ -148,8 +194,19 @@ def _report(found: "Answer", seconds: float | None, n_readers: int) -> dict[str,
         "half_width_all": _known(found.half_width_all),
         "seconds_each": seconds,
         "disagreement": {name: _known(value) for name, value in asdict(found.disagreement).items()},
-        "designs": [{name: _known(value) for name, value in row.items()} for row in designs],
+        "designs": [_row(row) for row in designs],
+        "claims": [_row(row) for row in found.claims.to_dict(orient="records")],
+        "n_readers": len(parts.loads),
+        "n_readers_needed": found.n_readers_needed,
+        "components": _row(asdict(parts)) if parts.is_known else None,
+        "next": amount,
+        "options": [_row(row) for row in options(parts, target, n_more=n_more).to_dict(orient="records")],
+        "detectable": _known(least),
     }
+
+
+def _row(row: dict[Any, Any]) -> dict[str, Any]:
+    return {str(name): _known(value) for name, value in row.items()}
 
 
 def _known(value: Any) -> Any:

@@ -10,15 +10,18 @@ from evalcore import planning
 from evalcore.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.db import reading
 from evalcore.metrics import plan_words as words
+from evalcore.metrics.components import options
 from evalcore.metrics.parts import evaluations
-from evalcore.metrics.sample_size import DESIGNS, IMPORTANCE, Answer, curve
+from evalcore.metrics.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, curve
 from evalcore.metrics.targets import Goal, Target
 from evalcore.opinions import Opinions
 from evalcore.plots.plan import narrowing
 from evalcore.policies import check_can_assign, reason
-from evalcore.schema import Viewer
+from evalcore.queries import analyses
+from evalcore.schema import Claim, Physicians, Viewer
 from evalcore.settings import settings
 from pages import _assigning, _common, _tables, _text, _theme
+from pages._models_parts import CLAIMS, READERS
 
 GOALS = {
     Goal.SCORE: "A model's score",
@@ -37,15 +40,36 @@ class Planned:
     """What is shown for one target."""
 
     answer: Answer
+    why: str
+    easier: str
     seconds: float | None
 
 
 @st.cache_data(max_entries=16, show_spinner="Working out how much has to be read")
-def _planned(location: str, version: Any, hidden: frozenset[int], target: Target, _viewer: Viewer) -> Planned:  # noqa: ARG001 - the key
+def _planned(
+    location: str,  # noqa: ARG001
+    version: Any,  # noqa: ARG001
+    hidden: frozenset[int],  # noqa: ARG001
+    target: Target,
+    claim: Claim | None,
+    physicians: Physicians | None,
+    n_readers: int,
+    _viewer: Viewer,
+) -> Planned:
     known = _common.opinions(_viewer)
     with reading(_common.engine()) as session:
         taken, seconds = planning.taken(session), planning.seconds_each(session)
-    return Planned(planning.answer(known, target, taken=taken), seconds)
+        stated = analyses.stated(session)
+    target, why = planning.claimed(
+        known, target, spec=stated.spec if stated else None, claim=claim, physicians=physicians
+    )
+    found = planning.answer(known, target, taken=taken, n_each=n_readers)
+    easier = ""
+    if target.goal is Goal.DIFFERENCE:
+        easier = words.finding(
+            planning.answer(known, planning.powered(target, planning.POWER), taken=taken, n_each=n_readers)
+        )
+    return Planned(found, why, easier, seconds)
 
 
 def show(viewer: Viewer) -> None:
@@ -61,12 +85,19 @@ def show(viewer: Viewer) -> None:
     target, n_readers = _asked(known, judged)
     if target is None:
         return
-    planned = _planned(settings().db, _common.version(), _common.blind(viewer), target, viewer)
+    claim, physicians = (None, None) if target.goal is Goal.JUDGE_ERROR else _held_for()
+    planned = _planned(
+        settings().db, _common.version(), _common.blind(viewer), target, claim, physicians, n_readers, viewer
+    )
     found = planned.answer
     st.html(_text.finding(words.finding(found)))
+    if planned.why:
+        st.html(_text.quiet(planned.why))
     if not found.n_units:
         return
     _answer(planned, n_readers)
+    _claims(found)
+    _components(planned)
     _draw(viewer, planned, n_readers)
     st.html(_text.foot(FOOT))
 
@@ -77,11 +108,14 @@ def _to_import() -> None:
 
 
 FOOT = (
-    "Widths are half the 95 % interval that is to be expected: of a score for this benchmark, of a difference for new examples too, of a judge's "
-    "errors over all that it has labelled. They follow from how far physicians' votes were from what the judges' labels let expect, and how alike "
+    "Widths are half the 95 % interval that is to be expected, for the claim that is named; of a judge's errors over all that it has labelled. For "
+    "physicians in general they allow for how far those who have read differ. They "
+    "follow from how far physicians' votes were from what the judges' labels let expect, and how alike "
     "the errors on one response were. Whole responses are drawn, for a difference both models' responses to the same examples. By importance a response is "
     "the more likely drawn the more its criteria move the score and the more the judges of the study, or one that was asked several times, "
-    "disagree on them; no probability is below a fifth of the mean. Every drawing keeps its seed and its probabilities."
+    "disagree on them; no probability is below a fifth of the mean. While "
+    "little is read, widths lean to the wide side (what is assumed counts as ten reads and ten responses); the "
+    "parts of the uncertainty are as measured, by the method of moments, and rough with few physicians. Every drawing keeps its seed and its probabilities."
 )
 
 
@@ -122,6 +156,20 @@ def _asked(known: Opinions, judged: pd.DataFrame) -> tuple[Target | None, int]:
     return None, int(n_readers)
 
 
+def _held_for() -> tuple[Claim | None, Physicians | None]:
+    """What the interval is to hold for; None: as the study states it, else the widest that the reads can carry."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        claim = st.selectbox(
+            "Holds for", [None, *Claim], key="plan_claim", width=300,
+            format_func=lambda one: CLAIMS[one] if one else "as stated, else the widest possible",
+        )  # fmt: skip
+        physicians = st.selectbox(
+            "As read by", [None, *Physicians], key="plan_physicians", width=300,
+            format_func=lambda one: READERS[one] if one else "as stated, else the widest possible",
+        )  # fmt: skip
+    return claim, physicians
+
+
 def _model(goal: Goal, place: int, names: list[str]) -> str:
     label = "Model" if goal is Goal.SCORE else ("First model", "Second model")[place]
     chosen: str = st.selectbox(label, names, index=min(place, len(names) - 1), key=f"plan_model_{place}", width=160)
@@ -151,6 +199,7 @@ def _answer(planned: Planned, n_readers: int) -> None:
             alt="How much has to be read, by how it is drawn",
         )
     said = [words.basis_words(found), words.so_far_words(found), words.disagreement_words(found)]
+    said += [line for line in (planned.easier, words.detectable_words(found, planning.POWER)) if line]
     n_items = found.design(IMPORTANCE).n_items
     if n_items:
         hours = planning.hours(n_items, n_readers, planned.seconds)
@@ -161,7 +210,7 @@ def _answer(planned: Planned, n_readers: int) -> None:
         st.plotly_chart(
             narrowing(
                 table,
-                within=target.within,
+                within=target.half_width,
                 units=words.units_words(target),
                 axis="Half of the 95 % interval",
                 tick_format=_ticks(target),
@@ -171,6 +220,62 @@ def _answer(planned: Planned, n_readers: int) -> None:
             key="plan_curve",
             alt="How the interval narrows as more is read, drawn with equal chances and by importance",
         )
+
+
+def _claims(found: Answer) -> None:
+    """The same reads, by what the interval is to hold for."""
+    if found.claims.empty:
+        return
+    rows = found.claims.to_dict(orient="records")
+    n = found.design(UNIFORM).n_units
+    st.subheader("What the same reads can claim", anchor=False)
+    _tables.show(
+        {
+            "The interval holds": [
+                words.CLAIM_WORDS[Claim(row["claim"]), Physicians(row["physicians"])] for row in rows
+            ],
+            "95 % interval now": [words.width_words(found.target, row["half_width_now"]) for row in rows],
+            f"With {n:,} further {words.units_words(found.target)}": [
+                words.width_words(found.target, row["half_width"]) for row in rows
+            ],
+        },
+        key="plan_claims",
+        alt="Expected interval by claim and population of physicians",
+    )
+
+
+def _components(planned: Planned) -> None:
+    """What the error is made of, and what the next reads would take from it."""
+    found, target = planned.answer, planned.answer.target
+    if target.goal is Goal.JUDGE_ERROR:
+        return
+    st.subheader("What the uncertainty is made of", anchor=False)
+    st.html(_text.quiet(words.components_words(found)))
+    parts = found.components
+    if not parts.is_known:
+        return
+    _tables.show(
+        words.components_table(parts),
+        key="plan_components",
+        alt="Parts of the standard error on new examples, for physicians in general",
+    )
+    n_more, amount = planning.next_reads(found, planned.seconds)
+    table = options(parts, target, n_more=n_more)
+    st.html(_text.finding(words.options_words(table, target, amount)))
+    rows = table.to_dict(orient="records")
+    _tables.show(
+        {
+            "Spent on": [words.OPTION_WORDS[row["option"]] for row in rows],
+            "Further reads of a response": [row["n_reads"] for row in rows],
+            "Responses read then": [row["n_units"] for row in rows],
+            "Physicians": [row["n_readers"] for row in rows],
+            f"Standard error {words.CLAIM_WORDS[target.claim, target.physicians]}": [
+                words.error_words(row["standard_error"]) for row in rows
+            ],
+        },
+        key="plan_options",
+        alt=f"Expected standard error after {amount}, by what they are spent on",
+    )
 
 
 def _ticks(target: Target) -> str:

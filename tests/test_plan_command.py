@@ -13,6 +13,8 @@ from evalcore.queries import tasks
 from evalcore.schema import Ask
 from tests import world
 
+BRIAR = ("--target", "score:Briar-1:0.042", "--claim", "benchmark", "--physicians", "these")
+
 app = typer.Typer()
 app.command()(plan)
 
@@ -45,33 +47,61 @@ def n_assignments(run):
 
 
 def test_json_holds_the_documented_fields(run):
-    said = json.loads(run("--target", "score:Briar-1:0.01", "--json"))
+    said = json.loads(run(*BRIAR, "--json"))
     assert set(said) == {
         "target", "basis", "n_pilot", "correlation", "share_wrong", "n_responses", "n_items", "n_responses_read", "n_items_read",
-        "n_responses_waiting", "half_width_now", "half_width_all", "seconds_each", "disagreement", "designs", "sentences",
+        "n_responses_waiting", "half_width_now", "half_width_all", "seconds_each", "disagreement", "designs", "sentences", "why_claim", "claims",
+        "n_readers", "n_readers_needed", "components", "next", "options", "detectable",
     }  # fmt: skip
     assert said["target"] == {
-        "goal": "score", "within": 0.01, "models": ["Briar-1"], "judges": ["Magpie"], "evaluation": "overread-demo",
+        "goal": "score", "within": 0.042, "models": ["Briar-1"], "judges": ["Magpie"], "evaluation": "overread-demo", "claim": "benchmark",
+        "physicians": "these", "power": None,
     }  # fmt: skip
     assert [row["design"] for row in said["designs"]] == ["uniform", "importance"]
     for row in said["designs"]:
         assert set(row) == {
             "design", "reachable", "n_units", "n_responses", "n_items", "half_width", "n_same", "half_width_same", "hours",
         }  # fmt: skip
-        assert row["half_width"] <= 0.01
+        assert row["half_width"] <= 0.042
         assert row["hours"] is None  # imported reads were not timed
-    assert (said["basis"], said["half_width_all"], said["seconds_each"]) == ("drawn", 0, None)
+    assert (said["basis"], said["seconds_each"], said["why_claim"], said["detectable"]) == ("drawn", None, "", None)
+    assert 0 < said["half_width_all"] < 0.042  # one or two of six read each response
+    assert [(row["claim"], row["physicians"]) for row in said["claims"]] == [
+        (claim, who) for claim in ("benchmark", "new_examples") for who in ("these", "in_general")
+    ]
+    assert said["n_readers"] == len(said["components"]["loads"]) == 6
+    assert [row["option"] for row in said["options"]] == ["now", "more_responses", "more_readers", "second_reads"]
     assert said["n_responses_read"] + said["n_responses_waiting"] < said["n_responses"] == 30
     assert any("No reading has been timed yet" in sentence for sentence in said["sentences"])
 
 
 def test_it_says_in_words_how_much_has_to_be_read_and_changes_nothing(run):
-    said = run("--target", "score:Briar-1:0.01")
-    assert "To know Briar-1's corrected score within ±0.010, physicians have to read" in said
+    said = run(*BRIAR)
+    assert "To know Briar-1's corrected score within ±0.042 on this benchmark, for these physicians, takes" in said
     assert "drawn with equal chances, or" in said
     assert "drawn by importance." in said
     assert "criteria that were drawn and read blind" in said
     assert n_assignments(run) == 1  # the demo's own
+
+
+def test_without_a_claim_the_plan_takes_the_widest_that_the_reads_carry_and_says_so(run):
+    said = json.loads(run("--target", "score:Briar-1:0.05", "--json"))
+    assert (said["target"]["claim"], said["target"]["physicians"]) == ("new_examples", "in_general")
+    assert said["why_claim"].endswith("effective readers: the interval holds for physicians in general.")
+    assert said["sentences"][0].startswith(
+        "With 6 physicians no number of reads reaches ±0.050 on new examples too, for physicians in general"
+    )
+
+
+def test_a_difference_with_power_says_what_it_takes_and_what_is_found_already(run):
+    said = json.loads(run("--target", "difference:Alder-2:Briar-1:0.3", "--power", 0.8, "--json"))
+    assert said["target"]["power"] == 0.8
+    assert said["detectable"] == pytest.approx(said["half_width_now"] * (1.959964 + 0.841621) / 1.959964)
+    assert any("would be found with 80 % power" in sentence for sentence in said["sentences"])
+    with pytest.raises(OverreadError, match="power: expected a difference of two models as the target, got score"):
+        run("--target", "score:Briar-1:0.05", "--power", 0.8)
+    with pytest.raises(OverreadError, match=r"power: expected more than 0\.5 and less than 1, got 80"):
+        run("--target", "difference:Alder-2:Briar-1:0.3", "--power", 80)
 
 
 def test_a_judges_error_rate_says_how_often_it_was_wrong(run):
@@ -82,9 +112,7 @@ def test_a_judges_error_rate_says_how_often_it_was_wrong(run):
 
 
 def test_what_is_drawn_is_written_with_its_probabilities(run, tmp_path):
-    said = json.loads(
-        run("--target", "score:Briar-1:0.01", "--draw", tmp_path / "plan.csv", "--responses", 3, "--seed", 5, "--json")
-    )
+    said = json.loads(run(*BRIAR, "--draw", tmp_path / "plan.csv", "--responses", 3, "--seed", 5, "--json"))
     assert said["drawn"]["n_responses"] == 3
     assert (said["drawn"]["design"], said["drawn"]["seed"]) == ("importance", 5)
     lines = (tmp_path / "plan.csv").read_text().splitlines()
@@ -92,12 +120,12 @@ def test_what_is_drawn_is_written_with_its_probabilities(run, tmp_path):
     assert len(lines) == 4
     assert all(",Briar-1,0,overread-demo,0." in line for line in lines[1:])
     assert n_assignments(run) == 1
-    run("--target", "score:Briar-1:0.01", "--draw", tmp_path / "again.csv", "--responses", 3, "--seed", 5)
+    run(*BRIAR, "--draw", tmp_path / "again.csv", "--responses", 3, "--seed", 5)
     assert (tmp_path / "again.csv").read_text() == (tmp_path / "plan.csv").read_text()
 
 
 def test_what_is_drawn_is_assigned_and_a_dry_run_assigns_nothing(run):
-    arguments = ("--target", "score:Briar-1:0.01", "--design", "uniform", "--assign", "--readers", 1, "--seed", 5)
+    arguments = (*BRIAR, "--design", "uniform", "--assign", "--readers", 1, "--seed", 5)
     dry = json.loads(run(*arguments, "--dry-run", "--json"))
     assert dry["assigned"]["assignment_id"] is None
     assert n_assignments(run) == 1
@@ -112,7 +140,7 @@ def test_what_is_drawn_is_assigned_and_a_dry_run_assigns_nothing(run):
     assert row["n_tasks"] == said["drawn"]["n_responses"]
     assert row["n_population"] == said["drawn"]["n_population"]
     # what was assigned waits, and nothing more is needed
-    after = json.loads(run("--target", "score:Briar-1:0.01", "--json"))
+    after = json.loads(run(*BRIAR, "--json"))
     assert after["designs"][0]["n_units"] == 0
     assert "Nothing more has to be read" in after["sentences"][0]
 
@@ -121,10 +149,10 @@ def test_what_is_drawn_is_assigned_and_a_dry_run_assigns_nothing(run):
     ("arguments", "sentence"),
     [
         (["--target", "score:Nobody:0.03"], "models: 'Nobody' came, expected some of Alder-2, Briar-1, Clover-mini"),
-        (["--target", "score:Briar-1:0.01", "--draw", "x.csv", "--design", "bold"], "--design: 'bold' came"),
+        ([*BRIAR, "--draw", "x.csv", "--design", "bold"], "--design: 'bold' came"),
         (["--target", "score:Briar-1:0.4", "--assign"], "Nothing more has to be read for this, so nothing was drawn"),
-        (["--target", "score:Briar-1:0.01", "--assign", "--responses", "99"], "responses: 99 came, expected 1 to"),
-        (["--target", "score:Briar-1:0.01", "--assign", "--reader", "Dr. Nobody"], "readers: Dr. Nobody came"),
+        ([*BRIAR, "--assign", "--responses", "99"], "responses: 99 came, expected 1 to"),
+        ([*BRIAR, "--assign", "--reader", "Dr. Nobody"], "readers: Dr. Nobody came"),
     ],
 )
 def test_a_wrong_wish_is_one_sentence_and_assigns_nothing(run, arguments, sentence):

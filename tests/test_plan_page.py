@@ -11,12 +11,13 @@ from streamlit.testing.v1 import AppTest
 from evalcore import planning, store
 from evalcore.assigning import Choice, assign
 from evalcore.db import open_study, reading, writing
+from evalcore.metrics import plan_words
 from evalcore.metrics.sample_size import answer, curve
 from evalcore.metrics.targets import Goal, Target
 from evalcore.plots.plan import narrowing
 from evalcore.queries import opinions, study, tasks
 from evalcore.queries.browse import Filters
-from evalcore.schema import Ask, Role
+from evalcore.schema import Ask, Claim, Physicians, Role
 from tests import world
 from tests.page_steps import (  # noqa: F401 - fixtures
     BOTH_READER,
@@ -29,6 +30,8 @@ from tests.page_steps import (  # noqa: F401 - fixtures
     open_page,
 )
 from tests.population import drawn
+
+NARROW = {"plan_within_score": 0.042, "plan_claim": Claim.BENCHMARK, "plan_physicians": Physicians.THESE}
 
 
 @pytest.fixture
@@ -60,10 +63,11 @@ def n_assignments(path: str) -> int:
 
 
 def test_the_answer_is_a_sentence_with_the_number_of_responses_criteria_and_what_it_is_from(opened):
-    app = opened(LEAD, plan_model_0="Briar-1", plan_within_score=0.01)
+    app = opened(LEAD, plan_model_0="Briar-1", **NARROW)
     shown = said(app)
     found = re.search(
-        r"To know Briar-1's corrected score within ±0\.010, physicians have to read (\d+) further responses \((\d+) criteria\) drawn with equal chances, "
+        r"To know Briar-1's corrected score within ±0\.042 on this benchmark, "
+        r"for these physicians, takes (\d+) further responses \((\d+) criteria\) drawn with equal chances, "
         r"or (\d+) further responses \((\d+) criteria\) drawn by importance\.",
         shown,
     )
@@ -79,10 +83,24 @@ def test_the_answer_is_a_sentence_with_the_number_of_responses_criteria_and_what
     assert len(app.get("plotly_chart")) == 1
 
 
+def test_the_claim_is_named_the_other_claims_stand_beside_it_and_the_uncertainty_is_taken_apart(opened):
+    app = opened(LEAD, plan_model_0="Briar-1", plan_within_score=0.05)
+    shown = said(app)
+    assert "With 6 physicians no number of reads reaches ±0.050 on new examples too, for physicians in general" in shown
+    claims = next(table.value for table in app.dataframe if "The interval holds" in table.value)
+    assert list(claims["The interval holds"]) == list(plan_words.CLAIM_WORDS.values())
+    sources = next(table.value for table in app.dataframe if "Less with" in table.value)
+    assert sum(int(share.split()[0]) for share in sources["Share of the variance"]) in (99, 100, 101)
+    spent = next(table.value for table in app.dataframe if "Spent on" in table.value)
+    assert list(spent["Spent on"]) == list(plan_words.OPTION_WORDS.values())
+    assert "the next 100 reads of a response".capitalize() in shown
+
+
 def test_a_difference_and_a_judges_errors_have_their_own_forms(opened):
     app = opened(LEAD, plan_goal=Goal.DIFFERENCE)
     shown = said(app)
     assert "corrected difference between Alder-2 and Briar-1" in shown
+    assert "would be found with 80 % power" in shown
     assert {"First model", "Second model"} <= {box.label for box in app.selectbox}
     shown = said(opened(LEAD, plan_goal=Goal.JUDGE_ERROR, plan_within_error=0.5))
     assert "the share of labels on which Magpie is wrong within ±0.5 percentage points" in shown
@@ -95,7 +113,7 @@ def test_the_same_model_twice_is_refused_with_a_sentence(opened):
 
 
 def test_the_lead_checks_and_then_draws_and_assigns(opened, demo_study):  # noqa: F811
-    app = opened(LEAD, plan_model_0="Briar-1", plan_within_score=0.01, plan_seed=7)
+    app = opened(LEAD, plan_model_0="Briar-1", **NARROW, plan_seed=7)
     app.button(key="plan_check").click().run()
     shown = said(app)
     assert "would be assigned; nothing was changed" in shown
@@ -129,11 +147,11 @@ def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_t
     with reading(engine) as session:
         n_hidden = len(tasks.blind_examples(session, next(p for p in study.people(session) if p.name == sol)))
         known = opinions.load(session)
-        target = planning.target_of("score:Briar-1:0.01", known)
+        target = planning.target_of("score:Briar-1:0.042", known)
         n_free = planning.answer(known, target, taken=planning.taken(session)).variances.n_free
     engine.dispose()
     assert n_hidden
-    form = {"plan_model_0": "Briar-1", "plan_within_score": 0.01, "plan_seed": 1}
+    form = {"plan_model_0": "Briar-1", "plan_seed": 1} | NARROW
     app = opened(sol, **form)
     seen = re.search(r"of (\d+) responses \(", said(app))
     assert seen

@@ -1,6 +1,7 @@
 """How many responses have to be read: the formulas, what they are fed from, and that what they promise comes true."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from evalcore.metrics import plan_words, survey
 from evalcore.metrics.corrected import corrected_scores
@@ -17,14 +19,16 @@ from evalcore.metrics.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, meas
 from evalcore.metrics.sample_size import (
     IMPORTANCE,
     UNIFORM,
+    Readers,
     Variances,
     answer,
     curve,
     variances,
 )
-from evalcore.metrics.targets import Goal, Target, population
+from evalcore.metrics.targets import Goal, Target, detectable, population
 from evalcore.opinions import Opinions
 from evalcore.recipes import by_recipe
+from evalcore.schema import Claim, Physicians
 from tests.opinion_rows import shuffled
 from tests.population import drawn
 
@@ -41,7 +45,7 @@ def score(within=0.03, judges=("Magpie",)):
 
 
 def difference(within=0.05, judges=("Magpie",)):
-    return Target(Goal.DIFFERENCE, within, ("Alder", "Birch"), judges, "invented")
+    return Target(Goal.DIFFERENCE, within, ("Alder", "Birch"), judges, "invented", claim=Claim.NEW_EXAMPLES)
 
 
 ERROR = Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",))
@@ -248,7 +252,7 @@ def test_what_is_read_and_what_is_assigned_counts_once():
 
 
 def test_with_everything_read_nothing_more_is_needed():
-    found = answer(study(share_read=1.0), score(0.001))
+    found = answer(study(share_read=1.0, readers=("Dr. Noor",)), score(0.001))
     assert found.half_width_now == found.half_width_all == 0
     assert found.designs["n_units"].tolist() == [0, 0]
     assert "Nothing more has to be read" in plan_words.finding(found)
@@ -307,7 +311,7 @@ def test_the_order_of_rows_does_not_matter(target):
 
 
 def test_the_curve_ends_narrow_and_passes_what_is_needed():
-    found = answer(study(share_read=0.1, n_examples=400), score(0.02))
+    found = answer(study(share_read=0.1, n_examples=400, readers=("Dr. Noor",)), score(0.02))
     table = curve(found)
     for design in (UNIFORM, IMPORTANCE):
         rows = table.loc[table["design"].eq(design)].set_index("n_units")["half_width"]
@@ -326,6 +330,111 @@ def test_sizes_can_be_made_again_when_responses_were_added():
     before, after = (by_recipe(study, recipe) for study in (fewer, opinions))
     assert len(before) == 40
     pd.testing.assert_series_equal(before, after.loc[before.index])
+
+
+# ---------------------------------------------------------------- what it is to hold for
+
+
+LEANINGS = {"Dr. 0": 0.3, "Dr. 1": 0.15, "Dr. 2": 0.0, "Dr. 3": -0.15, "Dr. 4": -0.3}
+
+
+def leaning(seed, **how):
+    plain = {"n_examples": 200, "readers": list(LEANINGS), "leanings": LEANINGS, "share_read": 0.4, "n_readers": 1}
+    return study(seed, **(plain | how))
+
+
+def holding(target, claim, physicians):
+    return replace(target, claim=claim, physicians=physicians)
+
+
+@pytest.mark.parametrize("claim", list(Claim))
+@pytest.mark.parametrize("physicians", list(Physicians))
+def test_the_width_that_is_expected_is_that_of_the_claim_that_is_asked_for(claim, physicians):
+    expected, found = [], []
+    for seed in range(8):
+        opinions = leaning(seed, n_readers=1 + seed % 2)
+        row = corrected_scores(opinions, judges=["Magpie"], claim=claim, physicians=physicians).iloc[0]
+        expected.append(answer(opinions, holding(score(), claim, physicians)).half_width_now)
+        found.append((row["corrected_high"] - row["corrected_low"]) / 2)
+    # both are guesses from five physicians: on average over eight studies they lie within a quarter of one another
+    assert 0.8 < np.mean(expected) / np.mean(found) < 1.3
+
+
+def test_for_physicians_in_general_the_same_reads_are_less_exact_and_the_plan_says_so():
+    opinions = leaning(1)
+    these, general = (answer(opinions, holding(score(0.08), Claim.BENCHMARK, who)) for who in Physicians)
+    assert general.half_width_now > 1.5 * these.half_width_now
+    widths = these.claims.set_index(["claim", "physicians"])["half_width_now"]
+    assert widths["benchmark", "in_general"] == pytest.approx(general.half_width_now)
+    assert (
+        f"±{widths['benchmark', 'in_general']:.3f} on this benchmark, for physicians in general"
+        in plan_words.claims_words(these)
+    )
+
+
+def test_where_more_responses_never_reach_it_the_plan_says_how_many_physicians_do():
+    found = answer(leaning(1, n_readers=2), holding(score(0.06), Claim.BENCHMARK, Physicians.IN_GENERAL), n_each=2)
+    assert not found.designs["reachable"].any()
+    who = found.variances
+    needed = found.n_readers_needed
+    assert needed is not None
+    assert (
+        who.half_width(who.n_free, UNIFORM, n_readers=needed)
+        <= 0.06
+        < who.half_width(who.n_free, UNIFORM, n_readers=needed - 1)
+    )
+    said = plan_words.finding(found)
+    assert said.startswith(
+        f"With 5 physicians no number of reads reaches ±0.060 on this benchmark, for physicians in general; {needed} do. By 5, "
+    )
+
+
+@many
+@given(parts, st.integers(3, 30), st.floats(1e-6, 0.01), st.floats(0, 1))
+def test_more_physicians_never_widen_and_one_never_speaks_for_others(units, k, of_readers, share_of_rest):
+    spread, sizes = np.array(units).T
+    who = Readers(n=k, n_effective=k * 0.8, of_readers=of_readers, share_of_rest=share_of_rest, in_general=True)
+    found = Variances(spread**2, sizes, 0.0, 0.5, len(units), who)
+    widths = [found.half_width(0, UNIFORM, n_readers=n) for n in (2, 3, k, k + 1, 2 * k)]
+    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(widths))
+    assert math.isinf(found.half_width(0, UNIFORM, n_readers=1))
+
+
+def test_reading_everything_once_by_one_of_several_readers_leaves_their_noise():
+    # everything read by one of five who say the opposite in one of four: v f (1/1 - 1/5) is left, and nothing where all five have read each
+    once, double, alone = (
+        answer(
+            study(2, share_read=1.0, reader_accuracy=0.75, readers=[f"Dr. {n}" for n in range(k)], n_readers=r),
+            score(0.001),
+        )
+        for k, r in ((5, 1), (5, 2), (1, 1))
+    )
+    assert alone.half_width_now == 0
+    assert once.half_width_now > double.half_width_now > 0
+
+
+# ---------------------------------------------------------------- power
+
+
+def test_a_difference_of_three_points_with_80_percent_power_takes_a_half_width_of_two():
+    target = replace(difference(0.03), power=0.8)
+    # .03 = (1.95996 + .84162) SE: SE .010708, half-width 1.95996 SE = .020988
+    assert target.half_width == pytest.approx(0.020988, abs=1e-6)
+    # then 0 is outside of the interval in 80 % of studies: P(Z > 1.96 - .03/.010708) + P(Z < -1.96 - .03/.010708)
+    shift = 0.03 / (target.half_width / 1.959964)
+    assert ndtr(shift - 1.959964) + ndtr(-shift - 1.959964) == pytest.approx(0.8, abs=1e-5)
+    assert detectable(target.half_width, 0.8) == pytest.approx(0.03)
+
+
+def test_what_is_needed_for_power_is_what_the_narrower_interval_needs_and_what_is_read_finds_so_much():
+    opinions = study(models=("Alder", "Birch"), n_examples=300, share_read=0.2)
+    found = answer(opinions, replace(difference(0.1), power=0.8))
+    assert found.designs.equals(answer(opinions, difference(found.target.half_width)).designs)
+    least = f"{detectable(found.half_width_now, 0.8):.3f}"
+    assert f"a true difference of {least} on new examples too, for these physicians" in plan_words.detectable_words(
+        found, 0.8
+    )
+    assert plan_words.detectable_words(answer(opinions, score()), 0.8) == ""
 
 
 # ---------------------------------------------------------------- whether it comes true

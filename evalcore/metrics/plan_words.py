@@ -2,14 +2,50 @@
 
 import math
 
+import pandas as pd
+
+from evalcore.metrics.components import (
+    EXAMPLES,
+    MORE_READERS,
+    MORE_RESPONSES,
+    NOW,
+    READERS,
+    REST,
+    SECOND_READS,
+    UNITS,
+    Components,
+)
 from evalcore.metrics.intervals import NO_VALUE
 from evalcore.metrics.pilot import ASSUMED_ACCURACY, ASSUMED_CORRELATION, PILOT_READS, Basis
-from evalcore.metrics.sample_size import IMPORTANCE, UNIFORM, Answer, Needed
-from evalcore.metrics.targets import Goal, Target
+from evalcore.metrics.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
+from evalcore.metrics.targets import Goal, Target, detectable
 from evalcore.metrics.wording import counted
+from evalcore.schema import Claim, Physicians
 
+CLAIM_WORDS = {
+    (Claim.BENCHMARK, Physicians.THESE): "on this benchmark, for these physicians",
+    (Claim.BENCHMARK, Physicians.IN_GENERAL): "on this benchmark, for physicians in general",
+    (Claim.NEW_EXAMPLES, Physicians.THESE): "on new examples too, for these physicians",
+    (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): "on new examples too, for physicians in general",
+}
+"""What an interval holds for."""
+SOURCE_WORDS = {
+    EXAMPLES: ("Examples differ", "more examples"),
+    UNITS: ("The judge misses more on one response than on another", "more responses read"),
+    READERS: ("One physician is stricter than another", "more physicians"),
+    REST: ("A physician is not equally strict on every response", "more reads, first or second"),
+}
+"""By source of error: its name, and what makes it less."""
+OPTION_WORDS = {
+    NOW: "As it stands",
+    MORE_RESPONSES: "More responses, the same physicians",
+    MORE_READERS: "More responses, by as many physicians again",
+    SECOND_READS: "Second reads of the same responses",
+}
 DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
 MINUTES_AN_HOUR, FEW_HOURS = 60, 10
+SINGLE = 1.5
+"""Criteria a unit: with fewer, criteria were drawn one by one."""
 
 
 def goal_words(target: Target) -> str:
@@ -53,21 +89,145 @@ def units_words(target: Target) -> str:
 
 def finding(found: Answer) -> str:
     """How much has to be read, in a sentence."""
-    what, wanted = goal_words(found.target), width_words(found.target, found.target.within)
+    target = found.target
+    what, wanted = goal_words(target), width_words(target, target.within)
+    holds = "" if target.goal is Goal.JUDGE_ERROR else f" {CLAIM_WORDS[target.claim, target.physicians]}"
     if not found.n_units:
         return "There is nothing to read for this: no response can be scored and has every chosen judge's label on all its criteria."
     alike, important = found.design(UNIFORM), found.design(IMPORTANCE)
+    if target.power is not None:
+        wanted = f"{target.within:.3f} with {100 * target.power:.0f} % power, which takes an interval of {width_words(target, target.half_width)}"
     if not alike.reachable:
-        return (
-            f"Reading alone will not do: with every response read, the 95 % interval of {what} would still be "
-            f"{width_words(found.target, found.half_width_all)}, not {wanted}, since it has to hold for new examples too. That takes more examples."
-        )
+        return _beyond_reading(found, what, holds, wanted)
     if not alike.n_units:
-        now = width_words(found.target, found.half_width_now)
-        return f"Nothing more has to be read: the 95 % interval of {what} is expected to be {now} with what is read and assigned."
+        now = width_words(target, found.half_width_now)
+        enough = "" if target.power is None else f", enough to find a difference of {wanted}"
+        return f"Nothing more has to be read: the 95 % interval of {what}{holds} is expected to be {now} with what is read and assigned{enough}."
+    aim = (
+        f"To know {what} within {wanted}{holds}"
+        if target.power is None
+        else f"To find {what} where it is {wanted}{holds}"
+    )
     return (
-        f"To know {what} within {wanted}, physicians have to read {amount_words(found.target, alike)} {DESIGN_WORDS[UNIFORM]}, or "
+        f"{aim}{',' if holds else ''} takes {amount_words(found.target, alike)} {DESIGN_WORDS[UNIFORM]}, or "
         f"{amount_words(found.target, important)} {DESIGN_WORDS[IMPORTANCE]}."
+    )
+
+
+def _beyond_reading(found: Answer, what: str, holds: str, wanted: str) -> str:
+    """More responses alone never reach it: what does."""
+    target, readers = found.target, found.variances.readers
+    still = f"would still be {width_words(target, found.half_width_all)}"
+    whole = f"with every response read, the 95 % interval of {what}"
+    if not readers.in_general:
+        why = ", since one of several physicians reads each response, and nobody knows what the others would say. Second reads tell"
+        if target.claim is Claim.NEW_EXAMPLES or target.goal is Goal.JUDGE_ERROR:
+            why = ", since it has to hold for new examples too. That takes more examples"
+        return f"Reading alone will not do: {whole}{holds} {still}, not {wanted}{why}."
+    if math.isnan(readers.of_readers):
+        read = counted(len(found.components.loads), "physician")
+        return f"How far physicians differ is not known: {read} {'has' if len(found.components.loads) == 1 else 'have'} read here, and it takes at least 2."
+    few = f"With {counted(readers.n, 'physician')} no number of reads reaches {wanted} {CLAIM_WORDS[target.claim, target.physicians]}"
+    if found.n_readers_needed is not None:
+        return f"{few}; {found.n_readers_needed:,} do. By {readers.n:,}, {whole} {still}."
+    more = " It takes more examples as well." if target.claim is Claim.NEW_EXAMPLES else ""
+    return f"{few}, nor do {MOST_READERS} physicians: by {readers.n:,}, {whole} {still}.{more}"
+
+
+def claims_words(found: Answer) -> str:
+    """What the same reads would give for the other population of physicians; empty where that cannot be told, or there is none."""
+    target, table = found.target, found.claims
+    rows = table.loc[table["claim"].eq(target.claim) & table["physicians"].ne(target.physicians)]
+    if rows.empty:
+        return ""
+    row = rows.iloc[0]
+    other = CLAIM_WORDS[target.claim, Physicians(row["physicians"])]
+    if not math.isfinite(row["half_width"]):
+        return f"What the same reads would give {other} cannot be told: fewer than 2 physicians have read."
+    return f"The same reads are expected to give {width_words(target, row['half_width'])} {other}."
+
+
+def detectable_words(found: Answer, power: float) -> str:
+    """The least difference that what is read can find; empty for another goal, and where nothing is read.
+
+    Args:
+        found: The answer.
+        power: With which probability.
+    """
+    if found.target.goal is not Goal.DIFFERENCE or not math.isfinite(found.half_width_now):
+        return ""
+    least = detectable(found.half_width_now, power)
+    return (
+        f"With what is read and assigned, a true difference of {least:.3f} {CLAIM_WORDS[found.target.claim, found.target.physicians]} would be found with "
+        f"{100 * power:.0f} % power; non-inferiority with that margin would be shown as often where the two are truly alike."
+    )
+
+
+def components_words(found: Answer) -> str:
+    """What could not be told of the variance components, and what came out below 0."""
+    parts = found.components
+    if not parts.is_known:
+        return (
+            "Too little was drawn and read to take the error apart."
+            if found.target.goal is not Goal.JUDGE_ERROR
+            else ""
+        )
+    units = "responses" if parts.n_items > SINGLE else "criteria"
+    said = [
+        f"Taken apart from {counted(parts.n_reads, 'read')} of {parts.n_units:,} {units} by {counted(len(parts.loads), 'physician')}; "
+        f"{parts.n_double:,} of the {units} have two readers or more."
+    ]
+    if math.isnan(parts.of_units):
+        said.append(
+            "Without a second reader the judge's misses and the reader's own error are one number, shown as the reader's."
+        )
+    if math.isnan(parts.of_readers):
+        said.append("One physician alone does not show how far physicians differ.")
+    said += [f"“{SOURCE_WORDS[name][0]}” came out below 0 by chance and is taken as 0." for name in parts.clipped]
+    return " ".join(said)
+
+
+def components_table(parts: Components) -> dict[str, list[str]]:
+    """What the standard error on new examples, for physicians in general, is made of, one row a source."""
+    found = parts.sources()
+    whole = sum(value for value in found.values() if not math.isnan(value))
+    return {
+        "Source": [SOURCE_WORDS[name][0] for name in found],
+        "Its part of the standard error": [error_words(math.sqrt(value)) for value in found.values()],
+        "Share of the variance": [
+            NO_VALUE if math.isnan(value) or not whole else f"{100 * value / whole:.0f} %" for value in found.values()
+        ],
+        "Less with": [SOURCE_WORDS[name][1] for name in found],
+    }
+
+
+def error_words(error: float) -> str:
+    """A standard error of a score.
+
+    >>> error_words(0.01234), error_words(math.nan)
+    ('0.0123', '– (cannot be told)')
+    """
+    return f"{NO_VALUE} (cannot be told)" if math.isnan(error) else f"{error:.4f}"
+
+
+def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
+    """What the next reads should be spent on, in a sentence; empty where nothing is known.
+
+    Args:
+        table: As `components.options` gives it.
+        target: What is to be known.
+        amount: How much is to be read, e.g. "the next 100 hours".
+    """
+    known = table.loc[table["standard_error"].notna()].set_index("option")["standard_error"]
+    further = known.drop(NOW, errors="ignore")
+    if NOW not in known.index or further.empty:
+        return ""
+    best = str(further.idxmin())
+    if round(float(further[best]), 4) >= round(float(known[NOW]), 4):
+        return f"Nothing that {amount} could be spent on makes the standard error less than {known[NOW]:.4f} {CLAIM_WORDS[target.claim, target.physicians]}."
+    return (
+        f"{amount[0].upper()}{amount[1:]} are expected to do most as {OPTION_WORDS[best][0].lower()}{OPTION_WORDS[best][1:]}: the standard error "
+        f"{CLAIM_WORDS[target.claim, target.physicians]} falls from {known[NOW]:.4f} to {further[best]:.4f}."
     )
 
 

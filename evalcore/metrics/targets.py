@@ -5,13 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.special import ndtri
 
+from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.opinions import coefficients
 from evalcore.opinions import Opinions
 from evalcore.recipes import Drawable, Floats, Goal, drawable
+from evalcore.schema import Claim, Physicians
 
-__all__ = ["Goal", "Population", "Target", "population"]
-
+__all__ = ["N_MODELS", "Goal", "Population", "Target", "detectable", "population"]
 
 N_MODELS = {Goal.SCORE: 1, Goal.DIFFERENCE: 2, Goal.JUDGE_ERROR: 0}
 
@@ -26,6 +28,10 @@ class Target:
         models: One for a score, two for a difference (the first minus the second), none for a judge's errors.
         judges: Whose labels the corrected score is built on; for a judge's errors that one.
         evaluation: The data set that the responses were made for; None only for a judge's errors: all.
+        claim: What the interval is to hold for; of a judge's errors always all that it has labelled.
+        physicians: Whose judgement it is to hold for; of a judge's errors always those who have read.
+        power: In (.5, 1) where `within` is a difference that is to be found with this probability, or the margin of a non-inferiority that is to be
+            shown with it where the models are truly alike; None where it is half a width.
     """
 
     goal: Goal
@@ -33,6 +39,18 @@ class Target:
     models: tuple[str, ...]
     judges: tuple[str, ...]
     evaluation: str | None = None
+    claim: Claim = Claim.BENCHMARK
+    physicians: Physicians = Physicians.THESE
+    power: float | None = None
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval that this takes: with a power, within z/(z + z_power), z the quantile at 97.5 %.
+
+        >>> round(Target(Goal.DIFFERENCE, 0.03, ("Alder", "Birch"), ("Magpie",), power=0.8).half_width, 4)
+        0.021
+        """
+        return self.within if self.power is None else self.within / detectable(1.0, self.power)
 
 
 @dataclass(frozen=True)
@@ -60,6 +78,18 @@ class Population(Drawable):
         unit = np.asarray(pd.factorize(self.unit[kept], sort=True)[0], dtype=np.int64)
         found = self.opinions.where(kept)
         return Population(found, self.weights[kept], unit, self.disagreement[kept], self.moves[kept])
+
+
+def detectable(half_width: float, power: float, *, level: float = LEVEL) -> float:
+    """The least true difference that an interval of so half a width leaves 0 out of with this probability: h (z + z_power)/z.
+
+    The same is the least margin within which it shows non-inferiority with this probability where the models are truly alike.
+
+    >>> round(detectable(0.05, 0.8), 4)
+    0.0715
+    """
+    z = float(ndtri((1 + level) / 2))
+    return half_width * (z + float(ndtri(power))) / z
 
 
 def population(opinions: Opinions, target: Target) -> Population:
