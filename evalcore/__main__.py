@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from evalcore import (
     __version__,
     agreement_commands,
+    analysis_commands,
     calibration_commands,
     commands,
     compare_commands,
@@ -45,6 +46,7 @@ app = typer.Typer(
 )
 audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 app.add_typer(audit_app, name="audit")
+app.add_typer(analysis_commands.app, name="analysis")
 
 app.command("import")(commands.import_)
 app.command()(commands.download)

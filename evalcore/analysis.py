@@ -14,6 +14,9 @@ import msgspec
 from evalcore.errors import OverreadError
 from evalcore.schema import Claim, Physicians
 
+CLAIM_WORDS = {Claim.BENCHMARK: "this benchmark", Claim.NEW_EXAMPLES: "new examples like these"}
+PHYSICIANS_WORDS = {Physicians.THESE: "these physicians", Physicians.IN_GENERAL: "physicians in general"}
+WIDEST = "the widest that can be had"
 MARGINS = {
     "margin": "of the corrected score",
     "margin_under": "of the under-triage rate",
@@ -131,6 +134,26 @@ def of_json(text: str) -> Analysis:
 def plain(spec: Analysis) -> dict[str, Any]:
     """By the names of its fields, as JSON has it."""
     return {field.name: getattr(spec, field.name) for field in fields(spec)}
+
+
+def words(spec: Analysis) -> dict[str, str]:
+    """What is stated, for people: the name of each field with its value; what is left open is said, margins are named where they are stated.
+
+    >>> words(Analysis(judges=("Magpie",)))["Judges"], words(Analysis())["Holds for"]
+    ('Magpie', 'the widest that can be had')
+    """
+    said = {
+        "Data set": spec.evaluation or "the judged one with most responses",
+        "Examples": spec.subset or "all",
+        "Judges": ", ".join(spec.judges) or "the one with most labels",
+        "Holds for": WIDEST if spec.claim is None else CLAIM_WORDS[spec.claim],
+        "As read by": WIDEST if spec.physicians is None else PHYSICIANS_WORDS[spec.physicians],
+        "Labels": "adjudicated where there is one" if spec.settled else "readers' votes",
+        "Weights": "to the themes of the full benchmark" if spec.weighted else "all examples alike",
+        "Primary comparison": " with ".join(spec.primary) if spec.primary else "none",
+    }
+    margins = {f"Margin {which}": getattr(spec, name) for name, which in MARGINS.items()}
+    return said | {name: f"{margin:g}" for name, margin in margins.items() if margin is not None}
 
 
 def when_words(stated: StatedAnalysis) -> str:

@@ -1,4 +1,4 @@
-"""Everything that stands behind the numbers of a paper, as one file: labels, codebooks, methods, and a manifest of hashes."""
+"""The numbers of a paper, as one file: the stated analysis, labels, scores, differences, agreement, codebooks, methods, and a manifest of hashes."""
 
 import hashlib
 import io
@@ -10,44 +10,91 @@ import pandas as pd
 from sqlalchemy import Engine
 
 from evalcore import export, methods
+from evalcore.analysed import Analysed, analysed
+from evalcore.analysis import plain
 from evalcore.db import reading
 from evalcore.export import Part
+from evalcore.metrics import parts
 from evalcore.metrics.agreement import agreement
 from evalcore.metrics.agreement_labels import labels_of
-from evalcore.metrics.corrected import corrected_scores
-from evalcore.queries import opinions, study
+from evalcore.metrics.results import primary_words, stated_words
+from evalcore.queries import analyses, opinions, study
 
 TABLES = ("labels", "verdicts", "scores")
-MANIFEST = "manifest.json"
+"""Of the whole study, as the export writes them."""
+NUMBERS = ("corrected-scores", "corrected-differences", "agreement")
+"""Of the stated analysis."""
+MANIFEST, ANALYSIS = "manifest.json", "analysis.json"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
 
 
 def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[bytes, int]:
-    """A zip file with labels, verdicts and scores as CSV, their codebooks, corrected scores, agreement, the methods paragraph and `manifest.json`.
+    """A zip file of what a paper rests on.
 
-    The manifest names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and SHA-256.
-    The same state of the study gives the same bytes. Returns them with the number of labels.
+    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim; agreement of its physicians; a codebook
+    for each table; `analysis.json` (what is stated, when, after how many reads, what was computed, what it finds); the methods; and
+    `manifest.json`, which names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and
+    SHA-256. The same state of the study gives the same bytes. Returns them with the number of labels.
 
     Args:
         engine: The study.
         blind: Conversations that wait for the viewer's own first read: nothing on them is in the bundle.
     """
-    part = Part(blind=blind)
-    files: dict[str, bytes] = {}
-    n_rows = 0
-    for what in TABLES:
-        table = export.table(engine, what, part)
-        n_rows = len(table) if what == "labels" else n_rows
-        files[f"{what}.csv"] = export.to_csv(table)
-        files[f"{what}-codebook.md"] = export.codebook_text(what).encode()
     with reading(engine) as session:
         known = opinions.load(session).without(blind)
-        trail = study.trail_head(session)
-    files["corrected-scores.csv"] = export.to_csv(corrected_scores(known) if known.judges else pd.DataFrame())
-    files["agreement.csv"] = export.to_csv(agreement(labels_of(known)))
+        trail, stated = study.trail_head(session), analyses.stated(session)
+        is_judged = bool(parts.evaluations(known)["judges"].map(len).any())
+        done = analysed(session, opinions=known) if is_judged else None
+    judge = done.results.spec.judges[0] if done else None
+    tables = {
+        what: export.table(engine, what, Part(blind=blind, judge=judge if what == "labels" else None))
+        for what in TABLES
+    }
+    files: dict[str, bytes] = {}
+    for what, table in (tables | numbers(done)).items():
+        files[f"{what}.csv"] = export.to_csv(table)
+        files[f"{what}-codebook.md"] = export.codebook_text(what).encode()
+    said = None if stated is None else {
+        "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **plain(stated.spec)
+    }  # fmt: skip
+    analysis = {"stated": said, "computed": None if done is None else _computed(done)}
+    files[ANALYSIS] = orjson.dumps(analysis, option=orjson.OPT_INDENT_2)
     files["methods.md"] = f"# Methods\n\n{methods.paragraph(methods.facts(engine, blind=blind))}\n".encode()
     files[MANIFEST] = _manifest(files, trail)
-    return _zipped(files), n_rows
+    return _zipped(files), len(tables["labels"])
+
+
+def numbers(done: Analysed | None) -> dict[str, pd.DataFrame]:
+    """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges, and what its interval holds for.
+
+    Args:
+        done: The stated analysis; None where no judge has labelled anything.
+    """
+    if done is None:
+        return {name: pd.DataFrame(columns=list(export.columns_of(name))) for name in NUMBERS}
+    found, spec = done.results, done.results.spec
+    whose = {"dataset": spec.evaluation, "examples": spec.subset or "all", "judge": " + ".join(spec.judges)}
+    made = (found.claims, found.difference_claims, agreement(labels_of(done.part)))
+    tables = {}
+    for name, table in zip(NUMBERS, made, strict=True):
+        told = table.drop(columns=["place", "evaluation"], errors="ignore").assign(**whose)
+        if "claim" in told:
+            told["is_analysis"] = told["claim"].eq(found.claim) & told["physicians"].eq(found.physicians)
+        first = [column for column in export.columns_of(name) if column in told]
+        tables[name] = told[[*first, *(column for column in told if column not in first)]]
+    return tables
+
+
+def _computed(done: Analysed) -> dict[str, object]:
+    """What was computed and what it finds, for analysis.json."""
+    found = done.results
+    return plain(found.spec) | {
+        "is_stated": stated_words(done.stated, done.otherwise),
+        "claim_by_default": found.usual.why,
+        "means": found.means,
+        "finding": found.finding,
+        "primary_comparison": primary_words(found, done.stated),
+    }
 
 
 def _manifest(files: dict[str, bytes], trail: tuple[int, str]) -> bytes:

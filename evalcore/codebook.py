@@ -19,6 +19,39 @@ _SUSPECT = (
 )
 _CANARY = ("canary", "the source's canary: keep it with the rows, so that they stay out of training data")
 
+_ANALYSIS = [
+    ("dataset", "the data set that the responses were made for"),
+    ("examples", "the part of it that the analysis takes, or all"),
+    ("judge", "whose labels are corrected; several joined by +"),
+]
+_CLAIM = [
+    (
+        "claim",
+        "what the intervals hold for: benchmark (these examples, and no others) or new_examples (examples of the same kind, of which these are a sample)",
+    ),
+    (
+        "physicians",
+        "whose judgement they hold for: these (those who have read, each counted by how much of the reading is theirs) or in_general (physicians, of "
+        "whom these are a sample)",
+    ),
+    ("is_analysis", "true for the claim and the physicians of the analysis; the other rows stand beside it"),
+]
+_KIND_WORDS = {
+    "judge_only": "the judge's opinion: the mean score by its labels on everything, at most 1, below 0 where undesirable things outweigh",
+    "physicians_only": "the same by what physicians read, weighted by one over the probability with which it was drawn; empty where too little was read",
+    "corrected": "the judge's labels on everything, put right by physicians' where they read (GREG, PPI++); empty where too little was read",
+}
+_KINDS_OF_SCORE = [
+    pair
+    for kind, words in _KIND_WORDS.items()
+    for pair in (
+        (kind, words),
+        (f"{kind}_low", "lower end of its 95 % interval; empty where there is nothing to sample, or no value"),
+        (f"{kind}_high", "upper end"),
+        (f"{kind}_se", "its standard error"),
+    )
+]
+
 CODEBOOK: dict[str, list[tuple[str, str]]] = {
     "labels": [
         *_ITEM,
@@ -207,6 +240,83 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ),
         ("corrected_high", "upper end"),
         ("shift", "corrected, less that as estimated"),
+    ],
+    "corrected-scores": [
+        *_ANALYSIS,
+        *_CLAIM,
+        ("model", "who answered"),
+        ("n_examples", "examples that count"),
+        ("n_responses", "responses that count"),
+        ("n_items", "items of these: one criterion of one response each"),
+        ("n_left_out", "responses without a score, a weight, or a label of every judge on every item"),
+        ("n_unreached", "responses that count and that no drawing could have taken"),
+        ("n_read", "items that physicians read blind, of those that were drawn with a known probability"),
+        ("n_reads", "reads of these, each physician's label counted once"),
+        ("n_readers", "physicians who gave them"),
+        (
+            "n_effective_readers",
+            "as many who had read alike would tell as much: one over the sum of their squared shares of the reading",
+        ),
+        ("n_cannot_assess", "further such reads that could not assess"),
+        ("n_units", "what was drawn together and read: responses or items"),
+        *_KINDS_OF_SCORE,
+        (
+            "corrected_any_low",
+            "lower end of the interval of the corrected score that holds at all looks at once, however often one looks before reading ends",
+        ),
+        ("corrected_any_high", "upper end"),
+        (
+            "worth",
+            "reads that the judge saved: further items that physicians would have had to read to do without it; below 0: none",
+        ),
+        ("worth_low", "lower end of its 95 % interval"),
+        ("worth_high", "upper end"),
+        ("enough", "true where enough is read for a corrected score with this claim"),
+        ("n_needed", "further items to be read until it is"),
+        ("needed", "the same in words"),
+    ],
+    "corrected-differences": [
+        *_ANALYSIS,
+        *_CLAIM,
+        ("model_1", "the one model"),
+        ("model_2", "the other"),
+        ("n_examples", "examples that both have answered"),
+        ("difference", "corrected score of model_1 less that of model_2, on these"),
+        ("low", "lower end of its 95 % interval"),
+        ("high", "upper end"),
+        ("se", "its standard error"),
+        ("df", "degrees of freedom of the interval"),
+        ("sim_low", "lower end of the interval that holds for all pairs at once"),
+        ("sim_high", "upper end"),
+        ("p", "two-sided, of no difference"),
+        ("p_holm", "p adjusted for the number of pairs (Holm)"),
+    ],
+    "agreement": [
+        *_ANALYSIS[:2],
+        ("judge", "of the analysis; no label of it enters: agreement is between physicians"),
+        ("grouping", "overall"),
+        ("group", "overall"),
+        (
+            "coefficient",
+            "agreement (share of pairs of reads that agree), ac1 (Gwet), alpha_nominal (Krippendorff), and others",
+        ),
+        ("value", "of the coefficient, at most 1"),
+        ("low", "lower end of its 95 % interval, clustered by example: for these physicians"),
+        ("high", "upper end"),
+        ("se", "its standard error"),
+        ("reason", "why value or interval is empty"),
+        ("general_low", "lower end of the 95 % interval for physicians in general, of whom these are a sample"),
+        ("general_high", "upper end"),
+        ("general_se", "its standard error"),
+        ("general_reason", "why it is empty"),
+        ("bound_low", "the lowest percent agreement that reads of cannot_assess could bring about; empty for others"),
+        ("bound_high", "the highest"),
+        ("n_items", "items with two reads or more"),
+        ("n_labels", "reads of these"),
+        ("n_examples", "examples of these"),
+        ("n_raters", "physicians who gave them"),
+        ("n_effective_raters", "as many who had read alike would tell as much"),
+        ("n_cannot_assess", "reads that could not assess, left out"),
     ],
 }
 """Table name to pairs of column and meaning."""

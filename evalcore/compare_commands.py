@@ -1,6 +1,5 @@
 """Models against each other, by the command line."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
@@ -12,155 +11,188 @@ from evalcore.console import Db, Json, one_of, out, print_json, some_of, study
 from evalcore.errors import OverreadError
 
 if TYPE_CHECKING:
-    from evalcore.metrics.corrected import Claim, Physicians
-    from evalcore.opinions import Opinions
+    from sqlmodel import Session
+
+    from evalcore.analysed import Analysed
 
 SEED = 20
 
 
 def compare(  # noqa: PLR0913, PLR0917 - one an option
-    dataset: Annotated[str | None, typer.Option(help="Which data set; default: the one with most responses.")] = None,
-    subset: Annotated[str | None, typer.Option(help="Only this part of it, e.g. hard or consensus.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Which data set; default: as stated, else the one with most responses.")
+    ] = None,
+    subset: Annotated[
+        str | None, typer.Option(help="Only this part of it, e.g. hard or consensus; default: as stated.")
+    ] = None,
     judges: Annotated[
         str | None,
         typer.Option(
-            help="Judges, joined by commas, that correct together; default: the one with most labels on the data set."
+            help="Judges, joined by commas, that correct together; default: as stated, else the one with most labels on the data set."
         ),
     ] = None,
-    claim: Annotated[str, typer.Option(help="What the intervals hold for: benchmark or new_examples.")] = "benchmark",
-    physicians: Annotated[str, typer.Option(help="Whose reading they hold for: these or in_general.")] = "these",
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            help="What the intervals hold for: benchmark or new_examples; default: as stated, else the widest that can be had."
+        ),
+    ] = None,
+    physicians: Annotated[
+        str | None, typer.Option(help="Whose reading they hold for: these or in_general; default: likewise.")
+    ] = None,
     by: Annotated[
         str, typer.Option(help="Some of overall, theme, axis, category, language, level, cluster, joined by commas.")
     ] = "theme,axis",
     weighted: Annotated[
-        bool, typer.Option("--weighted", help="Weight the examples to the themes of the full benchmark.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--weighted/--unweighted",
+            help="Weight the examples to the themes of the full benchmark; default: as stated.",
+            show_default=False,
+        ),
+    ] = None,
+    settled: Annotated[
+        bool | None,
+        typer.Option(
+            "--settled/--unsettled",
+            help="Adjudicated labels in place of the readers' votes; default: as stated.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of chance, for resampling and flips.")] = SEED,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
     """Scores of models by the judge only, by physicians only and corrected, and which model is better.
 
-    With --json an object: dataset, subset (null: all examples), judges, claim, physicians, means (what the intervals mean, a sentence), weighted,
-    seed, finding (a sentence), unreached (which responses no drawing could have taken, a sentence, else empty), n_examples, n_responses, and
+    The numbers are those of the analysis that the study states (`overread analysis`); an option looks at another one, and the output says so.
+
+    With --json an object: dataset, subset (null: all examples), judges, claim, physicians, settled, weighted (what was computed); analysis (whether that
+    is the stated analysis, a sentence), stated (version, stated_at, n_reads_before; null where nothing is), otherwise (what differs from it);
+    means (what the intervals mean, a sentence), why (why they hold for that by default, a sentence),
+    seed, finding (a sentence with its claim), unreached (which responses no drawing could have taken, a sentence, else empty), n_examples, n_responses, and
     scores: a row a model: model, n_examples, n_responses, n_items, n_left_out (responses without a score, or without every judge's label
     on every criterion), n_unreached (responses that no drawing could have taken),
-    n_read (items), n_reads, n_readers, n_effective_readers, n_cannot_assess, n_units; judge_only, physicians_only and corrected, each with
+    n_read (items), n_reads, n_readers, n_effective_readers (as many who read alike would know as much), n_cannot_assess, n_units; judge_only,
+    physicians_only and corrected, each with
     _low, _high (95 %) and _se; corrected_any_low, corrected_any_high (for looks at any time);
-    worth, worth_low, worth_high (further reads that the judge was worth; null where not known); enough
+    worth, worth_low, worth_high (reads that the judge saved; null where not known); enough
     (whether enough is read for a corrected score) and n_needed (further criteria to be read until it is; corrected is null until then);
-    differences: a row a pair of models of which enough is read, after correction: model_1, model_2, n_examples, difference (of the first
-    minus the second), low and high (95 %, for the claim and the physicians that were asked for), se, df, sim_low and sim_high (all pairs at once), p, p_holm;
+    claims: the scores for everything that an interval may hold for, the widest first: place (of the claim, from 0), claim, physicians, and the columns
+    of scores;
+    differences: a row a pair of models of which enough is read, after correction, for the same claim as the scores: model_1, model_2, n_examples,
+    difference (of the first minus the second), low and high (95 %), se, df, sim_low and sim_high (all pairs at once), p, p_holm;
+    difference_claims: the same for every claim;
+    ranks: a row a model of which a difference is known: model, n_models, rank_low and rank_high (1 the best; all models' at once);
+    primary: the stated primary comparison: model_1, model_2, margin, difference (of the first less the second), low, high, se, df, p, n_examples,
+    held (against the margin; null without one) and words (sentences); null where none is stated;
     judge_only: warning (that these are a judge's opinion), differences (a row a pair: model_1, model_2, n_examples, n_left_out, difference, low,
-    high, p by sign flips, p_holm, p_bh, p_max_t, small) and rank_probabilities (a row a model and rank: model, rank, probability, n_examples, n_left_out);
+    high, p by sign flips, p_holm, p_bh, p_max_t, small);
     groups: a row a grouping, group and model in the judge's opinion: grouping, group, tag, model, n_examples, n_responses,
     n_left_out, n_without_positive, n_undefined, raw_mean, raw_low, raw_high, score, low, high, small.
     Values that are undefined are null.
     """
+    from evalcore.db import reading
     from evalcore.metrics.corrected import Claim, Physicians
     from evalcore.metrics.group_scores import GROUPINGS
 
     wanted = some_of("--by", by, GROUPINGS)
-    claimed = Claim(one_of("--claim", claim, list(Claim)))
-    read_by = Physicians(one_of("--physicians", physicians, list(Physicians)))
-    part = _part(db, dataset, subset, judges)
-    found = _compared(part, claimed, read_by, weighted=weighted, by=wanted, seed=seed)
+    given = {
+        "evaluation": dataset,
+        "subset": subset,
+        "judges": judges,
+        "claim": None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
+        "physicians": None if physicians is None else Physicians(one_of("--physicians", physicians, list(Physicians))),
+        "settled": settled,
+        "weighted": weighted,
+    }
+    with study(db) as engine, reading(engine) as session:
+        done = _analysed(session, {name: value for name, value in given.items() if value is not None})
+    found = _said(done, by=wanted, seed=seed)
     if as_json:
         print_json(found)
     else:
         _print(found)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The part of the study that is compared."""
+def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
+    """The analysis with the options that were given, each checked by its own name."""
+    from evalcore.analysed import analysed
+    from evalcore.metrics import parts
+    from evalcore.queries import analyses, opinions
+    from evalcore.queries import study as queries
 
-    opinions: "Opinions"
-    dataset: str
-    subset: str | None
-    judges: list[str]
+    everything = opinions.load(session)
+    of = {
+        row["evaluation"]: row["judges"]
+        for row in parts.evaluations(everything).to_dict(orient="records")
+        if row["judges"]
+    }
+    if not of:
+        msg = "No judge has labelled a response yet: overread import a file of results first"
+        raise OverreadError(msg)
+    stated = analyses.stated(session)
+    usual = next(iter(of)) if stated is None else stated.spec.evaluation or next(iter(of))
+    evaluation = one_of("--dataset", changes.get("evaluation", usual), of)
+    if "judges" in changes:
+        changes["judges"] = tuple(some_of("--judges", changes["judges"], of[evaluation]))
+    if "subset" in changes:
+        one_of("--subset", changes["subset"], queries.choices(session)["subset"])
+    done = analysed(session, changes, opinions=everything)
+    if done.part.items.empty:
+        msg = f"--subset: no judged response of {evaluation} belongs to {done.results.spec.subset}"
+        raise OverreadError(msg)
+    return done
 
 
-def _compared(
-    part: _Part, claim: "Claim", physicians: "Physicians", *, weighted: bool, by: list[str], seed: int
-) -> dict[str, Any]:
+def _said(done: "Analysed", *, by: list[str], seed: int) -> dict[str, Any]:
+    """What --json prints."""
     import numpy as np
 
     from evalcore.metrics import comparison, parts
-    from evalcore.metrics.corrected import Claim, claim_sentence, corrected_scores
-    from evalcore.metrics.corrected_differences import corrected_differences
-    from evalcore.metrics.finding import finding, unreached_words
+    from evalcore.metrics.finding import unreached_words
     from evalcore.metrics.group_scores import group_scores
+    from evalcore.metrics.results import primary_words, stated_words
 
-    taken = part.opinions
-    weighting = parts.common_weighting(taken) if weighted else None
-    if weighted and weighting is None:
-        msg = "--weighted: the examples have no themes of the full benchmark, or the models answered different examples"
-        raise OverreadError(msg)
-    how: dict[str, Any] = {"judges": part.judges, "weights": None if weighting is None else weighting.weights}
-    scores = corrected_scores(taken, claim=claim, physicians=physicians, **how)
-    differences = corrected_differences(taken, claim=claim, physicians=physicians, **how)
-    differences = differences.loc[differences["difference"].notna()]
-    one, judge = parts.jury(taken, part.judges)
-    examples = comparison.example_scores(one, judge)
-    rng = np.random.default_rng(seed)
-    judged = comparison.differences(examples, rng=rng)
-    ranks = comparison.rank_probabilities(examples, rng=rng)
-    where = "on this benchmark" if claim == Claim.BENCHMARK else "on examples like these"
+    found, spec, stated = done.results, done.results.spec, done.stated
+    one, judge = parts.jury(done.part, spec.judges)
+    judged = comparison.differences(comparison.example_scores(one, judge), rng=np.random.default_rng(seed))
+    primary = None
+    if spec.primary is not None:
+        held = (
+            None if found.held is None else {name: getattr(found.held, name) for name in found.held.__struct_fields__}
+        )
+        pair = {"model_1": spec.primary[0], "model_2": spec.primary[1], "margin": spec.margin}
+        primary = pair | (found.primary or {}) | {"held": held, "words": primary_words(found, stated)}
     return {
-        "dataset": part.dataset,
-        "subset": part.subset,
-        "judges": part.judges,
-        "claim": claim,
-        "physicians": physicians,
-        "means": claim_sentence(claim, physicians),
-        "weighted": weighted,
+        "dataset": spec.evaluation,
+        "subset": spec.subset,
+        "judges": list(spec.judges),
+        "claim": spec.claim,
+        "physicians": spec.physicians,
+        "settled": spec.settled,
+        "weighted": spec.weighted,
+        "analysis": stated_words(stated, done.otherwise),
+        "stated": None
+        if stated is None
+        else {name: getattr(stated, name) for name in ("version", "stated_at", "n_reads_before")},
+        "otherwise": list(done.otherwise),
+        "means": found.means,
+        "why": found.usual.why,
         "seed": seed,
-        "finding": finding(scores, differences, where),
-        "unreached": unreached_words(scores),
-        "n_examples": taken.items["example_id"].nunique(),
-        "n_responses": taken.items["response_id"].nunique(),
-        "scores": _records(scores.drop(columns="evaluation")),
-        "differences": _records(differences.drop(columns="evaluation")),
-        "judge_only": {
-            "warning": comparison.judge_only_warning(judge),
-            "differences": _records(judged),
-            "rank_probabilities": _records(ranks),
-        },
+        "finding": found.finding,
+        "unreached": unreached_words(found.scores),
+        "n_examples": done.part.items["example_id"].nunique(),
+        "n_responses": done.part.items["response_id"].nunique(),
+        "scores": _records(found.scores.drop(columns="evaluation")),
+        "claims": _records(found.claims.drop(columns="evaluation")),
+        "differences": _records(found.differences.drop(columns="evaluation")),
+        "difference_claims": _records(found.difference_claims.drop(columns="evaluation")),
+        "ranks": _records(found.ranks.drop(columns="evaluation")),
+        "primary": primary,
+        "judge_only": {"warning": comparison.judge_only_warning(judge), "differences": _records(judged)},
         "groups": _records(group_scores(one, judge, by=by).drop(columns="evaluation")),
     }
-
-
-def _part(db: str | None, dataset: str | None, subset: str | None, judges: str | None) -> _Part:
-    from evalcore.db import reading
-    from evalcore.metrics import parts
-    from evalcore.queries import browse, opinions
-    from evalcore.queries import study as queries
-
-    with study(db) as engine, reading(engine) as session:
-        everything = opinions.load(session)
-        known = parts.evaluations(everything)
-        of = {row["evaluation"]: list(row["judges"]) for row in known.to_dict(orient="records") if row["judges"]}
-        if not of:
-            msg = "No judge has labelled a response yet: overread import a file of results first"
-            raise OverreadError(msg)
-        evaluation = next(iter(of)) if dataset is None else one_of("--dataset", dataset, of)
-        example_ids = None
-        if subset is not None:
-            one_of("--subset", subset, queries.choices(session)["subset"])
-            example_ids = list(browse.examples(session, browse.Filters(subset=subset))["example_id"])
-    chosen = of[evaluation][:1] if judges is None else some_of("--judges", judges, of[evaluation])
-    taken = parts.part(
-        everything,
-        evaluation=evaluation,
-        judges=chosen,
-        example_ids=example_ids,
-        clusters_only=subset == parts.CONSENSUS,
-    )
-    if taken.items.empty:
-        msg = f"--subset: no judged response of {evaluation} belongs to {subset}"
-        raise OverreadError(msg)
-    return _Part(taken, evaluation, subset, chosen)
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -169,23 +201,25 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _print(found: dict[str, Any]) -> None:
-    from evalcore.metrics.finding import chance_words, difference_words, score_words, worth_words
+    from evalcore.metrics.finding import (
+        chance_words,
+        claim_columns,
+        difference_words,
+        rank_words,
+        readers_words,
+        score_words,
+        worth_words,
+    )
 
     judges = ", ".join(found["judges"])
     out.print(escape(f"{found['dataset']}{', ' + found['subset'] if found['subset'] else ''}, judged by {judges}"))
-    for name in ("finding", "unreached", "means"):
-        if found[name]:
-            out.print(escape(found[name]))
+    primary = found["primary"]["words"] if found["primary"] else []
+    for sentence in (found["analysis"], found["finding"], *primary, found["unreached"], found["why"], found["means"]):
+        if sentence:
+            out.print(escape(sentence))
     table = Table(
-        "model",
-        "judge only",
-        "physicians only",
-        "corrected",
-        "criteria read",
-        "judge worth, in reads",
-        box=None,
-        padding=(0, 2),
-    )
+        "model", "judge only", "physicians only", "corrected", "criteria read", "physicians", "reads saved by the judge", box=None, padding=(0, 2)
+    )  # fmt: skip
     for row in found["scores"]:
         values = {name: float("nan") if value is None else value for name, value in row.items()}
         cells = [
@@ -195,8 +229,17 @@ def _print(found: dict[str, Any]) -> None:
         worth = worth_words(values["worth"], values["worth_low"], values["worth_high"])
         if not row["enough"]:
             cells[2], worth = row["needed"] if row["n_items"] else "–", "–"
-        table.add_row(*map(escape, (row["model"], *cells, str(row["n_read"]), worth)))
+        readers = readers_words(row["n_readers"], values["n_effective_readers"])
+        table.add_row(*map(escape, (row["model"], *cells, str(row["n_read"]), readers, worth)))
     out.print(table)
+    by_claim = claim_columns(pd.DataFrame(found["claims"]).fillna(float("nan")))
+    if any(cell != "–" for name, column in by_claim.items() if name != "Model" for cell in column):
+        shown = Table("corrected", *list(by_claim)[1:], box=None, padding=(0, 2))
+        for line in zip(*by_claim.values(), strict=True):
+            shown.add_row(*map(escape, line))
+        out.print(shown)
+    if found["ranks"]:
+        out.print(escape(rank_words(pd.DataFrame(found["ranks"]))))
     for title, rows in (
         ("After correction", found["differences"]),
         ("In the judge's opinion", found["judge_only"]["differences"]),

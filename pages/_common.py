@@ -24,7 +24,7 @@ from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
 from evalcore.opinions import Opinions
 from evalcore.policies import can_read, reason, visible_verdicts
-from evalcore.queries import browse, composition, frames, run_plans, study, tasks, triage, triage_settings
+from evalcore.queries import analyses, browse, composition, frames, run_plans, study, tasks, triage, triage_settings
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.queries.cut_off import n_cut_off
@@ -192,6 +192,7 @@ def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataF
 
 READS: dict[str, Callable[..., Any]] = {
     "listed": _listed,
+    "analysis": analyses.stated,
     "overrides_by_judge": _overrides_by_judge,
     "own_items": _own_items,
     "people": study.people,

@@ -12,42 +12,30 @@ from evalcore.metrics.comparison import (
     differences,
     example_scores,
     judge_only_warning,
-    rank_probabilities,
     response_scores,
 )
-from evalcore.metrics.corrected import corrected_scores
-from evalcore.metrics.corrected_differences import corrected_differences
+from evalcore.metrics.results import Results
 from evalcore.metrics.win_rate import win_rate
 from evalcore.opinions import Opinions
 from evalcore.plots import pairs
 from evalcore.queries.browse import Filters
 from evalcore.queries.one_conversation import open_example
 from evalcore.schema import Viewer
-from pages import _common, _models_parts, _text, _theme
+from pages import _common, _models_parts, _models_scores, _tables, _text, _theme
 from pages._models_parts import Chosen
 from pages._names import response_names
 
 EVERY = "every model"
-MEANS = "The interval of a difference says how far apart the two scores would lie on ever more examples of the same kind, read by these physicians."
 MANY_PAIRS = 15
 HEADER_PIXELS, ROW_PIXELS, MAX_TABLE = 38, 35, 420
 CLEAR_BELOW = 0.05
 N_FARTHEST = 50
 
 
-def judged_pairs(opinions: Opinions, chosen: Chosen, seed: int) -> dict[str, pd.DataFrame]:
-    """Differences and ranks in the judge's opinion."""
-    scores = example_scores(*parts.jury(opinions, chosen.judges))
-    rng = np.random.default_rng(seed)
-    found = differences(scores, rng=rng)
-    return {"differences": found.loc[found["n_examples"].gt(0)], "ranks": rank_probabilities(scores, rng=rng)}
-
-
-def corrected_pairs(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
-    """Corrected differences, and the scores that say of which models enough is read."""
-    how = _models_parts.correcting(opinions, chosen)
-    found = corrected_differences(opinions, **how)
-    return {"differences": found.loc[found["difference"].notna()], "scores": corrected_scores(opinions, **how)}
+def judged_pairs(opinions: Opinions, chosen: Chosen, seed: int) -> pd.DataFrame:
+    """Differences in the judge's opinion."""
+    found = differences(example_scores(*parts.jury(opinions, chosen.judges)), rng=np.random.default_rng(seed))
+    return found.loc[found["n_examples"].gt(0)]
 
 
 def _several(viewer: Viewer, chosen: Chosen) -> list[str]:
@@ -80,40 +68,29 @@ def better(viewer: Viewer, chosen: Chosen) -> None:
             "Seed of chance", 0, _models_parts.MAX_SEED, _models_parts.SEED, key="models_seed", bind="query-params"
         )
     model = None if against == EVERY else against
-    corrected = _models_parts.computed(corrected_pairs, viewer, chosen)
+    found = _models_parts.numbers(viewer, chosen)
     st.subheader("After correction by physicians' reads", anchor=False)
-    scores, found = corrected["scores"], corrected["differences"]
-    st.html(_text.finding(finding.finding(scores, found, _models_parts.ELSEWHERE)))
-    if not found.empty:
-        st.html(_text.quiet(MEANS))
-        _pairs(finding.leader_first(found, model), corrected=True, key="corrected")
+    st.html(_text.finding(found.finding))
+    _models_scores.primary(found)
+    if not found.differences.empty:
+        st.html(_text.quiet(finding.rank_words(found.ranks)))
+        _pairs(finding.leader_first(found.differences, model), corrected=True, key="corrected")
+        _claims(found, model)
     st.subheader(f"In the judge's opinion{', not weighted' if chosen.weighted else ''}", anchor=False)
     judged = _models_parts.computed(judged_pairs, viewer, chosen, seed)
     st.html(_text.notice(judge_only_warning(chosen.judge), kind="warning"))
-    if not judged["differences"].empty:
-        _pairs(finding.leader_first(judged["differences"], model), corrected=False, key="judged")
-    ranks = judged["ranks"]
-    st.subheader("How likely each place is, in the judge's opinion", anchor=False)
-    if ranks["probability"].notna().any():
-        order = ranks.loc[ranks["rank"].eq(1)].sort_values("probability", ascending=False)["model"]
-        ranks = ranks.set_index("model").loc[list(order)].reset_index()
-        st.plotly_chart(
-            pairs.rank_probabilities(ranks, ink=_theme.ink()), config={"displayModeBar": False}, key="models_ranks",
-            alt="Probability of each place of each model, in the judge's opinion", width=_rank_pixels(len(names)),
-        )  # fmt: skip
-        n_shared, n_left = int(ranks["n_examples"].iloc[0]), int(ranks["n_left_out"].iloc[0])
-        st.html(
-            _text.quiet(
-                f"On the {n_shared:,} examples that all models have a score on; {f'{n_left:,}' if n_left else 'no'} others are left out."
-            )
-        )
+    if judged.empty:
+        st.html(_text.quiet("The models share no example, so they cannot be compared."))
     else:
-        st.html(_text.quiet("The models share no example, so they cannot be ranked against each other."))
+        _pairs(finding.leader_first(judged, model), corrected=False, key="judged")
     st.html(_text.foot(_pairs_foot(chosen, seed)))
 
 
-def _rank_pixels(n_models: int) -> int:
-    return min(1_100, 220 + 110 * n_models)
+def _claims(found: Results, model: str | None) -> None:
+    """The corrected differences for everything that their intervals may hold for."""
+    st.subheader("The difference, by what its interval holds for", anchor=False)
+    columns = finding.difference_columns(found.difference_claims, model)
+    _tables.show(columns, key="models_difference_claims", names=("Pair",), alt="Corrected differences by claim")
 
 
 def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:
@@ -129,6 +106,10 @@ def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:
         "Pair": [f"{row['model_1']} − {row['model_2']}" for row in rows],
         "Difference": [finding.difference_words(row["difference"], row["low"], row["high"]) for row in rows],
     }
+    if "sim_low" in table.columns and len(rows) > 1:
+        columns["All pairs at once"] = [
+            f"[{finding.signed(row['sim_low'])}, {finding.signed(row['sim_high'])}]" for row in rows
+        ]
     named = {"p": "p", "p_holm": "p, Holm", "p_max_t": "p, max-T"}
     columns |= {
         words: [finding.chance_words(row[name]) for row in rows]
@@ -150,9 +131,10 @@ def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:
 def _pairs_foot(chosen: Chosen, seed: int) -> str:
     return (
         "A difference is between two models' scores on the same examples, so what makes an example hard for both cancels. Corrected differences "
-        "rest on the corrected score's part of each example. In the judge's opinion: intervals by resampling examples 10,000 times, p by 10,000 "
+        "rest on the corrected score's part of each example. All pairs at once: intervals that hold together (Bonferroni); places "
+        "follow from them. In the judge's opinion: intervals by resampling examples 10,000 times, p by 10,000 "
         "flips of the sign of each example's difference, two-sided. Holm: taken for as many pairs as there are. Max-T: the chance that any "
-        "pair differs so clearly where no model differs. Places: the same resampled examples. "
+        "pair differs so clearly where no model differs. "
         f"Seed {seed}. Judge: {_models_parts.versions(chosen.judges)}. Criteria: {chosen.criteria}."
     )
 

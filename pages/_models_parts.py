@@ -7,25 +7,27 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from evalcore import analysed
+from evalcore.analysis import Analysis, StatedAnalysis
 from evalcore.db import reading
+from evalcore.errors import OverreadError
 from evalcore.metrics import parts
-from evalcore.metrics.comparison import example_scores
-from evalcore.metrics.corrected import Claim, Physicians
+from evalcore.metrics.results import Results, departures, results, stated_words, usual, weights_of
+from evalcore.metrics.results import taken as taken_of
 from evalcore.metrics.theme_weights import Weighting, weighting_sentence
 from evalcore.opinions import Opinions
-from evalcore.queries import browse, frames
-from evalcore.queries.browse import Filters
-from evalcore.schema import REPEAT, Viewer
+from evalcore.queries import frames
+from evalcore.schema import REPEAT, Claim, Physicians, Viewer
 from evalcore.settings import settings
 from pages import _common, _filters, _kept
 
-ALL, OWN_HARD = "all examples", "hard for these models"
+ALL = "all examples"
 WHOLE = "oss_eval"
 """The subset that every example of HealthBench belongs to: as a choice it would say nothing."""
-CLAIMS = {Claim.BENCHMARK: "this benchmark", Claim.NEW_EXAMPLES: "new examples too"}
-READERS = {Physicians.THESE: "these physicians", Physicians.IN_GENERAL: "physicians in general"}
+WIDEST = "the widest possible"
+CLAIMS = {None: WIDEST, Claim.BENCHMARK: "this benchmark", Claim.NEW_EXAMPLES: "new examples too"}
+READERS = {None: WIDEST, Physicians.THESE: "these physicians", Physicians.IN_GENERAL: "physicians in general"}
 NO_LABELS = "No response of this part has a label by every chosen judge on every criterion. Choose other examples, or fewer judges."
-ELSEWHERE = "on examples like these"
 PAGE = "models"
 KEYS = ("models_show", "models_data", "models_subset", "models_first", "models_second")
 SEED = 20
@@ -34,14 +36,28 @@ MAX_SEED = 999_999
 
 @dataclass(frozen=True)
 class Chosen:
-    """The part of the study that is looked at, and what its intervals are to hold for."""
+    """The part of the study that is looked at, and what its intervals are to hold for: the stated analysis, unless a control says otherwise.
 
-    evaluation: str
-    subset: str
-    judges: tuple[str, ...]
-    claim: Claim
-    physicians: Physicians
-    weighted: bool = False
+    Attributes:
+        spec: With data set and judges; claim and physicians None: by default.
+    """
+
+    spec: Analysis
+
+    @property
+    def evaluation(self) -> str:
+        """The data set."""
+        return self.spec.evaluation or ""
+
+    @property
+    def subset(self) -> str:
+        """The examples."""
+        return self.spec.subset or ALL
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Whose labels are corrected."""
+        return self.spec.judges
 
     @property
     def judge(self) -> str:
@@ -49,9 +65,19 @@ class Chosen:
         return parts.jury_name(self.judges)
 
     @property
-    def where(self) -> str:
-        """What a finding holds for, in words."""
-        return "on this benchmark" if self.claim == Claim.BENCHMARK else ELSEWHERE
+    def claim(self) -> Claim:
+        """What the intervals are to hold for."""
+        return self.spec.claim or Claim.NEW_EXAMPLES
+
+    @property
+    def physicians(self) -> Physicians:
+        """Whose judgement they are to hold for."""
+        return self.spec.physicians or Physicians.THESE
+
+    @property
+    def weighted(self) -> bool:
+        """Whether examples are weighted to the themes of the full benchmark."""
+        return self.spec.weighted
 
     @property
     def criteria(self) -> str:
@@ -73,56 +99,80 @@ def evaluations(viewer: Viewer) -> pd.DataFrame:
     return _evaluations(settings().db, _common.version(), _common.blind(viewer), viewer)
 
 
+def stated() -> StatedAnalysis | None:
+    """The statement in force."""
+    found: StatedAnalysis | None = _common.read("analysis")
+    return found
+
+
 def controls(known: pd.DataFrame, *, claims: bool) -> Chosen:
-    """The row of controls; each is kept in the address.
+    """The row of controls; each is kept in the address, and begins as the study states it.
 
     Args:
         known: As `evaluations` gives them, at least one of them judged.
         claims: The section shows corrected scores, so that it matters what they are to hold for.
     """
     judged = known.loc[known["judges"].map(len).gt(0)]
+    said = stated()
+    plan = Analysis() if said is None else said.spec
     with st.container(horizontal=True, vertical_alignment="bottom", key="models_controls"):
         data_sets = list(judged["evaluation"])
         evaluation = st.selectbox(
             "Data set",
             data_sets,
-            index=first("models_data", data_sets),
+            index=first("models_data", data_sets, _place(data_sets, plan.evaluation)),
             key="models_data",
             bind="query-params",
             persist_state="session",
             width=180,
         )
         row = judged.loc[judged["evaluation"].eq(evaluation)].iloc[0]
-        subsets = [ALL, *(name for name in _common.read("choices")["subset"] if name != WHOLE), OWN_HARD]
+        subsets = [ALL, *(name for name in _common.read("choices")["subset"] if name != WHOLE)]
         subset = st.selectbox(
             "Examples",
             subsets,
-            index=first("models_subset", subsets),
+            index=first("models_subset", subsets, _place(subsets, plan.subset)),
             key="models_subset",
             bind="query-params",
             persist_state="session",
             format_func=_filters.plain,
             width=180,
         )
+        usual_judges = [judge for judge in plan.judges if judge in row["judges"]] or row["judges"][:1]
         judges = st.multiselect(
-            "Judges", row["judges"], default=row["judges"][:1], key="models_judges", bind="query-params", persist_state="session", width=205,
+            "Judges", row["judges"], default=usual_judges, key="models_judges", bind="query-params", persist_state="session", width=205,
             placeholder=f"{row['judges'][0]} (the judge with most labels)",
         )  # fmt: skip
-        claim, physicians = _held_for() if claims else (Claim.BENCHMARK, Physicians.THESE)
-    return Chosen(evaluation, subset, tuple(judges or row["judges"][:1]), claim, physicians)
+        claim, physicians = _held_for(plan) if claims else (None, None)
+    spec = Analysis(
+        evaluation=evaluation,
+        judges=tuple(judges or usual_judges),
+        subset=None if subset == ALL else subset,
+        claim=claim,
+        physicians=physicians,
+        settled=plan.settled,
+        primary=plan.primary,
+        margin=plan.margin,
+    )
+    return Chosen(spec)
 
 
-def _held_for() -> tuple[Claim, Physicians]:
+def _place(options: Sequence[str], wanted: str | None) -> int:
+    return options.index(wanted) if wanted in options else 0
+
+
+def _held_for(plan: Analysis) -> tuple[Claim | None, Physicians | None]:
     """What the intervals are to hold for."""
-    claim: Claim = _one_of("Holds for", CLAIMS, "models_claim", width=170)
-    physicians: Physicians = _one_of("As read by", READERS, "models_readers", width=180)
+    claim: Claim | None = _one_of("Holds for", CLAIMS, "models_claim", plan.claim, width=170)
+    physicians: Physicians | None = _one_of("As read by", READERS, "models_readers", plan.physicians, width=180)
     return claim, physicians
 
 
-def _one_of(label: str, words: Mapping[Any, str], key: str, *, width: int) -> Any:
+def _one_of(label: str, words: Mapping[Any, str], key: str, usual: Any, *, width: int) -> Any:
     return st.selectbox(
         label,
         list(words),
+        index=list(words).index(usual),
         key=key,
         bind="query-params",
         persist_state="session",
@@ -142,19 +192,44 @@ def weighted(viewer: Viewer, chosen: Chosen, *, weighs: bool) -> tuple[Chosen, s
     weights: Weighting | None = about(viewer, chosen)["weighting"] if weighs else None
     if weights is None:
         return chosen, ""
+    said = stated()
     on = st.toggle(
         "Weighted to the full benchmark's themes",
+        value=said is not None and said.spec.weighted,
         key="models_weighted",
         bind="query-params",
         persist_state="session",
     )
-    return replace(chosen, weighted=on), weighting_sentence(weights) if on else ""
+    return Chosen(replace(chosen.spec, weighted=on)), weighting_sentence(weights) if on else ""
+
+
+def numbers(viewer: Viewer, chosen: Chosen) -> Results:
+    """All numbers of the part after correction: what Scores and Who is better both show."""
+    found: Results = computed(_numbers, viewer, chosen)
+    return found
+
+
+def _numbers(opinions: Opinions, chosen: Chosen) -> Results:
+    return results(opinions, chosen.spec)
+
+
+def analysis_words(viewer: Viewer, found: Results) -> str:
+    """Whether these are the numbers that the study states, in words."""
+    said = stated()
+    if said is None:
+        return stated_words(None, ())
+    known = evaluations(viewer)
+    try:
+        usual(said.spec, known)
+    except OverreadError:  # its data set waits for the viewer's own reads
+        return f"The stated analysis (version {said.version}) is about a part that you may not see yet."
+    return stated_words(said, departures(found, said.spec, known))
 
 
 def about(viewer: Viewer, chosen: Chosen) -> dict[str, Any]:
     """What the page must know of a part before it draws a section; the same whatever the intervals are to hold for."""
     found: dict[str, Any] = computed(
-        _about, viewer, replace(chosen, claim=Claim.BENCHMARK, physicians=Physicians.THESE, weighted=False)
+        _about, viewer, Chosen(replace(chosen.spec, claim=None, physicians=None, weighted=False))
     )
     return found
 
@@ -169,9 +244,12 @@ def _about(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
 
 
 def correcting(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
-    """How the scores of a part are to be corrected: what `corrected_scores` and `corrected_differences` both take."""
-    weights = parts.common_weighting(opinions) if chosen.weighted else None
-    return {"judges": list(chosen.judges), "weights": None if weights is None else weights.weights}
+    """Whose labels are corrected, by which reads, with which weights: what every statistic of corrected scores takes."""
+    return {
+        "judges": list(chosen.judges),
+        "settled": chosen.spec.settled,
+        "weights": weights_of(opinions, chosen.spec),
+    }
 
 
 def leave() -> None:
@@ -179,28 +257,16 @@ def leave() -> None:
     _kept.leave(PAGE, KEYS)
 
 
-def first(key: str, options: Sequence[Any]) -> int:
-    """Which option a control begins with: the first; after the browser's way back from a conversation, the one that was chosen before."""
-    return _kept.first(PAGE, key, options)
+def first(key: str, options: Sequence[Any], usual: int = 0) -> int:
+    """Which option a control begins with: the usual one; after the browser's way back from a conversation, the one that was chosen before."""
+    return _kept.first(PAGE, key, options, usual)
 
 
 def taken(viewer: Viewer, chosen: Chosen) -> Opinions:
     """The part of the study that was chosen."""
-    example_ids: Sequence[int] | None = None
-    if chosen.subset not in (ALL, OWN_HARD):
-        with reading(_common.engine()) as session:
-            example_ids = list(browse.examples(session, Filters(subset=chosen.subset))["example_id"])
-    found = parts.part(
-        _common.opinions(viewer),
-        evaluation=chosen.evaluation,
-        judges=chosen.judges,
-        example_ids=example_ids,
-        clusters_only=chosen.subset == parts.CONSENSUS,
-    )
-    if chosen.subset != OWN_HARD:
-        return found
-    hard = parts.own_hard(example_scores(*parts.jury(found, chosen.judges)))
-    return parts.part(found, evaluation=chosen.evaluation, example_ids=list(hard.mean_scores.index))
+    with reading(_common.engine()) as session:
+        example_ids = analysed.example_ids(session, chosen.spec)
+    return taken_of(_common.opinions(viewer), chosen.spec, example_ids)
 
 
 def computed(make: Callable[..., Any], viewer: Viewer, chosen: Chosen, *arguments: Any) -> Any:

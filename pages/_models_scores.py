@@ -6,41 +6,28 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.metrics import finding
-from evalcore.metrics.corrected import JUDGE_ONLY_CAUTION, corrected_scores
-from evalcore.metrics.corrected_differences import corrected_differences
-from evalcore.metrics.surveyed import surveyed
-from evalcore.opinions import Opinions
+from evalcore.metrics.corrected import JUDGE_ONLY_CAUTION
+from evalcore.metrics.results import Results, primary_words
 from evalcore.plots.colours import colour_of
 from evalcore.plots.models import forest
 from evalcore.schema import Viewer
 from pages import _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
 
-
-def scored(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
-    """The scores of the part, and the corrected differences of its models."""
-    how = _models_parts.correcting(opinions, chosen)
-    how["known"] = list(surveyed(opinions, **how))
-    scores = corrected_scores(opinions, claim=chosen.claim, physicians=chosen.physicians, **how)
-    two = scores["enough"].sum() > 1
-    return {
-        "scores": scores,
-        "differences": corrected_differences(opinions, claim=chosen.claim, physicians=chosen.physicians, **how)
-        if two
-        else pd.DataFrame(),
-    }
+ANYTIME = "However often one looks"
 
 
 def show(viewer: Viewer, chosen: Chosen) -> None:
-    """Judge only, physicians only, corrected: the finding, the figure, the table, and how they were made."""
-    found = _models_parts.computed(scored, viewer, chosen)
-    scores = found["scores"]
+    """Judge only, physicians only, corrected: the finding, the figure, the tables, and how they were made."""
+    found = _models_parts.numbers(viewer, chosen)
+    scores = found.scores
     if scores.empty or not scores["n_items"].any():
         st.html(_text.notice(_models_parts.NO_LABELS))
         return
     best = "corrected" if scores["enough"].all() else "judge_only"
     scores = scores.sort_values(best, ascending=False, ignore_index=True)
-    st.html(_text.finding(finding.finding(scores, found["differences"], chosen.where)))
+    st.html(_text.finding(found.finding))
+    primary(found)
     if beyond := finding.unreached_words(scores):
         st.html(_text.notice(beyond, kind="warning"))
     if not scores["n_read"].any():
@@ -60,7 +47,15 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
         alt="Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals",
     )
     table(scores)
+    if scores["n_read"].any():
+        claims(found, list(scores["model"]))
     st.html(_text.foot(foot(scores, chosen)))
+
+
+def primary(found: Results) -> None:
+    """The primary comparison, where one is stated."""
+    for sentence in primary_words(found, _models_parts.stated()):
+        st.html(_text.notice(sentence))
 
 
 def table(scores: pd.DataFrame) -> None:
@@ -74,7 +69,8 @@ def table(scores: pd.DataFrame) -> None:
             "Corrected": [_corrected(row) for row in rows],
             "Criteria read": scores["n_read"],
             "Reads": scores["n_reads"],
-            "Judge worth": [
+            "Physicians": [finding.readers_words(row["n_readers"], row["n_effective_readers"]) for row in rows],
+            "Reads saved by the judge": [
                 finding.worth_words(row["worth"], row["worth_low"], row["worth_high"]) if row["enough"] else "–"
                 for row in rows
             ],
@@ -85,6 +81,26 @@ def table(scores: pd.DataFrame) -> None:
         names=("Model",),
         optional=("Left out",),
         alt="Scores by model",
+    )
+
+
+def claims(found: Results, models: list[str]) -> None:
+    """The corrected scores for everything that their intervals may hold for, so that no claim stands alone."""
+    st.subheader("The corrected score, by what its interval holds for", anchor=False)
+    in_order = found.claims.set_index("model").loc[models].reset_index()
+    columns = finding.claim_columns(in_order.sort_values("place", kind="stable"))
+    rows = found.scores.set_index("model").loc[models].to_dict(orient="records")
+    often = [
+        finding.score_words(row["corrected"], row["corrected_any_low"], row["corrected_any_high"])
+        if row["enough"]
+        else "–"
+        for row in rows
+    ]
+    _tables.show(columns | {ANYTIME: often}, key="models_claims", names=("Model",), alt="Corrected scores by claim")
+    st.html(
+        _text.quiet(
+            f"{ANYTIME}: {found.where}, an interval that stays valid if you look at it while reading goes on and stop when it suits you."
+        )
     )
 
 
@@ -102,15 +118,17 @@ def foot(scores: pd.DataFrame, chosen: Chosen) -> str:
     """How the scores were made."""
     reads, readers, unsure = scores["n_reads"].sum(), scores["n_readers"].max(), scores["n_cannot_assess"].sum()
     return (
-        "A score is the points of met criteria over the positive points, as a mean over examples (HealthBench). Judge only: by the judge's labels "
-        "on everything, which on this benchmark leaves no interval. "
+        "A score is the points of met criteria over the positive points, as a mean over examples (HealthBench, which reports a mean below 0 as 0; here it "
+        "stands as it is). Judge only: by the judge's labels "
+        "on everything; for this benchmark that leaves no interval. "
         f"{JUDGE_ONLY_CAUTION} Physicians only: by what physicians have read, each criterion weighted by one over the probability with which it was "
         "drawn. Corrected: the judge's labels on everything, put right by how physicians differed from them where they have read (a "
         "regression estimator, GREG, the same as PPI++). Intervals are 95 %, with the criteria of one example counted as the cluster that they are. "
         f"A read is one physician's blind first label on one criterion; {reads:,} reads by {readers:,} physicians were used, all of items drawn "
-        f"with a known probability, and {unsure:,} that could not assess were left out. Judge worth: so many further criteria physicians would have had "
-        "to read to know the score as well without the judge, with its interval; nothing where the judge was of no use. "
+        f"with a known probability, and {unsure:,} that could not assess were left out. Physicians: in brackets, as how many who had read alike they "
+        "count (one over the sum of their squared shares of the reading). Reads saved by the judge: the number of further criteria physicians would "
+        "have had to read to know the score as well without the judge, with its interval. "
         "Left out: responses without a score, or without "
         f"a label by every chosen judge on every criterion. Judge: {_models_parts.versions(chosen.judges)}. "
-        f"Criteria: {chosen.criteria}. No chance enters these numbers."
+        f"Criteria: {chosen.criteria}. These numbers are deterministic."
     )

@@ -3,7 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.corrected import claim_sentence
 from pages import (
     _common,
     _kept,
@@ -27,6 +26,8 @@ TITLES = {
 }
 SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
+CORRECTED = (SCORES, GROUPS, BETTER)
+"""Those that show corrected scores, so that it matters what intervals hold for."""
 SHOWN = {
     SCORES: _models_scores.show,
     GROUPS: _models_groups.show,
@@ -77,19 +78,21 @@ if known.empty or not known["judges"].map(len).any():
 bar = st.container(horizontal=True, vertical_alignment="center", key="models_bar")
 with bar:
     section = _kept.section("models", SECTIONS)
-chosen = _models_parts.controls(known, claims=section in (SCORES, GROUPS))
+chosen = _models_parts.controls(known, claims=section in CORRECTED)
 with bar:
-    chosen, weights_words = _models_parts.weighted(viewer, chosen, weighs=section in (SCORES, GROUPS, BETTER))
+    chosen, weights_words = _models_parts.weighted(viewer, chosen, weighs=section in CORRECTED)
 with top:
     row = known.loc[known["evaluation"].eq(chosen.evaluation)].iloc[0]
     st.html(_text.heading(TITLES[section], line(row, chosen.judge)))
 if _common.blind(viewer):
     st.html(_text.quiet("Conversations that wait for your own first read are left out of all numbers here."))
-if section in (SCORES, GROUPS):
-    st.html(_text.quiet(claim_sentence(chosen.claim, chosen.physicians)))
 if weights_words:
     st.html(_text.quiet(weights_words))
 if _models_parts.is_labelled(viewer, chosen):
+    if section in CORRECTED:
+        found = _models_parts.numbers(viewer, chosen)
+        st.html(_text.quiet(f"{_models_parts.analysis_words(viewer, found)} {found.because} {found.means}"))
+        chosen = _models_parts.Chosen(found.spec) if section == GROUPS else chosen
     SHOWN[section](viewer, chosen)
 else:
     st.html(_text.notice(_models_parts.NO_LABELS))

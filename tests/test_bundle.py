@@ -11,11 +11,13 @@ import pytest
 from sqlalchemy import Engine
 from typer.testing import CliRunner
 
-from evalcore import export, methods
+from evalcore import export, methods, store
 from evalcore.__main__ import app
+from evalcore.analysis import Analysis
 from evalcore.bundle import MANIFEST, bundle
-from evalcore.db import reading
+from evalcore.db import reading, writing
 from evalcore.queries import study as queries
+from evalcore.schema import Claim
 from tests.invented import study
 
 
@@ -51,8 +53,29 @@ def test_it_holds_the_labels_as_the_export_writes_them_and_the_methods(seeded):
     assert files["labels-codebook.md"].decode() == export.codebook_text("labels")
     assert methods.paragraph(methods.facts(seeded)) in files["methods.md"].decode()
     scores = pd.read_csv(io.BytesIO(files["corrected-scores.csv"]))
-    assert sorted(scores["model"]) == ["Alder-2", "Briar-1", "Clover-mini"]
+    assert sorted(scores.loc[scores["is_analysis"], "model"]) == ["Alder-2", "Briar-1", "Clover-mini"]
     assert set(pd.read_csv(io.BytesIO(files["agreement.csv"]))["coefficient"]) >= {"agreement", "kappa", "ac1"}
+
+
+def test_every_table_names_its_judge_and_has_a_codebook_and_the_analysis_stands_beside_them(seeded):
+    with writing(seeded) as session:
+        store.state_analysis(session, Analysis(judges=("Wren",), claim=Claim.BENCHMARK), actor="Mina Castell")
+    files = unpacked(bundle(seeded)[0])
+    tables = [name.removesuffix(".csv") for name in files if name.endswith(".csv")]
+    assert len(tables) >= 6
+    for name in tables:
+        header = files[f"{name}.csv"].decode().split("\r\n", 1)[0].split(",")
+        assert {"judge", "rater"} & set(header), name
+        book = files[f"{name}-codebook.md"].decode()
+        assert not [column for column in header if f"| {column} |" not in book]
+    analysis = json.loads(files["analysis.json"])
+    assert (analysis["stated"]["version"], analysis["stated"]["judges"]) == (1, ["Wren"])
+    assert analysis["stated"]["n_reads_before"] > 0
+    assert analysis["computed"]["judges"] == ["Wren"]
+    scores = pd.read_csv(io.BytesIO(files["corrected-scores.csv"]))
+    assert set(scores["judge"]) == {"Wren"}  # not both judges of the study together
+    assert set(scores.loc[scores["is_analysis"], "claim"]) == {"benchmark"}
+    assert set(pd.read_csv(io.BytesIO(files["labels.csv"]))["judge"].dropna()) == {"Wren"}
 
 
 def test_the_same_study_gives_the_same_bytes(seeded):

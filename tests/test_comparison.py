@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.metrics.comparison import differences, judge_only_warning, rank_probabilities
+from evalcore.metrics.comparison import differences, judge_only_warning
 from evalcore.metrics.pair_tests import benjamini_hochberg, holm
 from evalcore.metrics.published import CITATION, published_scores
 
@@ -69,8 +69,6 @@ def test_the_order_of_examples_does_not_matter(scores, random):
     order = list(scores.index)
     random.shuffle(order)
     pd.testing.assert_frame_equal(quick(scores.loc[order]), quick(scores))
-    ranks = [rank_probabilities(table, rng=chance(), n_resamples=100) for table in (scores.loc[order], scores)]
-    pd.testing.assert_frame_equal(*ranks)
 
 
 @given(holed_scores)
@@ -223,7 +221,7 @@ def test_an_example_that_comes_twice_is_refused():
     with pytest.raises(ValueError, match="came twice"):
         quick(scores.set_axis([1, 1]))
     with pytest.raises(ValueError, match="came twice"):
-        rank_probabilities(scores.set_axis(["A", "A"], axis=1), rng=chance())
+        quick(scores.set_axis(["A", "A"], axis=1))
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
@@ -256,48 +254,6 @@ def test_the_interval_covers_the_true_difference(n_examples, lowest):
         row = row_of(differences(framed(values), rng=rng, n_resamples=1_000, n_flips=1))
         held += row["low"] <= 0.1 <= row["high"]
     assert lowest <= held / 1_500 <= 0.965
-
-
-# ---------------------------------------------------------------- ranks
-
-
-@given(whole_scores)
-def test_probabilities_add_up_to_one_over_ranks_and_over_models(scores):
-    found = rank_probabilities(scores, rng=chance(), n_resamples=100)
-    assert len(found) == scores.shape[1] ** 2
-    assert found["probability"].between(0, 1).all()
-    for name in ("model", "rank"):
-        assert found.groupby(name)["probability"].sum().to_numpy() == pytest.approx(1)
-
-
-def test_a_model_that_is_best_everywhere_is_first_and_twins_share_their_ranks():
-    values = chance().random((25, 1))
-    scores = framed(np.hstack([values, values + 0.1, values]))
-    found = rank_probabilities(scores, rng=chance(), n_resamples=300).pivot(
-        index="model", columns="rank", values="probability"
-    )
-    assert found.to_numpy() == pytest.approx(np.array([[0, 0.5, 0.5], [1, 0, 0], [0, 0.5, 0.5]]))
-
-
-def test_of_two_models_the_first_rank_is_as_likely_as_a_difference_above_nought():
-    gaps = chance(9).normal(0.02, 0.3, 60)
-    found = rank_probabilities(framed(np.column_stack([gaps, np.zeros(60)])), rng=chance(), n_resamples=20_000)
-    expected = scipy.stats.norm.cdf(gaps.mean() / (gaps.std() / math.sqrt(60)))  # the bootstrap's own normal limit
-    assert found.loc[0, "probability"] == pytest.approx(expected, abs=0.02)
-
-
-def test_ranks_are_of_the_examples_that_all_models_have():
-    values = np.array([[0.1, 0.9], [0.2, 0.8], [0.9, math.nan], [math.nan, math.nan]])
-    found = rank_probabilities(framed(values), rng=chance(), n_resamples=50)
-    assert found["n_examples"].tolist() == [2] * 4
-    assert found["n_left_out"].tolist() == [1] * 4
-    assert found["probability"].tolist() == [0, 1, 1, 0]
-
-
-def test_without_a_shared_example_ranks_are_undefined():
-    found = rank_probabilities(framed(np.array([[0.5, math.nan], [math.nan, 0.5]])), rng=chance(), n_resamples=5)
-    assert found["probability"].isna().all()
-    assert found["n_examples"].eq(0).all()
 
 
 # ---------------------------------------------------------------- words, and what others published

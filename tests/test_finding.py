@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalcore.metrics.finding import difference_words, finding, leader_first, score_words, unreached_words, worth_words
 
 NAN = math.nan
-HERE = "on this benchmark"
+HERE = "for this benchmark, these physicians"
 
 
 def scores(*rows: tuple[str, float, bool, float]) -> pd.DataFrame:
@@ -34,26 +34,26 @@ A, B = ("A", 0.602, True, 0.0), ("B", 0.543, True, 0.0)
 
 def test_the_best_two_are_told_apart_with_their_difference():
     said = finding(scores(B, A), gap("A", "B", 0.059, 0.021, 0.097), HERE)
-    assert said == "A is ahead of B by 0.059 [0.021, 0.097] on this benchmark, after correction."
+    assert said == "A is ahead of B by 0.059 [0.021, 0.097] after correction (for this benchmark, these physicians)."
 
 
 def test_a_lead_that_many_pairs_could_bring_about_says_so():
     said = finding(scores(B, A), gap("A", "B", 0.059, 0.004, 0.114, 0.21), HERE)
     assert said == (
-        "A is ahead of B by 0.059 [0.004, 0.114] on this benchmark, after correction; with as many pairs as here that may be chance "
+        "A is ahead of B by 0.059 [0.004, 0.114] after correction (for this benchmark, these physicians); with as many pairs as here that may be chance "
         "(p 0.21 by Holm)."
     )
 
 
 def test_a_pair_that_stands_the_other_way_round_is_turned():
     said = finding(scores(A, B), gap("B", "A", -0.059, -0.097, -0.021), HERE)
-    assert said == "A is ahead of B by 0.059 [0.021, 0.097] on this benchmark, after correction."
+    assert said == "A is ahead of B by 0.059 [0.021, 0.097] after correction (for this benchmark, these physicians)."
 
 
 def test_two_whose_interval_holds_nought_cannot_be_told_apart():
     said = finding(scores(A, B), gap("A", "B", 0.059, -0.01, 0.13), HERE)
     assert said == (
-        "A and B cannot be told apart yet on this benchmark, after correction: the difference is +0.059 [−0.010, +0.130]."
+        "A and B cannot be told apart yet after correction (for this benchmark, these physicians): the difference is +0.059 [−0.010, +0.130]."
     )
 
 
@@ -67,7 +67,7 @@ def test_models_that_a_chosen_judge_has_not_labelled_are_not_told_to_be_read():
         scores(A, B, ("C", NAN, False, NAN), ("D", NAN, False, NAN)), gap("A", "B", 0.059, 0.021, 0.097), HERE
     )
     assert said.endswith(
-        "after correction. No response of C or D is labelled by every chosen judge on every criterion."
+        "(for this benchmark, these physicians). No response of C or D is labelled by every chosen judge on every criterion."
     )
     nothing = finding(scores(("A", NAN, False, 30.0), ("C", NAN, False, NAN)), pd.DataFrame(), HERE)
     assert "About 30 more criteria" in nothing
@@ -76,7 +76,7 @@ def test_models_that_a_chosen_judge_has_not_labelled_are_not_told_to_be_read():
 
 def test_one_model_alone_has_its_score_said():
     said = finding(scores(A), pd.DataFrame(), HERE)
-    assert said == "A scores 0.602 [0.582, 0.622] on this benchmark, after correction."
+    assert said == "A scores 0.602 [0.582, 0.622] after correction (for this benchmark, these physicians)."
 
 
 def test_where_nothing_is_read_no_score_is_said_but_how_much_must_be():
@@ -96,9 +96,11 @@ def test_where_nothing_is_read_no_score_is_said_but_how_much_must_be():
     [
         (score_words(0.5, NAN, NAN), "0.500"),
         (difference_words(NAN, NAN, NAN), "–"),
-        (worth_words(0.4, -3.0, 5.0), "nothing [−3, 5]"),
+        (worth_words(0.4, -3.0, 5.0), "none [−3, 5]"),
+        (worth_words(-0.0, -0.0, -0.0), "none"),
+        (difference_words(-0.0004, -0.03, 0.0002), "0.000 [−0.030, 0.000]"),
         (worth_words(12_400.0, 9_000.0, 15_000.0), "12,400 [9,000, 15,000]"),
-        (score_words(-0.03, -0.08, 0.02), "0.000, raw −0.030 [−0.080, 0.020]"),
+        (score_words(-0.03, -0.08, 0.02), "−0.030 [−0.080, 0.020]"),
         (score_words(0.4, 0.4, 0.4), "0.400"),
         (score_words(0.99, 0.95, 1.03), "0.990 [0.950, 1.000]"),
     ],

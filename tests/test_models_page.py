@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from evalcore import opinions as opinions_module
 from evalcore import store
+from evalcore.analysis import Analysis
 from evalcore.db import open_study, writing
 from evalcore.queries import opinions as opinions_query
 from evalcore.schema import Label
@@ -134,7 +135,8 @@ def test_what_is_read_is_corrected_with_its_finding_and_the_worth_of_the_judge(r
     app = opened(LEAD)
     shown = words(app)
     assert re.search(
-        r"Alder-2 is ahead of Briar-1 by 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] on this benchmark, after correction\.", shown
+        r"Alder-2 is ahead of Briar-1 by 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] after correction \(for new examples like these, physicians in general\)\.",
+        shown,
     )
     table = app.dataframe[0].value.set_index("Model")
     for model in ("Alder-2", "Briar-1", "Clover"):
@@ -142,12 +144,38 @@ def test_what_is_read_is_corrected_with_its_finding_and_the_worth_of_the_judge(r
         assert table.loc[model, "Criteria read"] > 100
 
 
-def test_the_claim_of_the_address_is_said_and_widens_the_interval(read: None, opened: Open):
-    here = opened(LEAD)
-    wider = opened(LEAD, models_claim="new examples too")
+def test_the_claim_of_the_address_is_said_and_narrows_the_interval_and_none_stands_alone(read: None, opened: Open):
+    widest = opened(LEAD)
+    here = opened(LEAD, models_claim="this benchmark", models_readers="these physicians")
+    assert "on ever more examples of the same kind, read by physicians in general" in words(widest)
+    assert "effective readers: the interval holds for physicians in general." in words(widest)
     assert "if these physicians read every criterion of this benchmark" in words(here)
-    assert "on ever more examples of the same kind" in words(wider)
-    assert width(wider) > width(here)
+    assert "(for this benchmark, these physicians)" in words(here)
+    assert width(here) < width(widest)
+    for app in (widest, here):
+        columns = list(app.dataframe[1].value.columns)
+        assert columns[1:] == [
+            "New examples like these, physicians in general",
+            "New examples like these, these physicians",
+            "This benchmark, physicians in general",
+            "This benchmark, these physicians",
+        ]
+
+
+def test_the_stated_analysis_is_shown_and_what_departs_from_it_is_said(read: None, location: str, opened: Open):
+    spec = Analysis(judges=("Magpie",), primary=("Briar-1", "Alder-2"), margin=0.05)
+    engine = open_study(location)
+    with writing(engine) as session:
+        store.state_analysis(session, spec, actor=LEAD)
+    engine.dispose()
+    shown = words(opened(LEAD))
+    assert "This is the stated analysis (version 1), stated on" in shown
+    assert "Primary comparison: Briar-1 less Alder-2 is −" in shown
+    assert "It is not shown that Briar-1 is non-inferior to Alder-2" in shown
+    assert "Comparison and margin: stated on" in shown
+    looking = words(opened(LEAD, models_judges="Wren", models_claim="this benchmark"))
+    assert "This is not the stated analysis (version 1): judge and claim differ." in looking
+    assert "No analysis is stated; these are the usual choices." not in shown
 
 
 def width(app: AppTest) -> float:
@@ -174,17 +202,14 @@ def test_a_subset_without_a_member_says_so(small: world.World, opened: Open):
         assert "No response of this part" in words(opened(LEAD, models_subset="consensus", models_show=section))
 
 
-def test_own_hard_examples_are_a_fifth_of_all(read: None, opened: Open):
-    table = opened(LEAD, models_subset="hard for these models").dataframe[0].value
-    assert table["Examples"].tolist() == [24, 24, 24]
-
-
 def test_judge_only_differences_stand_below_the_sentence_that_they_are_its_opinion(read: None, opened: Open):
     app = opened(LEAD, models_show="Who is better", models_seed="7")
     shown = words(app)
     assert shown.index("the opinion of the judge Magpie alone") > shown.index("after correction")
     assert "Seed 7." in shown
-    corrected, judged = (table.value for table in app.dataframe[:2])
+    corrected, claims, judged = (table.value for table in app.dataframe[:3])
+    assert claims["Pair"].tolist() == corrected["Pair"].tolist()
+    assert "How likely each place" not in shown
     assert corrected["Pair"].iloc[0] == "Alder-2 − Clover"
     assert {"Pair", "Difference", "p, Holm", "p, max-T"} <= set(judged.columns)
     assert len(judged) == 3
@@ -242,7 +267,7 @@ def test_models_that_one_judge_has_not_both_labelled_are_not_compared_in_its_opi
     for criterion in (0, 1):
         world.judged(small, "Wren", Label.MET, criterion=criterion)
     shown = words(opened(LEAD, models_show="Who is better", models_judges="Wren"))
-    assert "The models share no example" in shown
+    assert "The models share no example, so they cannot be compared." in shown
     assert "No response of Briar-1 is labelled by every chosen judge on every criterion." in shown
     assert "share no example on which both have a score" in words(
         opened(LEAD, models_show="Head to head", models_judges="Wren")

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.comparison import example_scores
 from evalcore.metrics.opinions import is_scored
-from evalcore.metrics.parts import common_weighting, evaluations, jury, own_hard, part
+from evalcore.metrics.parts import common_weighting, evaluations, jury, part
 from evalcore.opinions import Opinions
 from tests.population import drawn
 
@@ -101,15 +99,6 @@ def test_the_order_of_judges_does_not_change_what_they_say_together(seed: int, s
     first, _ = jury(whole, list(TWO))
     other, _ = jury(whole, order)
     assert first.judged.iloc[:, 0].tolist() == other.judged.iloc[:, 0].tolist()
-
-
-def test_own_hard_examples_are_the_hardest_fifth():
-    scores = example_scores(*jury(made(n_examples=40), ["Magpie"]))
-    found = own_hard(scores)
-    positive = scores.loc[scores.gt(0).any(axis=1)].mean(axis=1)
-    assert len(found.mean_scores) == 8
-    assert sorted(found.mean_scores) == pytest.approx(sorted(positive)[:8])
-    assert len(own_hard(scores.head(3)).mean_scores) == 1
 
 
 def test_weights_are_offered_where_all_models_answered_the_same_examples_and_these_have_themes():

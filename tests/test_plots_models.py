@@ -79,7 +79,6 @@ def test_names_stay_text_on_every_figure():
     groups = pd.DataFrame({"group": ODD, "model": ["Alder", ODD], "judge_only": 0.5, "corrected": 0.5})
     groups = groups.assign(corrected_low=0.4, corrected_high=0.6)
     gaps = pd.DataFrame({"model_1": [ODD], "model_2": ["Alder"], "difference": [0.1], "low": [0.0], "high": [0.2]})
-    ranks = pd.DataFrame({"model": [ODD, "Alder"], "rank": [1, 1], "probability": [0.7, 0.3]})
     curve = pd.DataFrame({"model": [ODD, ODD], "k": [1, 2], "score": [0.5, 0.4], "n_examples": [9, 9]})
     length = pd.DataFrame(
         {
@@ -96,7 +95,7 @@ def test_names_stay_text_on_every_figure():
     figures = [
         models.forest(forest_table(), COLOURS), models.by_group(groups, COLOURS), models.worst_at_k(curve, COLOURS, dash_of(COLOURS)),
         models.score_by_length(length, COLOURS, dash_of(COLOURS)),
-        models.beside_published(own, others, COLOURS), pairs.differences(gaps, corrected=True), pairs.rank_probabilities(ranks),
+        models.beside_published(own, others, COLOURS), pairs.differences(gaps, corrected=True),
         pairs.head_to_head(scores, ODD, "Alder"),
     ]  # fmt: skip
     for figure in figures:
@@ -155,13 +154,6 @@ def test_a_click_on_a_point_of_head_to_head_knows_its_example():
     assert list(zip(points.x, points.y, strict=True)) == [(0.2, 0.5), (-1.4, 0.4)]
     assert figure.layout.xaxis.range[0] < -1.4, "a score below nought is on the screen too"
     assert figure.layout.xaxis.range == figure.layout.yaxis.range
-
-
-def test_the_chances_of_places_are_drawn_by_model_and_place():
-    table = pd.DataFrame({"model": ["B", "B", "A", "A"], "rank": [1, 2, 1, 2], "probability": [0.8, 0.2, 0.2, 0.8]})
-    drawn = pairs.rank_probabilities(table).data[0]
-    assert list(drawn.y) == ["B", "A"]
-    assert [list(row) for row in drawn.z] == [[0.8, 0.2], [0.2, 0.8]]
 
 
 def test_a_model_keeps_its_colour_whichever_order_they_come_in_and_the_seventh_is_told_by_its_line():

@@ -1,4 +1,4 @@
-"""Which of two models is better in a judge's opinion: paired differences on the same examples, and the probability of each rank."""
+"""Which of two models is better in a judge's opinion: paired differences on the same examples."""
 
 import numpy as np
 import numpy.typing as npt
@@ -199,61 +199,6 @@ def _spreads(gaps: Floats) -> npt.NDArray[np.bool_]:
     lowest = np.where(known, gaps, np.inf).min(axis=0, initial=np.inf)
     spread: npt.NDArray[np.bool_] = highest > lowest + 1e-9
     return spread
-
-
-def rank_probabilities(
-    scores: pd.DataFrame, *, rng: np.random.Generator, n_resamples: int = N_RESAMPLES
-) -> pd.DataFrame:
-    """How probable each rank of each model is over resampled examples, on the examples that all models have a score on.
-
-    Models on different examples cannot be ranked against each other: a model with few scores is better left out
-    of `scores` than to bring everybody down to its examples.
-
-    Args:
-        scores: As `example_scores` gives them, with at least one model.
-        rng: Chance. Examples are put in order first, so that the order of rows does not matter.
-        n_resamples: How many.
-
-    Returns:
-        One row a model and rank, in the order of the columns: model, rank (1 is the highest mean), probability in [0, 1] (NaN where the
-        models share no example), n_examples (shared), n_left_out (with a score of some models only). Probabilities add up to 1
-        over the ranks of a model and over the models at a rank; models that tie share their ranks evenly.
-
-    Raises:
-        ValueError: An example has two rows, or a model two columns.
-    """
-    table = _in_order(scores)
-    shared = table.dropna().to_numpy(dtype=float)
-    n_models = table.shape[1]
-    probability = np.full((n_models, n_models), np.nan)
-    if len(shared):
-        # Without the mean of each example single precision holds every digit that matters; a difference below 1e-7 is a tie.
-        means = resampled_means(shared - shared.mean(axis=1, keepdims=True), rng=rng, n_resamples=n_resamples)
-        probability = _rank_shares(np.round(means, 7))
-    return pd.DataFrame(
-        {
-            "model": np.repeat(table.columns.to_numpy(), n_models),
-            "rank": np.tile(np.arange(1, n_models + 1), n_models),
-            "probability": probability.ravel(),
-            "n_examples": len(shared),
-            "n_left_out": len(table) - len(shared),
-        }
-    )
-
-
-def _rank_shares(means: Floats) -> Floats:
-    """One row a model, one column a rank: share of the rows of `means` in which the model has it."""
-    n_resamples, n_models = means.shape
-    begins = np.zeros(n_models * (n_models + 1))
-    for model in range(n_models):
-        above = (means > means[:, [model]]).sum(axis=1)
-        tied = (means == means[:, [model]]).sum(axis=1)  # itself among them
-        base = model * (n_models + 1)
-        # A model at ranks above+1 .. above+tied: the share begins at one and ends after the other.
-        begins += np.bincount(base + above, 1 / tied, len(begins))
-        begins -= np.bincount(base + above + tied, 1 / tied, len(begins))
-    shares: Floats = begins.reshape(n_models, n_models + 1).cumsum(axis=1)[:, :n_models] / n_resamples
-    return shares.clip(0, 1)
 
 
 def judge_only_warning(judge: str) -> str:

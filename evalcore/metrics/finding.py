@@ -1,35 +1,108 @@
 """Scores and differences in words: the finding above the plot, the cells of the table."""
 
 import math
+from typing import Any
 
 import pandas as pd
 
+from evalcore.analysis import CLAIM_WORDS, PHYSICIANS_WORDS
 from evalcore.metrics.intervals import NO_VALUE, interval_words
 from evalcore.metrics.win_rate import WinRate
 from evalcore.metrics.wording import listed
+from evalcore.schema import Claim, Physicians
 
-NOTHING = "nothing"
+NOTHING = "none"
 UNLABELLED = "labelled by every chosen judge on every criterion"
 NO_WIDTH = 1e-9
+HIGHEST = 1.0
+"""No score is higher; an interval ends there."""
 CLEAR_BELOW = 0.05
 
 
+def claim_words(claim: Claim, physicians: Physicians) -> str:
+    """What an interval holds for, in a few words.
+
+    >>> claim_words(Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
+    'for new examples like these, physicians in general'
+    """
+    return f"for {CLAIM_WORDS[claim]}, {PHYSICIANS_WORDS[physicians]}"
+
+
+def claim_columns(claims: pd.DataFrame) -> dict[str, list[str]]:
+    """Corrected scores in words, a column for everything that the interval may hold for, beside the models' names.
+
+    Args:
+        claims: As `results.Results.claims`.
+    """
+    columns: dict[str, list[str]] = {}
+    for row in claims.to_dict(orient="records"):
+        cell = score_words(row["corrected"], row["corrected_low"], row["corrected_high"]) if row["enough"] else NO_VALUE
+        columns.setdefault(_claim_column(row), []).append(cell)
+    return {"Model": list(dict.fromkeys(claims["model"])), **columns}
+
+
+def difference_columns(claims: pd.DataFrame, model: str | None = None) -> dict[str, list[str]]:
+    """Corrected differences in words, a column for everything that the interval may hold for, beside the pairs, the clearest lead first.
+
+    Args:
+        claims: As `results.Results.difference_claims`.
+        model: Only pairs with it.
+    """
+    cells: dict[str, dict[str, str]] = {}
+    for row in leader_first(claims, model).to_dict(orient="records"):
+        name = _claim_column(row)
+        words = difference_words(row["difference"], row["low"], row["high"])
+        cells.setdefault(f"{row['model_1']} − {row['model_2']}", {})[name] = words
+    names = [_claim_column(row) for row in claims.drop_duplicates("place").to_dict(orient="records")]
+    return {"Pair": list(cells)} | {name: [said.get(name, NO_VALUE) for said in cells.values()] for name in names}
+
+
+def rank_words(ranks: pd.DataFrame) -> str:
+    """Which places each model may have, the best first, a sentence.
+
+    >>> table = pd.DataFrame({"model": ["A", "B", "C"], "n_models": 3, "rank_low": [2, 1, 2], "rank_high": [3, 1, 3]})
+    >>> rank_words(table)
+    'Places of the 3 models after correction, all at once: B 1; A 2 to 3; C 2 to 3.'
+    """
+    known = ranks.dropna(subset=["rank_low"]).sort_values(["rank_low", "rank_high", "model"])
+    said = [
+        f"{row['model']} {_whole(row['rank_low'])}"
+        + (f" to {_whole(row['rank_high'])}" if row["rank_high"] > row["rank_low"] else "")
+        for row in known.to_dict(orient="records")
+    ]
+    return f"Places of the {len(known):,} models after correction, all at once: {'; '.join(said)}." if said else ""
+
+
+def _claim_column(row: dict[Any, Any]) -> str:
+    said = claim_words(Claim(row["claim"]), Physicians(row["physicians"])).removeprefix("for ")
+    return said[0].upper() + said[1:]
+
+
+def readers_words(n_readers: int, n_effective: float) -> str:
+    """How many physicians read, and as how many who read alike they count.
+
+    >>> readers_words(5, 1.68), readers_words(3, 3.0), readers_words(0, math.nan)
+    ('5 (as 1.7)', '3', '0')
+    """
+    as_many = f" (as {n_effective:.1f})" if n_readers and f"{n_effective:.1f}" != f"{n_readers:.1f}" else ""
+    return f"{n_readers:,}{as_many}"
+
+
 def score_words(score: float, low: float, high: float) -> str:
-    """A score with its interval as screens say it: clipped to [0, 1]; the raw mean where clipping would hide it.
+    """A mean score with its interval, as figures draw it too: at most 1, and below 0 where undesirable things outweigh (HealthBench reports such a mean as 0).
 
     An interval without width is not said: it holds for a score that nothing was sampled for, and would look like certainty.
 
     >>> score_words(0.5432, 0.5211, 0.5649), score_words(0.5, 0.5, 0.5), score_words(math.nan, math.nan, math.nan)
     ('0.543 [0.521, 0.565]', '0.500', '–')
-    >>> score_words(-0.02, -0.1, 0.05)
-    '0.000, raw −0.020 [−0.100, 0.050]'
+    >>> score_words(-0.02, -0.1, 0.05), score_words(0.98, 0.95, 1.01)
+    ('−0.020 [−0.100, 0.050]', '0.980 [0.950, 1.000]')
     """
     if math.isnan(score):
         return NO_VALUE
-    values = (score, low, high)
-    shown, *bounds = (_number(value) if score < 0 else f"{min(max(value, 0.0), 1.0):.3f}" for value in values)
+    shown, *bounds = (_number(min(value, HIGHEST)) for value in (score, low, high))
     interval = "" if math.isnan(low) or math.isclose(low, high, abs_tol=NO_WIDTH) else f" [{', '.join(bounds)}]"
-    return ("0.000, raw " if score < 0 else "") + shown + interval
+    return shown + interval
 
 
 def difference_words(difference: float, low: float, high: float) -> str:
@@ -40,8 +113,8 @@ def difference_words(difference: float, low: float, high: float) -> str:
     """
     if math.isnan(difference):
         return NO_VALUE
-    bounds = "" if math.isnan(low) else f" [{_signed(low)}, {_signed(high)}]"
-    return _signed(difference) + bounds
+    bounds = "" if math.isnan(low) else f" [{signed(low)}, {signed(high)}]"
+    return signed(difference) + bounds
 
 
 def chance_words(p: float) -> str:
@@ -61,14 +134,16 @@ SMALLEST_SAID, TWO_DIGITS_FROM = 0.001, 0.1
 
 
 def worth_words(worth: float, low: float, high: float) -> str:
-    """How many further reads the judge was worth.
+    """How many reads the judge saved.
 
     >>> worth_words(412.4, 150.2, 680.0), worth_words(-12.0, -80.0, 51.0), worth_words(30.0, -20.0, 90.0)
-    ('412 [150, 680]', 'nothing [−80, 51]', '30 [−20, 90]')
+    ('412 [150, 680]', 'none [−80, 51]', '30 [−20, 90]')
+    >>> worth_words(-0.2, -0.4, -0.0), worth_words(0.4, -0.3, 2.2)
+    ('none', 'none [0, 2]')
     """
     if math.isnan(worth):
         return NO_VALUE
-    bounds = "" if math.isnan(low) else f" [{_whole(low)}, {_whole(high)}]"
+    bounds = "" if math.isnan(low) or round(low) == round(high) == 0 else f" [{_whole(low)}, {_whole(high)}]"
     return (_whole(worth) if round(worth) > 0 else NOTHING) + bounds
 
 
@@ -80,7 +155,7 @@ def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
             n_needed, n_read, n_items (0: no response that every chosen judge has labelled).
         differences: One row a pair of models, either way round: model_1, model_2, difference (of the first minus the second), low, high,
             p_holm.
-        where: What it holds for, e.g. "on this benchmark".
+        where: What the intervals hold for, as `claim_words` says it; of scores and differences the same.
     """
     known = scores.loc[scores["enough"].astype(bool) & scores["corrected"].notna()]
     best = known.sort_values("corrected", ascending=False, kind="stable")
@@ -90,16 +165,21 @@ def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
     first = best.iloc[0]
     if len(best) == 1:
         words = score_words(first["corrected"], first["corrected_low"], first["corrected_high"])
-        return _joined(f"{first['model']} scores {words} {where}, after correction.", lacking)
+        return _joined(f"{first['model']} scores {words} after correction ({where}).", lacking)
     second = best.iloc[1]
     difference, low, high, p_holm = _between(differences, first["model"], second["model"])
     if low > 0:
         words = f"{_number(difference)} [{_number(low)}, {_number(high)}]"
-        ahead = f"{first['model']} is ahead of {second['model']} by {words} {where}, after correction"
         chance = f"; with as many pairs as here that may be chance (p {chance_words(p_holm)} by Holm)"
+        ahead = f"{first['model']} is ahead of {second['model']} by {words} after correction ({where})"
         return _joined(f"{ahead}{chance if p_holm >= CLEAR_BELOW else ''}.", lacking)
     words = difference_words(difference, low, high)
-    apart = f"{first['model']} and {second['model']} cannot be told apart yet {where}, after correction: the difference is {words}."
+    models = f"{first['model']} and {second['model']}"
+    if words == NO_VALUE:
+        return _joined(
+            f"{models} have too few examples in common to be told apart after correction ({where}).", lacking
+        )
+    apart = f"{models} cannot be told apart yet after correction ({where}): the difference is {words}."
     return _joined(apart, lacking)
 
 
@@ -122,11 +202,21 @@ def unreached_words(scores: pd.DataFrame) -> str:
 def _between(differences: pd.DataFrame, first: str, second: str) -> tuple[float, float, float, float]:
     """Difference, low and high of the first minus the second, and its p."""
     for row in differences.to_dict(orient="records"):
-        if (row["model_1"], row["model_2"]) == (first, second):
-            return row["difference"], row["low"], row["high"], row["p_holm"]
-        if (row["model_1"], row["model_2"]) == (second, first):
-            return -row["difference"], -row["high"], -row["low"], row["p_holm"]
+        if {row["model_1"], row["model_2"]} == {first, second}:
+            pair = row if row["model_1"] == first else turned(row)
+            return pair["difference"], pair["low"], pair["high"], pair["p_holm"]
     return math.nan, math.nan, math.nan, math.nan
+
+
+def turned(row: dict[Any, Any]) -> dict[Any, Any]:
+    """The row of a pair the other way round."""
+    return row | {
+        "model_1": row["model_2"],
+        "model_2": row["model_1"],
+        "difference": -row["difference"],
+        "low": -row["high"],
+        "high": -row["low"],
+    }
 
 
 def _too_little(scores: pd.DataFrame) -> str:
@@ -156,22 +246,32 @@ def _joined(sentence: str, lacking: pd.DataFrame) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
+    return _said(f"{value:.3f}")
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
+def signed(value: float) -> str:
+    """A number of points of score with its sign."""
+    return _said(f"{value:+.3f}")
 
 
 def _whole(value: float) -> str:
-    return f"{value:,.0f}".replace("-", "−")
+    return _said(f"{value:,.0f}")
+
+
+def _said(digits: str) -> str:
+    """With a proper minus sign; nought has none.
+
+    >>> _said("-0.021"), _said("-0.000"), _said("+0.000")
+    ('−0.021', '0.000', '0.000')
+    """
+    return digits.replace("-", "−") if any(digit in "123456789" for digit in digits) else digits.lstrip("+-")
 
 
 def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.DataFrame:
     """The pairs turned so that the first is ahead, the clearest lead first; or so that one model comes first, and only its pairs.
 
     Args:
-        differences: model_1, model_2, difference, low, high, and further columns that do not depend on the direction.
+        differences: model_1, model_2, difference, low, high, and sim_low and sim_high where they are, and further columns that do not depend on the direction.
         model: Only pairs with it.
     """
     known = differences
@@ -185,6 +285,9 @@ def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.Data
         low=known["low"].where(~turned, -known["high"]),
         high=known["high"].where(~turned, -known["low"]),
     )
+    if "sim_low" in known:
+        low, high = known["sim_low"], known["sim_high"]
+        table = table.assign(sim_low=low.where(~turned, -high), sim_high=high.where(~turned, -low))
     return table.sort_values("difference", ascending=False, ignore_index=True, kind="stable")
 
 
@@ -227,4 +330,4 @@ def correlation_words(value: float) -> str:
     >>> correlation_words(-0.213), correlation_words(math.nan)
     ('−0.21', '–')
     """
-    return NO_VALUE if math.isnan(value) else f"{value:+.2f}".replace("-", "−")
+    return NO_VALUE if math.isnan(value) else _said(f"{value:+.2f}")

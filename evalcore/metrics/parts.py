@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from evalcore.metrics.benchmark_counts import THEMES
-from evalcore.metrics.hard_subset import HardSubset, hard_subset
 from evalcore.metrics.theme_weights import Weighting, weighting
 from evalcore.metrics.wording import listed
 from evalcore.opinions import Opinions
@@ -105,19 +104,6 @@ def jury_name(judges: Sequence[str]) -> str:
     ('Magpie', 'Magpie and Wren', 'A, B and C')
     """
     return listed(judges)
-
-
-HARD_SHARE = 5
-"""One example in five is hard, as in HealthBench (1,000 of 5,000)."""
-
-
-def own_hard(scores: pd.DataFrame) -> HardSubset:
-    """The fifth of the examples that are hardest for the models of this study.
-
-    Args:
-        scores: As `comparison.example_scores` gives them.
-    """
-    return hard_subset(scores, max(1, len(scores) // HARD_SHARE))
 
 
 def common_weighting(opinions: Opinions) -> Weighting | None:

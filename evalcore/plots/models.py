@@ -21,12 +21,14 @@ GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78
 """A group of `by_group`: its frame, a line a model, and how much of its height the lines take."""
 MARGIN = 0.1
 SCORE = "Score (mean share of the positive points)"
+HIGHEST = 1.0
 
 
 def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Three marks with intervals a model: judge only hollow, physicians only grey, corrected solid.
 
-    A model without a corrected score has the words `needs` in its place; a number that is NaN is not drawn.
+    A model without a corrected score has the words `needs` in its place; a number that is NaN is not drawn, and an interval ends at 1, which no
+    score exceeds.
 
     Args:
         table: model, KIND, KIND_low, KIND_high for judge_only, physicians_only and corrected, and needs (words, "" where the
@@ -39,22 +41,23 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
         for place, row in enumerate(table.to_dict(orient="records")):
             if math.isnan(row[kind]):
                 continue
+            value, low, high = (min(row[kind + end], HIGHEST) for end in ("", "_low", "_high"))
             colour = GREY if kind == "physicians_only" else colours[row["model"]]
             figure.add_scatter(
-                x=[row[kind]],
+                x=[value],
                 y=[place + shift],
                 mode="markers",
                 showlegend=False,
                 name=words,
                 marker={"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": 2}},
                 error_x={
-                    "array": [row[f"{kind}_high"] - row[kind]],
-                    "arrayminus": [row[kind] - row[f"{kind}_low"]],
+                    "array": [high - value],
+                    "arrayminus": [value - low],
                     "color": colour,
                     "thickness": 3 if kind == "corrected" else 1.5,
                     "width": 0,
                 },
-                customdata=[[row[f"{kind}_low"], row[f"{kind}_high"], html.escape(row["model"])]],
+                customdata=[[low, high, html.escape(row["model"])]],
                 hovertemplate="%{customdata[2]}, "
                 + words
                 + ": %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",

@@ -5,8 +5,8 @@ import html
 import pandas as pd
 import plotly.graph_objects as go
 
-from evalcore.plots.colours import FAINT, GREY, INK_ON_PAPER, MARK, RAMP
-from evalcore.plots.frames import FOOT_PIXELS, TEXT_PIXELS, bordered, named_rows
+from evalcore.plots.colours import FAINT, GREY, INK_ON_PAPER, MARK
+from evalcore.plots.frames import bordered, named_rows
 
 ROW_PIXELS, FRAME_PIXELS = 30, 92
 SOLID, HOLLOW = "circle", "circle-open"
@@ -54,30 +54,6 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
         rangemode="tozero",
     )
     return bordered(figure, height=FRAME_PIXELS + ROW_PIXELS * len(names), top=32, legend=False)
-
-
-def rank_probabilities(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """How likely each model is to hold each place: a row a model, a column a place; deeper is likelier.
-
-    Args:
-        table: model, rank (1: the best), probability in [0, 1], models in the order from top to bottom.
-        ink: Colour of words.
-    """
-    names = [html.escape(model) for model in table["model"].drop_duplicates()]
-    ranks = sorted(table["rank"].unique())
-    wide = table.assign(model=table["model"].map(html.escape)).pivot(
-        index="model", columns="rank", values="probability"
-    )
-    wide = wide.reindex(names, columns=ranks)
-    figure = go.Figure(
-        go.Heatmap(
-            z=wide.to_numpy(), x=ranks, y=names, zmin=0, zmax=1, colorscale=[list(stop) for stop in RAMP], showscale=False,
-            xgap=2, ygap=2, texttemplate="%{z:.0%}", textfont={"size": TEXT_PIXELS, "color": ink}, hovertemplate="%{y}, place %{x}: %{z:.1%}<extra></extra>",
-        )
-    )  # fmt: skip
-    named_rows(figure, names, ink=ink)
-    figure.update_xaxes(title="Place", side="top", dtick=1, range=[min(ranks) - 0.5, max(ranks) + 0.5], showgrid=False)
-    return bordered(figure, height=FRAME_PIXELS - FOOT_PIXELS + ROW_PIXELS * len(names), top=56, foot=0, legend=False)
 
 
 def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
