@@ -194,14 +194,19 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
     found = joined(triaged, predictions(triaged, asked.judges))
     known = answered(triaged, asked.judges, asked.held.claim) if asked.basis is Basis.CORRECTED else None
     made = _matrices(triaged, found, asked, known)
-    cells, rates, whole = made.cells, made.rates, made.is_counted
+    cells, rates = made.cells, made.rates
     costs = triage_bases.harm(
         asked.basis, triaged, found, asked.weights, judges=asked.judges, held=asked.held, known=known
     )
     changes = harm.changes(costs)
     flips = flip_counts(found)
     by_judge = asked.basis is Basis.JUDGE
-    said = triage_words.findings(rates, flips if by_judge else None, by_physicians=not by_judge) if whole else []
+    together = triage_bases.with_cases(rates)
+    said = triage_words.findings(
+        together if len(together) else rates,
+        flips if by_judge else None,
+        by_physicians=asked.basis is Basis.PHYSICIANS,
+    )
     said += harm_sentences(costs, changes, asked.weights.under, asked.weights.over)
     missed = triage_cases.misses(triaged, found, judges=asked.judges)
     keys = ["model", "format", "gold", "predicted", "rank"]

@@ -78,12 +78,13 @@ class Counted:
         return self.cells.loc[_mine(self.cells, model, word)]
 
     def findings(self, model: str) -> list[str]:
-        """What stands out of one model, as sentences."""
-        mine = self.rates.loc[self.rates["model"].astype(str).eq(model)]
-        flips = None if self.flips is None else self.flips.loc[self.flips["model"].astype(str).eq(model)]
-        if not len(mine) or not self.matrices.is_counted:
+        """What stands out as sentences: of all models with cases the missed emergencies, of the chosen one the rest."""
+        is_mine = self.rates["model"].astype(str).eq(model)
+        if not is_mine.any() or self.rates["value"].isna().all():
             return []
-        return triage_words.findings(mine, flips, by_physicians=self.basis is Basis.PHYSICIANS)
+        together = self.rates.loc[is_mine] if model.endswith(PUBLISHED) else triage_bases.with_cases(self.rates)
+        by_physicians = self.basis is Basis.PHYSICIANS
+        return triage_words.findings(together, self.flips, about=model, by_physicians=by_physicians)
 
     def rates_of(self, model: str, word: str) -> dict[str, dict[Any, Any]]:
         """By measure its row."""

@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalcore.metrics.decision_lines import View, decision_lines
 from evalcore.metrics.harm import changes, expected_harm
@@ -16,12 +18,7 @@ from evalcore.metrics.triage_cases import BOUNDARY_MEASURES, ambiguous
 from evalcore.metrics.triage_formats import flip_counts
 from evalcore.metrics.triage_physicians import physicians_rates
 from evalcore.metrics.triage_scores import SCORES
-from evalcore.metrics.triage_words import (
-    MEANINGS,
-    NAMES,
-    findings,
-    flip_sentence,
-)
+from evalcore.metrics.triage_words import MEANINGS, NAMES, by_model, findings, flip_sentence, leans
 from tests.triage_cases import CONVERSATION, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
 
@@ -37,8 +34,8 @@ def test_the_finding_names_missed_emergencies_and_both_directions():
     said = findings(rates(of_matrices(published())))
     assert said == [
         "In conversation GPT-5.4 sends 46 of 262 emergencies to a lower level (18 % [13 %, 23 %]), 7 of them home.",
-        "In qa GPT-5.4 leans too high: exact 77 % (404/527), too high 15 % (80/527), too low 8 % (43/527).",
-        "In conversation GPT-5.4 leans too low: exact 78 % (411/527), too high 4 % (19/527), too low 18 % (97/527).",
+        "In qa GPT-5.4 leans too high: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
+        "In conversation GPT-5.4 leans too low: exact 78 % (411/527), too high 4 % (19/527) [2 %, 6 %], too low 18 % (97/527) [15 %, 22 %].",
     ]
 
 
@@ -55,11 +52,65 @@ def test_exactness_never_stands_alone():
 def test_a_model_without_a_miss_is_told_with_how_many_it_could_have_missed():
     said = findings(rates(of_matrices(published(qa=RIGHT))))
     assert said[:2] == [
-        "No model sends an emergency to a lower level, of 3 emergencies.",
-        "In qa GPT-5.4 does not err in one direction more than in the other.",
+        "GPT-5.4 sends none of 3 emergencies to a lower level; that cannot exclude up to 56 %.",
+        "In qa GPT-5.4's errors show no direction: exact 100 % (12/12), too high 0 % (0/12) [0 %, 24 %], too low 0 % (0/12) [0 %, 24 %].",
+    ]
+    several = pd.concat([published(qa=RIGHT), published(qa=RIGHT).assign(model="Alder-2")], ignore_index=True)
+    assert findings(rates(of_matrices(several))) == [
+        "No model sends any of 3 emergencies to a lower level; that cannot exclude up to 56 % in each model and format.",
+        "In qa no model's errors show a direction: the intervals of too high and too low meet.",
     ]
     none = findings(rates(of_matrices(published(qa=((1, 0, 0, 0), *RIGHT[1:3], (0, 0, 0, 0))))))
     assert none[0].startswith("None of the cases that were answered is an emergency")
+
+
+def test_the_headline_is_of_all_models_whichever_is_looked_at():
+    """Alder-2 misses none of 12 emergencies, Clover-mini 8 of 12: with Alder-2 in view nobody may read that no model misses one."""
+    none, eight = (((5, 0, 0, 0), (0, 5, 0, 0), (0, 0, 5, 0), last) for last in ((0, 0, 0, 12), (3, 3, 2, 4)))
+    both = pd.concat(
+        [published(qa=none).assign(model="Alder-2"), published(qa=eight).assign(model="Clover-mini")], ignore_index=True
+    )
+    said = findings(rates(of_matrices(both)), about="Alder-2")
+    assert said[:2] == [
+        "In qa Clover-mini sends 8 of 12 emergencies to a lower level (67 % [39 %, 86 %]), 3 of them home.",
+        "Alder-2 sends none of 12 emergencies to a lower level; that cannot exclude up to 24 %.",
+    ]
+    assert not any("No model" in words for words in said)
+    assert findings(rates(of_matrices(both)), about="Clover-mini")[0] == said[0]
+
+
+@given(st.lists(st.lists(st.integers(0, 6), min_size=16, max_size=16), min_size=1, max_size=4), st.integers(0, 3))
+def test_no_safety_is_claimed_of_all_that_one_model_breaks(counts, looked_at):
+    named = [f"M{number}" for number in range(len(counts))]
+    tables = [published(qa=np.reshape(one, (4, 4))).assign(model=name) for one, name in zip(counts, named, strict=True)]
+    table = rates(of_matrices(pd.concat(tables, ignore_index=True)))
+    missed = table.loc[table["measure"].eq("missed_emergencies"), "k"].sum()
+    said = findings(table, about=named[looked_at % len(named)])
+    assert not (missed and any("No model" in words for words in said))
+    assert all("cannot exclude" in words for words in said if "none of" in words or "No model sends" in words)
+
+
+@pytest.mark.parametrize(
+    ("over", "under", "n", "way"),
+    [(2, 1, 45, 0), (0, 1, 6, 0), (1, 2, 45, 0), (5, 1, 45, 0), (21, 0, 45, 1), (0, 23, 45, -1), (80, 43, 527, 1)],
+)
+def test_a_direction_is_told_where_the_intervals_lie_apart(over, under, n, way):
+    """2 too high against 1 too low in 45, [1, 15] % and [0, 12] %, and 1 in 6, [3, 56] % against [0, 39] %, show none."""
+    matrix = ((0, 0, 0, 0), (under, n - over - under, over, 0), (0, 0, 0, 0), (0, 0, 0, 0))
+    table = rates(of_matrices(published(qa=matrix)))
+    (rows,) = by_model(table).values()
+    assert leans(rows) == way
+    said = findings(table)[1]
+    assert ("leans" in said) == bool(way)
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 40))
+def test_where_a_direction_is_told_the_difference_itself_excludes_nought(over, under, exact):
+    matrix = ((0, 0, 0, 0), (under, exact, over, 0), (0, 0, 0, 0), (0, 0, 0, 0))
+    (rows,) = by_model(rates(of_matrices(published(qa=matrix)))).values()
+    n, p, q = over + under + exact, over / (over + under + exact), under / (over + under + exact)
+    if leans(rows):  # a paired difference of shares of one sample: var = (p + q - (p - q)^2) / n
+        assert abs(p - q) > 1.96 * np.sqrt((p + q - (p - q) ** 2) / n) * 0.99
 
 
 def test_without_a_case_the_finding_says_so():
@@ -117,10 +168,14 @@ def test_the_panel_has_its_four_questions_with_the_studys_own_figures():
     assert {View.QA, View.CONVERSATION, View.UNCERTAINTY} <= set(high.views)
     assert low.views == (View.QA,)
     assert low.figures == (
-        "In qa Alder-2 is exact most often: exact 100 % (12/12), too high 0 % (0/12), too low 0 % (0/12).",
+        "In qa Alder-2: exact 100 % (12/12), too high 0 % (0/12) [0 %, 24 %], too low 0 % (0/12) [0 %, 24 %].",
+        "In qa GPT-5.4: exact 77 % (404/527), too high 15 % (80/527) [12 %, 18 %], too low 8 % (43/527) [6 %, 11 %].",
     )
     assert set(which.views) == {View.CALIBRATION, View.RATES}
-    assert which.figures[0] == "Alder-2 under-triages least in conversation: 0 % (0/12) [0 %, 24 %]."
+    assert which.figures[0] == (
+        "Under-triage in conversation: Alder-2 0 % (0/12) [0 %, 24 %]; GPT-5.4 18 % (97/527) [15 %, 22 %]. "
+        "Matrices says which of them differ on the same cases."
+    )
     assert unclear.views[0] == View.ROUTING
 
 

@@ -16,6 +16,8 @@ from evalcore.schema import Format
 Row = Mapping[Any, Any]
 Rates = Mapping[tuple[str, str], Mapping[str, Row]]
 _DIGITS = 9
+MOST_MODELS = 4
+"""So many are named in one line."""
 
 
 class View(StrEnum):
@@ -147,25 +149,22 @@ def _qa(of: Rates) -> tuple[str, ...]:
     mine = {model: rows for (model, asked), rows in of.items() if asked == Format.QA}
     if not mine:
         return ("No clear case has a prediction in qa yet.",)
-    best = max(row[Measure.EXACT]["value"] for row in mine.values())
-    models = [model for model, rows in mine.items() if rows[Measure.EXACT]["value"] == best]
-    if len(mine) == 1:
-        return (f"In qa {models[0]}: {exact_words(mine[models[0]])}.",)
-    return tuple(f"In qa {model} is exact most often: {exact_words(mine[model])}." for model in models[:2])
+    models = sorted(mine, key=lambda model: -mine[model][Measure.EXACT]["value"])
+    return tuple(f"In qa {model}: {exact_words(mine[model])}." for model in models[:MOST_MODELS])
 
 
 def _least_under(of: Rates) -> str:
-    """Who under-triages least, in conversation where there is any."""
+    """How often models under-triage, in conversation where there is any, the least first; which of them differ is another question."""
     for word in (Format.CONVERSATION, Format.QA):
         mine = {model: rows[Measure.UNDER] for (model, asked), rows in of.items() if asked == word}
         if len(mine) == 1:
             ((model, row),) = mine.items()
             return f"{model} under-triages {_rate(row)} in {word}; there is no other model to hold it against."
         if mine:
-            least = min(row["value"] for row in mine.values())
-            models = [model for model, row in mine.items() if row["value"] == least]
-            verb = "under-triages" if len(models) == 1 else "under-triage"
-            return f"{listed(models)} {verb} least in {word}: {_rate(mine[models[0]])}."
+            models = sorted(mine, key=lambda model: mine[model]["value"])
+            rest = f", and {counted(len(mine) - MOST_MODELS, 'more model')}" if len(mine) > MOST_MODELS else ""
+            each = "; ".join(f"{model} {_rate(mine[model])}" for model in models[:MOST_MODELS])
+            return f"Under-triage in {word}: {each}{rest}. Matrices says which of them differ on the same cases."
     return "No clear case has a prediction yet, so there is no under-triage to tell."
 
 

@@ -57,6 +57,11 @@ class Held:
     physicians: Physicians = Physicians.THESE
 
 
+def with_cases(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of models that have cases here: published matrices are of other cases, of another mix, and are not held against them."""
+    return table.loc[~table["model"].astype(str).str.endswith(PUBLISHED)]
+
+
 @dataclass(frozen=True)
 class Matrices:
     """The matrices of all models by one basis.
@@ -71,11 +76,6 @@ class Matrices:
     cells: pd.DataFrame
     rates: pd.DataFrame
     summary: pd.DataFrame
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether cells hold cases (or responses), not estimates."""
-        return bool(self.cells["n"].notna().all())
 
 
 def by_judge(triaged: Triaged, found: pd.DataFrame) -> Matrices:

@@ -85,6 +85,8 @@ def count_words(k: float) -> str:
 
 
 def _share(row: Row) -> str:
+    if math.isnan(row["k"]):  # an estimate
+        return percent_words(row["value"])
     return f"{percent_words(row['value'])} ({count_words(row['k'])}/{count_words(row['n'])})"
 
 
@@ -120,7 +122,7 @@ def _number(value: float) -> str:
 
 
 def exact_words(rates: Mapping[str, Row]) -> str:
-    """How often exact, with both directions of the errors.
+    """How often exact, with both directions of the errors and their intervals.
 
     Args:
         rates: Rows of `triage.rates` of one model and format, by measure.
@@ -128,8 +130,8 @@ def exact_words(rates: Mapping[str, Row]) -> str:
     exact, over, under = (rates[name] for name in (Measure.EXACT, Measure.OVER, Measure.UNDER))
     if math.isnan(exact["value"]):
         return f"{NO_VALUE} ({exact['reason']})"
-    said = (_share(row) for row in (exact, over, under))
-    return "exact {}, too high {}, too low {}".format(*said)
+    high, low = (f"{_share(row)} {interval_words(row['low'], row['high'])}" for row in (over, under))
+    return f"exact {_share(exact)}, too high {high}, too low {low}"
 
 
 def by_model(rates: pd.DataFrame) -> dict[tuple[str, str], dict[str, Row]]:
@@ -140,27 +142,53 @@ def by_model(rates: pd.DataFrame) -> dict[tuple[str, str], dict[str, Row]]:
     return found
 
 
-def findings(rates: pd.DataFrame, flips: pd.DataFrame | None = None, *, by_physicians: bool = False) -> list[str]:
+def findings(
+    rates: pd.DataFrame,
+    flips: pd.DataFrame | None = None,
+    *,
+    about: str | None = None,
+    by_physicians: bool = False,
+) -> list[str]:
     """What stands out, as sentences: the emergencies that are missed, who errs which way, and what the format changes.
 
+    The first sentence is of all models, whichever is looked at: where one of them misses an emergency, none is said to miss none. A direction is told where
+    the intervals of too high and too low lie apart, which is stricter than an interval of their difference that excludes 0.
+
     Args:
-        rates: As `triage.rates` gives them.
+        rates: As `triage.rates` gives them, of all models; of `triage_bases.corrected` too, which are estimates without counts.
         flips: As `triage_formats.flip_counts` gives them; without them nothing is said of the formats.
+        about: The model that is looked at: directions and formats are told of it alone, and its own missed emergencies after those of all. None: all.
         by_physicians: The rates are those of `triage_physicians`, which count responses.
     """
     of = by_model(rates)
-    if not any(rows[Measure.EXACT]["n"] for rows in of.values()):
+    mine = {key: rows for key, rows in of.items() if about in (None, key[0])}
+    if all(math.isnan(rows[Measure.EXACT]["value"]) for rows in mine.values()):
         if by_physicians:
             return ["No physician here has read a drawn response to a clear case yet."]
         return ["No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."]
-    said = [(_emergencies_read if by_physicians else _emergencies)(of), *_direction(of)]
+    estimated = math.isnan(next(iter(mine.values()))[Measure.EXACT]["k"])
+    told = _emergencies_estimated if estimated else _emergencies_read if by_physicians else _emergencies
+    said = list(dict.fromkeys([told(of), *([told(mine)] if about else [])]))
+    said += [sentence for word in Format for sentence in _direction(mine, word, about)]
+    if flips is not None and about is not None:
+        flips = flips.loc[flips["model"].astype(str).eq(about)]
     return said + ([_formats(flips)] if flips is not None and len(flips) else [])
 
 
 def _missed(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> dict[tuple[str, str], Row]:
     """Missed emergencies of each model and format that has emergencies, most often missed first."""
-    known = {key: rows[Measure.MISSED_EMERGENCIES] for key, rows in of.items() if rows[Measure.MISSED_EMERGENCIES]["n"]}
+    every = {key: rows[Measure.MISSED_EMERGENCIES] for key, rows in of.items()}
+    known = {key: row for key, row in every.items() if not math.isnan(row["value"])}
     return dict(sorted(known.items(), key=lambda item: (item[1]["value"], item[1]["n"]), reverse=True))
+
+
+def _who(missed: Mapping[tuple[str, str], Row], of: Mapping[tuple[str, str], Any]) -> str:
+    """Of whom it is said that no emergency is missed: nobody more than those who were given one."""
+    models = {model for model, _ in missed}
+    if len(models) == 1:
+        words = {word for _, word in missed}
+        return f"{next(iter(models))}{f', in {next(iter(words))},' if len(words) == 1 and len(of) > 1 else ''}"
+    return "" if len(missed) == len(of) else " with an answer to one"
 
 
 def _emergencies_read(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
@@ -169,11 +197,13 @@ def _emergencies_read(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
         return "None of the responses that physicians read is to an emergency, so nothing can be said of missed ones."
     (model, asked), worst = next(iter(missed.items()))
     if not worst["k"]:
-        n = counted(round(max(row["n"] for row in missed.values())), "response")
-        return f"Physicians read none of {n} to emergencies{' (of one model and format, at most)' if len(missed) > 1 else ''} as asking for less than that."
+        n = sum(row["n"] for row in missed.values())
+        whose = f" of {model}" if len({name for name, _ in missed}) == 1 else ""
+        most = max(row["high"] for row in missed.values())
+        return f"Physicians read none of {counted(round(n), 'response')}{whose} to emergencies as asking for less than that; {_not_excluded(most, len(missed))}."
     home = of[model, asked][Measure.SENT_HOME]["k"]
     share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
-    at_home = f", {count_words(home)} of them as staying at home" if home else ""
+    at_home = f", {count_words(home)} of them as home care" if home else ""
     return (
         f"In {asked} physicians read {count_words(worst['k'])} of {counted(round(worst['n']), 'response')} of {model} to emergencies as asking for less"
         f" than that ({share}){at_home}."
@@ -186,31 +216,64 @@ def _emergencies(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
         return "None of the cases that were answered is an emergency, so nothing can be said of missed ones."
     (model, asked), worst = next(iter(missed.items()))
     if not worst["k"]:
-        most = max(row["n"] for row in missed.values())
-        return f"No model sends an emergency to a lower level, of {counted(most, 'emergency', 'emergencies')}{' at most' if len(missed) > 1 else ''}."
+        least, most = min(row["n"] for row in missed.values()), max(row["n"] for row in missed.values())
+        n = f"{least:,} to {most:,} emergencies" if least < most else counted(most, "emergency", "emergencies")
+        who = _who(missed, of)
+        one = len({name for name, _ in missed}) == 1
+        excluded = _not_excluded(max(row["high"] for row in missed.values()), len(missed))
+        head = f"{who} sends none of {n}" if one else f"No model{who} sends any of {n}"
+        return f"{head} to a lower level; {excluded}."
     home = of[model, asked][Measure.SENT_HOME]["k"]
     share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
     at_home = f", {home:,} of them home" if home else ""
     return f"In {asked} {model} sends {worst['k']:,} of {counted(worst['n'], 'emergency', 'emergencies')} to a lower level ({share}){at_home}."
 
 
-def _direction(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> list[str]:
-    """For each format the model that is furthest from as often too high as too low."""
-    said = []
-    for word in Format:
-        mine = {key[0]: rows for key, rows in of.items() if key[1] == word and rows[Measure.EXACT]["n"]}
-        if not mine:
-            continue
-        lean = {model: rows[Measure.OVER]["value"] - rows[Measure.UNDER]["value"] for model, rows in mine.items()}
-        model = max(lean, key=lambda name: abs(lean[name]))
-        if not lean[model]:
-            who = "no model errs" if len(mine) > 1 else f"{model} does not err"
-            said.append(f"In {word} {who} in one direction more than in the other.")
-            continue
-        way = "too high" if lean[model] > 0 else "too low"
-        most = f"leans {way}" if len(mine) == 1 else f"leans most, {way}"
-        said.append(f"In {word} {model} {most}: {exact_words(mine[model])}.")
-    return said
+def _emergencies_estimated(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
+    missed = _missed(of)
+    if not missed:
+        return "Of no model enough answers to emergencies were read, so nothing can be said of missed ones after correction."
+    (model, asked), worst = next(iter(missed.items()))
+    share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
+    lacking = (
+        f"; of {len(of) - len(missed)} of {len(of)} models and formats too little was read to say"
+        if len(missed) < len(of)
+        else ""
+    )
+    return f"In {asked} {model} sends {share} of emergencies to a lower level after correction{lacking}."
+
+
+def _not_excluded(high: float, n: int) -> str:
+    """What none of a few leaves open: the upper bound, of several the widest."""
+    return f"that cannot exclude up to {percent_words(high)}{' in each model and format' if n > 1 else ''}"
+
+
+def leans(rates: Mapping[str, Row]) -> int:
+    """Which way one model errs in one format: 1 too high, -1 too low, 0 where the intervals of the two shares meet, so that no direction shows.
+
+    Intervals that lie apart are stricter than one of the difference: its standard error is never more than the sum of theirs.
+    """
+    over, under = rates[Measure.OVER], rates[Measure.UNDER]
+    return int(over["low"] > under["high"]) - int(under["low"] > over["high"])
+
+
+def _direction(of: Mapping[tuple[str, str], Mapping[str, Row]], word: Format, about: str | None) -> list[str]:
+    """Of one format the models whose errors show a direction, the widest gap first; of one that is asked for also that none shows."""
+    mine = {key[0]: rows for key, rows in of.items() if key[1] == word and not math.isnan(rows[Measure.EXACT]["value"])}
+    if not mine:
+        return []
+    ways = {model: leans(rows) for model, rows in mine.items()}
+    gap = {model: abs(rows[Measure.OVER]["value"] - rows[Measure.UNDER]["value"]) for model, rows in mine.items()}
+    shown = sorted((model for model in mine if ways[model]), key=lambda model: -gap[model])
+    if shown:
+        return [
+            f"In {word} {model} leans too {'high' if ways[model] > 0 else 'low'}: {exact_words(mine[model])}."
+            for model in shown
+        ]
+    if about is None and len(mine) > 1:
+        return [f"In {word} no model's errors show a direction: the intervals of too high and too low meet."]
+    model, rows = next(iter(mine.items()))
+    return [f"In {word} {model}'s errors show no direction: {exact_words(rows)}."]
 
 
 def _formats(flips: pd.DataFrame) -> str:
