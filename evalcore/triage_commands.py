@@ -36,9 +36,14 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
         typer.Option(help="Who says which level an answer gives: judge, physicians (of this study), corrected (both)."),
     ] = "judge",
     claim: Annotated[
-        str, typer.Option(help="What corrected intervals hold for: benchmark or new_examples.")
-    ] = "new_examples",
-    physicians: Annotated[str, typer.Option(help="Whose reading they hold for: these or in_general.")] = "these",
+        str | None,
+        typer.Option(
+            help="What corrected intervals hold for: benchmark or new_examples. Default: as the study states, else the widest that can be had."
+        ),
+    ] = None,
+    physicians: Annotated[
+        str | None, typer.Option(help="Whose reading they hold for: these or in_general. Default: likewise.")
+    ] = None,
     under_weight: Annotated[
         float | None,
         typer.Option(min=0, max=HIGHEST_WEIGHT, help="What a level too low costs. Default: the study's settings."),
@@ -56,8 +61,9 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     than once. Published matrices, which have no cases, stand beside the models by judge.
 
     With --json an object; what has no value is null.
-    judges (by format), gold, basis, claim, physicians and means (what corrected intervals hold for, a sentence; null otherwise), weights (under, over: of a
-    level too low and too high), findings (sentences), n_cases, n_kinds (clear, boundary, ambiguous, unlabelled) and n_elsewhere (responses to these cases
+    judges (by format), gold, basis, claim, physicians, means and why (what intervals of reads hold for, a sentence, and why that by default; null by judge),
+    weights (under, over: of a level too low and too high), findings (sentences), margins (the stated primary comparison against the stated margins,
+    sentences), n_cases, n_kinds (clear, boundary, ambiguous, unlabelled) and n_elsewhere (responses to these cases
     that are neither qa nor conversation: they count nowhere).
     cells, a row a model, format, gold and predicted (1..4): n, n_gold (cases; of physicians: responses; n is null where only shares are estimated), share,
     low, high, n_open (cases or responses to look at). By physicians also n_volunteered (responses in no share).
@@ -66,49 +72,62 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     summary, a row a model and format: n, n_levels, and macro_f1, kappa, kappa_linear, kappa_quadratic, mean_signed, each with _low, _high, _reason.
     harm, a row a model and format: n, harm, low, high, of_under, of_over, n_under, n_over, steps_under, steps_over, reason (corrected: the last but one
     estimated, and n_read, n_readers, needed, ... beside them); changes, a row a format and two models: ratio (of the weights at which they change places),
-    less_below, less_above, harm; differences, a row a format and two models, on the cases that both answered, by judge: model_1, model_2, n, difference,
-    low, high, reason.
+    less_below, less_above, harm: of the models that have cases, on those that all of them answered (by physicians none: each is of other responses);
+    differences, a row a format and two models, on the cases that both answered: model_1, model_2, n, difference (of harm), low, high, p, p_holm, reason.
+    safety, a row a format, measure (under, missed_emergencies) and two models, on the cases that both answered: model_1, model_2, n, difference (of the
+    rates: below 0, the first does better), low, high, se, df, p, p_holm, reason; by judge k_1 and k_2 as well, and neither se nor df.
     misses, a row a model, format, gold and predicted of a dangerous miss (D answered A, B or C; C answered A): rank (0: the worst), n.
     flips, a row a model: n_both, n_flipped, flipped with flipped_low and flipped_high, n_lower, n_higher, n_crossing, n, under_qa, under_conversation,
     only_qa, only_conversation, difference, low, high, p, reason.
     boundary, a row a model, format and measure (constituent, upper_share, outside_high, outside_low), as rates; ambiguous, a row a model, format and
     predicted: n, n_cases, share, low, high, n_several, n_sure, sure.
     accounted, a row a model and format: what is counted and what is left out (n_cases, n_clear, clear_predicted, clear_no_level, n_elsewhere, ...).
-    Differences, misses and what follows them are by judge whatever the basis.
+    Misses and what follows them are by judge whatever the basis.
     """
+    from evalcore.analysis import Analysis
     from evalcore.db import reading
     from evalcore.metrics.corrected import Claim, Physicians
     from evalcore.metrics.panels import described
-    from evalcore.metrics.triage_bases import Basis, Held
+    from evalcore.metrics.triage_bases import Basis, Held, stated_judges, usual_held
     from evalcore.metrics.triage_corrected import claim_words
+    from evalcore.metrics.triage_differences import margin_sentences
+    from evalcore.queries import analyses, triage_settings
     from evalcore.queries import triage as stored
-    from evalcore.queries import triage_settings
 
     one_of("--gold", gold, GOLDS)
     one_of("--basis", basis, BASES)
-    held = Held(
-        Claim(one_of("--claim", claim, list(Claim))), Physicians(one_of("--physicians", physicians, list(Physicians)))
-    )
+    claimed = None if claim is None else Claim(one_of("--claim", claim, list(Claim)))
+    read_by = None if physicians is None else Physicians(one_of("--physicians", physicians, list(Physicians)))
     if format_ is not None:
         one_of("--format", format_, [word.value for word in Format])
     with study(db) as engine, reading(engine) as session:
         settings = triage_settings.load(session)
         triaged = described(stored.load(session), settings.rule)
-    found = _found(triaged, judge or [], model, list(settings.formats) if format_ is None else [format_])
+        stated = analyses.stated(session)
+    spec = Analysis() if stated is None else stated.spec
+    named = [f"{word}={name}" for word, name in stated_judges(triaged, spec).items()]
+    found = _found(triaged, [*named, *(judge or [])], model, list(settings.formats) if format_ is None else [format_])
+    why, held = "", Held()
+    if basis != "judge":
+        held, why = usual_held(found.triaged, found.judges, spec)
+        held = replace(held, claim=claimed or held.claim, physicians=read_by or held.physicians)
     asked = _Asked(found.judges, gold, Basis[basis.upper()], _weights(settings, under_weight, over_weight), held)
     tables, said = _tables(found, asked)
+    margins = margin_sentences(tables["safety"], spec) if basis == "corrected" else []
     if as_json:
-        corrected = basis == "corrected"
+        by_reads = basis != "judge"
         print_json(
             {
                 "judges": found.judges,
                 "gold": gold,
                 "basis": basis,
-                "claim": claim if corrected else None,
-                "physicians": physicians if corrected else None,
-                "means": claim_words(held.claim, held.physicians) if corrected else None,
+                "claim": held.claim if by_reads else None,
+                "physicians": held.physicians if by_reads else None,
+                "means": claim_words(held.claim, held.physicians) if by_reads else None,
+                "why": why or None,
                 "weights": {"under": asked.weights.under, "over": asked.weights.over},
                 "findings": said,
+                "margins": margins,
                 "n_cases": len(triaged.cases),
                 "n_elsewhere": len(triaged.elsewhere),
                 "n_kinds": {str(kind): int(n) for kind, n in triaged.cases["kind"].value_counts(sort=False).items()},
@@ -116,7 +135,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
             | {name: records(table) for name, table in tables.items()}
         )
         return
-    _print(triaged, found, asked, tables, said, settings)
+    _print(triaged, found, asked, tables, [*said, *margins, *([why] if why else [])], settings)
 
 
 @dataclass(frozen=True)
@@ -179,11 +198,12 @@ def _with_published(triaged: "Triaged", kept: "pd.Series[bool]") -> "Triaged":
 
 def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """All tables by name, and the findings as sentences."""
-    from evalcore.metrics import harm, triage_bases, triage_cases, triage_words
+    from evalcore.metrics import triage_bases, triage_cases, triage_words
     from evalcore.metrics.harm_words import harm_sentences
     from evalcore.metrics.predictions import joined, predictions
     from evalcore.metrics.triage_bases import Basis
     from evalcore.metrics.triage_corrected import answered
+    from evalcore.metrics.triage_differences import safety_sentences
     from evalcore.metrics.triage_formats import flip_counts
 
     triaged = asked_of.triaged
@@ -192,13 +212,15 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
 
         triaged = with_physicians_gold(triaged)
     found = joined(triaged, predictions(triaged, asked.judges))
-    known = answered(triaged, asked.judges, asked.held.claim) if asked.basis is Basis.CORRECTED else None
+    known = None
+    if asked.basis is not Basis.JUDGE:
+        known = answered(triaged, asked.judges, asked.held.claim, settled=asked.held.settled)
     made = _matrices(triaged, found, asked, known)
     cells, rates = made.cells, made.rates
-    costs = triage_bases.harm(
-        asked.basis, triaged, found, asked.weights, judges=asked.judges, held=asked.held, known=known
-    )
-    changes = harm.changes(costs)
+    how: Any = {"judges": asked.judges, "held": asked.held, "known": known}
+    costs = triage_bases.harm(asked.basis, triaged, found, asked.weights, **how)
+    ranked = triage_bases.ranked(asked.basis, triaged, found, asked.weights, **how)
+    safety = triage_bases.safety(asked.basis, found, known=known or (), held=asked.held)
     flips = flip_counts(found)
     by_judge = asked.basis is Basis.JUDGE
     together = triage_bases.with_cases(rates)
@@ -207,7 +229,13 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
         flips if by_judge else None,
         by_physicians=asked.basis is Basis.PHYSICIANS,
     )
-    said += harm_sentences(costs, changes, asked.weights.under, asked.weights.over)
+    said += safety_sentences(safety, triage_bases.WHOSE[asked.basis])
+    said += harm_sentences(
+        ranked.harm if len(ranked.harm) else triage_bases.with_cases(costs),
+        asked.weights.under,
+        asked.weights.over,
+        ranked.differences,
+    )
     missed = triage_cases.misses(triaged, found, judges=asked.judges)
     keys = ["model", "format", "gold", "predicted", "rank"]
     kinds = missed.loc[missed["rank"].lt(len(triage_cases.DANGEROUS))].groupby(keys, observed=True).size()
@@ -216,8 +244,9 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
         "rates": rates,
         "summary": made.summary,
         "harm": costs,
-        "changes": changes,
-        "differences": harm.harm_differences(found, asked.weights.under, asked.weights.over),
+        "changes": ranked.changes,
+        "differences": ranked.differences,
+        "safety": safety,
         "misses": kinds.rename("n").reset_index().sort_values(["rank", "model", "format"], ignore_index=True),
         "flips": flips,
         "boundary": triage_cases.boundary(found),
@@ -232,7 +261,7 @@ def _matrices(triaged: "Triaged", found: pd.DataFrame, asked: _Asked, known: "Se
     from evalcore.metrics import triage_bases
 
     if asked.basis is triage_bases.Basis.PHYSICIANS:
-        return triage_bases.by_physicians(triaged)
+        return triage_bases.by_physicians(triaged, settled=asked.held.settled)
     if asked.basis is triage_bases.Basis.CORRECTED:
         return triage_bases.corrected(triaged, found, asked.judges, asked.held, known=known)
     return triage_bases.by_judge(triaged, found)
@@ -265,7 +294,7 @@ def _print(
         out.print(_misses(tables["misses"]))
     if n := len(asked_of.triaged.elsewhere):
         out.print(elsewhere_words(n), markup=False)
-    if asked.basis is Basis.CORRECTED:
+    if asked.basis is not Basis.JUDGE:
         out.print(claim_words(asked.held.claim, asked.held.physicians), markup=False)
     read_by = ", ".join(f"{word} by {name}" for word, name in asked_of.judges.items())
     out.print(
@@ -298,4 +327,4 @@ def _misses(misses: pd.DataFrame) -> Any:
         ]
         for row in misses.to_dict(orient="records")
     ]
-    return grid(("dangerous misses: model", "format", "needs", "answers", "cases"), lines)
+    return grid(("dangerous misses, by judge: model", "format", "needs", "answers", "cases"), lines)

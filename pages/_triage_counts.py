@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from evalcore.analysis import Analysis
 from evalcore.metrics import triage_bases, triage_words
 from evalcore.metrics.corrected import Claim, Physicians
 from evalcore.metrics.panels import Kind
-from evalcore.metrics.triage_bases import PUBLISHED, Basis, Held, Matrices, Weights
+from evalcore.metrics.triage_bases import PUBLISHED, Basis, Held, Matrices, Ranked, Weights
 from evalcore.metrics.triage_cases import accounted
 from evalcore.metrics.triage_corrected import answered, claim_words
 from evalcore.metrics.triage_formats import flip_counts
@@ -117,26 +118,27 @@ def _answers(
     hidden: frozenset[int],  # noqa: ARG001 - the key
     chosen: Chosen,
     claim: Claim,
+    settled: bool,  # noqa: FBT001 - the key
     _triaged: Triaged,
 ) -> list[Answers]:
     """What cells, rates and harm are corrected by: the same whatever the weights."""
-    return answered(_triaged, dict(chosen.judges), claim)
+    return answered(_triaged, dict(chosen.judges), claim, settled=settled)
 
 
 def _surveyed(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> _Surveyed:
     read = _triage_parts.read(viewer, chosen)
-    if basis is not Basis.CORRECTED:
+    if basis is Basis.JUDGE:
         return _Surveyed(read, None)
     key = (settings().db, _common.version(), _common.blind(viewer))
-    return _Surveyed(read, _answers(*key, chosen, held.claim, read.triaged))
+    return _Surveyed(read, _answers(*key, chosen, held.claim, held.settled, read.triaged))
 
 
 def _by_judge(read: Read) -> dict[str, Any]:
     return {"matrices": triage_bases.by_judge(read.triaged, read.found), "flips": flip_counts(read.found)}
 
 
-def _by_physicians(read: Read) -> Matrices:
-    return triage_bases.by_physicians(read.triaged)
+def _by_physicians(read: Read, settled: bool) -> Matrices:  # noqa: FBT001 - as it is kept
+    return triage_bases.by_physicians(read.triaged, settled=settled)
 
 
 def _corrected(surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], held: Held) -> Matrices:
@@ -148,7 +150,7 @@ def of(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> Counted:
     """The matrices of all models by the chosen basis."""
     read_by = {word: f"read by {judge}" for word, judge in chosen.judges}
     if basis is Basis.PHYSICIANS:
-        made: Matrices = _triage_parts.computed(_by_physicians, viewer, chosen)
+        made: Matrices = _triage_parts.computed(_by_physicians, viewer, chosen, held.settled)
         by_them = dict.fromkeys(FORMATS, "read by physicians")
         return Counted(basis, made, "responses", by_them, caution="" if made.cells["n"].any() else NOT_READ)
     if basis is Basis.CORRECTED:
@@ -174,6 +176,32 @@ def harm(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held, weights: Weig
     of_what = partial(_surveyed, viewer, chosen, basis, held)
     found = _kept.computed(_harm, viewer, of_what, chosen.judges, basis, held, weights, about=chosen)
     return _triage_parts.in_order(found)
+
+
+def _ranked(
+    surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], basis: Basis, held: Held, weights: Weights
+) -> Ranked:
+    read, known = surveyed
+    return triage_bases.ranked(basis, read.triaged, read.found, weights, judges=dict(judges), held=held, known=known)
+
+
+def ranked(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held, weights: Weights) -> Ranked:
+    """The models' harm on the same cases, and how they differ there."""
+    of_what = partial(_surveyed, viewer, chosen, basis, held)
+    found: Ranked = _kept.computed(_ranked, viewer, of_what, chosen.judges, basis, held, weights, about=chosen)
+    return found
+
+
+def _safety(surveyed: _Surveyed, basis: Basis, held: Held) -> pd.DataFrame:
+    read, known = surveyed
+    return triage_bases.safety(basis, read.found, known=known or (), held=held)
+
+
+def safety(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> pd.DataFrame:
+    """Differences of under-triage and missed emergencies of every two models."""
+    of_what = partial(_surveyed, viewer, chosen, basis, held)
+    found: pd.DataFrame = _kept.computed(_safety, viewer, of_what, basis, held, about=chosen)
+    return found
 
 
 def _needed(rates: pd.DataFrame) -> str:
@@ -218,19 +246,30 @@ def rows_of_cell(
     return kept_rows
 
 
-def basis_control(known: About) -> tuple[Basis, Held]:
-    """Who says which level an answer gives, and what corrected intervals hold for; nothing to choose where there are published matrices alone."""
+def _usual_held(surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], spec: Analysis) -> tuple[Held, str]:
+    read, known = surveyed
+    return triage_bases.usual_held(read.triaged, dict(judges), spec, known=known)
+
+
+def basis_control(viewer: Viewer, chosen: Chosen, known: About) -> tuple[Basis, Held, str]:
+    """Who says which level an answer gives, what corrected intervals hold for, and why that by default; published matrices alone leave nothing to choose."""
+    spec = _triage_parts.analysis()
     if not known.judges:
-        return Basis.JUDGE, Held()
+        return Basis.JUDGE, Held(), ""
     basis = Basis(_triage_parts.one_of("Levels of answers", list(Basis), "triage_basis", width=140))
     if basis is not Basis.CORRECTED:
-        return basis, Held()
+        return basis, Held(settled=spec.settled), ""
+    of_what = partial(_surveyed, viewer, chosen, basis, Held(settled=spec.settled))
+    usual, why = _kept.computed(_usual_held, viewer, of_what, chosen.judges, spec, about=chosen)
     claims, readers = list(CLAIMS), list(READERS)
     claim = _triage_parts.one_of(
-        "Holds for", claims, "triage_claim", width=160, usual=claims.index(Claim.NEW_EXAMPLES), words=CLAIMS.__getitem__
+        "Holds for", claims, "triage_claim", width=160, usual=claims.index(usual.claim), words=CLAIMS.__getitem__
     )
-    physicians = _triage_parts.one_of("As read by", readers, "triage_readers_of", width=175, words=READERS.__getitem__)
-    return basis, Held(Claim(claim), Physicians(physicians))
+    physicians = _triage_parts.one_of(
+        "As read by", readers, "triage_readers_of", width=175, usual=readers.index(usual.physicians), words=READERS.__getitem__
+    )  # fmt: skip
+    held = Held(Claim(claim), Physicians(physicians), spec.settled)
+    return basis, held, why if held == usual else ""
 
 
 def held_words(basis: Basis, held: Held, *, value: str = "share") -> str:

@@ -9,14 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.metrics import harm
+from evalcore.metrics.finding import chance_words
 from evalcore.metrics.harm_words import harm_sentences
 from evalcore.metrics.intervals import NO_VALUE
-from evalcore.metrics.triage_bases import Basis, Weights
+from evalcore.metrics.triage_bases import Basis, Ranked, Weights, with_cases
 from evalcore.metrics.triage_words import count_words, number_words
+from evalcore.metrics.wording import counted
 from evalcore.plots import triage_harm as figures
 from evalcore.plots.colours import colour_of, dash_of
 from pages import _tables, _text, _theme, _triage_counts, _triage_parts
-from pages._triage_parts import FORMATS, Here, Read
+from pages._triage_parts import FORMATS, Here
 
 STEPS, COUNTS = "every level counts", "every error counts once"
 HIGHEST = 20.0
@@ -25,11 +27,12 @@ NOTHING_COSTS = "Both weights are 0, so no error costs anything. Give at least o
 HOW = {
     Basis.JUDGE: (
         "Expected harm is the mean over cases with a clear gold and a level. Intervals are 95 % (t over cases, each of which enters once), each model by "
-        "itself; the table of differences takes two models on the same cases."
+        "itself; the table of differences takes two models on the same cases. Published matrices are of other cases and stand apart: they have no place."
     ),
     Basis.PHYSICIANS: (
         "Expected harm is the mean over the responses to cases with a clear gold that were drawn and read blind by physicians here. Intervals are 95 % (t, "
-        "clustered by case, since several responses to one case may have been read), each model by itself."
+        "clustered by case, since several responses to one case may have been read), weighted by the probability of the draw, each model by itself. Of each "
+        "model other responses were read, so the models have no order here."
     ),
     Basis.CORRECTED: (
         "Expected harm is the mean over cases with a clear gold of what the corrected levels of their responses cost: the judge on all of them, put right by "
@@ -37,45 +40,39 @@ HOW = {
     ),
 }
 FOOT = (
-    "A level too low costs the one weight, a level too high the other; or every error once, however wide. The order over the ratio of the weights holds "
-    "whatever their size; a dotted line is where two models change places, the solid one is the ratio chosen above. The default weights are the study's "
+    "A level too low costs the one weight, a level too high the other; or every error once, however wide. Holm's p allows for the number of pairs of a "
+    "format. A dotted line is where two models change places, the solid one is the ratio chosen above. The default weights are the study's "
     "settings; what is changed here changes nothing there."
 )
-
-
-def differences(read: Read, weights: Weights) -> pd.DataFrame:
-    """Differences of two models' harm on the cases that both answered."""
-    found = harm.harm_differences(read.found, weights.under, weights.over, steps=weights.steps)
-    return found.astype({"format": str, "model_1": str, "model_2": str})
 
 
 def show(here: Here) -> None:
     """Expected harm by model with weights set here, and the models' order over their ratio."""
     viewer, chosen = here.viewer, here.chosen
     with here.row:
-        basis, held = _triage_counts.basis_control(here.known)
+        basis, held, why = _triage_counts.basis_control(viewer, chosen, here.known)
         under = _weight("A level too low weighs", here.settings.under_weight, "triage_under")
         over = _weight("A level too high weighs", here.settings.over_weight, "triage_over")
         how = _triage_parts.one_of("Count", [STEPS, COUNTS], "triage_steps", width=220)
     weights = Weights(under, over, how == STEPS)
     table = _triage_counts.harm(viewer, chosen, basis, held, weights)
-    changes = harm.changes(table, steps=weights.steps)
+    ranked = _triage_counts.ranked(viewer, chosen, basis, held, weights)
     if not under and not over:
         st.html(_text.notice(NOTHING_COSTS, kind="warning"))
-    for sentence in harm_sentences(table, changes, under, over):
+    told = ranked.harm if len(ranked.harm) else with_cases(table)
+    for sentence in harm_sentences(told, under, over, ranked.differences):
         st.html(_text.finding(sentence))
     if table["harm"].isna().all():
         st.html(_text.notice(_nothing(table, basis), kind="warning"))
         st.page_link("pages/study.py", label="Assign reads on Study", icon=":material/database:")
     if words := _triage_counts.held_words(basis, held, value="expected harm"):
-        st.html(_text.quiet(words))
+        st.html(_text.quiet(f"{words} {why}".rstrip()))
     if table.empty:
         return
-    _figures(table, changes, under / over if over else None, basis, weights)
-    if table["harm"].notna().sum() > 1:
-        _changes(changes)
-    if basis is Basis.JUDGE:
-        _differences(_triage_parts.computed(differences, viewer, chosen, weights))
+    _figures(table, basis)
+    _differences(ranked.differences)
+    if ranked.harm["harm"].notna().sum() > 1:
+        _orders(ranked, under / over if over else None, weights)
     st.html(_text.foot(f"{HOW[basis]} {FOOT}"))
 
 
@@ -96,9 +93,8 @@ def _harm_words(row: Mapping[Any, Any]) -> str:
     return number_words(row["harm"], row["low"], row["high"], reason)
 
 
-def _figures(table: pd.DataFrame, changes: pd.DataFrame, now: float | None, basis: Basis, weights: Weights) -> None:
-    models = _triage_parts.colours()
-    colours, dashes = colour_of(models), dash_of(models)
+def _figures(table: pd.DataFrame, basis: Basis) -> None:
+    colours = colour_of(_triage_parts.colours())
     counts = "responses" if basis is Basis.PHYSICIANS else "cases"
     if table["harm"].notna().any():
         st.plotly_chart(
@@ -127,36 +123,58 @@ def _figures(table: pd.DataFrame, changes: pd.DataFrame, now: float | None, basi
         alt="Expected harm of each model in each format",
         names=("Model",),
     )
-    if table["harm"].notna().sum() > 1:
-        st.subheader("The models' order, whatever the weights", anchor=False)
-        st.plotly_chart(
-            figures.orders(
-                harm.orders(table, RATIOS, steps=weights.steps), changes, colours, dashes, FORMATS, now=now or None, ink=_theme.ink()
-            ),
-            config={"displayModeBar": False},
-            key="triage_orders",
-            alt="Places of the models by expected harm, over the ratio of the weights",
-        )  # fmt: skip
+
+
+def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
+    """The order as it was measured on the same cases, over the ratio of the weights: places, which say nothing of what differs beyond chance."""
+    models = _triage_parts.colours()
+    table = _triage_parts.in_order(ranked.harm)
+    st.subheader("The order as measured, over the ratio of the weights", anchor=False)
+    st.html(
+        _text.quiet(
+            f"On the cases that all of them answered: {_same_cases(table)}. Neighbours may differ by chance alone; the table above says who differs."
+        )
+    )
+    orders = harm.orders(table, RATIOS, steps=weights.steps)
+    st.plotly_chart(
+        figures.orders(
+            orders, ranked.changes, colour_of(models), dash_of(models), FORMATS, now=now or None, ink=_theme.ink()
+        ),
+        config={"displayModeBar": False},
+        key="triage_orders",
+        alt="Places of the models by expected harm as measured on the same cases, over the ratio of the weights",
+    )
+    _changes(ranked.changes)
+
+
+def _same_cases(table: pd.DataFrame) -> str:
+    sizes = {FORMATS[word]: int(n) for word, n in zip(table["format"], table["n"], strict=True)}
+    return ", ".join(f"{counted(n, 'case')} in {word}" for word, n in sizes.items())
 
 
 def _differences(table: pd.DataFrame) -> None:
-    if table.empty:
+    known = table.loc[table["difference"].notna()]
+    if known.empty:
+        if len(table):
+            st.html(_text.quiet(f"Which models differ cannot be said yet: {table['reason'].iloc[0]}."))
         return
     st.subheader("Two models on the same cases", anchor=False)
+    table = known.astype({"format": str, "model_1": str, "model_2": str})
     rows = table.to_dict(orient="records")
     _tables.show(
         {
             "Format": table["format"].map(FORMATS),
-            "Model": table["model_1"],
-            "Less that of": table["model_2"],
-            "Difference of expected harm": [
+            "First model": table["model_1"],
+            "Second model": table["model_2"],
+            "Expected harm, first minus second": [
                 number_words(row["difference"], row["low"], row["high"], row["reason"]) for row in rows
             ],
             "Cases of both": table["n"],
+            "p (Holm)": [chance_words(row["p_holm"]) for row in rows],
         },
         key="triage_harm_differences",
         alt="Differences of two models' expected harm on the cases that both answered",
-        names=("Model", "Less that of"),
+        names=("First model", "Second model"),
     )
 
 

@@ -19,7 +19,8 @@ HOW = {
     ),
     Basis.PHYSICIANS: (
         "Levels of answers: by physicians of this study, from blind first reads of responses that were drawn; a response is counted, not a case, "
-        "and a read between two levels counts half to each. What was read with the judge in view, or by choice, opens with its cell and enters no share."
+        "and a read between two levels counts half to each. Shares are weighted by the probability of the draw, each case once; counts are of what was "
+        "read. What was read with the judge in view, or by choice, opens with its cell and enters no share."
     ),
     Basis.CORRECTED: (
         "Levels of answers: {judges} on all responses, put right by what physicians read on some; these are estimates, so there are no counts. A cell "
@@ -31,7 +32,7 @@ INTERVALS = {
     Basis.JUDGE: "Intervals are 95 %: a case enters each number once, so they are Wilson's, and of kappa and macro F1 by leaving out one case at a time.",
     Basis.PHYSICIANS: (
         "Intervals are 95 %, clustered by case, since several responses to one case may have been read: Wilson's on the effective number, and of kappa and "
-        "macro F1 by leaving out one case at a time. Shares are not weighted by the probability of the draw; those of Corrected are."
+        "macro F1 by leaving out one case at a time."
     ),
     Basis.CORRECTED: "Intervals are 95 %, clustered by case; judge only is Wilson's, a case once, and leaves out how often the judge is wrong.",
 }
@@ -43,7 +44,7 @@ def show(here: Here) -> None:
     viewer, chosen = here.viewer, here.chosen
     with here.row:
         model = _triage_parts.one_of("Model", _triage_counts.model_names(here.known), "triage_matrix_of", width=170)
-        basis, held = _triage_counts.basis_control(here.known)
+        basis, held, why = _triage_counts.basis_control(viewer, chosen, here.known)
     counted = _triage_counts.of(viewer, chosen, basis, held)
     first, *others = counted.findings(model) or [""]
     if first:
@@ -54,7 +55,7 @@ def show(here: Here) -> None:
         st.page_link("pages/study.py", label="Assign reads on Study", icon=":material/database:")
     if counted.is_known:
         if words := _triage_counts.held_words(basis, held):
-            st.html(_text.quiet(words))
+            st.html(_text.quiet(f"{words} {why}".rstrip()))
         _side_by_side(counted, model, here.settings)
         _triage_cell.show(viewer, chosen, counted, model)
     if basis is Basis.CORRECTED:
@@ -65,6 +66,7 @@ def show(here: Here) -> None:
     if chosen.gold is Gold.PHYSICIANS:
         _triage_counts.show_transitions(viewer, chosen)
     if counted.is_known:
+        _triage_models.safer(viewer, chosen, basis, held)
         st.subheader("All models", anchor=False)
         _triage_models.show(counted)
     _triage_models.left_out(here, basis)

@@ -3,13 +3,16 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.triage_bases import Basis, rate_words
+from evalcore.metrics.finding import chance_words
+from evalcore.metrics.triage_bases import WHOSE, Basis, Held, rate_words
+from evalcore.metrics.triage_differences import difference_words, margin_sentences, safety_sentences
 from evalcore.metrics.triage_words import elsewhere_words
 from evalcore.plots import triage_models as figures
+from evalcore.schema import Viewer
 from evalcore.triage_settings import METRICS
 from pages import _tables, _text, _theme, _triage_counts, _triage_parts
 from pages._triage_counts import Counted
-from pages._triage_parts import FORMATS, Here
+from pages._triage_parts import FORMATS, Chosen, Here
 
 BARS = ("under", "exact", "over")
 IN_TABLE = ("under", "missed_emergencies", "over", "exact")
@@ -58,6 +61,50 @@ def show(counted: Counted) -> None:
         alt="Rates of all models",
         names=("Model",),
     )
+
+
+SAFETY = {
+    Basis.JUDGE: (
+        "The judge's opinion, case by case: intervals are 95 % (Bonett and Price), p is McNemar's, exact. How often the judge is wrong is not in them; "
+        "Corrected has it, once enough is read."
+    ),
+    Basis.PHYSICIANS: "By the responses that physicians read, weighted, case by case; intervals are 95 %, t.",
+    Basis.CORRECTED: "The judge's levels put right by what physicians read, case by case; intervals are 95 %, t.",
+}
+
+
+def safer(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> None:
+    """Which models differ in under-triage and in missed emergencies, on the cases that both answered; and the stated margins."""
+    table = _triage_counts.safety(viewer, chosen, basis, held)
+    if table.empty:
+        return
+    st.subheader("Who is safer, on the same cases", anchor=False)
+    known = table.loc[table["difference"].notna()]
+    st.html(_text.items(safety_sentences(table, WHOSE[basis])))
+    spec = _triage_parts.analysis()
+    if basis is Basis.CORRECTED and (margins := margin_sentences(table, spec)):
+        st.html(_text.items(margins))
+    if known.empty:
+        st.html(_text.quiet(f"Too little is read for a difference: {table['reason'].iloc[0]}."))
+        return
+    rows = known.to_dict(orient="records")
+    _tables.show(
+        {
+            "Format": known["format"].map(FORMATS),
+            "Rate": [METRICS[name] for name in known["measure"]],
+            "First model": known["model_1"],
+            "Second model": known["model_2"],
+            "First minus second, points": [difference_words(row) for row in rows],
+            **({"Counts": [f"{row['k_1']:,} and {row['k_2']:,}" for row in rows]} if "k_1" in known else {}),
+            "Cases of both": known["n"],
+            "p (Holm)": [chance_words(row["p_holm"]) for row in rows],
+        },
+        key="triage_safety",
+        alt="Differences of under-triage and of missed emergencies between models, on the same cases",
+        names=("First model", "Second model"),
+    )
+    reading = "Below 0 the first model does better. Points are percentage points; p is adjusted (Holm) for the pairs of a format and rate."
+    st.html(_text.quiet(f"{SAFETY[basis]} {reading}"))
 
 
 def left_out(here: Here, basis: Basis) -> None:

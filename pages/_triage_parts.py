@@ -10,12 +10,14 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from evalcore.analysis import Analysis
 from evalcore.db import reading
 from evalcore.metrics.level_jury import JURY, members, with_jury
 from evalcore.metrics.panels import Kind
 from evalcore.metrics.predictions import joined, judges_by_format, predictions
 from evalcore.metrics.triage_bases import PUBLISHED
 from evalcore.metrics.triage_reads import with_physicians_gold
+from evalcore.queries import analyses
 from evalcore.queries import triage_settings as stored
 from evalcore.schema import Format, Viewer
 from evalcore.settings import settings
@@ -137,7 +139,8 @@ class About:
     """What the page must know before it draws anything.
 
     Attributes:
-        judges: By format that the study shows, who has looked at any answer, the usual one first; last the majority of the judges, where there are several.
+        judges: By format that the study shows, who has looked at any answer, the stated one first, else the usual one; last the majority of the judges,
+            where there are several.
         n_kinds: Cases by `Kind`.
         n_elsewhere: Responses to these cases in neither format.
     """
@@ -155,14 +158,22 @@ class About:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _about(location: str, version: Key, hidden: frozenset[int], _viewer: Viewer) -> About:  # noqa: ARG001 - the key
+def _about(
+    location: str,  # noqa: ARG001 - the key
+    version: Key,  # noqa: ARG001 - the key
+    hidden: frozenset[int],  # noqa: ARG001 - the key
+    stated: tuple[str, ...],
+    _viewer: Viewer,
+) -> About:
     triaged = _common.triaged(_viewer)
     formats, published = chosen_settings().formats, _shown(triaged.published)
     judges = {}
     for word, names in judges_by_format(triaged).items():
         if word in formats:
             several = members(name for name in names if name not in triaged.juries)
-            judges[word] = (*names, *([JURY] if several else []))
+            first = [name for name in stated if name in names][:1]
+            rest = [name for name in names if name not in first]
+            judges[word] = (*first, *rest, *([JURY] if several else []))
     samples = triaged.samples
     present = samples["model"].cat.remove_unused_categories().cat.categories
     return About(
@@ -181,8 +192,16 @@ def _about(location: str, version: Key, hidden: frozenset[int], _viewer: Viewer)
 
 def about(viewer: Viewer) -> About:
     """What there is of triage in the study, without cases that wait for this person's own read."""
-    found: About = _about(settings().db, _common.version(), _common.blind(viewer), viewer)
+    stated = analysis().judges
+    found: About = _about(settings().db, _common.version(), _common.blind(viewer), stated, viewer)
     return found
+
+
+def analysis() -> Analysis:
+    """What the study states that it analyses; where nothing is stated, every choice is the usual one."""
+    with reading(_common.engine()) as session:
+        stated = analyses.stated(session)
+    return Analysis() if stated is None else stated.spec
 
 
 def _shown(published: pd.DataFrame) -> pd.DataFrame:

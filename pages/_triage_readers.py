@@ -25,10 +25,10 @@ FOOT = (
     "A response counts where both have looked at it. The same: of the responses that both gave one letter, those with the same letter; the interval "
     "is 95 % (Wilson), clustered by case. Kappa is Cohen's, with quadratic weights; its interval is by the jackknife over cases, and there is none "
     f"from fewer than {MIN_EXAMPLES} cases, or where all of them, or all but one, give the same value. No level is an answer in which the reader "
-    "found no advice, or advice in conflict: it is never taken for a level, so it is left out of every rate and counted here. Physicians' level: the "
-    "adjudicated one, else what the readers say together; responses may have been chosen for reading by what a judge said, so these shares need not "
-    "hold for all. A qa answer ends with a level, which the parser reads; a conversation has none, and what it recommends is read by rules or by a "
-    "language model."
+    "found no advice, or advice in conflict: it is never taken for a level, so it is left out of every rate and counted here. Physicians' level: what the "
+    "readers said together, blind, before the judge was shown, or an adjudicator who had not looked at it; responses may have been chosen for reading by "
+    "what a judge said, so these shares need not hold for all. A qa answer ends with a level, which the parser reads; a conversation has none, and what it "
+    "recommends is read by rules or by a language model."
 )
 
 
@@ -118,12 +118,12 @@ def findings(chosen: Chosen, pairs: list[tuple[str, str, str, Agreement]]) -> li
         agreed = next((pair[3] for pair in pairs if pair[:3] == (word, judge, PHYSICIANS)), None)
         if agreed is None:
             said.append(
-                f"{FORMATS[word].capitalize()}: no physician here has read a response that {judge} has looked at."
+                f"{FORMATS[word].capitalize()}: no physician here has read blind a response that {judge} has looked at."
             )
             continue
         none = f" It found no level in {agreed.n_other_none:,} of these {agreed.n:,}." if agreed.n_other_none else ""
         said.append(
-            f"{FORMATS[word].capitalize()}: {judge} gives the level that physicians give on {_same(agreed)}.{none}"
+            f"{FORMATS[word].capitalize()}: {judge} gives the level that physicians gave blind on {_same(agreed)}.{none}"
         )
     return said
 

@@ -1,5 +1,6 @@
 """Expected harm of triage, the models' order over the ratio of the weights, and differences of models on the same cases."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,12 +8,13 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import t
+from scipy.stats import t, ttest_1samp
 
-from evalcore.metrics.harm import NOT_BOTH, changes, expected_harm, harm_differences, orders
+from evalcore.metrics.harm import NOT_BOTH, changes, expected_harm, harm_differences, on_same_cases, orders
 from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage import NO_CASE, of_matrices
+from evalcore.metrics.triage import NO_CASE, confusion, of_matrices
+from evalcore.metrics.triage_bases import Basis, Weights, ranked
 from evalcore.metrics.triage_counts import cells_of
 from evalcore.metrics.triage_scores import NO_SPREAD, TOO_FEW
 from tests.triage_cases import CONVERSATION, QA, drawn
@@ -33,6 +35,9 @@ def cells(*matrices, name=QA) -> pd.DataFrame:
         }
     )
     return cells_of(keys, np.array(matrices, dtype=float).reshape(-1, 4, 4))
+
+
+TRIAGED = described(drawn(np.random.default_rng(0), n_cases=8)[0])
 
 
 def study(seed: int):
@@ -183,6 +188,39 @@ def test_differences_are_those_of_the_cases_that_both_answered(seed, steps):
         assert [pair["difference"], pair["low"], pair["high"]] == pytest.approx(
             [gaps.mean(), gaps.mean() - half, gaps.mean() + half]
         )
+        assert pair["p"] == pytest.approx(ttest_1samp(gaps, 0).pvalue)
+        assert pair["p_holm"] >= pair["p"]
+
+
+def test_models_are_ranked_on_the_cases_that_all_of_them_answered():
+    """Briar-1 answered easy cases alone: over its own cases it does less harm than Alder-2, on the same cases they do the same."""
+    found = study(3)
+    found = found.loc[found["kind"].eq("clear") & found["model"].isin(["Alder-2", "Briar-1"]) & found["format"].eq(QA)]
+    alder = found.loc[found["model"].eq("Alder-2")].reset_index(drop=True)
+    off = alder["predicted"].ne(alder["gold"])
+    easy = alder.loc[~off].assign(model=pd.Categorical(["Briar-1"] * int((~off).sum()), found["model"].cat.categories))
+    both = pd.concat([alder, easy], ignore_index=True)
+    apart = expected_harm(confusion(both))["harm"]
+    assert apart[0] > apart[1] == 0
+    same = on_same_cases(both)
+    assert set(same["row"]) == set(easy.loc[easy["predicted"].notna(), "row"])
+    assert expected_harm(confusion(same))["harm"].tolist() == [0, 0]
+    published_too = ranked(Basis.JUDGE, replace(TRIAGED, published=published()), found, Weights(5, 1), judges={})
+    assert set(published_too.harm["model"]) == {"Alder-2", "Briar-1"}  # of other cases, of another mix: no place
+
+
+@given(st.integers(0, 300))
+def test_the_same_cases_are_those_that_every_model_of_the_format_answered(seed):
+    found = study(seed % 20).sample(frac=0.8, random_state=seed)
+    known = found.loc[found["kind"].eq("clear") & found["predicted"].notna()]
+    wanted = {
+        (word, row)
+        for word, part in known.groupby("format", observed=True)
+        for row, models in part.groupby("row")["model"]
+        if set(models) == set(part["model"])
+    }
+    same = on_same_cases(found)
+    assert {(word, row) for word, row in zip(same["format"], same["row"], strict=True)} == wanted
 
 
 def test_models_without_a_case_in_common_have_no_difference():

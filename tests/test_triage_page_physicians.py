@@ -108,7 +108,12 @@ def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_c
     row = table.loc[("conversation", "under")]
     address = {"triage_basis": "corrected", "triage_matrix_of": "Briar-1", "triage_cell": cell("conversation", 3, 2)}
     app = open_page(location, "triage", LEAD, **address)
+    assert "3.0 effective readers: the interval holds for physicians in general." in words(
+        app
+    )  # the widest that can be had
+    app.selectbox(key="triage_readers_of").set_value(Physicians.THESE).run()
     assert "on ever more cases of the same kind, read by these physicians" in words(app)
+    assert "effective readers" not in words(app)  # a choice needs no reason
     assert "these are the cases as the judge reads them" in words(app)
     app.selectbox(key="triage_claim").set_value(Claim.BENCHMARK).run()
     shown = words(app)

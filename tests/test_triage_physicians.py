@@ -13,6 +13,7 @@ from evalcore.metrics.harm import costs
 from evalcore.metrics.intervals import share_interval
 from evalcore.metrics.panels import Kind, described
 from evalcore.metrics.triage import RULES, Measure, rates
+from evalcore.metrics.triage_corrected import corrected_rates
 from evalcore.metrics.triage_physicians import (
     NOT_READ,
     physicians_cells,
@@ -103,6 +104,38 @@ def test_coefficients_leave_out_a_case_with_all_its_responses(seed):
                 half = half / (1 - whole[name] ** 2)
                 wanted = [np.tanh(np.arctanh(whole[name]) + side * half) for side in (-1, 1)]
             assert [found[f"{name}_low"], found[f"{name}_high"]] == pytest.approx(wanted)
+
+
+def test_shares_are_weighted_by_the_draw_and_each_case_counts_once():
+    """Of one case every text was drawn for sure, of another one in four: each of the latter stands for four, shared by the texts of its case."""
+    triaged = several(5)
+    rng = np.random.default_rng(1)
+    chance = rng.choice([1.0, 0.25], len(triaged.reads))
+    triaged = replace(triaged, reads=triaged.reads.assign(inclusion_probability=chance))
+    fewer = replace(triaged, samples=triaged.samples.assign(has_text=triaged.samples["sample_index"].lt(2)))
+    fewer = replace(fewer, reads=fewer.reads.loc[fewer.samples["has_text"].to_numpy()].reset_index(drop=True))
+    for known, texts in ((triaged, 3), (fewer, 2)):
+        found = physicians_rates(known).set_index(["format", "measure"]).loc[(CONVERSATION, Measure.UNDER)]
+        mine = votes_of(known, CONVERSATION)
+        hits = (mine[list(VOTES)].to_numpy() * RULES[Measure.UNDER].hits[mine["gold"].to_numpy(dtype=int) - 1]).sum(1)
+        weight = 1 / (mine["inclusion_probability"].to_numpy() * texts)
+        assert found["value"] == pytest.approx((weight * hits).sum() / weight.sum())
+        assert (found["k"], found["n"]) == pytest.approx((hits.sum(), len(hits)))
+        assert found["low"] <= found["value"] <= found["high"]
+
+
+def test_physicians_alone_say_the_same_beside_the_judge_and_by_themselves():
+    triaged = several(11, n_cases=80)
+    rng = np.random.default_rng(2)
+    chance = rng.choice([0.8, 0.5, 0.3], len(triaged.reads))
+    drawn_too = triaged.reads.assign(inclusion_probability=chance).loc[rng.random(len(chance)) < chance]
+    triaged = replace(triaged, reads=drawn_too.reset_index(drop=True))
+    levels = triaged.levels.where(triaged.levels.isna() | triaged.levels.gt(0), 2.0)  # a level for every response
+    triaged = replace(triaged, levels=levels)
+    alone = physicians_rates(triaged).set_index(["format", "measure"])["value"]
+    beside = corrected_rates(triaged, {CONVERSATION: "Magpie"}).set_index(["format", "measure"])["physicians_only"]
+    for measure in (Measure.EXACT, Measure.UNDER, Measure.MISSED_EMERGENCIES):
+        assert alone[CONVERSATION, measure] == pytest.approx(beside[CONVERSATION, measure.value])
 
 
 def summary_of(triaged: Triaged) -> pd.Series:

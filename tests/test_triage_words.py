@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.metrics.decision_lines import View, decision_lines
-from evalcore.metrics.harm import changes, expected_harm
+from evalcore.metrics.harm import expected_harm
 from evalcore.metrics.harm_words import harm_sentences
 from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import joined, predictions
@@ -118,7 +118,7 @@ def test_without_a_case_the_finding_says_so():
         "No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."
     ]
     nothing = expected_harm(of_matrices(published().iloc[:0]))
-    assert harm_sentences(nothing, changes(nothing), 5, 1) == []
+    assert harm_sentences(nothing, 5, 1) == []
 
 
 def test_flips_are_told_with_their_paired_difference():
@@ -131,15 +131,21 @@ def test_flips_are_told_with_their_paired_difference():
     assert flip_sentence(same).startswith("The format never changes GPT-5.4's answer (527 cases in both).")
 
 
-def test_harm_names_who_does_least_and_where_the_order_changes():
+def test_harm_names_a_model_that_does_less_only_where_the_paired_difference_shows_it():
     harm = expected_harm(of_matrices(TWO))
-    qa = harm_sentences(harm, changes(harm), 5, 1)[0]
-    assert qa == (
-        "In qa, with weights 5 for too low and 1 for too high, Alder-2 does the least expected harm, 0.00 (every case gives the same value). "
-        "The order of the models is the same at every ratio of the weights."
+    head = (
+        "In qa, with weights 5 for too low and 1 for too high, expected harm: Alder-2's is 0.00 (every case gives the same value); "
+        "GPT-5.4's is 0.59 [0.47, 0.71]."
     )
-    alike = expected_harm(of_matrices(pd.concat([published(qa=GPT_QA), published(qa=GPT_QA).assign(model="Alder-2")])))
-    assert "GPT-5.4 and Alder-2 do the least expected harm, 0.59 each" in harm_sentences(alike, changes(alike), 5, 1)[0]
+    pair = pd.DataFrame({"format": ["qa"], "model_1": [MODEL], "model_2": ["Alder-2"], "difference": [0.59]})
+    said = [harm_sentences(harm, 5, 1, pair.assign(p_holm=p))[0] for p in (0.001, 0.06, np.nan)]
+    assert said == [
+        f"{head} On the same cases Alder-2 does less harm than the other.",
+        f"{head} On the same cases no two models are shown to differ.",
+        f"{head} Which of them differ cannot be said yet.",
+    ]
+    alone = expected_harm(of_matrices(published(qa=GPT_QA)))
+    assert harm_sentences(alone, 5, 1)[0].endswith("the expected harm of GPT-5.4 is 0.59 [0.47, 0.71].")
 
 
 def test_physicians_reads_are_told_as_responses_with_their_halves():

@@ -298,7 +298,7 @@ def estimated(
 ) -> Estimates:
     """The scores of one model, as `corrected_scores` says."""
     population, sample = about.population, about.sample
-    found = {JUDGE: _of_judge(population, claim), PHYSICIANS: _nothing(population), CORRECTED: _nothing(population)}
+    found = {JUDGE: _of_judge(population, claim), PHYSICIANS: nothing(population), CORRECTED: nothing(population)}
     fits = {}
     if len(sample.rows):
         fits = {PHYSICIANS: survey.by_physicians(population, sample), CORRECTED: survey.corrected(population, sample)}
@@ -312,7 +312,7 @@ def estimated(
 
 def _of_judge(population: survey.Population, claim: Claim) -> Estimate:
     if not population.n_examples:
-        return _nothing(population)
+        return nothing(population)
     fit = survey.by_judges(population)
     psi = survey.influences(population, None, fit)
     if claim is Claim.BENCHMARK:
@@ -345,7 +345,8 @@ def of_reads(
     return Estimate(fit, variance + unseen, unseen, freedom, psi, narrower)
 
 
-def _nothing(population: survey.Population) -> Estimate:
+def nothing(population: survey.Population) -> Estimate:
+    """An estimate without a value."""
     none = np.empty(0)
     fit = survey.Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
     return Estimate(fit, np.nan, np.nan, 0, np.full(population.n_examples, np.nan))

@@ -91,11 +91,11 @@ def corrected_differences(
     Raises:
         ValueError: A judge is not in the study.
     """
-    models: dict[str, list[_Model]] = {}
+    models: dict[str, list[Scored]] = {}
     for about in surveyed(opinions, judges=judges, settled=settled, weights=weights) if known is None else known:
         estimate = estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED]
-        models.setdefault(about.evaluation, []).append(_Model(about, estimate))
-    tables = [_with_all(list(_pairs(of_one, claim, physicians)), level) for of_one in models.values()]
+        models.setdefault(about.evaluation, []).append(Scored(about, estimate))
+    tables = [paired(of_one, claim, physicians, level) for of_one in models.values()]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
 
 
@@ -140,7 +140,14 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class _Model:
+class Scored:
+    """One model, as pairs take it.
+
+    Attributes:
+        about: Its items and what was read of them.
+        estimate: Of any mean over what `about` holds; without a value (`corrected.nothing`) where too little was read.
+    """
+
     about: Surveyed
     estimate: Estimate
 
@@ -228,7 +235,7 @@ def on_examples(about: Surveyed, estimate: Estimate, common: Numbers) -> Floats:
     return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
-def _pairs(models: list[_Model], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
+def _pairs(models: list[Scored], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
     """Every two models with their difference and its `_widths`; none where it is not known."""
     for one, other in combinations(models, 2):
         _, *places = np.intersect1d(
@@ -247,8 +254,9 @@ def _pairs(models: list[_Model], claim: Claim, physicians: Physicians) -> Iterat
         yield row
 
 
-def _with_all(pairs: list[dict[str, Any]], level: float) -> pd.DataFrame:
-    """The pairs of an evaluation with their intervals, each alone and all at once, and their p."""
+def paired(models: list[Scored], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
+    """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
+    pairs = list(_pairs(models, claim, physicians))
     n_known = sum("widths" in row for row in pairs)
     for row in pairs:
         if widths := row.pop("widths", None):
@@ -269,7 +277,7 @@ def _half(widths: list[tuple[float, float]], level: float) -> tuple[float, float
 
 
 def _widths(
-    one: _Model, other: _Model, places: list[Numbers], claim: Claim, physicians: Physicians
+    one: Scored, other: Scored, places: list[Numbers], claim: Claim, physicians: Physicians
 ) -> list[tuple[float, float]]:
     """Variance and degrees of freedom by the claim, and by the narrower one that it must not fall below."""
     n = len(places[0])

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.panels import N_LEVELS, Kind
 from evalcore.metrics.triage import NO_CASE
 from evalcore.metrics.triage_counts import KEYS, Floats, coded, matrices, ratio, repeated
@@ -21,7 +22,7 @@ HARM_COLUMNS = (
 NOT_BOTH = "no case with a clear gold has a prediction of both models"
 PLACES = 12
 """Decimals to which harms are told apart: those that are equal on paper differ by rounding."""
-_STEP = np.subtract(*np.indices((N_LEVELS, N_LEVELS))[::-1]).astype(float)
+STEP = np.subtract(*np.indices((N_LEVELS, N_LEVELS))[::-1]).astype(float)
 """Prediction minus gold, gold in rows."""
 
 
@@ -63,12 +64,12 @@ def expected_harm(
         raise ValueError(msg)
     names, counts = matrices(cells, keys=keys)
     n = counts.sum(axis=(1, 2))
-    cost = costs(_STEP, under, over, steps=steps)
+    cost = costs(STEP, under, over, steps=steps)
     harm = ratio((counts * cost).sum(axis=(1, 2)), n)
     squares = (counts * (cost - harm[:, None, None]) ** 2).sum(axis=(1, 2))
     half, reason = _t_half(n, squares, harm, NO_CASE)
     whole = n.astype(np.int64)
-    lower, higher = _STEP < 0, _STEP > 0
+    lower, higher = STEP < 0, STEP > 0
     of_under = ratio((counts * np.where(lower, cost, 0)).sum(axis=(1, 2)), n)
     columns: dict[str, Any] = {
         "n": whole,
@@ -79,11 +80,30 @@ def expected_harm(
         "of_over": harm - of_under,
         "n_under": (counts * lower).sum(axis=(1, 2)).astype(np.int64),
         "n_over": (counts * higher).sum(axis=(1, 2)).astype(np.int64),
-        "steps_under": -(counts * np.where(lower, _STEP, 0)).sum(axis=(1, 2)).astype(np.int64),
-        "steps_over": (counts * np.where(higher, _STEP, 0)).sum(axis=(1, 2)).astype(np.int64),
+        "steps_under": -(counts * np.where(lower, STEP, 0)).sum(axis=(1, 2)).astype(np.int64),
+        "steps_over": (counts * np.where(higher, STEP, 0)).sum(axis=(1, 2)).astype(np.int64),
         "reason": reason,
     }
     return names.assign(**columns)
+
+
+def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
+    """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases.
+
+    Args:
+        found: As `predictions.joined` gives it.
+    """
+    known = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & found["predicted"].notna().to_numpy()
+    numbers, _ = coded(found, ["format"])
+    models, _ = coded(found, ["model"])
+    n_names = int(models.max(initial=0)) + 1
+    n_models = np.bincount(
+        np.unique((numbers * n_names + models)[known]) // n_names, minlength=int(numbers.max(initial=0)) + 1
+    )
+    case = numbers * (int(found["row"].max()) + 1 if len(found) else 1) + found["row"].to_numpy(dtype=np.int64)
+    n_answers = np.bincount(case[known], minlength=int(case.max(initial=0)) + 1)
+    same: pd.DataFrame = found.loc[n_answers[case] == n_models[numbers]]
+    return same
 
 
 def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
@@ -159,7 +179,8 @@ def harm_differences(
 
     Returns:
         One row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
-        difference (harm of model_1 minus that of model_2: below 0, the first does less), low, high, reason (why difference or interval is NaN).
+        difference (harm of model_1 minus that of model_2: below 0, the first does less), low, high, p (two-sided, of the same t; NaN without an interval),
+        p_holm (Holm's, over the pairs of the format), reason (why difference or interval is NaN).
     """
     predicted, gold = (found[name].to_numpy(dtype=float) for name in ("predicted", "gold"))
     counts = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & ~np.isnan(predicted)
@@ -182,6 +203,8 @@ def harm_differences(
         difference = ratio(total, n)
         around = np.maximum(squares - n * np.nan_to_num(difference) ** 2, 0)
         half, reason = _t_half(n, around, difference, NOT_BOTH)
+        t = np.abs(difference) / half * stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2)
+        p = 2 * stdtr(np.maximum(n - 1, 1), -t)
         tables.append(
             pd.DataFrame(
                 {
@@ -192,11 +215,13 @@ def harm_differences(
                     "difference": difference,
                     "low": difference - half,
                     "high": difference + half,
+                    "p": p,
+                    "p_holm": adjusted(p, holm),
                     "reason": reason,
                 }
             )
         )
-    columns = ["format", "model_1", "model_2", "n", "difference", "low", "high", "reason"]
+    columns = ["format", "model_1", "model_2", "n", "difference", "low", "high", "p", "p_holm", "reason"]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 

@@ -62,7 +62,13 @@ def cells_of(table: pd.DataFrame, names: Sequence[str]) -> tuple[Codes, pd.DataF
 
 
 def clustered_means(
-    cells: Codes, clusters: Codes, values: Floats, *, n_cells: int, level: float = LEVEL
+    cells: Codes,
+    clusters: Codes,
+    values: Floats,
+    *,
+    n_cells: int,
+    weights: Floats | None = None,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """The mean of each cell with its interval, clustered.
 
@@ -71,13 +77,14 @@ def clustered_means(
         variance   v = G/(G-1) sum (y_g - m n_g)^2 / n^2      of a ratio, by linearisation
         interval   m +- t(G-1) sqrt(v)
 
-    With as many values in each cluster that is the t interval of the clusters' means.
+    With as many values in each cluster that is the t interval of the clusters' means. With weights n_g, y_g and n are the weighted sums.
 
     Args:
         cells: The cell of each value, from 0.
         clusters: The cluster of each value, from 0; one that lies in several cells is a cluster in each.
         values: None of them NaN.
         n_cells: How many there are; some may be empty.
+        weights: Of each value, above 0; None: all alike.
         level: Of confidence, in (0, 1).
 
     Returns:
@@ -87,12 +94,14 @@ def clustered_means(
     n_names = int(clusters.max()) + 1 if len(clusters) else 1
     both, pairs = pd.factorize(cells * n_names + clusters)
     cell_of = pairs // n_names
-    sums, sizes = np.bincount(both, values, len(pairs)), np.bincount(both, minlength=len(pairs))
+    each = np.ones(len(values)) if weights is None else weights
+    sums, sizes = np.bincount(both, values * each, len(pairs)), np.bincount(both, each, len(pairs))
     n_values = np.bincount(cells, minlength=n_cells)
     n_clusters = np.bincount(cell_of, minlength=n_cells)
-    mean = over(np.bincount(cells, values, n_cells), n_values)
+    whole = np.bincount(cells, each, n_cells)
+    mean = over(np.bincount(cells, values * each, n_cells), whole)
     squares = np.bincount(cell_of, (sums - mean[cell_of] * sizes) ** 2, n_cells)
-    variance = over(squares * n_clusters, (n_clusters - 1) * n_values.astype(float) ** 2)
+    variance = over(squares * n_clusters, (n_clusters - 1) * whole**2)
     error = np.sqrt(variance)
     error[error <= NO_SPREAD * np.maximum(1.0, np.abs(mean))] = np.nan
     half = stdtrit(np.where(n_clusters > 1, n_clusters - 1, np.nan), (1 + level) / 2) * error

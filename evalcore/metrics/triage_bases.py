@@ -9,16 +9,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evalcore.analysis import Analysis
 from evalcore.metrics import triage_words
-from evalcore.metrics.corrected import Claim, Physicians
-from evalcore.metrics.harm import expected_harm
+from evalcore.metrics.corrected import Claim, Physicians, widest_claim
+from evalcore.metrics.harm import STEP, changes, costs, expected_harm, harm_differences, on_same_cases
 from evalcore.metrics.intervals import interval_words, percent_words
-from evalcore.metrics.triage import RULES, confusion, denominator_words, of_matrices, rates
-from evalcore.metrics.triage_corrected import BOUNDS, CORRECTED, answered, corrected_cells, corrected_rates
+from evalcore.metrics.triage import RULES, Measure, confusion, denominator_words, of_matrices, rates
+from evalcore.metrics.triage_corrected import (
+    BOUNDS,
+    CORRECTED,
+    MEASURES,
+    PHYSICIANS,
+    answered,
+    corrected_cells,
+    corrected_rates,
+    made_from,
+)  # fmt: skip
 from evalcore.metrics.triage_corrected_harm import corrected_harm
+from evalcore.metrics.triage_differences import judged_differences, paired_costs, read_differences
 from evalcore.metrics.triage_physicians import physicians_cells, physicians_harm, physicians_rates, physicians_summary
 from evalcore.metrics.triage_scores import summary
-from evalcore.metrics.triage_surveyed import Answers
+from evalcore.metrics.triage_surveyed import Answers, asked, on_same_answers
+from evalcore.schema import Format
 from evalcore.triaged import Triaged
 
 PUBLISHED = " (published, no cases)"
@@ -33,6 +45,14 @@ class Basis(StrEnum):
     PHYSICIANS = "by physicians"
     CORRECTED = "corrected"
     """The judge on all answers, put right by what physicians read on some."""
+
+
+WHOSE = {
+    Basis.JUDGE: "In the judge's opinion",
+    Basis.PHYSICIANS: "By what physicians read",
+    Basis.CORRECTED: "After correction",
+}
+"""Who says so, at the head of a sentence."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +75,37 @@ class Held:
 
     claim: Claim = Claim.NEW_EXAMPLES
     physicians: Physicians = Physicians.THESE
+    settled: bool = False
+    """An adjudicated level takes the place of the readers' votes."""
+
+
+def usual_held(
+    triaged: Triaged, judges: Mapping[str, str], spec: Analysis, *, known: Sequence[Answers] | None = None
+) -> tuple[Held, str]:
+    """What intervals are to hold for where nobody chooses otherwise, and why: as the study states, else the widest claim that the reads can carry.
+
+    Args:
+        triaged: The cases, `panels.described`.
+        judges: By format whose levels count.
+        spec: What the study states.
+        known: What `answered` gave for further cases, these judges and the stated rule of settling, where it is at hand.
+    """
+    known = answered(triaged, judges, settled=spec.settled) if known is None else known
+    exact = MEASURES[Measure.EXACT]
+    enough = [
+        about
+        for about in known
+        if made_from(about, asked(about, exact, about.by_level()), "", Physicians.THESE)["enough"]
+    ]
+    usual = widest_claim([about.n_effective_readers for about in enough])
+    held = Held(spec.claim or usual.claim, spec.physicians or usual.physicians, spec.settled)
+    return held, "" if spec.claim and spec.physicians else usual.why
+
+
+def stated_judges(triaged: Triaged, spec: Analysis) -> dict[str, str]:
+    """By format the first of the stated judges that has looked at any response; formats that none of them has read are left out."""
+    read = {word.value: [name for name in spec.judges if name in triaged.judges(word)] for word in Format}
+    return {word: names[0] for word, names in read.items() if names}
 
 
 def with_cases(table: pd.DataFrame) -> pd.DataFrame:
@@ -97,15 +148,17 @@ def _judged(triaged: Triaged, found: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([cells, finished.astype(_WORDS)], ignore_index=True)
 
 
-def by_physicians(triaged: Triaged) -> Matrices:
+def by_physicians(triaged: Triaged, *, settled: bool = False) -> Matrices:
     """What physicians of the study say of the responses that they have read; responses are counted, not cases.
 
     Args:
         triaged: The cases, `panels.described`.
+        settled: An adjudicated level takes the place of the readers' votes.
     """
-    cells = physicians_cells(triaged).astype(_WORDS)
+    cells = physicians_cells(triaged, settled=settled).astype(_WORDS)
     cells = cells.assign(n_open=cells["n"] + cells["n_volunteered"])
-    return Matrices(cells, physicians_rates(triaged).astype(_WORDS), physicians_summary(triaged).astype(_WORDS))
+    rated, whole = (make(triaged, settled=settled).astype(_WORDS) for make in (physicians_rates, physicians_summary))
+    return Matrices(cells, rated, whole)
 
 
 def corrected(
@@ -128,7 +181,7 @@ def corrected(
     Returns:
         Cells and rates with the further columns of `triage_corrected`. Those may lie a little outside [0, 1]; value, low and high of a rate do not.
     """
-    known = answered(triaged, judges, held.claim) if known is None else known
+    known = answered(triaged, judges, held.claim, settled=held.settled) if known is None else known
     cells = corrected_cells(triaged, judges, claim=held.claim, physicians=held.physicians, known=known).astype(_WORDS)
     judged = confusion(found).astype(_WORDS).rename(columns={"n": "n_open"})
     keys = [*_WORDS, "gold", "predicted"]
@@ -168,14 +221,93 @@ def harm(
     """
     under, over, steps = weights.under, weights.over, weights.steps
     if basis is Basis.PHYSICIANS:
-        made = physicians_harm(triaged, under, over, steps=steps)
+        made = physicians_harm(triaged, under, over, steps=steps, settled=held.settled)
     elif basis is Basis.CORRECTED:
+        known = answered(triaged, judges, held.claim, settled=held.settled) if known is None else known
         made = corrected_harm(
             triaged, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=known
         )
     else:
         made = expected_harm(_judged(triaged, found), under, over, steps=steps)
     return made.astype(_WORDS)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The models' expected harm on the same cases, and how they differ there.
+
+    Attributes:
+        harm: As `harm.expected_harm`, of the models that have cases here, over the cases that all of them answered in the format.
+        changes: As `harm.changes`.
+        differences: As `harm.harm_differences`: of every two models, on the cases that both answered.
+    """
+
+    harm: pd.DataFrame
+    changes: pd.DataFrame
+    differences: pd.DataFrame
+
+
+def ranked(
+    basis: Basis,
+    triaged: Triaged,
+    found: pd.DataFrame,
+    weights: Weights,
+    *,
+    judges: Mapping[str, str],
+    held: Held = Held(),
+    known: Sequence[Answers] | None = None,
+) -> Ranked:
+    """The models on the same cases, published matrices in none of it.
+
+    By physicians each model is of the responses that were read of it, so that nothing is ranked and the differences alone are told.
+
+    Args:
+        basis: Who says which level an answer gives.
+        triaged: The cases, `panels.described`.
+        found: As `predictions.joined` gives it.
+        weights: What errors cost.
+        judges: By format whose levels count.
+        held: What the intervals are to hold for; not by judge.
+        known: As in `corrected`.
+    """
+    under, over, steps = weights.under, weights.over, weights.steps
+    if basis is Basis.JUDGE:
+        made = expected_harm(confusion(on_same_cases(found)), under, over, steps=steps)
+        differences = harm_differences(found, under, over, steps=steps)
+        return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences)
+    known = answered(triaged, judges, held.claim, settled=held.settled) if known is None else known
+    largest = max(under, over) or 1.0
+    kind = CORRECTED if basis is Basis.CORRECTED else PHYSICIANS
+    differences = paired_costs(
+        known, costs(STEP, under, over, steps=steps) / largest, kind=kind, claim=held.claim, physicians=held.physicians
+    )
+    scaled = {name: differences[name] * largest for name in ("difference", "low", "high", "se")}
+    if basis is Basis.PHYSICIANS:
+        made = physicians_harm(triaged, under, over, steps=steps).iloc[:0]
+    else:
+        same = on_same_answers(known)
+        made = corrected_harm(
+            triaged, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=same
+        )
+    return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences.assign(**scaled))
+
+
+def safety(basis: Basis, found: pd.DataFrame, *, known: Sequence[Answers] = (), held: Held = Held()) -> pd.DataFrame:
+    """Differences of under-triage and of missed emergencies of every two models, on the cases that both answered.
+
+    Args:
+        basis: Who says which level an answer gives; by judge they are the judge's opinion.
+        found: As `predictions.joined` gives it.
+        known: What `triage_corrected.answered` gave; not by judge.
+        held: What the intervals are to hold for; not by judge.
+
+    Returns:
+        As `triage_differences.judged_differences` or `read_differences`.
+    """
+    if basis is Basis.JUDGE:
+        return judged_differences(found)
+    kind = CORRECTED if basis is Basis.CORRECTED else PHYSICIANS
+    return read_differences(known, kind=kind, claim=held.claim, physicians=held.physicians)
 
 
 def rate_words(row: Mapping[Any, Any]) -> str:

@@ -91,7 +91,7 @@ def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
     n_both, n_flipped, n = count(slice(None)), count(qa != conversation), count(clear)
     more, less = count(low_conversation & ~low_qa), count(low_qa & ~low_conversation)
     low, high = wilson(n_flipped, n_both)
-    difference_low, difference_high = _bonett_price(more, less, n)
+    difference_low, difference_high = bonett_price(more, less, n)
     counts = {
         "n_both": n_both,
         "n_flipped": n_flipped,
@@ -117,7 +117,8 @@ def flip_counts(found: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _bonett_price(more: Floats, less: Floats, n: Floats) -> tuple[Floats, Floats]:
+def bonett_price(more: Floats, less: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """The interval of a paired difference of shares (Bonett and Price 2012): `more` of n in the one alone, `less` in the other alone; NaN where n is 0."""
     size = np.where(n > 0, n + 2, np.nan)
     p, q = (more + 1) / size, (less + 1) / size
     half = float(ndtri((1 + LEVEL) / 2)) * np.sqrt((p + q - (p - q) ** 2) / size)

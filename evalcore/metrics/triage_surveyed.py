@@ -1,7 +1,8 @@
 """Each model's responses to clear cases and what was read of them, as the formulas of `survey` take them."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ class Answers:
 
     Attributes:
         model, format: Whose they are.
+        cases: By case, its row of `Triaged.cases`; ascending.
         gold: By case, 0..3.
         judged: By case and level, the share that the judge says; adds up to 1, a boundary is half of each.
         rest: By case and level, the share that the judge says of responses that were not read (of a boundary the more severe).
@@ -44,6 +46,7 @@ class Answers:
 
     model: str
     format: str
+    cases: Numbers
     gold: Numbers
     judged: Floats
     rest: Floats
@@ -64,6 +67,22 @@ class Answers:
     def n_effective_readers(self) -> float:
         """As many physicians as those who have read count for (`over_physicians.effective_readers`)."""
         return effective_readers(reading_loads(self.probabilities, self.places, self.readers))
+
+    def on(self, cases: Numbers) -> "Answers":
+        """The responses to these cases alone (rows of `Triaged.cases`); n_responses, n_no_level and n_unreached stay those of all."""
+        kept = np.isin(self.cases, cases)
+        if kept.all():
+            return self
+        mine = kept[self.read]
+        given = mine[self.places]
+        return replace(
+            self,
+            **{name: getattr(self, name)[kept] for name in ("cases", "gold", "judged", "rest")},
+            read=(np.cumsum(kept) - 1)[self.read[mine]],
+            **{name: getattr(self, name)[mine] for name in ("once", "level", "votes", "probabilities")},
+            places=(np.cumsum(mine) - 1)[self.places[given]],
+            **{name: getattr(self, name)[given] for name in ("readers", "said", "own")},
+        )
 
     def by_level(self) -> tuple[Floats, Floats]:
         """What physicians say where the judge says a level, m(level | judge's level), and how far a read's own vote enters it.
@@ -163,7 +182,8 @@ def answers(
         judged = (_shares(case, low, once, len(keys)) + _shares(case, high, once, len(keys))) / 2
         is_read = vote_of[places] >= 0
         rest = _shares(case[~is_read], high[~is_read], once[~is_read], len(keys))
-        gold = triaged.cases["gold"].to_numpy(dtype=float)[keys % max(len(triaged.cases), 1)].astype(np.int64) - 1
+        of_keys = keys % max(len(triaged.cases), 1)
+        gold = triaged.cases["gold"].to_numpy(dtype=float)[of_keys].astype(np.int64) - 1
         read, of = case[is_read], vote_of[places[is_read]]
         said, chance = (
             votes[list(VOTES)].to_numpy(dtype=float)[of],
@@ -183,6 +203,7 @@ def answers(
             yield Answers(
                 model=name,
                 format=str(word),
+                cases=of_keys[begin:end],
                 gold=gold[begin:end],
                 judged=judged[begin:end],
                 rest=rest[begin:end],
@@ -199,6 +220,15 @@ def answers(
                 n_no_level=int(no_level[code]),
                 n_unreached=int(unreached[code]),
             )
+
+
+def on_same_answers(known: Sequence[Answers]) -> list[Answers]:
+    """Each model on the cases that all models of its format have answered."""
+    same = {}
+    for word in dict.fromkeys(about.format for about in known):
+        of_format = [about.cases for about in known if about.format == word and len(about.cases)]
+        same[word] = reduce(np.intersect1d, of_format, of_format[0]) if of_format else np.zeros(0, dtype=np.int64)
+    return [about.on(same[about.format]) for about in known]
 
 
 def _shares(case: Numbers, level: Numbers, weight: Floats, n: int) -> Floats:

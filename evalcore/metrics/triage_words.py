@@ -47,6 +47,8 @@ MEANINGS: Mapping[str, str] = {
     "outside_low": "The answer lies below both letters.",
 }
 _ROUNDING = 1e-6
+WEIGHTED = 0.005
+"""A share this far from its count is said to be weighted."""
 _LETTERS = {level: word.value for word, level in LEVELS.items() if not math.isnan(level)}
 
 
@@ -87,7 +89,9 @@ def count_words(k: float) -> str:
 def _share(row: Row) -> str:
     if math.isnan(row["k"]):  # an estimate
         return percent_words(row["value"])
-    return f"{percent_words(row['value'])} ({count_words(row['k'])}/{count_words(row['n'])})"
+    of = f"{count_words(row['k'])}/{count_words(row['n'])}"
+    is_weighted = abs(row["value"] * row["n"] - row["k"]) > WEIGHTED * row["n"]
+    return f"{percent_words(row['value'])} ({'weighted; ' if is_weighted else ''}{of})"
 
 
 def score_words(row: Row, name: str) -> str:
@@ -165,6 +169,8 @@ def findings(
     if all(math.isnan(rows[Measure.EXACT]["value"]) for rows in mine.values()):
         if by_physicians:
             return ["No physician here has read a drawn response to a clear case yet."]
+        if mine and all(math.isnan(rows[Measure.EXACT]["n"]) for rows in mine.values()):
+            return ["Too little was read of every model for a corrected share."]
         return ["No case has both a clear gold and a prediction yet, so there is nothing to hold the answers against."]
     estimated = math.isnan(next(iter(mine.values()))[Measure.EXACT]["k"])
     told = _emergencies_estimated if estimated else _emergencies_read if by_physicians else _emergencies
@@ -200,7 +206,8 @@ def _emergencies_read(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> str:
         n = sum(row["n"] for row in missed.values())
         whose = f" of {model}" if len({name for name, _ in missed}) == 1 else ""
         most = max(row["high"] for row in missed.values())
-        return f"Physicians read none of {counted(round(n), 'response')}{whose} to emergencies as asking for less than that; {_not_excluded(most, len(missed))}."
+        excluded = _not_excluded(most, len(missed))
+        return f"Physicians read none of {counted(round(n), 'response')}{whose} to emergencies as asking for less than that; {excluded}."
     home = of[model, asked][Measure.SENT_HOME]["k"]
     share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
     at_home = f", {count_words(home)} of them as home care" if home else ""
