@@ -22,11 +22,12 @@ def composition(
 
     With --json an object. sizes: a list with what (conversations, criteria, ...), n, n_read, published. spreads: a list with what, n,
     mean, low, quartile_1, median, quartile_3, high, published_mean. groups: a list with grouping, unit (conversations, criteria or
-    responses), group, n, share, n_read (with a physician's verdict), n_unread, published, published_whole and published_share; and
-    twice, under benchmark_ (the study beside the full benchmark) and read_ (the responses, or items of criteria, that physicians
-    read beside all of the study): n, share, expected_share, n_expected, ratio, design_effect, residual (standardised, clustered by
-    example), p_value, p_holm, and leaning: more, fewer, alike (no clear difference), too_few (too few to say), no_count (nothing
-    to hold it against). sentences: what stands out. weights: by_theme (the weight of a conversation of each theme that gives the
+    responses), group, n, n_whole (of all known groups), share with low and high, n_read (with a physician's verdict), n_unread, published,
+    published_whole and published_share (of the full benchmark); n_reads (responses, or items, that physicians read), n_reads_whole (of all known groups),
+    read_share
+    (of all such reads) with read_low and read_high, and population_share (of all that could be read). Intervals are clustered by example and
+    hold together for the groups of a grouping (95 %, Bonferroni). sentences: what these intervals show.
+    weights: by_theme (the weight of a conversation of each theme that gives the
     themes their published shares), n_known, n_unknown (without a theme of the benchmark: weight 0), absent, share_present,
     n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of is null.
     """
@@ -98,19 +99,18 @@ def _spreads(spreads: pd.DataFrame) -> Table:
 def _groups(grouping: str, unit: str, table: pd.DataFrame) -> Table:
     from evalcore.metrics import composition as metric
     from evalcore.metrics import composition_words as words
-    from evalcore.metrics.lopsided import Beside
 
-    whole, has_published = int(table["n"].sum()), bool(table["published_share"].notna().any())
-    columns = (unit, *(("full benchmark", "beside it") if has_published else ()), "read", "beside the study")
+    has_published = bool(table["published_share"].notna().any())
+    columns = (unit, *(("full benchmark",) if has_published else ()), "read", "of all reads")
     lines = []
     for row in table.to_dict("records"):
-        published = (words.benchmark_words(row), words.beside_words(row, Beside.BENCHMARK)) if has_published else ()
+        published = (words.benchmark_words(row),) if has_published else ()
         cells = (
             row["group"],
-            words.here_words(row, whole),
+            words.here_words(row),
             *published,
             words.read_words(row),
-            words.beside_words(row, Beside.STUDY),
+            words.of_reads_words(row),
         )
         lines.append(cells)
     return grid((words.NAMES[metric.Grouping(grouping)], *columns), lines)

@@ -4,8 +4,9 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.metrics import composition_words as words
-from evalcore.metrics.composition import GROUPINGS, UNITS, Beside, Grouping, parts, sizes, spreads
+from evalcore.metrics.composition import GROUPINGS, UNITS, Grouping, parts, sizes, spreads
 from evalcore.metrics.theme_weights import has_themes, weighting, weighting_sentence
+from evalcore.metrics.wording import listed
 from evalcore.plots.overview import groups_read
 from evalcore.settings import settings
 from pages import _common, _text
@@ -42,16 +43,15 @@ def made(hidden: frozenset[int]) -> Made:
 
 def table_of(table: pd.DataFrame, grouping: Grouping) -> None:
     """The same numbers as cells."""
-    rows, whole = table.to_dict(orient="records"), int(table["n"].sum())
+    rows = table.to_dict(orient="records")
     cells = {
         OPTIONS[grouping]: table["group"],
-        UNITS[grouping].capitalize(): [words.here_words(row, whole) for row in rows],
+        UNITS[grouping].capitalize(): [words.here_words(row) for row in rows],
     }
     if table["published_share"].notna().any():
         cells["Full benchmark"] = [words.benchmark_words(row) for row in rows]
-        cells["Beside it"] = [words.beside_words(row, Beside.BENCHMARK) for row in rows]
     cells["Read"] = [words.read_words(row) for row in rows]
-    cells["Beside the study"] = [words.beside_words(row, Beside.STUDY) for row in rows]
+    cells["Of all reads"] = [words.of_reads_words(row) for row in rows]
     st.dataframe(
         cells,
         key="composition_table",
@@ -62,13 +62,13 @@ def table_of(table: pd.DataFrame, grouping: Grouping) -> None:
 
 
 def also(tables: dict[Grouping, pd.DataFrame], shown: Grouping) -> str:
-    """By what else something stands out."""
+    """By what else there is an imbalance."""
     others = [
         OPTIONS[grouping].lower()
         for grouping, table in tables.items()
         if grouping != shown and words.findings(grouping, table)
     ]
-    return f"Something also stands out by {', '.join(others)}." if others else ""
+    return f"There is also an imbalance by {listed(others)}." if others else ""
 
 
 def show(hidden: frozenset[int]) -> None:
@@ -93,7 +93,7 @@ def show(hidden: frozenset[int]) -> None:
     )
     table = tables[grouping]
     found = words.findings(grouping, table)
-    st.html(_text.finding(" ".join(found) or f"By {words.NAMES[grouping]} nothing stands out clearly."))
+    st.html(_text.finding(" ".join(found) or f"No clear imbalance by {words.NAMES[grouping]}."))
     figure = groups_read(
         table.assign(marks=[words.marks(row) for row in table.to_dict(orient="records")]),
         what=OPTIONS[grouping],
@@ -112,10 +112,9 @@ def show(hidden: frozenset[int]) -> None:
 
 
 FOOT = (
-    "Beside the full benchmark: standardised residuals of a goodness-of-fit test on the published counts (HealthBench, arXiv 2505.08775); "
-    "criteria of one conversation count as the cluster that they are. Beside the study: whether physicians have read more or "
-    "fewer responses (of criteria: items) of a group than an even draw without replacement would, clustered by conversation. More "
-    "and fewer are said beyond two standard deviations and where Holm's test over the groups agrees (5 %); too few to say: fewer than five "
-    "expected. A conversation or criterion counts as read when a physician has given a verdict on at least one response to it. "
-    "For languages, categories, points and lengths there is no published count to hold the study against."
+    "The full benchmark's shares are its published counts (HealthBench, arXiv 2505.08775). Of all reads: the group's share of the responses (of criteria: "
+    "items) that physicians have read, beside its share of all that could be read. Intervals are Wilson's, with the criteria and responses of one conversation "
+    "counted as the cluster that they are; they hold together for all groups of a table (95 %, Bonferroni). More and fewer are said only where such an "
+    "interval shows it. A conversation or criterion counts as read when a physician has given a verdict on at least one response to it. For languages, "
+    "categories, points and lengths there is no published count."
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evalcore import overriding, store
 from evalcore.db import open_study, reading
-from evalcore.metrics.composition import MAX_GROUPS, by_language, by_theme, judges_beside_physicians
+from evalcore.metrics.composition import judges_beside_physicians
 from evalcore.metrics.reference import current_reads, item_labels, overridden_items
 from evalcore.metrics.score import mean_scores_by_example, response_scores, scores_of_sums
 from evalcore.overriding import Reading
@@ -208,20 +208,6 @@ def test_marks_count_what_the_exported_labels_say(engine):
     beside = judges_beside_physicians(marks).set_index("judge")
     assert beside.loc["Magpie", "n_overridden"] == labels["overridden"].sum()
     assert beside.loc["Magpie", "n_read"] == len(read)
-
-
-def test_composition_counts_every_conversation_once_and_keeps_the_rare_together():
-    n = MAX_GROUPS + 4
-    table = pd.DataFrame(
-        {"theme": [f"theme_{i}" for i in range(n)] + ["theme_0", None], "language": None, "n_read": [1] + [0] * (n + 1)}
-    )
-    themes = by_theme(table)
-    assert themes["n_examples"].sum() == len(table)
-    assert themes["n_read"].sum() == 1
-    assert len(themes) == MAX_GROUPS
-    assert themes["group"].str.endswith("others").sum() == 1
-    assert themes.set_index("group").loc["theme 0", "label"] == "theme 0  1/2"
-    assert by_language(table)["group"].tolist() == ["not known"]
 
 
 def test_an_open_conversation_holds_everything_and_an_unknown_one_is_none(engine):

@@ -13,7 +13,7 @@ from evalcore import store
 from evalcore.db import reading, writing
 from evalcore.metrics.benchmark_counts import N_CRITERIA, N_EXAMPLES, THEMES
 from evalcore.metrics.composition import GROUPINGS, MAX_GROUPS, UNITS, Grouping, parts, sizes, spreads
-from evalcore.metrics.lopsided import Leaning
+from evalcore.metrics.intervals import share_interval
 from evalcore.queries import composition, frames
 from evalcore.schema import RaterKind
 from tests import world
@@ -76,7 +76,11 @@ def test_every_unit_is_in_one_group_and_read_unread_or_not_to_be_told(
     assert table["group"].is_unique
     assert table["n"].sum() == n_units[UNITS[grouping]]
     assert (table[["n_read", "n_unread", "n_hidden"]].sum(axis=1) == table["n"]).all()
-    assert table["share"].sum() == pytest.approx(1 if table["n"].any() else 0)
+    known = table.loc[table["group"].ne("not known")]
+    assert known["share"].sum() == pytest.approx(1 if known["n"].any() else 0)
+    with_interval = known.loc[known["low"].notna()]
+    assert (with_interval["low"] <= with_interval["share"]).all()
+    assert (with_interval["share"] <= with_interval["high"]).all()
 
 
 @given(drawn, st.sets(st.integers(1, 40)), some_grouping)
@@ -105,53 +109,57 @@ def test_themes_stand_beside_the_published_counts_and_one_that_is_missing_is_a_r
     table = parts("theme", **made_of(["hedging"] * 100 + ["global_health"] * 60 + [None] * 40)).set_index("group")
     assert table.index[:2].to_list() == ["hedging", "global health"]
     assert table.index[-1] == "not known"
-    assert table.loc["hedging", ["n", "published", "published_whole", "share"]].to_list() == [
+    assert table.loc["hedging", ["n", "n_whole", "published", "published_whole"]].to_list() == [
         100,
+        160,
         1071,
         N_EXAMPLES,
-        0.5,
     ]
-    expected = 160 * 1071 / 5000
-    assert table.loc["hedging", "benchmark_n_expected"] == pytest.approx(expected)
-    assert table.loc["hedging", "benchmark_residual"] == pytest.approx(
-        (100 - expected) / np.sqrt(expected * (1 - 1071 / 5000))
-    )
-    assert table.loc["hedging", "benchmark_leaning"] == Leaning.MORE
-    assert table.loc["communication", ["n", "benchmark_leaning"]].to_list() == [0, Leaning.FEWER]
-    assert table.loc["not known", "benchmark_leaning"] == Leaning.NO_COUNT
-    assert (table["read_leaning"] == Leaning.TOO_FEW).sum() == 3  # nobody has read anything
-    assert table.loc["communication", "read_leaning"] == Leaning.NO_COUNT  # there is nothing of it to read
+    assert table.loc["hedging", "share"] == 100 / 160
+    # eight rows, one of them not known: seven intervals that hold together
+    alone = share_interval([True] * 100 + [False] * 60, range(160), level=1 - 0.05 / 7)
+    assert table.loc["hedging", ["low", "high"]].to_list() == pytest.approx([alone.low, alone.high])
+    assert table.loc["hedging", "low"] > table.loc["hedging", "published_share"]
+    assert table.loc["communication", "n"] == 0
+    assert table.loc["communication", "high"] < table.loc["communication", "published_share"]
+    assert table.loc["not known", ["n", "n_whole", "share"]].to_list() == [40, 200, 0.2]
+    assert np.isnan(table.loc["not known", "low"])
+    assert table["read_share"].isna().all()  # nobody has read anything
+    assert table.loc["communication", "population_share"] != 0  # nothing of it is there to be read
 
 
 def test_reads_of_responses_are_held_against_all_responses():
     # 300 conversations with 2 responses each: of 200 about hedging 40 responses are read, of 100 about global health 60
     n_read = [1] * 40 + [0] * 160 + [1] * 60 + [0] * 40
     table = parts("theme", **made_of(["hedging"] * 200 + ["global_health"] * 100, n_read=n_read)).set_index("group")
-    assert table.loc["hedging", ["n_read", "n_unread", "read_n"]].to_list() == [40, 160, 40]
-    assert table.loc["hedging", "read_n_expected"] == pytest.approx(100 * 400 / 600)
-    assert table.loc["global health", "read_ratio"] == pytest.approx((60 / 100) / (200 / 600))
-    assert table.loc[["hedging", "global health"], "read_leaning"].to_list() == [Leaning.FEWER, Leaning.MORE]
+    assert table.loc["hedging", ["n_read", "n_unread", "n_reads"]].to_list() == [40, 160, 40]
+    assert table.loc["hedging", "population_share"] == pytest.approx(400 / 600)
+    assert table.loc["global health", "read_share"] == pytest.approx(60 / 100)
+    assert table.loc["hedging", "read_high"] < 400 / 600
+    assert table.loc["global health", "read_low"] > 200 / 600
     assert table.loc["hedging", "label"] == "hedging  40/200"
 
 
 def test_reads_of_items_are_held_against_all_items_and_criteria_against_the_benchmark():
     found = made_of(["hedging"] * 50, n_read=[2] * 10 + [0] * 40)
     table = parts("axis", **found).set_index("group")
-    assert table.loc["accuracy", ["n", "n_read", "read_n"]].to_list() == [50, 10, 20]
-    assert table.loc["accuracy", "read_n_expected"] == pytest.approx(20)  # half of the 40 items read
+    assert table.loc["accuracy", ["n", "n_read", "n_reads"]].to_list() == [50, 10, 20]
+    assert table.loc["accuracy", "read_share"] == 1  # of those whose axis is known
     assert table.loc["accuracy", "published_whole"] == N_CRITERIA
     assert table.loc["completeness", "n"] == 0
     signs = parts("sign", **found).set_index("group")
     assert signs["n"].to_dict() == {"undesirable": 50, "desirable": 50}
-    assert (signs["benchmark_leaning"] == Leaning.NO_COUNT).all()
+    assert signs["published_share"].isna().all()
+    # the two items of a conversation are one cluster: half of either, in every one
+    assert signs.loc["desirable", "read_share"] == 0.5
 
 
 def test_of_turns_only_the_share_with_one_is_published():
     table = parts(Grouping.TURNS, **made_of(["hedging"] * 100, n_turns=[1] * 90 + [3] * 5 + [5] * 3 + [9] * 2))
     assert table["group"].to_list() == ["1 turn", "2 to 3 turns", "4 to 5 turns", "6 turns or more"]
     assert table["n"].to_list() == [90, 5, 3, 2]
-    assert table["benchmark_leaning"].to_list() == [Leaning.MORE, *[Leaning.NO_COUNT] * 3]
-    assert table.loc[0, "benchmark_residual"] == pytest.approx((90 - 58.3) / np.sqrt(58.3 * 0.417))
+    assert table["published_share"].notna().to_list() == [True, False, False, False]
+    assert table.loc[0, "low"] > table.loc[0, "published_share"]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +210,7 @@ def test_an_empty_study_has_no_groups_but_the_published_ones():
     for grouping in GROUPINGS:
         table = parts(grouping, **empty)
         assert table["n"].sum() == 0
-        assert set(table["benchmark_leaning"]) <= {Leaning.TOO_FEW, Leaning.NO_COUNT}
+        assert table[["low", "high", "read_share"]].isna().all(axis=None)
     assert len(parts("theme", **empty)) == len(THEMES)
 
 

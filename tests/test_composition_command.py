@@ -20,18 +20,9 @@ from tests import world
 
 app = typer.Typer()
 app.command()(composition_commands.composition)
-RESIDUALS = (
-    "n",
-    "share",
-    "expected_share",
-    "n_expected",
-    "ratio",
-    "design_effect",
-    "residual",
-    "p_value",
-    "p_holm",
-    "leaning",
-)
+SHARES = (
+    "n_whole", "share", "low", "high", "n_reads", "n_reads_whole", "read_share", "read_low", "read_high", "population_share",
+)  # fmt: skip
 
 
 def ran(db: Path, *arguments: str) -> str:
@@ -55,8 +46,7 @@ def test_json_holds_what_the_help_lists_and_counts_every_conversation(demo_file:
     }
     groups = pd.DataFrame(said["groups"])
     assert set(groups.columns) == {
-        "grouping", "unit", "group", "n", "share", "n_read", "n_unread", "published", "published_whole", "published_share",
-        *(f"{beside}_{name}" for beside in ("benchmark", "read") for name in RESIDUALS),
+        "grouping", "unit", "group", "n", "n_read", "n_unread", "published", "published_whole", "published_share", *SHARES,
     }  # fmt: skip
     assert list(groups["grouping"].unique()) == list(GROUPINGS)
     themes = groups.loc[groups["grouping"].eq("theme")].set_index("group")
@@ -67,7 +57,7 @@ def test_json_holds_what_the_help_lists_and_counts_every_conversation(demo_file:
     documented = composition_commands.composition.__doc__ or ""
     assert all(
         re.search(rf"\b{name}\b", documented)
-        for name in {*said, *said["sizes"][0], *said["spreads"][0], *RESIDUALS, *said["weights"]}
+        for name in {*said, *said["sizes"][0], *said["spreads"][0], *SHARES, *said["weights"]}
     )
 
 
@@ -85,11 +75,10 @@ def test_only_the_groupings_that_were_asked_for_are_shown(demo_file: Path):
     said = json.loads(ran(demo_file, "--by", "axis,sign", "--json"))
     assert {group["grouping"] for group in said["groups"]} == {"axis", "sign"}
     shown = ran(demo_file, "--by", "axis,sign")
-    assert re.search(r"accuracy +42 % \(153/364\) +33 % \(18,888/57,237\) +▲ more, 1.3 times", shown)
-    assert re.search(
-        r"undesirable +16 % \(60/364\) +100 % \(60/60\)", shown
-    )  # nothing is published of it: no such column
-    assert "This study holds criteria of completeness 0.7 times as often as the full benchmark does" in shown
+    assert re.search(r"accuracy +42 % \(153/364\) \[35 %, 49 %\] +33 % \(18,888/57,237\) +100 %", shown)
+    # nothing is published of the sign: no such column
+    assert re.search(r"undesirable +16 % \(60/364\) \[\d+ %, \d+ %\] +100 % \(60/60\)", shown)
+    assert "beside the full benchmark: fewer criteria of completeness (26 % [20 %, 32 %], there 39 %)" in shown
     assert "emergency referrals" not in shown
 
 
@@ -111,7 +100,7 @@ def test_a_study_without_themes_of_the_benchmark_has_no_weights(demo_file: Path,
     said = json.loads(ran(path, "--by", "theme", "--json"))
     assert said["weights"] is None
     assert [group["n"] for group in said["groups"] if group["group"] == "not known"] == [30]
-    assert said["groups"][-1]["benchmark_residual"] is None
+    assert said["groups"][-1]["low"] is None
 
 
 def test_an_empty_study_says_that_there_is_nothing(tmp_path: Path):

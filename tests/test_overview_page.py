@@ -10,7 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from evalcore.db import reading
 from evalcore.metrics import composition_words as words
-from evalcore.metrics.composition import GROUPINGS, Beside, Grouping, parts
+from evalcore.metrics.composition import GROUPINGS, Grouping, parts
+from evalcore.metrics.intervals import interval_words
 from evalcore.plots.overview import PUBLISHED, groups_read
 from evalcore.queries import tasks
 from evalcore.schema import Role
@@ -115,14 +116,14 @@ def test_two_conversations_are_too_few_to_say_anything_of_themes(opened):
     app = opened(LEAD)
     rows = table(app).set_index("Theme")
     assert rows.loc["hedging"].to_dict() == {
-        "Conversations": "100 % (2/2)", "Full benchmark": "21 % (1,071/5,000)", "Beside it": "too few to say", "Read": "0 % (0/2)",
-        "Beside the study": "too few to say",
+        "Conversations": "100 % (2/2) [22 %, 100 %]", "Full benchmark": "21 % (1,071/5,000)", "Read": "0 % (0/2)",
+        "Of all reads": "–",
     }  # fmt: skip
     assert rows.loc["global health", "Read"] == "– (0/0)"
     shown = said(app)
     n_chars = len("I have had a sore throat for 2 days.")
     assert "2 responses of 1 model to 2 conversations, judged by 1 judge and read by 0 physicians" in shown
-    assert "By theme nothing stands out clearly." in shown
+    assert "No clear imbalance by theme." in shown
     assert (
         f"A conversation has 1 turn (1 to 1) and {n_chars} characters ({n_chars} to {n_chars}), its rubric 2 criteria (2 to 2)"
         in shown
@@ -178,40 +179,54 @@ def lopsided() -> pd.DataFrame:
     return parts("theme", **made_of(["hedging"] * 320 + ["emergency_referrals"] * 80, n_read=n_read, n_responses=1))
 
 
-def test_a_lopsided_study_is_named_in_words():
-    # of 80 reads .75 are of emergency referrals, of all .2: 3.75 times; .25 against .8: .3 times. Benchmark: .8 / .2142 = 3.7
+def test_a_study_that_differs_is_named_in_words_with_its_intervals():
+    # of 80 reads 75 % are of emergency referrals, of all 20 %; 25 % of hedging against 80 %. Benchmark: 10 % and 21 %
     found = lopsided().set_index("group")
     benchmark, read = words.findings("theme", lopsided())
-    assert "This study holds hedging 3.7 times as often as the full benchmark does" in benchmark
-    assert (
-        read
-        == "Physicians have read emergency referrals 3.8 times as often as an even draw would, and hedging 0.3 times as often."
-    )
     row = found.loc["emergency referrals"].to_dict()
-    assert words.beside_words(row, Beside.STUDY) == "▲ more, 3.8 times"
-    assert words.beside_words(row, Beside.BENCHMARK) == "▲ more, 2.1 times"  # .2 / .0964
+    here = interval_words(*found.loc["hedging", ["low", "high"]])
+    assert benchmark.startswith(
+        f"Of this study's conversations, beside the full benchmark: more hedging (80 % {here}, there 21 %)"
+    )
+    assert benchmark.endswith("more.")  # three are named
+    low, high = (
+        interval_words(*found.loc[name, ["read_low", "read_high"]]) for name in ("emergency referrals", "hedging")
+    )
+    assert read == (
+        f"Of what physicians have read, beside the whole study: fewer hedging (25 % {high}, there 80 %) and "
+        f"more emergency referrals (75 % {low}, there 20 %)."
+    )
+    assert words.of_reads_words(row) == f"75 % {low}, of the study 20 %"
+    assert words.here_words(row) == f"20 % (80/400) {interval_words(row['low'], row['high'])}"
     assert words.marks(row) == "▲ more than the benchmark, ▲ read more often"
     assert words.marks(found.loc["communication"].to_dict()) == "▽ fewer than the benchmark"
     assert words.read_words(row) == "75 % (60/80)"
     assert words.benchmark_words(row) == "10 % (482/5,000)"
 
 
+def test_no_direction_is_said_that_the_interval_does_not_show():
+    # 30 conversations: 4 of hedging are 13 %, the benchmark has 21 %; 1 of 4 reads is of hedging
+    themes = ["hedging"] * 4 + ["global_health"] * 7 + ["communication"] * 6 + ["context_seeking"] * 4
+    themes += ["emergency_referrals"] * 3 + ["health_data_tasks"] * 3 + ["complex_responses"] * 3
+    found = parts("theme", **made_of(themes, n_read=[1, 0, 0, 0, 1, 1, 1, *[0] * 23], n_responses=1))
+    assert words.findings("theme", found) == []
+    assert [words.marks(row) for row in found.to_dict(orient="records")] == [""] * 7
+
+
 @pytest.mark.parametrize(
     ("grouping", "group", "said_of_it"),
     [
         ("language", "Arabic", "conversations in Arabic"),
-        ("language", "not known", "conversations without a known language"),
         ("points", "−5 to −1", "criteria of −5 to −1 points"),
         ("sign", "undesirable", "undesirable criteria"),
-        ("axis", "not known", "criteria without a known axis"),
         ("response_length", "500 to 999", "responses of 500 to 999 characters"),
     ],
 )
 def test_a_sentence_says_of_what_a_group_is(grouping: str, group: str, said_of_it: str):
-    row = {"group": group, "read_leaning": "more", "read_ratio": 2.0, "read_residual": 5.0, "benchmark_leaning": "no_count",
-           "benchmark_ratio": None, "benchmark_residual": None}  # fmt: skip
+    row = {"group": group, "share": 0.5, "low": 0.4, "high": 0.6, "published_share": float("nan"), "read_share": 0.6, "read_low": 0.55,
+           "read_high": 0.65, "population_share": 0.5, "n_whole": 40, "n_reads_whole": 40}  # fmt: skip
     assert words.findings(grouping, pd.DataFrame([row])) == [
-        f"Physicians have read {said_of_it} twice as often as an even draw would."
+        f"Of what physicians have read, beside the whole study: more {said_of_it} (60 % [55 %, 65 %], there 50 %)."
     ]
 
 
@@ -229,7 +244,7 @@ def test_the_figure_draws_every_count_and_the_share_of_the_benchmark():
     read, unread, published, marks = figure.data
     assert list(read.x) == found["n_read"].to_list()
     assert list(unread.x) == found["n_unread"].to_list()
-    assert list(published.x) == pytest.approx(found["benchmark_n_expected"].to_list())
+    assert list(published.x) == pytest.approx((found["published_share"] * 400).to_list())
     assert published.marker.color == PUBLISHED
     assert "▲ more than the benchmark, ▲ read more often" in [said.strip() for said in marks.text]
     assert figure.layout.xaxis.title.text == "Conversations"

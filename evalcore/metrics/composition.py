@@ -11,14 +11,8 @@ import pandas as pd
 from evalcore.languages import LANGUAGES
 from evalcore.metrics import benchmark_counts
 from evalcore.metrics.benchmark_counts import published
-from evalcore.metrics.lopsided import Beside, lopsided_sentence, residuals, residuals_of_part
+from evalcore.metrics.intervals import LEVEL, Share, share_interval
 from evalcore.metrics.reference import standing_marks
-from evalcore.metrics.theme_weights import weighting, weighting_sentence
-
-__all__ = [
-    "GROUPINGS", "UNITS", "Beside", "Grouping", "by_language", "by_theme", "judges_beside_physicians",
-    "lopsided_sentence", "parts", "sizes", "spreads", "weighting", "weighting_sentence",
-]  # fmt: skip
 
 UNKNOWN = "not known"
 
@@ -94,11 +88,14 @@ def parts(
 
     Returns:
         One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one:
-        group, n (units), share in [0, 1], n_read (units with a physician's verdict), n_unread, n_hidden (of hidden examples), label
+        group, n (units), n_whole (of all groups that are known; of what is not known: of everything), share (n / n_whole, in [0, 1]) with low and
+        high, n_read (units with a physician's verdict), n_unread, n_hidden (of hidden examples), label
         ("hedging  3/4": read of all that are not hidden), published and published_whole (counts in the full benchmark, NaN where none is
-        published), published_share; then the columns of `lopsided.residuals` twice: benchmark_... (the study beside the
-        benchmark, units without a known group left out) and read_... (what was read beside the study).
-        A group of the benchmark that the study does not have is a row with n = 0.
+        published), published_share; n_reads (responses, or items of criteria, that physicians have read), n_reads_whole (of all groups
+        that are known) and read_share, the group's share of all
+        such reads, with read_low and read_high, beside population_share, its share of all that could be read.
+        Intervals are Wilson's, clustered by example (`share_interval`), and hold together for all groups that are known (Bonferroni). NaN where there is
+        nothing, and for what is not known. A group of the benchmark that the study does not have is a row with n = 0.
     """
     grouping = Grouping(grouping)
     tallied = _tallied(grouping, examples, criteria, responses, frozenset(hidden))
@@ -107,7 +104,6 @@ def parts(
     table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden"]].sum()
     table = table.reindex([*table.index, *(group for group in known.index if group not in table.index)], fill_value=0)
     table = table.loc[_order(grouping, table["n"])].rename_axis("group").reset_index()
-    table["share"] = table["n"] / max(table["n"].sum(), 1)
     told = table["n_read"] + table["n_unread"]
     table["label"] = [
         f"{group}  {n:,}/{m:,}" for group, n, m in zip(table["group"], table["n_read"], told, strict=True)
@@ -115,19 +111,35 @@ def parts(
     of = known.reindex(table["group"])
     for name, column in (("published", "n"), ("published_whole", "n_whole"), ("published_share", "share")):
         table[name] = of[column].to_numpy()
-    of_known = tallied.loc[tallied["group"].ne(UNKNOWN)].rename(columns={"example_id": "cluster"})
-    beside_benchmark = residuals(of_known[["group", "cluster", "n"]], known["share"])
-    audited = tallied[["group", "example_id", "n_reads", "n_population"]].set_axis(
-        ["group", "cluster", "n", "n_population"], axis=1
+    known_groups = [group for group in table["group"] if group != UNKNOWN]
+    level = 1 - (1 - LEVEL) / max(len(known_groups), 1)
+    of_known = tallied.loc[tallied["group"].ne(UNKNOWN)]
+    here, read = (_shares(of_known, column, known_groups, level) for column in ("n", "n_reads"))
+    n_known = int(of_known["n"].sum())
+    table["n_whole"] = np.where(table["group"].eq(UNKNOWN), table["n"].sum(), n_known)
+    table["share"] = table["n"] / table["n_whole"].clip(lower=1)
+    table["n_reads"] = (
+        tallied.groupby("group")["n_reads"].sum().reindex(table["group"]).fillna(0).astype(int).to_numpy()
     )
-    beside_study = residuals_of_part(audited)
-    for beside, found in ((Beside.BENCHMARK, beside_benchmark), (Beside.STUDY, beside_study)):
-        aligned = found.set_index("group").reindex(table["group"]).reset_index()
-        aligned["leaning"] = aligned["leaning"].fillna("no_count")
-        table = table.join(aligned.drop(columns="group").add_prefix(f"{beside}_"))
-    for name in (f"{beside}_n" for beside in Beside):
-        table[name] = table[name].fillna(0).astype(int)
+    table["n_reads_whole"] = int(of_known["n_reads"].sum())
+    for name, of_group, field in (
+        ("low", here, "low"), ("high", here, "high"), ("read_share", read, "share"), ("read_low", read, "low"), ("read_high", read, "high"),
+    ):  # fmt: skip
+        table[name] = [getattr(of_group[group], field) if group in of_group else np.nan for group in table["group"]]
+    population = of_known.groupby("group")["n_population"].sum()
+    whole = population.sum()
+    table["population_share"] = (
+        (population / whole if whole else population * np.nan).reindex(table["group"]).to_numpy()
+    )
     return table
+
+
+def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> dict[str, Share]:
+    """The share of each group in what a column counts."""
+    times = tallied[column].to_numpy(dtype=np.int64)
+    group = np.repeat(tallied["group"].to_numpy(), times)
+    cluster = np.repeat(tallied["example_id"].to_numpy(), times)
+    return {name: share_interval(group == name, cluster, level=level) for name in groups}
 
 
 def _tallied(
@@ -254,37 +266,6 @@ def sizes(
     return pd.DataFrame(rows, columns=["what", "n", "n_read", "published"]).astype(
         {"n": int, "n_read": float, "published": float}
     )
-
-
-def by_theme(composition: pd.DataFrame) -> pd.DataFrame:
-    """Conversations by theme.
-
-    Args:
-        composition: One row an example (`queries.composition.examples`).
-
-    Returns:
-        One row a theme, most frequent first, the rarest together as one where there are more than twenty: group, n_examples,
-        n_read (with a physician's verdict on a response), n_unread, label ("hedging 3/4": read of all).
-    """
-    return _by(composition, composition["theme"].str.replace("_", " "))
-
-
-def by_language(composition: pd.DataFrame) -> pd.DataFrame:
-    """Conversations by language, as `by_theme`."""
-    return _by(composition, composition["language"].map(LANGUAGES))
-
-
-def _by(composition: pd.DataFrame, groups: pd.Series) -> pd.DataFrame:
-    named = pd.DataFrame({"group": groups.astype(object).fillna(UNKNOWN), "read": composition["n_read"].gt(0)})
-    sizes = named["group"].value_counts()
-    if len(sizes) > MAX_GROUPS:
-        rare = sizes.index[MAX_GROUPS - 1 :]
-        named["group"] = named["group"].mask(named["group"].isin(rare), f"{len(rare)} others")
-    table = named.groupby("group")["read"].agg(n_examples="size", n_read="sum").reset_index()
-    table["n_read"] = table["n_read"].astype(int)
-    table["n_unread"] = table["n_examples"] - table["n_read"]
-    table["label"] = [f"{row.group}  {row.n_read:,}/{row.n_examples:,}" for row in table.itertuples()]
-    return table.sort_values(["n_examples", "group"], ascending=[False, True], ignore_index=True)
 
 
 def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:

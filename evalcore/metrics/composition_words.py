@@ -2,13 +2,41 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from evalcore.metrics.composition import UNITS, UNKNOWN, Grouping
-from evalcore.metrics.intervals import NO_VALUE, share_words
-from evalcore.metrics.lopsided import Beside, Leaning, leaning_words, lopsided_sentence
+from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.metrics.wording import listed
+
+NAMED = 3
+MIN_EXPECTED = 5
+"""With fewer expected, Wilson's interval is too narrow at either end to claim a direction."""
+
+
+class Beside(NamedTuple):
+    """What a share is held against: columns of `composition.parts`, and words for the end of a bar."""
+
+    share: str
+    low: str
+    high: str
+    expected: str
+    n: str
+    words: tuple[str, str]
+
+
+BENCHMARK = Beside(
+    "share", "low", "high", "published_share", "n_whole", ("▲ more than the benchmark", "▽ fewer than the benchmark")
+)
+STUDY = Beside(
+    "read_share",
+    "read_low",
+    "read_high",
+    "population_share",
+    "n_reads_whole",
+    ("▲ read more often", "▽ read less often"),
+)
 
 NAMES: Mapping[Grouping, str] = {
     Grouping.THEME: "theme",
@@ -37,23 +65,66 @@ _NOUNS: Mapping[Grouping, str] = {
 
 
 def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
-    """What stands out of a table of `composition.parts`, a sentence for each thing that it is held against; none where nothing does.
+    """Which groups' shares differ from the full benchmark's, and whose reads from the study's: those whose interval shows it, the farthest first.
 
     Args:
         grouping: By what the table is.
         table: As `composition.parts` gives it.
     """
     grouping = Grouping(grouping)
-    unknown = f"{UNITS[grouping]} without a known {NAMES[grouping]}"
-    named = table.assign(
-        group=[unknown if group == UNKNOWN else _NOUNS[grouping].format(group) for group in table["group"]]
+    rows = [
+        {**row, "noun": _NOUNS[grouping].format(row["group"])}
+        for row in table.to_dict(orient="records")
+        if row["group"] != UNKNOWN
+    ]
+    here, read = ([_apart(row, beside) for row in rows] for beside in (BENCHMARK, STUDY))
+    unit = UNITS[grouping]
+    return [
+        f"{subject} {listed(said)}."
+        for subject, said in (
+            (f"Of this study's {unit}, beside the full benchmark:", _farthest(here)),
+            ("Of what physicians have read, beside the whole study:", _farthest(read)),
+        )
+        if said
+    ]
+
+
+def _direction(row: Mapping[Any, Any], beside: Beside) -> int:
+    """1 where the interval shows more than what it is held against, -1 where fewer; 0 where neither, or fewer than five would be expected."""
+    if not row[beside.n] * row[beside.expected] >= MIN_EXPECTED:
+        return 0
+    return int(row[beside.low] > row[beside.expected]) - int(row[beside.high] < row[beside.expected])
+
+
+def _apart(row: Mapping[Any, Any], beside: Beside) -> tuple[float, str]:
+    """How far a share is from what it is held against, and that in words; 0 where the interval does not show it."""
+    direction = _direction(row, beside)
+    if not direction:
+        return 0.0, ""
+    share, expected = row[beside.share], row[beside.expected]
+    numbers = (
+        f"{percent_words(share)} {interval_words(row[beside.low], row[beside.high])}, there {percent_words(expected)}"
     )
-    return [said for beside in Beside if (said := lopsided_sentence(named, beside))]
+    return abs(share - expected), f"{'more' if direction > 0 else 'fewer'} {row['noun']} ({numbers})"
 
 
-def here_words(row: Mapping[Any, Any], whole: int) -> str:
-    """How many of all units a group has: "20 % (6/30)"."""
-    return share_words(row["n"], whole, row["share"] if whole else math.nan)
+def _farthest(apart: list[tuple[float, str]]) -> list[str]:
+    named = sorted((one for one in apart if one[1]), key=lambda one: -round(one[0], 9))
+    more = len(named) - NAMED
+    return [words for _, words in named[:NAMED]] + ([f"{more:,} more"] if more > 0 else [])
+
+
+def here_words(row: Mapping[Any, Any]) -> str:
+    """How many of all units a group has: "20 % (6/30) [8 %, 42 %]"."""
+    said = share_words(row["n"], row["n_whole"], row["share"] if row["n_whole"] else math.nan)
+    return said if math.isnan(row["low"]) else f"{said} {interval_words(row['low'], row['high'])}"
+
+
+def of_reads_words(row: Mapping[Any, Any]) -> str:
+    """A group's part of all reads beside its part of the study: "18 % [9 %, 32 %], of the study 21 %"."""
+    if math.isnan(row["read_share"]) or math.isnan(row["population_share"]):
+        return NO_VALUE
+    return f"{percent_words(row['read_share'])} {interval_words(row['read_low'], row['read_high'])}, of the study {percent_words(row['population_share'])}"
 
 
 def benchmark_words(row: Mapping[Any, Any]) -> str:
@@ -69,14 +140,6 @@ def read_words(row: Mapping[Any, Any]) -> str:
     """How much of a group physicians have read, of what may be told: "75 % (3/4)"."""
     told = row["n_read"] + row["n_unread"]
     return share_words(row["n_read"], told, row["n_read"] / told if told else math.nan)
-
-
-def beside_words(row: Mapping[Any, Any], beside: Beside) -> str:
-    """How a group stands: "▲ more, 1.8 times", "no clear difference", "too few to say"; a dash where there is nothing to hold it against."""
-    leaning = row[f"{beside}_leaning"]
-    if leaning in (Leaning.MORE, Leaning.FEWER):
-        return f"{leaning_words(leaning)}, {row[f'{beside}_ratio']:.1f} times"
-    return leaning_words(leaning) or NO_VALUE
 
 
 def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
@@ -107,12 +170,6 @@ def _median(row: Mapping[Any, Any], one: str, more: str = "") -> str:
 
 
 def marks(row: Mapping[Any, Any]) -> str:
-    """What is clearly more or fewer in a group, for the end of its bar; empty where nothing is."""
-    said = {Leaning.MORE: "more than the benchmark", Leaning.FEWER: "fewer than the benchmark"}
-    read = {Leaning.MORE: "read more often", Leaning.FEWER: "read less often"}
-    words = [
-        f"{leaning_words(leaning).split()[0]} {of[leaning]}"
-        for of, leaning in ((said, row["benchmark_leaning"]), (read, row["read_leaning"]))
-        if leaning in of
-    ]
-    return ", ".join(words)
+    """What an interval shows to be more or fewer in a group, for the end of its bar; empty where it shows neither."""
+    directions = [(beside, _direction(row, beside)) for beside in (BENCHMARK, STUDY)]
+    return ", ".join(beside.words[0 if direction > 0 else 1] for beside, direction in directions if direction)

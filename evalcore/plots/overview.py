@@ -19,10 +19,10 @@ SEGMENTS = (
 def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
     """Bars by group: what a physician has read, then what nobody has; a diamond where the full benchmark's share would end the bar.
 
-    At the end of a bar stands in words what is clearly more or fewer than it should be.
+    At the end of a bar stands in words what an interval shows to be more or fewer.
 
     Args:
-        table: label, n, n_read, n_unread, n_hidden, benchmark_n_expected and benchmark_ratio as `metrics.composition.parts` gives them,
+        table: label, n, n_read, n_unread, n_hidden, n_whole and published_share as `metrics.composition.parts` gives them,
             and marks (words, or empty).
         what: What the groups are, for the axis.
         unit: What is counted, e.g. conversations.
@@ -41,11 +41,12 @@ def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
             customdata=table["n"],
             hovertemplate="%{y}: %{x:,} of %{customdata:,}<extra>%{fullData.name}</extra>",
         )
-    expected = table.loc[table["benchmark_n_expected"].gt(0)]
+    table = table.assign(expected=table["published_share"] * table["n_whole"])
+    expected = table.loc[table["expected"].gt(0)]
     if len(expected):
         figure.add_scatter(
             y=labels[expected.index],
-            x=expected["benchmark_n_expected"],
+            x=expected["expected"],
             name="as in the full benchmark",
             mode="markers",
             marker={
@@ -54,14 +55,14 @@ def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
                 "color": PUBLISHED,
                 "line": {"width": 1.5, "color": "#ffffff"},  # the rim is what is seen on a bar
             },
-            customdata=expected["benchmark_ratio"],
-            hovertemplate="%{y}: %{x:,.0f} with the benchmark's share; here %{customdata:.1f} times that<extra></extra>",
+            customdata=expected["published_share"],
+            hovertemplate="%{y}: %{x:,.0f} with the benchmark's share, %{customdata:.0%}<extra></extra>",
         )
     marked = table.loc[table["marks"].ne("")]
     if len(marked):
         figure.add_scatter(
             y=labels[marked.index],
-            x=marked[["n", "benchmark_n_expected"]].max(axis=1),
+            x=marked[["n", "expected"]].max(axis=1),
             mode="text",
             text="\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}" + marked["marks"].map(html.escape),
             textposition="middle right",
