@@ -16,7 +16,7 @@ from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.languages import LANGUAGES
 from evalcore.policies import check_can_add_people, check_can_import, reason
 from evalcore.schema import ConfidenceMeaning, Role, Viewer
-from pages import _assigning, _common, _planning, _study_cases, _study_runs, _text
+from pages import _assigning, _common, _planning, _study_analysis, _study_cases, _study_runs, _text
 from pages._holdings import holdings
 
 BY_CONTENT = "told by the content"
@@ -207,8 +207,8 @@ st.html(
         f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far",
     )
 )
-import_tab, cases_tab, runs_tab, plan_tab, reading_tab, people_tab = st.tabs(
-    ["Import", "Cases", _study_runs.TITLE, "Plan", "Reading", "People"],
+import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab = st.tabs(
+    ["Import", "Cases", _study_runs.TITLE, "Analysis", "Plan", "Reading", "People"],
     key="study_tab",
     on_change="rerun",
     bind="query-params",
@@ -227,6 +227,9 @@ with cases_tab:
 with runs_tab:
     if runs_tab.open:
         _study_runs.show(viewer)
+with analysis_tab:
+    if analysis_tab.open:
+        _study_analysis.show(viewer)
 with plan_tab:
     if plan_tab.open:
         _planning.show(viewer)
