@@ -21,6 +21,8 @@ from pages import _common, _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
 
 HARD = "hard"
+SEVERAL = 4
+"""Columns of a table with one kind of missing reads."""
 
 
 def further(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
@@ -85,16 +87,20 @@ def _missing(table: pd.DataFrame) -> None:
     def bounds(low: Scenario, high: Scenario) -> list[str]:
         return [bounds_words(by.loc[(name, low), "corrected"], by.loc[(name, high), "corrected"]) for name in models]
 
+    columns = {
+        "Model": models,
+        "As estimated": [bounds_words(by.loc[(name, Scenario.ESTIMATED), "corrected"]) for name in models],
+    }
+    for what, worst, best in (
+        ("Could not assess", Scenario.CANNOT_ASSESS_AGAINST, Scenario.CANNOT_ASSESS_FOR),
+        ("Drawn, not read", Scenario.UNREAD_AGAINST, Scenario.UNREAD_FOR),
+    ):
+        if table.loc[table["scenario"].eq(worst), "n_taken"].any():
+            columns |= {what: counts(worst), f"{what}: against to for the model": bounds(worst, best)}
+    if len(columns) > SEVERAL:
+        columns["Both: against to for the model"] = bounds(Scenario.ALL_AGAINST, Scenario.ALL_FOR)
     _tables.show(
-        {
-            "Model": models,
-            "As estimated": [bounds_words(by.loc[(name, Scenario.ESTIMATED), "corrected"]) for name in models],
-            "Could not assess": counts(Scenario.CANNOT_ASSESS_FOR),
-            "All against to all for the model": bounds(Scenario.CANNOT_ASSESS_AGAINST, Scenario.CANNOT_ASSESS_FOR),
-            "Drawn, not read": counts(Scenario.UNREAD_FOR),
-            "All against to all for it": bounds(Scenario.UNREAD_AGAINST, Scenario.UNREAD_FOR),
-            "Both": bounds(Scenario.ALL_AGAINST, Scenario.ALL_FOR),
-        },
+        columns,
         key="models_missing_table",
         names=("Model",),
         alt="Corrected scores under the best and the worst that the missing reads could have said",

@@ -114,7 +114,7 @@ FOOT = (
     "the errors on one response were. Whole responses are drawn, for a difference both models' responses to the same examples. By importance a response is "
     "the more likely drawn the more its criteria move the score and the more the judges of the study, or one that was asked several times, "
     "disagree on them; no probability is below a fifth of the mean. While "
-    "little is read, widths lean to the wide side (what is assumed counts as ten reads and ten responses); the "
+    "little is read, widths lean to the wide side; the "
     "parts of the uncertainty are as measured, by the method of moments, and rough with few physicians. Every drawing keeps its seed and its probabilities."
 )
 
@@ -269,9 +269,7 @@ def _components(planned: Planned) -> None:
             "Further reads of a response": [row["n_reads"] for row in rows],
             "Responses read then": [row["n_units"] for row in rows],
             "Physicians": [row["n_readers"] for row in rows],
-            f"Standard error {words.CLAIM_WORDS[target.claim, target.physicians]}": [
-                words.error_words(row["standard_error"]) for row in rows
-            ],
+            "Standard error then": [words.error_words(row["standard_error"]) for row in rows],
         },
         key="plan_options",
         alt=f"Expected standard error after {amount}, by what they are spent on",

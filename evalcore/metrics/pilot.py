@@ -22,6 +22,8 @@ ASSUMED_CORRELATION = 0.2
 ASSUMED_WEIGHT = 10
 """The assumption counts as much as so many reads (and, for the correlation, as so many responses), so that a handful of reads that
 happen to agree does not promise an exact number."""
+ASSUMED_UNITS = 2
+"""The widths that follow from it count as much as so many units."""
 TIE = 0.5
 MIN_READS = 20
 """With fewer reads than that nothing is fitted."""
@@ -56,6 +58,8 @@ class Pilot:
         spread: How far a physician's vote will be from that: a standard deviation, one an item.
         correlation: Of the deviations of two items of one unit, in [0, 1].
         share_wrong: The judge's errors as they were read, in [0, 1]; NaN for scores, and where nothing was read.
+        calibration: Mean square of what whole units moved the number by, over what spread and correlation let expect of them, above 0; 1 where these items
+            were not read.
     """
 
     basis: Basis
@@ -64,6 +68,7 @@ class Pilot:
     spread: Floats
     correlation: float
     share_wrong: float
+    calibration: float = 1.0
 
     @property
     def is_small(self) -> bool:
@@ -118,7 +123,11 @@ def _of_scores(about: Population, source: Population, found: pd.DataFrame, basis
     direction = np.sign(about.moves if source is about else source.items["points"].to_numpy(dtype=float))
     pulls = direction[rows] * source.weights[rows] * error
     sizes = source.weights[rows] * np.take(of_class, apart.astype(int))
-    return Pilot(basis, len(rows), expected, spread, _correlation(pulls, sizes, source.unit[rows]), math.nan)
+    correlation = _correlation(pulls, sizes, source.unit[rows])
+    calibration = 1.0
+    if basis is Basis.DRAWN:
+        calibration = _calibration(pulls, sizes, source.unit[rows], weight, correlation)
+    return Pilot(basis, len(rows), expected, spread, correlation, math.nan, calibration)
 
 
 def as_surveyed(about: Population) -> survey.Population:
@@ -182,6 +191,21 @@ def _apart(about: Population) -> npt.NDArray[np.bool_]:
 def _spread(error: Floats, weight: Floats, assumed: float) -> float:
     squares = float(np.average(error**2, weights=weight)) * len(error) if len(error) else 0.0
     return math.sqrt((ASSUMED_WEIGHT * assumed**2 + squares) / (ASSUMED_WEIGHT + len(error)))
+
+
+def _calibration(pulls: Floats, sizes: Floats, unit: Numbers, weight: Floats, correlation: float) -> float:
+    """Over the units read: sum of w (sum of pulls)^2 over sum of w v, and as if `ASSUMED_UNITS` more had been as expected.
+
+    Errors that cancel within a unit, which the correlation leaves at 0, and what is assumed of single criteria would else widen what is expected.
+    """
+    codes = pd.factorize(unit)[0]
+    if not len(codes):
+        return 1.0
+    each = np.bincount(codes, weights=weight) / np.bincount(codes)
+    seen = float(each @ np.bincount(codes, weights=pulls) ** 2)
+    expected = float(each @ unit_sizes(sizes, codes, correlation=correlation) ** 2)
+    ratio = seen / expected if expected else 1.0
+    return (ASSUMED_UNITS + len(each) * ratio) / (ASSUMED_UNITS + len(each))
 
 
 def _correlation(pulls: Floats, sizes: Floats, unit: Numbers) -> float:

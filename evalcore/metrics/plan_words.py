@@ -130,8 +130,9 @@ def _beyond_reading(found: Answer, what: str, holds: str, wanted: str) -> str:
     few = f"With {counted(readers.n, 'physician')} no number of reads reaches {wanted} {CLAIM_WORDS[target.claim, target.physicians]}"
     if found.n_readers_needed is not None:
         return f"{few}; {found.n_readers_needed:,} do. By {readers.n:,}, {whole} {still}."
-    more = " It takes more examples as well." if target.claim is Claim.NEW_EXAMPLES else ""
-    return f"{few}, nor do {MOST_READERS} physicians: by {readers.n:,}, {whole} {still}.{more}"
+    most = width_words(target, found.variances.half_width(found.variances.n_free, UNIFORM, n_readers=MOST_READERS))
+    more = " That takes more examples." if target.claim is Claim.NEW_EXAMPLES else ""
+    return f"Reading alone will not do: {whole}{holds} {still} by these {counted(readers.n, 'physician')}, and {most} by {MOST_READERS}, not {wanted}.{more}"
 
 
 def claims_words(found: Answer) -> str:

@@ -183,7 +183,7 @@ def variances(
         n_each: Readers that each further unit gets.
     """
     pull = np.abs(about.moves) * pilot.spread
-    of_unit = unit_sizes(pull, about.unit, correlation=pilot.correlation) ** 2
+    of_unit = pilot.calibration * unit_sizes(pull, about.unit, correlation=pilot.correlation) ** 2
     responses = about.items["response_id"].to_numpy()
     is_taken = np.isin(responses, list(taken))
     share_taken = len(np.unique(responses[is_taken])) / max(len(np.unique(responses)), 1)
