@@ -25,6 +25,8 @@ TABLES = ("labels", "verdicts", "scores")
 NUMBERS = ("corrected-scores", "corrected-differences", "agreement")
 """Of the stated analysis."""
 MANIFEST, ANALYSIS = "manifest.json", "analysis.json"
+FILES = (*(f"{what}.csv" for what in (*TABLES, *NUMBERS)), ANALYSIS, MANIFEST)
+"""What is in every bundle, besides codebooks and what `methods.documents` writes."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
 
 
@@ -32,9 +34,10 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     """A zip file of what a paper rests on.
 
     labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim; agreement of its physicians; a codebook
-    for each table; `analysis.json` (what is stated, when, after how many reads, what was computed, what it finds); the methods; and
-    `manifest.json`, which names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and
-    SHA-256. The same state of the study gives the same bytes. Returns them with the number of labels.
+    for each table; `analysis.json` (what is stated, when, after how many reads, what was computed, what it finds); the methods, the flow of the
+    study and where the items of reporting guidelines stand; and `manifest.json`, which names the state of the audit trail (number of events, newest
+    hash), the version of Overread, and each file's size and SHA-256. The same state of the study gives the same bytes. Returns them with the
+    number of labels.
 
     Args:
         engine: The study.
@@ -59,7 +62,11 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     }  # fmt: skip
     analysis = {"stated": said, "computed": None if done is None else _computed(done)}
     files[ANALYSIS] = orjson.dumps(analysis, option=orjson.OPT_INDENT_2)
-    files["methods.md"] = f"# Methods\n\n{methods.paragraph(methods.facts(engine, blind=blind))}\n".encode()
+    texts, reported = methods.documents(methods.facts(engine, blind=blind, found=done), FILES)
+    for what, table in reported.items():
+        files[f"{what}.csv"] = export.to_csv(table)
+        files[f"{what}-codebook.md"] = export.codebook_text(what).encode()
+    files |= {name: text.encode() for name, text in texts.items()}
     files[MANIFEST] = _manifest(files, trail)
     return _zipped(files), len(tables["labels"])
 

@@ -318,6 +318,32 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("n_effective_raters", "as many who had read alike would tell as much"),
         ("n_cannot_assess", "reads that could not assess, left out"),
     ],
+    "flow": [
+        ("place", "order in the diagram, from 1"),
+        (
+            "kind",
+            "stage: what goes on; left: what leaves before the next stage; beside: a part of the stage above, nothing leaves by it",
+        ),
+        ("what", "in words; of what leaves, why"),
+        (
+            "n_examples",
+            "examples; a stage is the next stage and what leaves between them, here and in the next three columns; empty where not counted",
+        ),
+        ("n_responses", "responses; one leaves with the last of its items"),
+        ("n_items", "items: one criterion of one response"),
+        ("n_reads", "physicians' blind first reads"),
+        ("dataset", "analysed data set"),
+        ("judge", "whose labels are corrected"),
+    ],
+    "checklist": [
+        ("guideline", "reporting guideline"),
+        ("item", "its number there, or its topic"),
+        ("asks", "what it asks, in our words"),
+        ("status", "of the whole item: reported, partly, to fill in, for the authors"),
+        ("file", "file of this bundle that holds it; one row a place, empty where there is none"),
+        ("section", "heading in methods.md; empty for other files"),
+        ("clause", "name of the clause in methods.md"),
+    ],
 }
 """Table name to pairs of column and meaning."""
 

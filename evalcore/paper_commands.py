@@ -1,27 +1,49 @@
 """What a paper needs besides the numbers, by the command line."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from evalcore.console import Db, Json, actor, out, print_json, study, write_whole
 
 
-def methods(db: Db = None, as_json: Json = False) -> None:
-    """Write the methods paragraph of a paper from what was done in the study.
+def methods(
+    checklist: Annotated[
+        bool,
+        typer.Option(
+            "--checklist", help="Where each item of the reporting guidelines stands in the bundle, or that it is blank."
+        ),
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Write the methods of a paper from what was done in the study.
 
-    With --json an object: paragraph; and the facts that it was written from.
+    With --json an object: paragraph; clauses, each with key, section, text and is_blank; and the facts that they were written from. With --checklist and
+    --json: the rows of the bundle's checklist.csv.
     """
+    from evalcore import bundle as bundling
     from evalcore import methods as written
 
     with study(db) as engine:
         done = written.facts(engine)
-    if as_json:
-        print_json({"paragraph": written.paragraph(done), "facts": written.as_dict(done)})
+    if checklist:
+        texts, tables = written.documents(done, bundling.FILES)
+        if as_json:
+            print_json(tables["checklist"].to_dict(orient="records"))
+        else:
+            out.print(texts["checklist.md"], markup=False)
+    elif as_json:
+        clauses = [asdict(clause) for clause in written.clauses(done)]
+        print_json({"paragraph": written.paragraph(done), "clauses": clauses, "facts": written.as_dict(done)})
     else:
         out.print(written.paragraph(done), markup=False)
 
 
 def bundle(path: Path, db: Db = None) -> None:
-    """Write labels, codebooks, scores, agreement, the methods paragraph and a manifest of hashes into one zip file."""
+    """Write labels, codebooks, scores, agreement, the methods, a checklist, the flow and a manifest of hashes into one zip file."""
     from evalcore import bundle as bundling
     from evalcore import export
 

@@ -1,0 +1,149 @@
+"""Where each item of the reporting guidelines stands in a study's bundle; computed from the clauses and files that there are, never claimed by hand."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+REPORTED, PARTLY, TO_FILL_IN, AUTHORS = "reported", "partly", "to fill in", "for the authors"
+STATUSES = {
+    REPORTED: "what the item asks is said at the places named",
+    PARTLY: "some of it is said at the places named, some stands there as a blank to fill in",
+    TO_FILL_IN: "only a blank stands for it, or nothing",
+    AUTHORS: "no study can tell it: it belongs to the text of the paper",
+}
+COLUMNS = ["guideline", "item", "asks", "status", "file", "section", "clause"]
+METHODS = "methods.md"
+
+
+class Item(NamedTuple):
+    """What a guideline asks, in our words.
+
+    Attributes:
+        item: Its number, or its topic where the guideline's numbers differ between editions.
+        clauses: Keys of the clauses that may answer it.
+        files: Files of the bundle that may.
+    """
+
+    guideline: str
+    item: str
+    asks: str
+    clauses: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+CHART, GRRAS, STARD, TRIPOD = "CHART 2025", "GRRAS 2011", "STARD-AI", "TRIPOD-LLM 2025"
+SOURCES = {
+    CHART: "Chatbot Assessment Reporting Tool, BMJ Medicine 2025, doi 10.1136/bmjmed-2025-001632",
+    GRRAS: "Guidelines for Reporting Reliability and Agreement Studies, Kottner et al., J Clin Epidemiol 2011;64:96-106",
+    STARD: "STARD 2015 and its extension for artificial intelligence; by topic, since the numbers differ",
+    TRIPOD: "Gallifant et al., Nature Medicine 2025;31:60-69, doi 10.1038/s41591-024-03425-5; by topic",
+}
+_MODELS, _JUDGES = ("models_asked", "models_brought"), ("judges_asked", "judges_brought")
+_SAMPLE = ("sample_size", "reads", "selection", "drawings", "drawn_elsewhere")
+_RATERS = ("reads", "specialties", "reader_languages", "readers_unknown", "readers_chosen")
+_STATED = ("stated", "primary", "deviations", "otherwise", "not_stated")
+ITEMS = (
+    Item(CHART, "1-2", "title, abstract, background"),
+    Item(CHART, "3", "identifiers of each model: name, version, date", ("material", "models_asked", "models_brought")),
+    Item(CHART, "4", "details of each model: settings, access, development", _MODELS),
+    Item(CHART, "5", "prompts: how they were made, their text and version", (*_MODELS, "sent_otherwise")),
+    Item(CHART, "6", "queries: route, dates, sessions, answers", (*_MODELS, "languages")),
+    Item(CHART, "7", "how performance was judged, by whom, blind to what", ("judges", *_JUDGES, "reads", "no_reads", "blinding", "guideline")),
+    Item(CHART, "8", "sample size", _SAMPLE),
+    Item(CHART, "9", "data analysis", ("score", "estimator", "specification", "claim", "multiplicity"), ("analysis.json",)),
+    Item(CHART, "10", "results, with the flow", ("flow",), ("corrected-scores.csv", "flow.csv", "flow.svg")),
+    Item(CHART, "11", "discussion"),
+    Item(CHART, "12a", "disclosures", ("interests",)),
+    Item(CHART, "12b", "funding", ("funding",)),
+    Item(CHART, "12c", "ethics", ("ethics",)),
+    Item(CHART, "12d", "protocol", ("protocol", *_STATED)),
+    Item(CHART, "12e", "data availability", ("availability",), ("manifest.json",)),
+    Item(GRRAS, "1-3", "title, device, population of subjects"),
+    Item(GRRAS, "4", "population of raters", ("claim", *_RATERS)),
+    Item(GRRAS, "5", "what is known, rationale"),
+    Item(GRRAS, "6", "how the sample size was chosen; raters, subjects, replicates", (*_SAMPLE, "missing_reads")),
+    Item(GRRAS, "7", "sampling method", ("selection", "drawings", "drawn_elsewhere")),
+    Item(GRRAS, "8", "rating process: blinding, instructions, intervals", ("blinding", "guideline", "read_dates", "revealed")),
+    Item(GRRAS, "9", "whether ratings were independent", ("blinding",)),
+    Item(GRRAS, "10", "statistical analysis", ("agreement",), ("agreement.csv",)),
+    Item(GRRAS, "11", "raters, subjects and replicates that were included", ("reads", "no_reads"), ("flow.csv",)),
+    Item(GRRAS, "12", "characteristics of raters and subjects", ("languages", *_RATERS)),
+    Item(GRRAS, "13", "estimates with their uncertainty", ("agreement",), ("agreement.csv",)),
+    Item(GRRAS, "14", "practical relevance"),
+    Item(GRRAS, "15", "detailed results", (), ("labels.csv", "verdicts.csv")),
+    Item(STARD, "index test", "version and settings of the system, prompt included", (*_MODELS, *_JUDGES)),
+    Item(STARD, "reference standard", "who sets it, by which rule, blind to what", ("reads", "no_reads", "blinding", "guideline", "settled", *_RATERS)),
+    Item(STARD, "sampling", "consecutive, random or convenience; source of the data", ("material", "selection", "drawings", "drawn_elsewhere")),
+    Item(STARD, "analysis", "estimates, precision, comparisons", ("estimator", "claim", "multiplicity", *_STATED), ("corrected-scores.csv",)),
+    Item(STARD, "indeterminate and missing", "how they were handled", ("reads", "missing_reads", "flow"), ("flow.csv",)),
+    Item(STARD, "flow", "diagram of the flow", ("flow",), ("flow.svg", "flow.csv")),
+    Item(STARD, "registration, protocol, funding", "where, and by whom", ("protocol", "funding")),
+    Item(TRIPOD, "data", "sources, dates, languages", ("material", "languages", "models_brought", "read_dates")),
+    Item(TRIPOD, "models and inference", "name, version, settings such as temperature, system prompt", (*_MODELS, *_JUDGES, "repeats", "juries")),
+    Item(TRIPOD, "annotation", "guideline, number and background of annotators, agreement", ("guideline", "agreement", *_RATERS), ("agreement.csv",)),
+    Item(TRIPOD, "prompting", "design and text of prompts", ("models_asked", *_JUDGES)),
+    Item(TRIPOD, "performance", "measures and their uncertainty", ("score", "estimator", "claim", "multiplicity"), ("corrected-scores.csv",)),
+    Item(TRIPOD, "software", "packages and versions", ("software",)),
+    Item(TRIPOD, "ethics", "approval", ("ethics",)),
+    Item(TRIPOD, "open science", "funding, interests, protocol, registration, data, code", ("funding", "interests", "protocol", "availability")),
+)  # fmt: skip
+"""Items whose places can be computed, and those that belong to the paper's text; the asked-for ones in our own words."""
+
+
+class Said(NamedTuple):
+    """A clause of the methods, as far as the checklist asks."""
+
+    key: str
+    section: str
+    is_blank: bool
+
+
+def checklist(said: Iterable[Said], files: Collection[str]) -> pd.DataFrame:
+    """Each item of each guideline with its places.
+
+    Args:
+        said: The clauses that the methods have, in their order.
+        files: Names of the files in the bundle.
+
+    Returns:
+        One row an item and place, or one with empty places where there is none: guideline, item, asks, status (of `STATUSES`: of the whole
+        item), file, section (heading in `METHODS`) and clause (its key).
+    """
+    clauses = list(dict.fromkeys(said))
+    rows = []
+    for item in ITEMS:
+        places = [one for one in clauses if one.key in item.clauses]
+        there = [name for name in item.files if name in files]
+        told = [*(not one.is_blank for one in places), *(True for _ in there)]
+        if not item.clauses and not item.files:
+            status = AUTHORS
+        elif not any(told):
+            status = TO_FILL_IN
+        else:
+            status = REPORTED if all(told) else PARTLY
+        found = [(METHODS, one.section, one.key) for one in places] + [(name, "", "") for name in there]
+        rows += [(item.guideline, item.item, item.asks, status, *place) for place in found or [("", "", "")]]
+    return pd.DataFrame(rows, columns=COLUMNS).drop_duplicates(ignore_index=True)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """The checklist as a page, a table a guideline.
+
+    Args:
+        table: As `checklist` gives it.
+    """
+    parts = ["# Where the reporting guidelines' items are\n"]
+    parts.append("".join(f"- {status}: {words}\n" for status, words in STATUSES.items()))
+    for guideline, source in SOURCES.items():
+        mine = table.loc[table["guideline"].eq(guideline)]
+        lines = ["| item | asks | status | where |", "|---|---|---|---|"]
+        for (item, asks, status), places in mine.groupby(["item", "asks", "status"], sort=False):
+            where = "; ".join(dict.fromkeys(_place(row) for row in places.to_dict(orient="records")))
+            lines.append(f"| {item} | {asks} | {status} | {where} |")
+        parts.append(f"## {guideline}\n\n{source}.\n\n" + "\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _place(row: Mapping[Any, Any]) -> str:
+    return f"{row['file']}, {row['section']}" if row["section"] else row["file"]
