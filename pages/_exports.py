@@ -1,9 +1,12 @@
 """What can be taken out of the study, kept until it changes: tables, and the methods of a paper."""
 
+from typing import NamedTuple
+
 import pandas as pd
 import streamlit as st
 
 from evalcore import export, methods
+from evalcore.bundle import FILES
 from evalcore.settings import settings
 from pages import _common
 
@@ -23,15 +26,41 @@ def table(what: str, part: export.Part) -> pd.DataFrame:
     return _table(settings().db, _common.version(), what, part)
 
 
+class Paper(NamedTuple):
+    """What of a paper a study can write.
+
+    Attributes:
+        paragraph, page: The methods, as text and with headings.
+        checklist: Where the items of reporting guidelines stand, as Markdown.
+        flow: The flow diagram as SVG; empty where no judge has labelled anything.
+        items: How many items of the guidelines have each status.
+    """
+
+    paragraph: str
+    page: str
+    checklist: str
+    flow: str
+    items: dict[str, int]
+
+
 @st.cache_data(max_entries=4, show_spinner=False)
-def _methods(
+def _paper(
     location: str,  # noqa: ARG001 - the key
     version: _common.Version,  # noqa: ARG001 - the key
     hidden: frozenset[int],
-) -> str:
-    return methods.paragraph(methods.facts(_common.engine(), blind=hidden))
+) -> Paper:
+    done = methods.facts(_common.engine(), blind=hidden)
+    texts, tables = methods.documents(done, files=FILES)
+    items = tables["checklist"].drop_duplicates(["guideline", "item"])["status"].value_counts()
+    return Paper(
+        paragraph=methods.paragraph(done),
+        page=texts["methods.md"],
+        checklist=texts["checklist.md"],
+        flow=texts.get("flow.svg", ""),
+        items={str(status): int(n) for status, n in items.items()},
+    )
 
 
-def methods_paragraph(hidden: frozenset[int]) -> str:
-    """The methods of a paper, from what was done, without conversations that wait for the viewer's own first read."""
-    return _methods(settings().db, _common.version(), hidden)
+def paper(hidden: frozenset[int]) -> Paper:
+    """What was done, for a paper, without conversations that wait for the viewer's own first read."""
+    return _paper(settings().db, _common.version(), hidden)

@@ -8,8 +8,9 @@ import streamlit as st
 from evalcore import export
 from evalcore.bundle import bundle
 from evalcore.codebook import CODEBOOK
+from evalcore.plots.study_flow import GROUND, INK
 from evalcore.policies import check_can_export
-from pages import _common, _exports, _filters, _text
+from pages import _common, _exports, _filters, _text, _theme
 
 PREVIEW_ROWS = 50
 LARGE = 300_000
@@ -41,6 +42,7 @@ MIME = {
     "parquet": "application/vnd.apache.parquet",
     "jsonl": "application/x-ndjson",
     "md": "text/markdown",
+    "svg": "image/svg+xml",
     "zip": "application/zip",
 }
 
@@ -111,15 +113,25 @@ def maker(what: str, file_format: str, chosen: export.Part) -> Callable[[], byte
 
 
 def for_a_paper(hidden: frozenset[int]) -> None:
-    """The methods paragraph, and everything behind the numbers as one file."""
+    """The methods, the flow of the study, the checklist, and everything behind the numbers as one file."""
     st.subheader("For a paper", anchor=False)
+    paper = _exports.paper(hidden)
     st.html(
         _text.quiet(
-            "Methods, written from what was done in this study. The bundle holds them with labels, verdicts, scores, corrected scores and agreement "
-            "as CSV, the codebooks, and a manifest with the hash of each file."
+            "Methods, written from what was done in this study; what it cannot know stands as [to fill in]. The bundle holds them with labels, verdicts, "
+            "scores, corrected scores and agreement as CSV, the codebooks, the flow diagram, the checklist, and a manifest with the hash of each file."
         )
     )
-    st.html(_text.verbatim(_exports.methods_paragraph(hidden), WHOLE))
+    st.html(_text.verbatim(paper.paragraph, WHOLE))
+    if paper.flow:
+        with st.expander("Flow of the study", icon=":material/account_tree:", expanded=True):
+            st.image(
+                paper.flow.replace(INK, _theme.ink()).replace(GROUND, "none"),
+                alt="Flow of the study, as flow.csv counts it",
+            )
+    done = [f"{n:,} {status}" for status, n in paper.items.items()]
+    with st.expander(f"Checklist of the reporting guidelines: {', '.join(done)}", icon=":material/checklist:"):
+        st.markdown(paper.checklist)
     with st.container(horizontal=True):
         st.download_button(
             "Download the bundle",
@@ -129,13 +141,14 @@ def for_a_paper(hidden: frozenset[int]) -> None:
             icon=":material/folder_zip:",
             key="bundle",
         )
-        st.download_button(
-            "Download the methods",
-            _exports.methods_paragraph(hidden),
-            file_name="overread-methods.txt",
-            mime="text/plain",
-            key="methods",
-        )
+        for key, label, content in (
+            ("methods", "Methods", paper.page),
+            ("checklist", "Checklist", paper.checklist),
+            ("flow", "Flow diagram", paper.flow),
+        ):
+            if content:
+                kind = "svg" if key == "flow" else "md"
+                st.download_button(label, content, file_name=f"overread-{key}.{kind}", mime=MIME[kind], key=key)
 
 
 def bundle_maker() -> Callable[[], bytes]:
@@ -151,11 +164,7 @@ def bundle_maker() -> Callable[[], bytes]:
 
 
 viewer = _common.require(check_can_export)
-st.html(
-    _text.heading(
-        "Take the labels away", "Choose a table and a part of the study; the codebook says what each column means"
-    )
-)
+st.html(_text.heading("Export", "Choose a table and a part of the study; the codebook says what each column means"))
 what = st.segmented_control(
     "Table",
     list(WHAT),

@@ -36,7 +36,7 @@ TITLES = {
     "triage": "Whether models send patients to the right level of care",
     "calibration": "Whether stated confidence can be relied on",
     "study": "Bring data in",
-    "export": "Take the labels away",
+    "export": "Export",
     "audit": "Who did what",
 }
 HOLES = re.compile(r"\b(nan|NaN|None|NaT|<NA>|null|undefined)\b")

@@ -17,16 +17,14 @@ _CHARS, _SIDE_CHARS = 50, 48
 _UNITS = (("n_examples", "example"), ("n_responses", "response"), ("n_items", "item"), ("n_reads", "read"))
 
 
-def flow_svg(flow: pd.DataFrame, *, ink: str = INK, ground: str | None = GROUND) -> str:
+def flow_svg(flow: pd.DataFrame) -> str:
     """Boxes from top to bottom, what leaves and what is a part beside them.
 
     Args:
         flow: As `metrics.study_flow.study_flow` gives it.
-        ink: Colour of lines and words; "currentColor" inside a page.
-        ground: Behind it; None: nothing.
 
     Returns:
-        A whole SVG document; every word in it is escaped.
+        A whole SVG document, every word in it escaped. `INK` and `GROUND` stand in it once each, so that a page may put its own in their place.
     """
     stages = flow.loc[flow["kind"].eq(STAGE)].to_dict(orient="records")
     parts: list[str] = []
@@ -53,11 +51,11 @@ def flow_svg(flow: pd.DataFrame, *, ink: str = INK, ground: str | None = GROUND)
             parts.append(_line(middle, top + height, middle, bottom + _GAP, arrow=True))
         top = bottom + _GAP
     width, whole = _RIGHT_X + _SIDE + 16, top - _GAP + 12
-    back = "" if ground is None else f'<rect width="{width}" height="{whole}" fill="{ground}"/>'
+    back = f'<rect width="{width}" height="{whole}" fill="{GROUND}"/>'
     title = "Flow of the study: examples, responses and items at each step, and what leaves"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" width="{width}" height="{whole}" role="img" '
-        f'aria-label="{title}" color="{ink}" font-family="system-ui, sans-serif" font-size="13.5">'
+        f'aria-label="{title}" color="{INK}" font-family="system-ui, sans-serif" font-size="13.5">'
         f"<title>{title}</title>{back}{''.join(parts)}</svg>\n"
     )
 

@@ -28,7 +28,7 @@ PAGES = {
     "triage": ("/triage", "Whether models send patients to the right level of care"),
     "calibration": ("/calibration", "Whether stated confidence can be relied on"),
     "study": ("/study", "Bring data in"),
-    "export": ("/export", "Take the labels away"),
+    "export": ("/export", "Export"),
     "audit": ("/audit", "Who did what"),
 }
 
