@@ -7,9 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from evalcore.metrics.study_flow import BESIDE, LEFT, STAGE
-from evalcore.metrics.wording import counted
-
 INK, GROUND = "#23262a", "#ffffff"
 _LEFT_X, _RIGHT_X, _BOX, _SIDE = 16, 448, 392, 396
 _LINE, _PAD, _GAP = 19, 11, 26
@@ -26,7 +23,7 @@ def flow_svg(flow: pd.DataFrame) -> str:
     Returns:
         A whole SVG document, every word in it escaped. `INK` and `GROUND` stand in it once each, so that a page may put its own in their place.
     """
-    stages = flow.loc[flow["kind"].eq(STAGE)].to_dict(orient="records")
+    stages = flow.loc[flow["kind"].eq("stage")].to_dict(orient="records")
     parts: list[str] = []
     top = 12
     for number, stage in enumerate(stages):
@@ -61,10 +58,10 @@ def flow_svg(flow: pd.DataFrame) -> str:
 
 
 def _side(row: Mapping[Any, Any]) -> list[str]:
-    sign = "Left: " if row["kind"] == LEFT else ""
-    what = str(row["what"])
-    said = f"{sign}{', '.join(_counts(row, zero=False))}" if row["kind"] in (LEFT, BESIDE) else ""
-    return wrap(f"{said}: {what}" if sign else f"{what[:1].upper()}{what[1:]}: {said}", _SIDE_CHARS)
+    what, said = str(row["what"]), ", ".join(_counts(row, zero=False))
+    return wrap(
+        f"Left: {said}: {what}" if row["kind"] == "left" else f"{what[:1].upper()}{what[1:]}: {said}", _SIDE_CHARS
+    )
 
 
 def _numbers(row: Mapping[Any, Any]) -> list[int]:
@@ -74,7 +71,7 @@ def _numbers(row: Mapping[Any, Any]) -> list[int]:
 def _counts(row: Mapping[Any, Any], *, zero: bool = True) -> list[str]:
     """The counts of a row that it has; without zeros, where asked."""
     known = [(int(row[name]), word) for name, word in _UNITS if not pd.isna(row[name])]
-    return [counted(n, word) for n, word in known if zero or n]
+    return [f"{n:,} {word}" if n == 1 else f"{n:,} {word}s" for n, word in known if zero or n]
 
 
 def _box(left: float, top: float, width: float, height: float, lines: list[str], *, bold: bool) -> str:
