@@ -261,7 +261,7 @@ def basis_control(viewer: Viewer, chosen: Chosen, known: About) -> tuple[Basis, 
         return basis, Held(settled=spec.settled), ""
     of_what = partial(_surveyed, viewer, chosen, basis, Held(settled=spec.settled))
     usual, why = _kept.computed(_usual_held, viewer, of_what, chosen.judges, spec, about=chosen)
-    claims, readers = list(CLAIMS), list(READERS)
+    claims, readers = list(Claim), list(Physicians)
     claim = _triage_parts.one_of(
         "Holds for", claims, "triage_claim", width=160, usual=claims.index(usual.claim), words=CLAIMS.__getitem__
     )
