@@ -111,7 +111,10 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("right_for_wrong_reason", "the judge's label is right, its explanation is not"),
         ("selection", "how the item came to be read"),
         ("inclusion_probability", "with which it was drawn"),
-        ("blinded", "true where the rater did not see the judge's verdict"),
+        (
+            "blinded",
+            "true where the rater did not see the judge's verdict; at stage revised: a second look without it, as a control",
+        ),
         _SUSPECT,
         ("read_at", "when, UTC"),
         _CANARY,

@@ -7,8 +7,17 @@ from sqlalchemy import Engine
 
 from evalcore import store
 from evalcore.db import writing
-from evalcore.desks import check_against_judge, check_answer, check_note, desk_of, own_reading, said_in, shown_judge
-from evalcore.errors import AlreadyChanged, NotFound, OverreadError
+from evalcore.desks import (
+    Desk,
+    check_against_judge,
+    check_answer,
+    check_note,
+    desk_of,
+    own_reading,
+    said_in,
+    shown_judge,
+)
+from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
 from evalcore.policies import check_can_decide
 from evalcore.queries.sheets import Given
 from evalcore.schema import (
@@ -59,7 +68,8 @@ def decide(
 ) -> int:
     """Keep or revise one item now that the judge is shown: a new verdict of stage `revised`; the first read stays. Returns its number.
 
-    Also how a reader amends what is done.
+    Also how a reader amends what is done, and looks a second time at an item of the control, without the judge's verdict: then the new
+    verdict is `blinded`.
 
     Args:
         engine: The study.
@@ -90,8 +100,13 @@ def decide(
         if (before.verdict_id if before else None) != seen:
             msg = "This was decided in another tab. The newer decision is shown now; the last press was not saved."
             raise AlreadyChanged(msg)
+        is_control = False
+        if reading.control_seed is not None:
+            found = desk_of(session, reading, asked)
+            check_turn(found, criterion_id)
+            is_control = criterion_id in found.control
         _, judged = shown_judge(session, reading, asked)
-        of_judge = judged.get(criterion_id)
+        of_judge = None if is_control else judged.get(criterion_id)
         check_decision(decision, of_judge.label if of_judge else None)
         verdict = Verdict(
             example_id=asked.example_id,
@@ -108,7 +123,7 @@ def decide(
             reason=_reason_of(decision, first[criterion_id]),
             selection=asked.selection,
             inclusion_probability=asked.chance,
-            blinded=False,
+            blinded=is_control,
             guideline_version=reading.guideline_version,
             supersedes=seen,
         )
@@ -116,9 +131,25 @@ def decide(
         amended = reading.state == ReadingState.DONE
         action = "read amended" if amended else "read kept" if kept else "read revised"
         (number,) = store.add_verdicts(session, [verdict], actor=viewer.name, action=action)
-        if not amended:
+        if is_control and not desk_of(session, reading, asked).undecided:  # nothing else differs from the judge
+            store.set_state(session, reading, ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at)
+        elif not amended:
             store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at)
         return number
+
+
+def check_turn(found: Desk, criterion_id: int | None) -> None:
+    """The control is looked at before anything of the judge is shown, and stands from then on until the reading is done.
+
+    Raises:
+        NotAllowed: It is not this item's turn.
+    """
+    if found.looking and criterion_id not in found.control:
+        msg = "The judge's verdict is shown once you have looked again at the criteria without it."
+        raise NotAllowed(msg)
+    if not found.looking and criterion_id in found.control:
+        msg = "Your second look at this criterion is kept. It can be amended once this response is done."
+        raise NotAllowed(msg)
 
 
 def _reason_of(decision: Decision, first: Given) -> CannotReason | None:
@@ -155,6 +186,7 @@ def finish(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
             return
         found = desk_of(session, reading, asked)
         if found.undecided:
-            msg = f"{len(found.undecided)} of {len(found.differing)} differences still wait: keep your label or revise it."
+            n, of = len(found.undecided), "second looks" if found.looking else "differences"
+            msg = f"{n} of {len(found.control if found.looking else found.differing)} {of} still wait: keep your label or revise it."
             raise OverreadError(msg)
         store.set_state(session, reading, ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at)

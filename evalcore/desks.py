@@ -1,8 +1,9 @@
 """What a reader has in hand: the task, its texts, drafts, and, once it may be shown, what the judge said."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 from sqlalchemy import Engine
 from sqlmodel import Session
 
@@ -40,7 +41,9 @@ class Desk:
         drafts: The newest mark on each item, by criterion_id (None: the response or case as a whole).
         first: The locked first read, by criterion_id; empty before.
         decided: What was kept or revised since, by criterion_id.
-        judge, judged: Whose verdicts are shown and what they are; None and empty while the reader is blind.
+        judge, judged: Whose verdicts are shown and what they are; None and empty while the reader is blind. Of the control they are shown
+            when the whole reading is done.
+        control: Criteria of a locked read that get a second look without the judge's verdict; empty once it is done.
     """
 
     reading: Reading
@@ -51,6 +54,7 @@ class Desk:
     decided: dict[int | None, Given]
     judge: str | None
     judged: dict[int | None, Given]
+    control: tuple[int | None, ...] = ()
 
     @property
     def state(self) -> ReadingState:
@@ -69,8 +73,13 @@ class Desk:
 
     @property
     def undecided(self) -> list[int | None]:
-        """Of these, those that still wait for keep or revise."""
-        return [key for key in self.differing if key not in self.decided]
+        """Of these, those that still wait for keep or revise; before them the control, while nothing of the judge is shown."""
+        return self.looking or [key for key in self.differing if key not in self.decided]
+
+    @property
+    def looking(self) -> list[int | None]:
+        """Of the control, those that still wait for their second look."""
+        return [key for key in self.control if key not in self.decided]
 
 
 def differing(first: Mapping[int | None, Given], judged: Mapping[int | None, Given]) -> list[int | None]:
@@ -110,16 +119,44 @@ def desk_of(session: Session, reading: Reading, asked: Asked) -> Desk:
     is_shown = is_locked or not reading.blinded
     judge, judged = shown_judge(session, reading, asked) if is_shown else (None, {})
     first, decided = said_in(session, reading, asked) if is_locked else ({}, {})
+    sheet = sheets.sheet(session, asked)
+    control: tuple[int | None, ...] = ()
+    if reading.state == ReadingState.REVEALED:
+        control = control_keys(
+            reading.control_seed, reading.control_share, [item.criterion_id for item in sheet.items], judged
+        )
+        if any(key not in decided for key in control):
+            judge, judged = None, {}
+        judged = {key: given for key, given in judged.items() if key not in control}
     return Desk(
         reading=reading,
         asked=asked,
-        sheet=sheets.sheet(session, asked),
+        sheet=sheet,
         drafts=tasks.drafts(session, number),
         first=first,
         decided=decided,
         judge=judge,
         judged=judged,
+        control=control,
     )
+
+
+def control_keys(
+    seed: int | None, share: float | None, keys: Collection[int | None], judged: Collection[int | None]
+) -> tuple[int | None, ...]:
+    """The criteria that were drawn for a second look without the judge's verdict: of those that the judge has labelled, each by itself.
+
+    Args:
+        seed: Of the drawing; None: there was none.
+        share: Of the criteria that are drawn, in [0, 1]; None: there was no drawing.
+        keys: All criteria of the rubric, in any order.
+        judged: Those with the judge's label.
+    """
+    if seed is None or share is None:
+        return ()
+    ordered = sorted(key for key in keys if key is not None)
+    drawn = np.random.default_rng(seed).random(len(ordered)) < share
+    return tuple(key for key, is_drawn in zip(ordered, drawn, strict=True) if is_drawn and key in judged)
 
 
 def shown_judge(session: Session, reading: Reading, asked: Asked) -> tuple[str | None, dict[int | None, Given]]:

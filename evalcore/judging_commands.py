@@ -25,7 +25,8 @@ def anchoring(
     its label), away (of those that agreed with it: those that left its label); denominator (revealed, differed, agreed); n and
     n_moved; share in 0..1 with its 95 % interval low, high (null where n is 0); physicians (whom it is for: in_general, clustered by
     example and reader, from 3 effective readers on; else these, clustered by example); n_examples, n_readers, n_effective_readers; and
-    the first reads left out: n_without_label, n_not_revealed, n_undecided.
+    the first reads left out: n_without_label, n_not_revealed, n_undecided, n_control. Where a study
+    sends a share of criteria to a second look without the label, the text says what seeing the label changes.
     """
     from evalcore.db import reading
     from evalcore.metrics import anchoring as metric
@@ -38,7 +39,8 @@ def anchoring(
         if judge is not None and judge not in judges:
             msg = f"--judge: {judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
             raise OverreadError(msg)
-        table = metric.anchoring(blind_reads(session, judge), by=wanted)
+        reads = blind_reads(session, judge)
+        table = metric.anchoring(reads, by=wanted)
     if as_json:
         print_json(records(table))
         return
@@ -53,6 +55,8 @@ def anchoring(
         n_without = int(of_judge["n"].eq(0).sum())
         rows = "1 row has" if n_without == 1 else f"{n_without:,} rows have"
         said = [words, f"{rows} no first read and {'is' if n_without == 1 else 'are'} not listed." if n_without else ""]
+        if (effect := metric.effect(reads.loc[reads["judge"].eq(name)])) is not None:
+            said.append(metric.effect_words(effect))
         out.print(f"{name}: {' '.join(filter(None, said))}", markup=False)
 
 

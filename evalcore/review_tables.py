@@ -75,6 +75,8 @@ class Reading(SQLModel, table=True):
         place: The item in hand, from 0: where a reader goes on after a lost connection.
         judge: Whose verdicts were shown, once it is locked; None where no judge has labelled the item.
         guideline_version: The newest when it was opened.
+        control_seed, control_share: Of the drawing of the criteria that get a second look without the judge's verdict (`desks.control_keys`),
+            made when it was locked; None where none was made.
     """
 
     __table_args__ = (
@@ -100,6 +102,8 @@ class Reading(SQLModel, table=True):
     place: int = 0
     judge: str | None = None
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
+    control_seed: int | None = None
+    control_share: float | None = None
 
 
 class Mark(SQLModel, table=True):

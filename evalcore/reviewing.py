@@ -1,5 +1,6 @@
 """Assigned reading: take an item, mark it, submit and lock. Every mark is stored at once."""
 
+import secrets
 from datetime import datetime
 
 from sqlalchemy import Engine
@@ -13,6 +14,7 @@ from evalcore.desks import (
     as_label,
     check_answer,
     check_note,
+    control_keys,
     desk_of,
     missing,
     own_reading,
@@ -25,6 +27,7 @@ from evalcore.queries.tasks import Asked, Draft
 from evalcore.review_tables import Reading
 from evalcore.schema import (
     Acuity,
+    Ask,
     CannotReason,
     Label,
     RaterKind,
@@ -35,6 +38,8 @@ from evalcore.schema import (
     Viewer,
 )
 from evalcore.tables import now
+
+MAX_SEED = 2**31
 
 
 def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk | None:
@@ -194,7 +199,8 @@ def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime |
 def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> ReadingState:
     """Lock the first read: drafts become verdicts, and the judge's may be shown. Returns the new state.
 
-    Done at once where the judge says the same throughout, or nothing; else the differences wait for keep or revise. A read whose
+    Done at once where the judge says the same throughout, or nothing; else the differences wait for keep or revise. Where the study has a
+    control, some criteria are drawn now for a second look before anything of the judge is shown. A read whose
     reservation ran out is taken all the same: it counts as one read more.
 
     Raises:
@@ -216,10 +222,18 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
         before = {} if reading.blinded else sheets.said_by(session, asked, rater, [Stage.OPEN])
         verdicts = [_first_verdict(asked, reading, rater, key, drafts[key], before.get(key)) for key in keys]
         store.add_verdicts(session, verdicts, actor=viewer.name, action="first read submitted")
-        judge, judged = sheets.judge_on(session, asked, study.rules(session).judge)
-        differs = any(key in judged and judged[key].label != drafts[key].label for key in keys)
-        state = ReadingState.REVEALED if differs else ReadingState.DONE
+        rules = study.rules(session)
+        judge, judged = sheets.judge_on(session, asked, rules.judge)
+        is_drawn = rules.control_share > 0 and reading.blinded and asked.ask is Ask.RUBRIC and bool(judged)
+        seed, share = (secrets.randbelow(MAX_SEED), rules.control_share) if is_drawn else (None, None)
+        control = control_keys(seed, share, keys, judged)
+        differs = any(key in judged and judged[key].label != drafts[key].label for key in keys if key not in control)
+        state = ReadingState.REVEALED if differs or control else ReadingState.DONE
         store.set_state(session, reading, state, reserve_minutes=asked.reserve_minutes, at=at, judge=judge)
+        if seed is not None:
+            store.touch(
+                session, reading, reserve_minutes=asked.reserve_minutes, at=at, control_seed=seed, control_share=share
+            )
         return state
 
 

@@ -233,12 +233,14 @@ class Rules(msgspec.Struct, frozen=True):
         judge: Whose verdicts are revealed; None: the judge with the most verdicts.
         check_share: Share in [0, 1] of unanimous items that an adjudicator checks all the same.
         both_against_judge: Physicians who agree against the judge on a criterion of 7 points or more go to adjudication.
+        control_share: Share in [0, 1] of the criteria of a blind read that get a second look without the judge's verdict.
     """
 
     mode: ReadingMode = ReadingMode.BLIND
     judge: str | None = None
     check_share: float = 0.0
     both_against_judge: bool = False
+    control_share: float = 0.0
 
 
 CASES = "acuity"

@@ -85,7 +85,7 @@ class Study(SQLModel, table=True):
     Attributes:
         key: Random and secret. Its start names the cookie with the browser's choice of person, so that two studies on one machine
             do not share it; the whole keys the hashes that stand for names in meta-evaluation rows.
-        reading_mode, judge, check_share, both_against_judge: `schema.Rules`.
+        reading_mode, judge, check_share, both_against_judge, control_share: `schema.Rules`.
     """
 
     __table_args__ = (
@@ -99,6 +99,7 @@ class Study(SQLModel, table=True):
     reading_mode: str = Field(default=ReadingMode.BLIND, sa_column_kwargs={"server_default": ReadingMode.BLIND})
     judge: str | None = None
     check_share: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
+    control_share: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
     both_against_judge: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 

@@ -233,10 +233,16 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
             key="rules_both",
             disabled=disabled,
         )
+        control = st.slider(
+            "Criteria that readers look at again without the judge's verdict, in %", 0, 100, round(rules.control_share * 100), key="rules_control",
+            disabled=disabled, help="Drawn at random when a blind read is locked, and asked before anything of the judge is shown. Their changes, "
+            "beside those after seeing the verdict, tell what seeing it does. 0: no control.",
+        )  # fmt: skip
         if st.form_submit_button("Save rules", disabled=disabled):
             try:
                 with writing(_common.engine()) as session:
-                    store.set_rules(session, Rules(mode or rules.mode, judge, share / 100, both), actor=viewer.name)
+                    chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100)
+                    store.set_rules(session, chosen, actor=viewer.name)
             except OverreadError as error:
                 st.html(_text.notice(str(error), kind="error"))
             else:

@@ -55,6 +55,18 @@ def measured(viewer: Viewer, judge: str, which: Reads | None = None) -> tuple[pd
     return _measured(settings().db, _common.version(), _common.blind(viewer), judge, which)
 
 
+@st.cache_data(max_entries=32, show_spinner=False)
+def _effect(
+    location: str,  # noqa: ARG001 - the key
+    version: _common.Version,  # noqa: ARG001 - the key
+    hidden: frozenset[int],
+    judge: str,
+) -> str:
+    reads = _common.read("blind_reads", judge)
+    found = shift.effect(visible_verdicts(reads.assign(rater_kind=RaterKind.REVIEWER), None, hidden))
+    return "" if found is None else shift.effect_words(found)
+
+
 def is_read(viewer: Viewer, judge: str) -> bool:
     """Whether the viewer may see a blind read of what this judge has labelled."""
     return bool(measured(viewer, judge)[0]["n"].any())
@@ -118,8 +130,8 @@ def shift_table(rows: pd.DataFrame, first: str, key: str) -> None:
     )
 
 
-def moved(table: pd.DataFrame, *, with_names: bool) -> None:
-    """What readers did with their first reads once the judge's label was shown."""
+def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
+    """What readers did with their first reads once the judge's label was shown; beside the control where there is one."""
     overall = table.loc[table["grouping"].eq(shift.OVERALL)]
     if not overall["n"].any():
         st.html(_text.notice(NOT_SHOWN))
@@ -127,6 +139,8 @@ def moved(table: pd.DataFrame, *, with_names: bool) -> None:
     first, *more = shift.sentences(overall)
     st.html(_text.finding(first))
     st.html(_text.items([*more, shift.population_words(overall)]))
+    if effect:
+        st.html(_text.finding(effect))
     if left_out := shift.left_out_words(overall):
         st.html(_text.quiet(left_out))
     shown = table.loc[table.groupby(["grouping", "group"])["n"].transform("any")]
@@ -165,7 +179,8 @@ def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator,
     st.subheader("How often it is right, by kind of criterion", anchor=False)
     record_table(record)
     st.subheader("What readers changed after seeing its label", anchor=False)
-    moved(shifts, with_names=can_see_audit(viewer) and not waiting)
+    effect = _effect(settings().db, _common.version(), waiting, judge)
+    moved(shifts, effect=effect, with_names=can_see_audit(viewer) and not waiting)
     st.html(
         _text.foot(
             "A judge is right where its label is the one that a physician gave on a blind first read. A criterion that two physicians have "

@@ -12,7 +12,7 @@ from evalcore.desks import Desk
 from evalcore.errors import OverreadError
 from evalcore.metrics.judge_record import record_for, sentence
 from evalcore.queries.sheets import Given
-from evalcore.schema import Ask, CannotReason, Cause, ErrorKind, Severity, Viewer
+from evalcore.schema import Ask, CannotReason, Cause, ErrorKind, ReadingState, Severity, Viewer
 from pages import _common, _guideline, _keys, _review_text, _text
 from pages._review_text import QUESTIONS, Compared
 from pages._rubric import CAUSES, SEVERITIES, causes
@@ -30,6 +30,14 @@ KEYS = (
     ("Ctrl + Enter", "on to the next response"),
     ("?", "this map"),
 )
+LOOK_KEYS = (
+    ("K", "keep your label"),
+    ("1", "met"),
+    ("2", "not met"),
+    ("3", "cannot assess"),
+    *(pair for pair in KEYS if pair[0] in ("↓,  ↑", "N", "G", "?")),
+)
+"""On a second look without the judge's verdict."""
 LEVEL_KEYS = tuple(
     ("1 to 5", "cause and severity, once asked") if keys == "1 to 8" else (keys, words) for keys, words in KEYS
 )
@@ -53,14 +61,20 @@ def panel(viewer: Viewer, reading_id: int, guideline: str | None) -> None:
 class _Revealing:
     def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None) -> None:
         self._viewer = viewer
-        self._desk = desk
         self._guideline = guideline
         self._number = desk.reading.id or 0
-        differing = desk.differing
-        self._keys = [*differing, *(key for key in desk.keys if key not in differing)]
-        self._n_differing = len(differing)
         self._options = OPTIONS if desk.asked.ask is Ask.RUBRIC else LEVEL_OPTIONS
         self._said = ""
+        self._take(desk)
+
+    def _take(self, desk: Desk) -> None:
+        self._desk = desk
+        # the control comes first and by itself; then what differs from the judge, then the rest, without the control
+        self._is_looking = bool(desk.looking)
+        rest = [key for key in desk.keys if key not in desk.control]
+        asked = list(desk.control) if self._is_looking else desk.differing
+        self._keys = asked if self._is_looking else [*asked, *(key for key in rest if key not in asked)]
+        self._n_differing = len(asked)
 
     # ---- where the reader is
 
@@ -103,7 +117,12 @@ class _Revealing:
 
         self._ask(None)
         self._act(act)
-        if place < self._n_differing:
+        if self._is_looking and not self._desk.looking:  # from here on the judge is shown, where it differs
+            st.session_state.pop(f"reveal_{self._number}", None)
+            if self._desk.state is ReadingState.DONE:
+                st.rerun()
+            self._take(self._desk)
+        elif place < self._n_differing:
             self._go(self._next_open(place))
 
     def _act(self, act: Callable[[], object]) -> None:
@@ -150,20 +169,27 @@ class _Revealing:
             self._note()
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._onward()
+        keys = LOOK_KEYS if self._is_looking else KEYS if self._options is OPTIONS else LEVEL_KEYS
         clicked = _keys.listen(
             "keys",
-            KEYS if self._options is OPTIONS else LEVEL_KEYS,
+            keys,
             f"{self._said}Item {self._at + 1} of {len(self._keys)} is in hand.",
         )
         if clicked is not None and clicked != self._at:
             self._go(clicked)
             _common.draw_anew()
         with list_place:
-            if not _guideline.shown(self._guideline):
+            if _guideline.shown(self._guideline):
+                return
+            if self._is_looking:
+                st.html(_review_text.looked_again(self._lines()))
+            else:
                 st.html(_review_text.compared(self._lines(), self._desk.judge or "", n_differing=self._n_differing))
 
     def _answers(self) -> bool:
         """Keep or revise, and what follows from it. Returns whether something was pressed that asks other buttons."""
+        if self._is_looking:
+            return self._look_again()
         if self._at >= self._n_differing:
             return self._reason_wrong()
         if self._chain is not None:
@@ -177,6 +203,19 @@ class _Revealing:
         else:
             return False
         return True
+
+    def _look_again(self) -> bool:
+        """Keep the label of the first read, or another one; nothing of the judge is shown."""
+        kept = self._kept()
+        if st.button("Keep mine", key=f"keep_{self._number}", shortcut="K"):
+            self._save(kept)
+            return True
+        for place, (label, words) in enumerate(_review_text.LABELS.items(), start=1):
+            is_own = label == self._desk.first[self._keys[self._at]].label
+            if st.button(words, key=f"look_{place}_{self._number}", shortcut=str(place), disabled=is_own):
+                self._save(replace(kept, label=label))
+                return True
+        return False
 
     def _asked(self, step: str, decision: Decision) -> bool:
         st.html(f'<span class="or-stamp">{_text.escaped(ASKS[step])}</span>', width="content")
@@ -221,6 +260,13 @@ class _Revealing:
             st.session_state[f"{field}_drawn"] = said
 
     def _onward(self) -> None:
+        if self._is_looking:
+            done = len(self._desk.control) - len(self._desk.looking)
+            st.html(
+                f'<span class="or-stamp">{done} of {len(self._desk.control)} looked at again</span>', width="content"
+            )
+            st.html(_review_text.keys_hint(), width="content")
+            return
         waiting = len(self._desk.undecided)
         if st.button(
             "Next response", key=f"onward_{self._number}", type="primary", shortcut="Ctrl+Enter", disabled=bool(waiting)

@@ -164,6 +164,18 @@ def all_compared(lines: Sequence[Compared], judge: str) -> str:
     )
 
 
+def looked_again(lines: Sequence[Compared]) -> str:
+    """The criteria that get a second look, before anything of the judge is shown."""
+    n = f"{len(lines)} {'criterion' if len(lines) == 1 else 'criteria'}"
+    return (
+        f'<h3 class="or-part">Look again at {n}, drawn at random</h3>'
+        '<p class="or-quiet">Keep your label or change it. Nothing of the judge is shown yet.</p>'
+        '<ol class="or-rows or-compared" tabindex="0" aria-label="Criteria for a second look">'
+        + "".join(_compared(line, "") for line in lines)
+        + "</ol>"
+    )
+
+
 def compared(lines: Sequence[Compared], judge: str, *, n_differing: int) -> str:
     """First what differs from the judge, then what agrees."""
     differing = "".join(_compared(line, judge) for line in lines[:n_differing])

@@ -31,7 +31,7 @@ def reads_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The frame that `blind_reads` gives, of one dictionary a read: what it does not say is plain."""
     plain = {
         "example": 1, "axis": "accuracy", "points": 5, "rater": "dr_a", "first": "+", "judge": "Magpie", "says": "+", "revised": "",
-        "revealed": True, "decided": True, "selection": None, "inclusion_probability": None,
+        "revealed": True, "decided": True, "looked": "", "share": None, "selection": None, "inclusion_probability": None,
     }  # fmt: skip
     made = [plain | row for row in rows]
     frame = pd.DataFrame(
@@ -55,9 +55,11 @@ def reads_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             "label": [SIGNS[row["first"]] for row in made],
             "judge_label": [SIGNS[row["says"]] for row in made],
             "revised_label": [SIGNS[row["revised"]] for row in made],
+            "looked_label": [SIGNS[row["looked"]] for row in made],
+            "control_share": [row["share"] for row in made],
         }
     )
-    words = ["rater", "selection", "judge", "axis", "label", "judge_label", "revised_label"]
+    words = ["rater", "selection", "judge", "axis", "label", "judge_label", "revised_label", "looked_label"]
     return frame.astype(
         {
             "points": float,

@@ -307,7 +307,7 @@ def test_anchoring_json_has_the_documented_keys_and_the_derived_numbers(study):
     rows = json.loads(done.stdout)
     documented = {
         "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians",
-        "n_examples", "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided",
+        "n_examples", "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided", "n_control",
     }  # fmt: skip
     assert all(set(row) == documented for row in rows)
     assert {row["grouping"] for row in rows} == {"overall", "axis", "sign", "kind"}

@@ -20,7 +20,7 @@ from tests.world import judged, said
 
 COLUMNS = [
     "verdict_id", "example_id", "response_id", "criterion_id", "rater_id", "rater", "label", "judge", "judge_label", "points", "axis",
-    "level", "cluster", "theme", "revised_label", "revealed", "decided", "item_id", "selection", "inclusion_probability",
+    "level", "cluster", "theme", "revised_label", "looked_label", "control_share", "revealed", "decided", "item_id", "selection", "inclusion_probability",
 ]  # fmt: skip
 
 

@@ -28,7 +28,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "0007"
+HEAD = "0008"
 
 
 @pytest.fixture

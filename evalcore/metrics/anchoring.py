@@ -1,13 +1,15 @@
 """The anchoring shift: which of their first reads physicians changed after they had seen the judge's label."""
 
+import math
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.metrics.intervals import LEVEL, interval_words, share_interval, share_words, wilson
+from evalcore.metrics.intervals import LEVEL, interval_words, share_interval, share_words, signed_points, wilson
 from evalcore.metrics.judge_record import with_kinds
 from evalcore.metrics.wording import counted
 from evalcore.schema import Physicians
@@ -19,11 +21,13 @@ the judge's label; those that agreed with it."""
 OVERALL = "overall"
 GROUPINGS = (OVERALL, "axis", "sign", "kind", "rater")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
+MIN_EXAMPLES = 5
+"""With fewer conversations the effect of seeing the label has no interval."""
 MIN_READERS = 3
 """With fewer effective readers an interval holds for those who have read, and for nobody else."""
 COLUMNS = [
     "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians", "n_examples",
-    "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided",
+    "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided", "n_control",
 ]  # fmt: skip
 
 
@@ -55,7 +59,8 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         `differed`, `agreed`), n (first reads), n_moved (0..n), share in [0, 1] with the 95 % interval low to high (NaN where n is 0),
         physicians (whom the interval is for, a `Physicians`), n_examples, n_readers, n_effective_readers (0 where n is 0); and the first
         reads of the group that were left out, each counted once: n_without_label (the judge has no label on the item), n_not_revealed
-        (its label was not shown to the reader), n_undecided (they differ, and the reader has yet to keep or revise).
+        (its label was not shown to the reader), n_undecided (they differ, and the reader has yet to keep or revise), n_control (the reader
+        looked again without its label).
 
     Raises:
         ValueError: `by` names something else.
@@ -77,12 +82,14 @@ def _moved(reads: pd.DataFrame) -> pd.DataFrame:
     revised = reads["revised_label"].fillna(reads["label"])
     differed = reads["label"].ne(reads["judge_label"])
     labelled = reads["judge_label"].notna()
-    shown = labelled & reads["revealed"]
+    is_control = reads["looked_label"].notna()
+    shown = labelled & reads["revealed"] & ~is_control
     undecided = shown & differed & ~reads["decided"] & reads["revised_label"].isna()
     counted = shown & ~undecided
     return reads.assign(
         without_label=~labelled,
-        not_revealed=labelled & ~reads["revealed"],
+        not_revealed=labelled & ~reads["revealed"] & ~is_control,
+        control=labelled & is_control,
         undecided=undecided,
         revealed=counted,
         differed=counted & differed,
@@ -94,7 +101,9 @@ def _moved(reads: pd.DataFrame) -> pd.DataFrame:
 
 
 def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
-    left_out = {f"n_{name}": int(reads[name].sum()) for name in ("without_label", "not_revealed", "undecided")}
+    left_out = {
+        f"n_{name}": int(reads[name].sum()) for name in ("without_label", "not_revealed", "undecided", "control")
+    }
     rows = []
     for movement, denominator in MOVEMENTS.items():
         counted = reads.loc[reads[denominator]]
@@ -160,6 +169,126 @@ def jackknife_variance(values: npt.NDArray[np.float64], cluster: npt.NDArray[np.
     return float((n_clusters - 1) / n_clusters * ((without - values.mean()) ** 2).sum())
 
 
+class Effect(msgspec.Struct, frozen=True):
+    """What seeing the judge's label changes, against a second look without it: `effect`.
+
+    Attributes:
+        n_shown, n_changed_shown: First reads that differed from the judge and whose reader saw its label; those that were changed.
+        n_control, n_changed_control: The same of those whose reader looked again without it.
+        share_shown, share_control: Changed, in [0, 1], weighted by one over the probability of the arm; NaN without a read.
+        difference: share_shown - share_control in [-1, 1].
+        low, high: Its 95 % interval; NaN where `reason` says why.
+        physicians: Whom the interval is for.
+    """
+
+    n_shown: int
+    n_changed_shown: int
+    n_control: int
+    n_changed_control: int
+    share_shown: float
+    share_control: float
+    difference: float
+    low: float
+    high: float
+    physicians: Physicians
+    reason: str
+
+
+def effect(reads: pd.DataFrame) -> Effect | None:
+    """How many more first reads that differ from the judge are changed after seeing its label than on a second look without it.
+
+    Which criteria of a read were looked at without the label was drawn at random, each by itself, so the difference is what seeing the label
+    does. Only readings with such a drawing count, and only first reads that differ from the judge, in both arms: where the label was shown, only
+    these were asked again. Each arm is a weighted mean, by one over the probability of the arm in its reading.
+
+        difference  d = sum_shown w y / sum_shown w - sum_control w y / sum_control w
+        interval    d +- t(min(G, readers) - 1) sqrt(max(v_G, v_G + v_K - v_GK)), jackknives as in `anchoring`; of fewer than three effective
+                    readers t(G - 1) sqrt(v_G), for these physicians
+
+    Args:
+        reads: As `queries.blind_reads` gives them, of one judge.
+
+    Returns:
+        None where no such drawing was made.
+    """
+    drawn = reads.loc[reads["control_share"].notna() & reads["judge_label"].notna() & reads["revealed"]]
+    if drawn.empty:
+        return None
+    drawn = drawn.loc[drawn["label"].ne(drawn["judge_label"])]
+    is_control = drawn["looked_label"].notna().to_numpy()
+    after = drawn["looked_label"].where(drawn["looked_label"].notna(), drawn["revised_label"])
+    y = (after.notna() & after.ne(drawn["label"])).to_numpy(dtype=float)
+    share = drawn["control_share"].to_numpy(dtype=float)
+    weight = 1 / np.where(is_control, share, 1 - share) if len(drawn) else np.zeros(0)
+    sums = np.stack([weight * ~is_control, weight * y * ~is_control, weight * is_control, weight * y * is_control])
+
+    def difference(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(total[1] / total[0] - total[3] / total[2])
+
+    def variance(names: list[str]) -> tuple[float, int]:
+        codes = drawn.groupby(names, sort=False).ngroup().to_numpy()
+        n = int(codes.max(initial=-1)) + 1
+        parts = np.stack([np.bincount(codes, row, n) for row in sums])
+        without = difference(sums.sum(axis=1)[:, None] - parts)
+        return float((n - 1) / max(n, 1) * ((without - found) ** 2).sum()), n
+
+    found = float(difference(sums.sum(axis=1)))
+    loads = drawn["rater"].value_counts().to_numpy(dtype=float)
+    effective = float(loads.sum() ** 2 / (loads**2).sum()) if len(loads) else 0.0
+    (by_example, n_examples), (by_reader, n_readers), (by_both, _) = (
+        variance(names) for names in (["example_id"], ["rater"], ["example_id", "rater"])
+    )
+    physicians, spread, freedom = Physicians.THESE, by_example, n_examples - 1
+    if effective >= MIN_READERS:
+        physicians, freedom = Physicians.IN_GENERAL, min(n_examples, n_readers) - 1
+        spread = max(by_example, by_example + by_reader - by_both)
+    reason = (
+        "one arm has no first read that differs from the judge" if math.isnan(found)
+        else f"fewer than {MIN_EXAMPLES} conversations" if n_examples < MIN_EXAMPLES
+        else "an arm rests on one conversation or reader" if math.isnan(spread) or spread <= 0
+        else ""
+    )  # fmt: skip
+    half = math.nan if reason else float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(spread)
+    totals = sums.sum(axis=1)
+    return Effect(
+        n_shown=int((~is_control).sum()),
+        n_changed_shown=int(y[~is_control].sum()),
+        n_control=int(is_control.sum()),
+        n_changed_control=int(y[is_control].sum()),
+        share_shown=float(totals[1] / totals[0]) if totals[0] else math.nan,
+        share_control=float(totals[3] / totals[2]) if totals[2] else math.nan,
+        difference=found,
+        low=max(found - half, -1.0) if not reason else math.nan,
+        high=min(found + half, 1.0) if not reason else math.nan,
+        physicians=physicians,
+        reason=reason,
+    )
+
+
+def effect_words(found: Effect) -> str:
+    """The effect of seeing the judge's label, in a sentence.
+
+    Args:
+        found: As `effect` gives it.
+    """
+    arms = (
+        f"Of first reads that differed from the judge, {share_words(found.n_changed_shown, found.n_shown, found.share_shown)} were changed "
+        f"after seeing its label, and {share_words(found.n_changed_control, found.n_control, found.share_control)} on a second look without it, "
+        "drawn at random"
+    )
+    if found.reason:
+        return f"{arms}. There is no interval of the difference: {found.reason}."
+    whom = "physicians in general" if found.physicians == Physicians.IN_GENERAL else "these physicians"
+    value, low, high = (signed_points(part) for part in (found.difference, found.low, found.high))
+    said = (
+        "seeing the label changes"
+        if found.low > 0 or found.high < 0
+        else "an effect of seeing the label does not show: it changes"
+    )
+    return f"{arms}: {said} {value} [{low}, {high}] points of them, for {whom}."
+
+
 _WORDS: Mapping[str, str] = {
     CHANGED: "of the first reads were changed after their readers had seen the judge's label",
     TOWARD: "of the first reads that differed from the judge were changed to its label",
@@ -210,6 +339,7 @@ def left_out_words(rows: pd.DataFrame) -> str:
         "n_not_revealed": "were not followed by a reveal of this judge",
         "n_without_label": "are of criteria that this judge has not labelled",
         "n_undecided": "wait for their reader to keep or revise",
+        "n_control": "were looked at again without the judge's label, as a control",
     }
     said = [
         f"{row[name]:,} {why}"

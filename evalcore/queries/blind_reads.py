@@ -3,7 +3,7 @@
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Select, Subquery, and_, case, exists, func, or_, select
 from sqlmodel import Session, SQLModel
 
 from evalcore.opinions import DRAWN
@@ -14,7 +14,19 @@ from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.schema import Ask, RaterKind, ReadingState, Stage
 from evalcore.tables import Criterion, Example, Rater, Verdict
 
-WORDS = ("rater", "label", "selection", "judge", "judge_label", "axis", "level", "cluster", "theme", "revised_label")
+WORDS = (
+    "rater",
+    "label",
+    "selection",
+    "judge",
+    "judge_label",
+    "axis",
+    "level",
+    "cluster",
+    "theme",
+    "revised_label",
+    "looked_label",
+)
 
 
 def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | None = None) -> pd.DataFrame:
@@ -31,7 +43,10 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
         selection, inclusion_probability (over all drawings; NaN where not drawn),
         revised_label (the reader's standing `revised` verdict on the item; missing where there is none), revealed (this judge's verdicts on
         the response were shown to the reader after the lock), decided (of those: nothing waits for keep or revise any more).
-        A read made in Review is revealed once it is locked, an imported one where its reader has any `revised` verdict on the response.
+        looked_label (what the reader said on a second look without this judge's label; missing where the item was not drawn for one),
+        control_share (of the criteria of the reading that were drawn for one; NaN where there was no drawing, or it is not done).
+        A read made in Review is revealed once it is locked (with such a drawing: once it is done), an imported one where its reader has any
+        `revised` verdict on the response.
         Which judge was shown is kept with a reading made in Review; for an imported read it is the one that the study's rules show
         today (`sheets.judge_on`).
     """
@@ -48,7 +63,9 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
     for name in ("revealed", "decided"):
         found[name] = found[name].astype(bool) & is_shown
     return (
-        found.drop(columns="person_id").astype({"points": float, **dict.fromkeys(WORDS, "str")}).reset_index(drop=True)
+        found.drop(columns="person_id")
+        .astype({"points": float, "control_share": float, **dict.fromkeys(WORDS, "str")})
+        .reset_index(drop=True)
     )
 
 
@@ -103,7 +120,7 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         _table(Rater).alias("judge"),
     )
     criterion, example = _table(Criterion), _table(Example)
-    readings, revisers = _readings(), _revisers()
+    readings, revisers, looks = _readings(), _revisers(), _looks()
     on_item = (
         (judged.c.response_id == firsts.c.response_id)
         & (judged.c.criterion_id == firsts.c.criterion_id)
@@ -121,6 +138,7 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         & not_superseded(revised)
     )
     is_locked, has_revised = readings.c.state.is_not(None), revisers.c.rater_id.is_not(None)
+    is_shown = or_(and_(is_locked, readings.c.is_waiting == 0), has_revised & readings.c.state.is_(None))
     joined = (
         firsts.join(rater, and_(is_judge(rater.c), *([rater.c.name == judge] if judge is not None else [])))
         .join(criterion, criterion.c.id == firsts.c.criterion_id)
@@ -129,6 +147,10 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         .outerjoin(revised, by_reader)
         .outerjoin(
             readings, (readings.c.response_id == firsts.c.response_id) & (readings.c.person_id == firsts.c.person_id)
+        )
+        .outerjoin(
+            looks,
+            and_(*(looks.c[name] == firsts.c[name] for name in ("response_id", "criterion_id", "rater_id"))),
         )
         .outerjoin(
             revisers, (revisers.c.response_id == firsts.c.response_id) & (revisers.c.rater_id == firsts.c.rater_id)
@@ -146,7 +168,9 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         example.c.theme,
         revised.c.label.label("revised_label"),
         readings.c.judge.label("shown_judge"),
-        case((or_(is_locked, has_revised), 1), else_=0).label("revealed"),
+        looks.c.label.label("looked_label"),
+        case((readings.c.is_waiting == 0, readings.c.control_share), else_=None).label("control_share"),
+        case((is_shown, 1), else_=0).label("revealed"),
         case((is_locked, case((readings.c.state == ReadingState.DONE, 1), else_=0)), (has_revised, 1), else_=0).label(
             "decided"
         ),
@@ -154,7 +178,7 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
 
 
 def _readings() -> Subquery:
-    """Locked blind readings of rubrics: response_id, person_id, state, judge."""
+    """Locked blind readings of rubrics: response_id, person_id, state, judge, control_share, is_waiting (the control is not done)."""
     task, reading, assignment = (_table(rows) for rows in (Task, Reading, Assignment))
     return (
         select(
@@ -162,12 +186,28 @@ def _readings() -> Subquery:
             reading.c.person_id,
             func.min(reading.c.state).label("state"),
             func.min(reading.c.judge).label("judge"),
+            func.max(reading.c.control_share).label("control_share"),
+            # while the control is looked at, nothing of the judge is shown
+            func.max(
+                case((reading.c.control_seed.is_not(None) & (reading.c.state != ReadingState.DONE), 1), else_=0)
+            ).label("is_waiting"),
         )
         .join(reading, reading.c.task_id == task.c.id)
         .join(assignment, assignment.c.id == task.c.assignment_id)
         .where(assignment.c.ask == Ask.RUBRIC, reading.c.blinded, reading.c.state != ReadingState.READING)
         .group_by(task.c.response_id, reading.c.person_id)
         .subquery("readings")
+    )
+
+
+def _looks() -> Subquery:
+    """What was said on a second look without the judge's label, before any amendment: response_id, criterion_id, rater_id, label."""
+    verdict, newer = _table(Verdict).alias("look"), _table(Verdict).alias("newer_look")
+    is_last = ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id, newer.c.blinded)).correlate(verdict)
+    return (
+        select(*(verdict.c[name] for name in ("response_id", "criterion_id", "rater_id", "label")))
+        .where(*_at_stage(verdict, Stage.REVISED), verdict.c.blinded, verdict.c.criterion_id.is_not(None), is_last)
+        .subquery("looks")
     )
 
 

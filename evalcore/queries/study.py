@@ -40,7 +40,7 @@ def rules(session: Session) -> Rules:
     row = session.get(Study, 1)
     if row is None:
         return Rules()
-    return Rules(ReadingMode(row.reading_mode), row.judge, row.check_share, row.both_against_judge)
+    return Rules(ReadingMode(row.reading_mode), row.judge, row.check_share, row.both_against_judge, row.control_share)
 
 
 def guideline(session: Session, version: int | None = None) -> Guideline | None:

@@ -186,17 +186,19 @@ def set_rules(session: Session, rules: Rules, *, actor: str) -> None:
     """Change what the study has chosen; what differs is in the trail.
 
     Raises:
-        OverreadError: The share is none.
+        OverreadError: A share is none.
     """
-    if not 0 <= rules.check_share <= 1:
-        msg = f"check_share: {rules.check_share} came, expected a share from 0 to 1"
-        raise OverreadError(msg)
+    for name, share in (("check_share", rules.check_share), ("control_share", rules.control_share)):
+        if not 0 <= share <= 1:
+            msg = f"{name}: {share} came, expected a share from 0 to 1"
+            raise OverreadError(msg)
     study = ensure_study(session)
     wanted = {
         "reading_mode": rules.mode.value,
         "judge": rules.judge,
         "check_share": rules.check_share,
         "both_against_judge": rules.both_against_judge,
+        "control_share": rules.control_share,
     }
     changed = {name: value for name, value in wanted.items() if getattr(study, name) != value}
     if changed:
