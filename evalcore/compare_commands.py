@@ -202,6 +202,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _print(found: dict[str, Any]) -> None:
     from evalcore.metrics.finding import (
+        CLAIM_COLUMNS,
         chance_words,
         claim_columns,
         difference_words,
@@ -238,6 +239,7 @@ def _print(found: dict[str, Any]) -> None:
         for line in zip(*by_claim.values(), strict=True):
             shown.add_row(*map(escape, line))
         out.print(shown)
+        out.print(escape(CLAIM_COLUMNS))
     if found["ranks"]:
         out.print(escape(rank_words(pd.DataFrame(found["ranks"]))))
     for title, rows in (

@@ -91,6 +91,7 @@ def _claims(found: Results, model: str | None) -> None:
     st.subheader("The difference, by what its interval holds for", anchor=False)
     columns = finding.difference_columns(found.difference_claims, model)
     _tables.show(columns, key="models_difference_claims", names=("Pair",), alt="Corrected differences by claim")
+    st.html(_text.quiet(finding.CLAIM_COLUMNS))
 
 
 def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:

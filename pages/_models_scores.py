@@ -54,8 +54,8 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
 
 def primary(found: Results) -> None:
     """The primary comparison, where one is stated."""
-    for sentence in primary_words(found, _models_parts.stated()):
-        st.html(_text.notice(sentence))
+    if said := primary_words(found, _models_parts.stated()):
+        st.html(_text.notice(" ".join(said)))
 
 
 def table(scores: pd.DataFrame) -> None:
@@ -68,8 +68,10 @@ def table(scores: pd.DataFrame) -> None:
             "Physicians only": [_cell(row, "physicians_only") for row in rows],
             "Corrected": [_corrected(row) for row in rows],
             "Criteria read": scores["n_read"],
-            "Reads": scores["n_reads"],
-            "Physicians": [finding.readers_words(row["n_readers"], row["n_effective_readers"]) for row in rows],
+            "Reads by physicians": [
+                f"{row['n_reads']:,} by {finding.readers_words(row['n_readers'], row['n_effective_readers'])}"
+                for row in rows
+            ],
             "Reads saved by the judge": [
                 finding.worth_words(row["worth"], row["worth_low"], row["worth_high"]) if row["enough"] else "–"
                 for row in rows
@@ -99,7 +101,8 @@ def claims(found: Results, models: list[str]) -> None:
     _tables.show(columns | {ANYTIME: often}, key="models_claims", names=("Model",), alt="Corrected scores by claim")
     st.html(
         _text.quiet(
-            f"{ANYTIME}: {found.where}, an interval that stays valid if you look at it while reading goes on and stop when it suits you."
+            f"{finding.CLAIM_COLUMNS} {ANYTIME}: {found.where}, an interval that stays valid if you look at it while reading goes on, and stop when it "
+            "suits you."
         )
     )
 
@@ -125,7 +128,7 @@ def foot(scores: pd.DataFrame, chosen: Chosen) -> str:
         "drawn. Corrected: the judge's labels on everything, put right by how physicians differed from them where they have read (a "
         "regression estimator, GREG, the same as PPI++). Intervals are 95 %, with the criteria of one example counted as the cluster that they are. "
         f"A read is one physician's blind first label on one criterion; {reads:,} reads by {readers:,} physicians were used, all of items drawn "
-        f"with a known probability, and {unsure:,} that could not assess were left out. Physicians: in brackets, as how many who had read alike they "
+        f"with a known probability, and {unsure:,} that could not assess were left out. In brackets, as how many physicians who had read alike they "
         "count (one over the sum of their squared shares of the reading). Reads saved by the judge: the number of further criteria physicians would "
         "have had to read to know the score as well without the judge, with its interval. "
         "Left out: responses without a score, or without "

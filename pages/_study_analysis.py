@@ -52,7 +52,7 @@ def show(viewer: Viewer) -> None:
 
 def _said(stated: StatedAnalysis) -> None:
     st.html(_text.quiet(f"Version {stated.version}, {analysis.when_words(stated)}, by {stated.stated_by}"))
-    st.html(_text.facts(analysis.words(stated.spec)))
+    st.html(_text.items(f"{name}: {value}" for name, value in analysis.words(stated.spec).items()))
 
 
 def _form(viewer: Viewer, spec: Analysis, *, disabled: bool) -> None:
@@ -99,7 +99,7 @@ def _form(viewer: Viewer, spec: Analysis, *, disabled: bool) -> None:
                 disabled=disabled,
             )
             weighted = st.checkbox(
-                "Examples weighted to the full benchmark's themes",
+                "Weighted to the full benchmark's themes",
                 value=spec.weighted,
                 key=f"analysis_weighted_{number}",
                 disabled=disabled,
@@ -120,7 +120,7 @@ def _form(viewer: Viewer, spec: Analysis, *, disabled: bool) -> None:
                 )
                 for name, words in MARGINS.items()
             }
-        if st.form_submit_button("State", type="primary", icon=":material/edit_note:", disabled=disabled):
+        if st.form_submit_button("State the analysis", type="primary", icon=":material/edit_note:", disabled=disabled):
             stated = Analysis(
                 evaluation=evaluation,
                 judges=tuple(chosen),

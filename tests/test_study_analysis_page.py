@@ -40,7 +40,7 @@ def box(app, label):
 
 
 def pressed(app):
-    return next(button for button in app.button if button.label == "State").click().run()
+    return next(button for button in app.button if button.label == "State the analysis").click().run()
 
 
 def test_a_lead_states_the_analysis_and_sees_it_in_force(small, opened: Open):
@@ -52,7 +52,7 @@ def test_a_lead_states_the_analysis_and_sees_it_in_force(small, opened: Open):
     box(app, "Holds for").select(Claim.NEW_EXAMPLES)
     shown = words(pressed(app))
     assert "before the first read, by Ana Ruiz" in shown
-    assert "Briar-1 with Alder-2" in shown
+    assert "Primary comparison: Briar-1 with Alder-2" in shown
     assert in_force(small).spec == Analysis(claim=Claim.NEW_EXAMPLES, primary=("Briar-1", "Alder-2"), margin=0.05)
 
 
@@ -72,4 +72,4 @@ def test_a_reviewer_sees_what_is_stated_and_cannot_change_it(small, opened: Open
     assert "Version 2, stated on" in shown
     assert "Earlier versions" in [title.value for title in app.subheader]
     assert "Stating the analysis takes the role" in shown
-    assert next(button for button in app.button if button.label == "State").disabled
+    assert next(button for button in app.button if button.label == "State the analysis").disabled

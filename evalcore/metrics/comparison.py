@@ -212,6 +212,5 @@ def judge_only_warning(judge: str) -> str:
     """
     return (
         f"These scores are the opinion of the judge {judge} alone. A difference that is clear here is clear in that opinion, on other examples "
-        "of this kind; it is not a significant difference by physicians: in simulated studies such 95 % intervals held the difference that "
-        "physicians would find in 38 % to 41 % of cases. For that, use the corrected difference."
+        "of this kind; it is not a significant difference by physicians. For that, use the corrected difference."
     )

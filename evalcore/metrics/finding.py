@@ -74,8 +74,15 @@ def rank_words(ranks: pd.DataFrame) -> str:
 
 
 def _claim_column(row: dict[Any, Any]) -> str:
-    said = claim_words(Claim(row["claim"]), Physicians(row["physicians"])).removeprefix("for ")
-    return said[0].upper() + said[1:]
+    """A heading as narrow as its cells; `CLAIM_COLUMNS` says what it stands for."""
+    examples = "New examples" if row["claim"] == Claim.NEW_EXAMPLES else "This benchmark"
+    return f"{examples}, {'in general' if row['physicians'] == Physicians.IN_GENERAL else 'these'}"
+
+
+CLAIM_COLUMNS = (
+    "New examples: of the same kind as these. In general: physicians in general, of whom these are a sample. These: the physicians who have read, "
+    "each counted by how much of the reading is theirs."
+)
 
 
 def readers_words(n_readers: int, n_effective: float) -> str:
