@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from evalcore import store
 from evalcore.db import writing
 from evalcore.errors import NotFound, OverreadError
+from evalcore.metrics.wording import counted
 from evalcore.queries import browse, candidates, study
 from evalcore.queries.browse import Filters
 from evalcore.queries.candidates import Planned
@@ -110,7 +111,9 @@ class Assigned:
         if self.n_waiting:
             said.append(f"{self.n_waiting:,} more are assigned already and were left out")
         if self.n_too_few:
-            said.append(f"{self.n_too_few:,} items have fewer readers of their language than are wanted")
+            said.append(
+                f"{counted(self.n_too_few, 'item')} {'has' if self.n_too_few == 1 else 'have'} fewer readers of their language than are wanted"
+            )
         if self.languages_missing:
             said.append(f"nobody of these readers reads: {', '.join(self.languages_missing)}")
         return said

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlmodel import Session
 
+from evalcore.metrics.wording import counted
 from evalcore.queries import study
 from evalcore.store import FIRST_PREVIOUS_HASH
 from evalcore.tables import AuditEvent
@@ -32,7 +33,7 @@ class ChainReport:
     def sentence(self) -> str:
         """The report in words."""
         if self.broken_event is None:
-            return f"The audit trail holds: {self.n_events:,} events, last hash {self.last_hash[:16]}."
+            return f"The audit trail holds: {counted(self.n_events, 'event')}, last hash {self.last_hash[:16]}."
         return f"The audit trail is broken at event {self.broken_event}: {self.why}."
 
 

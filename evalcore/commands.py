@@ -1,6 +1,5 @@
 """Data in and out by the command line: import, download, scores, export."""
 
-import math
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from sqlalchemy import Engine
 
 from evalcore.console import Db, Json, actor, err, grid, out, print_json, progress, records, some_of, study, write_whole
 from evalcore.errors import OverreadError
+from evalcore.metrics.wording import counted, decimal
 from evalcore.schema import ConfidenceMeaning
 from evalcore.settings import settings
 
@@ -118,7 +118,7 @@ def _print_flow(rows: list[dict[str, object]]) -> None:
     )
     out.print(grid(columns, lines))
     if len(labels) > len(shown):
-        out.print(f"  and {len(labels) - len(shown):,} labels more: see --json", markup=False)
+        out.print(f"  and {counted(len(labels) - len(shown), 'label')} more: see --json", markup=False)
 
 
 def _size(path: Path) -> int | None:
@@ -182,7 +182,7 @@ def scores(
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return "–" if math.isnan(value) else f"{value:.4f}"
+        return decimal(value, 4)
     return str(value)
 
 
@@ -220,4 +220,4 @@ def export(
         if file_format != "meta-eval":
             write_whole(path.with_name(path.name + ".codebook.md"), exporting.codebook_text(what).encode())
         exporting.record(engine, actor=actor(), what=what, file_format=file_format, n_rows=n_rows, part=part)
-    out.print(f"{path}: {n_rows:,} rows")
+    out.print(f"{path}: {counted(n_rows, 'row')}")

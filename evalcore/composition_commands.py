@@ -8,8 +8,8 @@ import typer
 from rich.table import Table
 
 from evalcore.console import Db, Json, grid, out, print_json, records, some_of, study
+from evalcore.metrics.wording import NO_VALUE
 
-NO_VALUE = "–"
 EVERY = "theme,category,language,turns,length,axis,sign,points,model,response_length"
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from evalcore.console import Db, Json, actor, content, err, grid, out, print_json, records, rows, some_of, study
 from evalcore.csv_pairs import text_of
 from evalcore.errors import OverreadError
+from evalcore.metrics.wording import counted, decimal
 
 BAD_INPUT = 2
 """Exit status of judge-check where the check could not be made; 1: it was made, and the judge failed."""
@@ -129,9 +130,9 @@ def _flips_shown(table: pd.DataFrame) -> Table:
 def _scores_shown(table: pd.DataFrame) -> Table:
     lines = []
     for row in rows(table):
-        difference = f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+        difference = f"{decimal(row['difference'], 3, signed=True)} [{decimal(row['low'], 3, signed=True)}, {decimal(row['high'], 3, signed=True)}]"
         known = row["n_responses"] > 0
-        numbers = (f"{row['score_before']:.3f}", f"{row['score_after']:.3f}", difference) if known else ("–",) * 3
+        numbers = (decimal(row["score_before"], 3), decimal(row["score_after"], 3), difference) if known else ("–",) * 3
         lines.append((row["model"], row["evaluation"], f"{row['n_responses']:,}", *numbers))
     return grid(("model", "evaluation", "responses", "before", "after", "difference"), lines)
 
@@ -282,7 +283,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         )
     else:
         out.print(_check_shown(report.measures, wanted))
-        for sentence in (f"{report.n_used:,} items of {gold.name}", *report.failures):
+        for sentence in (f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures):
             out.print(sentence, markup=False)
     raise typer.Exit(1 if report.failures else 0)
 

@@ -10,6 +10,7 @@ from sqlmodel import Session
 
 from evalcore import acuity_answer, acuity_rules, store
 from evalcore.db import reading, writing
+from evalcore.metrics.wording import counted
 from evalcore.queries import level_reading as queries
 from evalcore.queries.level_reading import ResponseText
 from evalcore.schema import LEVELS_READ, PARSER, RULES, Acuity, CannotReason, Format, Label, RaterKind, Stage, Verdict
@@ -80,12 +81,16 @@ class LevelsRead:
         for judge, counts in self.labels.items():
             levels = ", ".join(f"{letter} {counts[letter]:,}" for letter in LETTERS if counts[letter])
             none = counts[Label.CANNOT_ASSESS]
-            said.append(f"{judge}: {counts.total():,} responses read: {levels or 'no level'}; without a level {none:,}")
+            said.append(
+                f"{judge}: {counted(counts.total(), 'response')} read: {levels or 'no level'}; without a level {none:,}"
+            )
         if self.other_language:
             listed = ", ".join(f"{code} {n:,}" for code, n in self.other_language.most_common())
             said.append(f"Of those without a level, not in English: {listed}")
         if self.n_unchanged:
-            said.append(f"{self.n_unchanged:,} responses were read again, and nothing changed")
+            said.append(
+                f"{counted(self.n_unchanged, 'response')} {'was' if self.n_unchanged == 1 else 'were'} read again, and nothing changed"
+            )
         return said or ["No response waits to be read."]
 
     def as_dict(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from evalcore.metrics.reporting_checklist import METHODS, Said, checklist
 from evalcore.metrics.reporting_checklist import markdown as checklist_page
 from evalcore.metrics.results import FIELDS
 from evalcore.metrics.study_flow import study_flow
-from evalcore.metrics.wording import counted, listed
+from evalcore.metrics.wording import counted, decimal, listed
 from evalcore.opinions import DRAWN, Opinions
 from evalcore.plots.study_flow import flow_svg
 from evalcore.policies import visible_verdicts
@@ -642,7 +642,7 @@ def _chance(lowest: float, highest: float) -> str:
 def _between(done: Facts) -> Iterator[Clause]:
     known = {row["coefficient"]: row for row in done.agreement.to_dict(orient="records")}
     values = [
-        f"{words} {known[name]['value']:.2f} [{known[name]['low']:.2f}, {known[name]['high']:.2f}]"
+        f"{words} {decimal(known[name]['value'])} [{decimal(known[name]['low'])}, {decimal(known[name]['high'])}]"
         for name, words in COEFFICIENTS.items()
         if name in known and not math.isnan(known[name]["value"]) and not math.isnan(known[name]["low"])
     ]

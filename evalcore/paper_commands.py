@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from evalcore.console import Db, Json, actor, out, print_json, study, write_whole
+from evalcore.metrics.wording import counted
 
 
 def methods(
@@ -51,4 +52,4 @@ def bundle(path: Path, db: Db = None) -> None:
         content, n_rows = bundling.bundle(engine)
         write_whole(path, content)
         export.record(engine, actor=actor(), what="bundle", file_format="zip", n_rows=n_rows)
-    out.print(f"{path}: {n_rows:,} labels with codebook, methods and manifest")
+    out.print(f"{path}: {counted(n_rows, 'label')} with codebook, methods and manifest")

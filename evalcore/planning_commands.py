@@ -7,6 +7,7 @@ import typer
 
 from evalcore.console import Db, Json, actor, one_of, out, print_json, study, write_whole
 from evalcore.errors import OverreadError
+from evalcore.metrics.wording import counted
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -230,7 +231,7 @@ def _drawn_words(plan: "Plan") -> str:
     from evalcore.metrics.plan_words import DESIGN_WORDS
 
     n, of = len(plan.drawn.shares), plan.drawn.n_population
-    return f"{n:,} of {of:,} responses {DESIGN_WORDS[plan.design]} (seed {plan.seed}), {plan.n_items:,} criteria"
+    return f"{n:,} of {of:,} responses {DESIGN_WORDS[plan.design]} (seed {plan.seed}), {counted(plan.n_items, 'criterion', 'criteria')}"
 
 
 def _assigned(

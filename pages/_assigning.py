@@ -11,6 +11,7 @@ from evalcore import store
 from evalcore.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
 from evalcore.db import reading, writing
 from evalcore.errors import OverreadError
+from evalcore.metrics.wording import counted
 from evalcore.policies import can_assign, check_can_assign, reason
 from evalcore.queries import study, tasks
 from evalcore.queries.browse import Filters
@@ -92,7 +93,7 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
             )
             report = assign(_common.engine(), choice, actor=viewer.name, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
-            st.html(_text.notice(f"{report.n_items:,} items {done}."))
+            st.html(_text.notice(f"{counted(report.n_items, 'item')} {done}."))
             st.html(_text.items(report.sentences()))
 
 

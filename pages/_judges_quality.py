@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore.metrics import jury, pairs, percentiles
 from evalcore.metrics.intervals import NO_VALUE, rate_words
 from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1, error_rates
+from evalcore.metrics.wording import counted
 from evalcore.opinions import Opinions
 from evalcore.plots import quality as figures
 from evalcore.policies import can_see_audit
@@ -88,7 +89,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
             "the mean counts the pairs of all of them where all have labelled. Intervals are 95 % and clustered by conversation: for F1 by "
             "leaving out one conversation at a time (t), for shares Wilson's on the effective number; there is none where too few "
             "conversations hold both labels, or where nothing varies. "
-            f"Left out for this judge: {n_cannot_assess:,} reads that could not assess, {n_unlabelled:,} reads of criteria that it has "
+            f"Left out for this judge: {counted(n_cannot_assess, 'read')} that could not assess, {n_unlabelled:,} reads of criteria that it has "
             "not labelled."
         )
     )

@@ -14,6 +14,7 @@ from evalcore.metrics.components import options
 from evalcore.metrics.parts import evaluations
 from evalcore.metrics.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, curve
 from evalcore.metrics.targets import Goal, Target
+from evalcore.metrics.wording import counted
 from evalcore.opinions import Opinions
 from evalcore.plots.plan import narrowing
 from evalcore.policies import check_can_assign, reason
@@ -316,5 +317,9 @@ def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
             )
             report = assign(_common.engine(), choice, actor=viewer.name, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
-            st.html(_text.notice(f"{report.n_items:,} responses with {plan.n_items:,} criteria {done}."))
+            st.html(
+                _text.notice(
+                    f"{counted(report.n_items, 'response')} with {counted(plan.n_items, 'criterion', 'criteria')} {done}."
+                )
+            )
             st.html(_text.items(report.sentences()))

@@ -10,6 +10,7 @@ from evalcore.errors import OverreadError
 from evalcore.languages import LANGUAGES
 from evalcore.metrics.conflicts import SENTENCES
 from evalcore.metrics.intervals import NO_VALUE
+from evalcore.metrics.wording import counted
 from evalcore.policies import can_export, check_can_adjudicate
 from evalcore.queries import reads, study
 from pages import _common, _settling, _settling_text, _text
@@ -123,7 +124,9 @@ def faults() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
-            _text.quiet(f"{len(found):,} criteria, those called at fault most often first. Nobody is named."),
+            _text.quiet(
+                f"{counted(len(found), 'criterion', 'criteria')}, those called at fault most often first. Nobody is named."
+            ),
             width="content",
         )
         if can_export(viewer):
@@ -135,7 +138,11 @@ def faults() -> None:
 def lists(queue: Queue) -> None:
     """What waits, what the viewer has settled, and what goes to the rubric's authors."""
     n_waiting = len(queue.waiting)
-    line = f"{n_waiting:,} responses wait, with {queue.n_items:,} items in question" if n_waiting else "Nothing waits"
+    line = (
+        f"{counted(n_waiting, 'response')} {'waits' if n_waiting == 1 else 'wait'}, with {counted(queue.n_items, 'item')} in question"
+        if n_waiting
+        else "Nothing waits"
+    )
     st.html(_text.heading(TITLE, line))
     saved = st.session_state.pop("settling_saved", None)
     if saved:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from evalcore import auditing
 from evalcore.db import reading
+from evalcore.metrics.wording import counted
 from evalcore.policies import check_can_see_audit
 from evalcore.queries import study
 from pages import _common, _text
@@ -17,7 +18,9 @@ viewer = _common.require(check_can_see_audit)
 hidden = _common.blind(viewer)
 with reading(_common.engine()) as session:
     n_all = study.audit_trail(session, limit=1)[1]
-st.html(_text.heading("Who did what, and when", f"{n_all:,} events, newest first; none can be changed or removed"))
+st.html(
+    _text.heading("Who did what, and when", f"{counted(n_all, 'event')}, newest first; none can be changed or removed")
+)
 with reading(_common.engine()) as session:
     words = study.audit_words(session)  # not kept: who takes a file away changes nothing else
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -47,7 +50,7 @@ with reading(_common.engine()) as session:
         limit=PAGE_ROWS,
         offset=(number - 1) * PAGE_ROWS,
     )[0]
-st.html(_text.quiet(f"{n_fitting:,} of {n_all:,} events fit"))
+st.html(_text.quiet(f"{n_fitting:,} of {counted(n_all, 'event')} {'fits' if n_fitting == 1 else 'fit'}"))
 if trail.empty:
     st.html(_text.notice("No event fits. Clear the search or a filter."))
 else:

@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from evalcore.metrics.wording import counted
 from pages import (
     _common,
     _kept,
@@ -48,7 +49,7 @@ def begin(sentence: str, label: str, line: str) -> None:
 def line(row: pd.Series, judge: str) -> str:
     """What one looks at: the data set and its judges."""
     models = "one model" if row["n_models"] == 1 else f"{row['n_models']:,} models"
-    return f"Data set {row['evaluation']}: {row['n_responses']:,} responses of {models} to {row['n_examples']:,} examples, judged by {judge}"
+    return f"Data set {row['evaluation']}: {counted(row['n_responses'], 'response')} of {models} to {counted(row['n_examples'], 'example')}, judged by {judge}"
 
 
 viewer = _common.require()

@@ -5,6 +5,7 @@ import streamlit as st
 from evalcore import reviewing
 from evalcore.db import reading
 from evalcore.desks import Desk
+from evalcore.metrics.wording import counted
 from evalcore.policies import check_can_read
 from evalcore.queries import study, tasks
 from evalcore.queries.tasks import Progress
@@ -17,7 +18,9 @@ def nothing_left(viewer: Viewer, progress: Progress, said: str) -> None:
     """The queue is empty: why, and what to do instead."""
     if progress.n_done:
         st.html(
-            _text.heading("Everything is read", f"{said} You have read {progress.n_done:,} items. Thank you.".strip())
+            _text.heading(
+                "Everything is read", f"{said} You have read {counted(progress.n_done, 'item')}. Thank you.".strip()
+            )
         )
     else:
         st.html(

@@ -9,7 +9,7 @@ import pandas as pd
 from evalcore.metrics.agreement import MIN_RATERS, TOO_FEW_RATERS
 from evalcore.metrics.agreement_sums import Coefficient
 from evalcore.metrics.intervals import NO_VALUE, interval_words
-from evalcore.metrics.wording import counted
+from evalcore.metrics.wording import counted, decimal
 
 NAMES: dict[Coefficient, str] = {
     Coefficient.AGREEMENT: "Percent agreement",
@@ -50,7 +50,7 @@ def value_words(coefficient: str, value: float) -> str:
         return NO_VALUE
     if coefficient == Coefficient.AGREEMENT:
         return f"{100 * value:.0f} %"
-    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+    return decimal(value)
 
 
 def coefficient_words(coefficient: str, value: float, low: float, high: float) -> str:

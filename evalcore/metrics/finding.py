@@ -8,7 +8,7 @@ import pandas as pd
 from evalcore.analysis import CLAIM_WORDS, PHYSICIANS_WORDS
 from evalcore.metrics.intervals import NO_VALUE, interval_words
 from evalcore.metrics.win_rate import WinRate
-from evalcore.metrics.wording import listed
+from evalcore.metrics.wording import decimal, listed
 from evalcore.schema import Claim, Physicians
 
 NOTHING = "none"
@@ -253,25 +253,16 @@ def _joined(sentence: str, lacking: pd.DataFrame) -> str:
 
 
 def _number(value: float) -> str:
-    return _said(f"{value:.3f}")
+    return decimal(value, 3)
 
 
 def signed(value: float) -> str:
     """A number of points of score with its sign."""
-    return _said(f"{value:+.3f}")
+    return decimal(value, 3, signed=True)
 
 
 def _whole(value: float) -> str:
-    return _said(f"{value:,.0f}")
-
-
-def _said(digits: str) -> str:
-    """With a proper minus sign; nought has none.
-
-    >>> _said("-0.021"), _said("-0.000"), _said("+0.000")
-    ('−0.021', '0.000', '0.000')
-    """
-    return digits.replace("-", "−") if any(digit in "123456789" for digit in digits) else digits.lstrip("+-")
+    return decimal(value, 0)
 
 
 def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.DataFrame:
@@ -337,4 +328,4 @@ def correlation_words(value: float) -> str:
     >>> correlation_words(-0.213), correlation_words(math.nan)
     ('−0.21', '–')
     """
-    return NO_VALUE if math.isnan(value) else _said(f"{value:+.2f}")
+    return decimal(value, signed=True)

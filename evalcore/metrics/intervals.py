@@ -10,8 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
+from evalcore.metrics.wording import NO_VALUE as NO_VALUE  # noqa: PLC0414 - half of the screens know the dash from here
+from evalcore.metrics.wording import decimal
+
 LEVEL = 0.95
-NO_VALUE = "–"
 
 Numbers = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -226,7 +228,7 @@ def percent_words(share: float) -> str:
     >>> percent_words(0.6216), percent_words(math.nan)
     ('62 %', '–')
     """
-    return NO_VALUE if math.isnan(share) else f"{100 * share:.0f} %"
+    return NO_VALUE if math.isnan(share) else f"{decimal(100 * share, 0)} %"
 
 
 def signed_points(difference: float) -> str:

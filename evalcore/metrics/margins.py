@@ -6,6 +6,7 @@ import msgspec
 from scipy.special import stdtr, stdtrit
 
 from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.wording import decimal
 
 FEWEST_P = 0.001
 
@@ -154,7 +155,7 @@ def _size(value: float, *, as_percent: bool) -> str:
 
 
 def _signed(value: float, *, as_percent: bool) -> str:
-    return (f"{100 * value:+.1f}" if as_percent else f"{value:+.3f}").replace("-", "−")
+    return decimal(100 * value, 1, signed=True) if as_percent else decimal(value, 3, signed=True)
 
 
 def _chance(p: float) -> str:

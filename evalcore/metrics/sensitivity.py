@@ -10,7 +10,7 @@ import pandas as pd
 from evalcore.metrics.corrected import CORRECTED, Claim, Physicians, corrected_scores
 from evalcore.metrics.intervals import LEVEL, NO_VALUE
 from evalcore.metrics.opinions import DRAWN, Opinions, first_reads
-from evalcore.metrics.wording import counted
+from evalcore.metrics.wording import counted, decimal
 from evalcore.schema import Stage
 
 COLUMNS = [
@@ -258,5 +258,5 @@ def bounds_words(*scores: float) -> str:
     """
     if any(np.isnan(score) for score in scores):
         return NO_VALUE
-    said = dict.fromkeys(f"{round(score, 3) + 0:.3f}".replace("-", "−") for score in scores)
+    said = dict.fromkeys(decimal(score, 3) for score in scores)
     return " to ".join(said)

@@ -23,7 +23,7 @@ from evalcore.metrics.triage_counts import coded
 from evalcore.metrics.triage_formats import bonett_price
 from evalcore.metrics.triage_surveyed import Answers, asked
 from evalcore.metrics.triage_words import points
-from evalcore.metrics.wording import counted
+from evalcore.metrics.wording import counted, decimal
 
 SAFETY = (Measure.UNDER, Measure.MISSED_EMERGENCIES)
 """The rates by which models are compared: of both less is better."""
@@ -255,7 +255,9 @@ def _more(row: Mapping[Any, Any], measure: str) -> str:
     sign = 1 if row["difference"] > 0 else -1
     more, less = (row["model_1"], row["model_2"])[::sign]
     low, high = sorted((sign * row["low"], sign * row["high"]))
-    interval = f"{100 * row['difference'] * sign:.0f} [{100 * low:.0f}, {100 * min(high, 1.0):.0f}]"
+    interval = (
+        f"{decimal(100 * row['difference'] * sign, 0)} [{decimal(100 * low, 0)}, {decimal(100 * min(high, 1.0), 0)}]"
+    )
     return f"with {more} than with {less}, by {interval} percentage points ({_cases(row, measure)})"
 
 

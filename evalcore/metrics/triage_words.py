@@ -11,7 +11,7 @@ import pandas as pd
 
 from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words
 from evalcore.metrics.triage import Measure
-from evalcore.metrics.wording import counted
+from evalcore.metrics.wording import counted, decimal
 from evalcore.schema import Format
 from evalcore.triage_settings import METRICS
 from evalcore.triaged import LEVELS
@@ -113,16 +113,10 @@ def number_words(value: float, low: float, high: float, reason: str = "") -> str
     >>> number_words(0.101, 0.05, 0.15), number_words(-0.184, -0.24, -0.13)
     ('0.10 [0.05, 0.15]', '−0.18 [−0.24, −0.13]')
     """
-    said = _number(value)
+    said = decimal(value)
     if math.isnan(low):
         return f"{said} ({reason})" if reason else said
-    return f"{said} [{_number(low)}, {_number(high)}]"
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return NO_VALUE
-    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
+    return f"{said} [{decimal(low)}, {decimal(high)}]"
 
 
 def exact_words(rates: Mapping[str, Row]) -> str:

@@ -1,6 +1,34 @@
 """Numbers and names inside sentences."""
 
+import math
 from collections.abc import Iterable
+
+NO_VALUE = "–"
+
+
+def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
+    """A number as every screen says it: with a proper minus sign, thousands apart; nought has no sign; a dash where there is none.
+
+    Args:
+        value: Any number; NaN: there is none.
+        digits: After the point.
+        signed: Whether a plus stands before what is above nought.
+
+    >>> (
+    ...     decimal(-0.0712),
+    ...     decimal(-0.004),
+    ...     decimal(0.021, 3, signed=True),
+    ...     decimal(-0.0001, 3, signed=True),
+    ...     decimal(1234.5, 0),
+    ...     decimal(math.nan),
+    ... )
+    ('−0.07', '0.00', '+0.021', '0.000', '1,234', '–')
+    """
+    if math.isnan(value):
+        return NO_VALUE
+    said = f"{value:{'+' if signed else ''},.{digits}f}"
+    is_nought = not any(digit in "123456789" for digit in said)
+    return said.lstrip("+-") if is_nought else said.replace("-", "−")
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:

@@ -17,6 +17,7 @@ from sqlmodel import Session
 from evalcore.db import reading, writing
 from evalcore.errors import RunRefused
 from evalcore.level_reading import LevelsRead, read_levels
+from evalcore.metrics.wording import counted
 from evalcore.model_client import ModelClient
 from evalcore.prompts import CONFIDENCE_MEANING
 from evalcore.queries import runs as queries
@@ -90,7 +91,9 @@ class Worked:
                 f"{self.n_lost:,} answers arrived and could not be saved; they are asked again when the run is started again."
             )
         if self.n_held:
-            said.append(f"{self.n_held:,} questions are in the hands of other processes.")
+            said.append(
+                f"{counted(self.n_held, 'question')} {'is' if self.n_held == 1 else 'are'} in the hands of other processes."
+            )
         if self.n_left is None or self.n_held is None:
             said.append("The database does not answer; what is left to ask is not known.")
         return said + (self.levels.sentences() if self.levels is not None else [])
