@@ -66,7 +66,7 @@ def _planned(
     )
     found = planning.answer(known, target, taken=taken, n_each=n_readers)
     easier = ""
-    if target.goal is Goal.DIFFERENCE:
+    if target.goal is Goal.DIFFERENCE and found.designs["reachable"].any():
         easier = words.finding(
             planning.answer(known, planning.powered(target, planning.POWER), taken=taken, n_each=n_readers)
         )
@@ -161,14 +161,14 @@ def _held_for() -> tuple[Claim | None, Physicians | None]:
     """What the interval is to hold for; None: as the study states it, else the widest that the reads can carry."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         claim = st.selectbox(
-            "Holds for", [None, *Claim], key="plan_claim", width=300,
+            "Holds for", ["", *Claim], key="plan_claim", width=300,
             format_func=lambda one: CLAIMS[one] if one else "as stated, else the widest possible",
         )  # fmt: skip
         physicians = st.selectbox(
-            "As read by", [None, *Physicians], key="plan_physicians", width=300,
+            "As read by", ["", *Physicians], key="plan_physicians", width=300,
             format_func=lambda one: READERS[one] if one else "as stated, else the widest possible",
         )  # fmt: skip
-    return claim, physicians
+    return claim or None, physicians or None
 
 
 def _model(goal: Goal, place: int, names: list[str]) -> str:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from evalcore.db import open_study, reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.corrected import corrected_scores
+from evalcore.metrics.corrected_differences import corrected_differences
 from evalcore.planning_commands import plan
 from evalcore.queries import opinions, tasks
 from evalcore.schema import Ask, Claim, Physicians
@@ -107,6 +108,21 @@ def test_without_a_claim_the_plan_takes_the_widest_that_the_reads_carry_and_says
         )
         half = (found["corrected_high"] - found["corrected_low"]) / 2
         assert 0.6 < row["half_width_now"] / half < 1.6
+
+
+def test_the_width_that_is_expected_of_a_difference_is_the_one_that_it_has(run):
+    # each model by its own regression, as the scores are: by one for both it was 2.5 times as wide
+    claims = json.loads(run("--target", "difference:Alder-2:Briar-1:0.05", "--json"))["claims"]
+    engine = engine_of(run)
+    with reading(engine) as session:
+        known = opinions.load(session)
+    engine.dispose()
+    for row in claims:
+        pairs = corrected_differences(
+            known, judges=["Magpie"], claim=Claim(row["claim"]), physicians=Physicians(row["physicians"])
+        ).set_index(["model_1", "model_2"])
+        found = pairs.loc["Alder-2", "Briar-1"]
+        assert 0.6 < row["half_width_now"] / ((found["high"] - found["low"]) / 2) < 1.6
 
 
 def test_a_difference_with_power_says_what_it_takes_and_what_is_found_already(run):

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.metrics import survey
 from evalcore.metrics.opinions import DRAWN, first_reads, votes
 from evalcore.metrics.over_physicians import effective_readers
-from evalcore.metrics.pilot import MIN_READS, as_surveyed, sample_of
+from evalcore.metrics.pilot import MIN_READS, as_surveyed, fitted
 from evalcore.metrics.targets import Goal, Population, Target
 from evalcore.schema import Claim, Physicians
 
@@ -196,10 +195,9 @@ def components(about: Population, target: Target) -> Components:
     pi = np.clip(pi * (1 / pi).sum() / len(about.items), None, 1.0)
     population = as_surveyed(about)
     unit = pd.factorize(voted["unit"])[0]
-    sample = sample_of(rows, voted["vote"].to_numpy(dtype=float), pi, about.unit)
-    fit = survey.corrected(population, sample)
+    predicted, leverage = fitted(about, rows, voted["vote"].to_numpy(dtype=float), pi, by_model=True)
     place = np.searchsorted(rows, first["row"].to_numpy(dtype=np.int64))
-    error = (first["met"].to_numpy(dtype=float) - fit.predicted[rows[place]]) / (1 - fit.leverage[place]).clip(min=0.1)
+    error = (first["met"].to_numpy(dtype=float) - predicted[rows[place]]) / (1 - leverage[place]).clip(min=0.1)
     pull = about.moves[rows[place]] * error
     raters, names = pd.factorize(first["rater"], sort=True)
     pairs, read_of = np.unique(unit[place] * len(names) + raters, return_inverse=True)
@@ -208,7 +206,7 @@ def components(about: Population, target: Target) -> Components:
     x = n_all * np.bincount(read_of, pull).astype(np.float64)
     units, readers = pairs // len(names), pairs % len(names)
     found = moments(x, units, readers, np.asarray(of_unit[units], dtype=np.float64))
-    totals = np.bincount(population.example, about.moves * fit.predicted, minlength=population.n_examples)
+    totals = np.bincount(population.example, about.moves * predicted, minlength=population.n_examples)
     n = len(totals)
     between = float((n * totals).var(ddof=1)) if n > 1 else math.nan
     of_units = max(

@@ -113,9 +113,9 @@ def _of_scores(about: Population, source: Population, found: pd.DataFrame, basis
     error = np.empty(len(rows))
     if len(rows):
         vote = found["vote"].to_numpy(dtype=float)
-        fit = survey.corrected(as_surveyed(source), sample_of(rows, vote, 1 / weight, source.unit))
-        error = (vote - fit.predicted[rows]) / (1 - fit.leverage).clip(min=0.1)
-        expected = np.clip(fit.predicted[_places(about, source)], 0.0, 1.0)
+        predicted, leverage = fitted(source, rows, vote, 1 / weight, by_model=source is about)
+        error = (vote - predicted[rows]) / (1 - leverage).clip(min=0.1)
+        expected = np.clip(predicted[_places(about, source)], 0.0, 1.0)
     apart = _apart(source)[rows]
     assumed = math.sqrt(ASSUMED_ACCURACY * wrong)
     of_class = [_spread(error[apart == side], weight[apart == side], assumed) for side in (False, True)]
@@ -128,6 +128,32 @@ def _of_scores(about: Population, source: Population, found: pd.DataFrame, basis
     if basis is Basis.DRAWN:
         calibration = _calibration(pulls, sizes, source.unit[rows], weight, correlation)
     return Pilot(basis, len(rows), expected, spread, correlation, math.nan, calibration)
+
+
+def fitted(
+    source: Population, rows: Numbers, vote: Floats, probabilities: Floats, *, by_model: bool
+) -> tuple[Floats, Floats]:
+    """What the corrected score's own regression lets expect of every item, and the leverage of each item read.
+
+    Args:
+        source: The items.
+        rows: Those that were read.
+        vote: Of each.
+        probabilities: Of each, in (0, 1].
+        by_model: Each model by itself, as the scores are, where enough was read of every one: one model's correction is never another's.
+    """
+    models = pd.factorize(source.items["model"])[0]
+    n_read = np.bincount(models[rows], minlength=models.max(initial=0) + 1)
+    groups = models if by_model and n_read.min() >= MIN_READS else np.zeros(len(models), dtype=np.int64)
+    whole = as_surveyed(source)
+    predicted, leverage = np.empty(len(groups)), np.empty(len(rows))
+    for group in np.unique(groups):
+        kept, inside = groups == group, groups[rows] == group
+        about = survey.Population(whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept])
+        places = (np.cumsum(kept) - 1)[rows[inside]]
+        fit = survey.corrected(about, sample_of(places, vote[inside], probabilities[inside], source.unit[kept]))
+        predicted[kept], leverage[inside] = fit.predicted, fit.leverage
+    return predicted, leverage
 
 
 def as_surveyed(about: Population) -> survey.Population:
