@@ -107,8 +107,8 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     spec = Analysis() if stated is None else stated.spec
     named = [f"{word}={name}" for word, name in stated_judges(triaged, spec).items()]
     found = _found(triaged, [*named, *(judge or [])], model, list(settings.formats) if format_ is None else [format_])
-    why, held = "", Held()
-    if basis != "judge":
+    why, held = "", Held(settled=spec.settled)
+    if basis == "corrected":
         held, why = usual_held(found.triaged, found.judges, spec)
         held = replace(held, claim=claimed or held.claim, physicians=read_by or held.physicians)
     asked = _Asked(found.judges, gold, Basis[basis.upper()], _weights(settings, under_weight, over_weight), held)
@@ -235,6 +235,7 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
         asked.weights.under,
         asked.weights.over,
         ranked.differences,
+        ranked=bool(len(ranked.harm)),
     )
     missed = triage_cases.misses(triaged, found, judges=asked.judges)
     keys = ["model", "format", "gold", "predicted", "rank"]

@@ -109,14 +109,14 @@ def _wide(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def boundary_words(table: pd.DataFrame) -> str:
-    """Who leaves both letters downwards most often, in words."""
+    """Whose answers lie below both letters, in words: of whom it was found most often, with its interval."""
     low = table.loc[table["measure"].eq("outside_low") & table["value"].notna()]
     if low.empty:
         return "No boundary case has an answer with a level."
     row = low.iloc[int(low["value"].to_numpy().argmax())]
     if not row["k"]:
-        return "No model answers a boundary case below both of its letters."
-    return f"{row['model']}, {FORMATS[row['format']]}, is most often below both letters: {rate_words(row.to_dict())}."
+        return f"No answer to a boundary case lies below both of its letters; that cannot exclude up to {percent_words(low['high'].max())} of a model's."
+    return f"In {FORMATS[row['format']]} {row['model']} answers below both letters on {rate_words(row.to_dict())} of the boundary cases."
 
 
 # ---------------------------------------------------------------- ambiguous
@@ -201,4 +201,4 @@ def ambiguous_words(table: pd.DataFrame, n: int) -> str:
         return f"{many}: no answer to them has two samples with a level, so nothing says how sure a model is."
     row = known.iloc[int(known["sure"].to_numpy().argmax())]
     sure = share_words(row["n_sure"], row["n_several"], row["sure"])
-    return f"{many}: {row['model']} in {FORMATS[row['format']]} is the surest, with all samples agreeing on {sure} of those it answers."
+    return f"{many}: in {FORMATS[row['format']]} all samples of {row['model']} agree on {sure} of those it answers, the highest share found."

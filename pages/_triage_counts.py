@@ -273,8 +273,8 @@ def basis_control(viewer: Viewer, chosen: Chosen, known: About) -> tuple[Basis, 
 
 
 def held_words(basis: Basis, held: Held, *, value: str = "share") -> str:
-    """What corrected intervals of a value hold for; empty for others."""
-    return claim_words(held.claim, held.physicians, value=value) if basis is Basis.CORRECTED else ""
+    """What intervals of what was read hold for; empty by judge, whose intervals leave out how often it is wrong."""
+    return "" if basis is Basis.JUDGE else claim_words(held.claim, held.physicians, value=value)
 
 
 def model_names(known: About) -> list[str]:

@@ -54,7 +54,8 @@ def show(here: Here) -> None:
         st.html(_text.notice(f"{model} has no answer with a level on a case with a clear gold."))
         return
     words = {str(group): _word(str(group), grouping) for group in mine["group"].unique()}
-    st.html(_text.finding(worst(mine, words)))
+    for sentence in spread(mine, words):
+        st.html(_text.finding(sentence))
     st.plotly_chart(
         figure(mine, FORMATS, words, ink=_theme.ink()),
         config={"displayModeBar": False},
@@ -74,16 +75,18 @@ def show(here: Here) -> None:
     st.html(_text.foot(FOOT))
 
 
-def worst(mine: pd.DataFrame, words: dict[str, str]) -> str:
-    """The group with most under-triage, in words; of groups with enough cases."""
-    under = mine.loc[mine["measure"].astype(str).eq("under") & mine["value"].notna()]
-    kept = under.loc[~under["is_small"]]
-    if kept.empty:
-        return f"Every group has fewer than {FEW} cases: read the intervals, not the shares."
-    row = kept.iloc[int(kept["value"].to_numpy().argmax())]
-    if not row["k"]:
-        return "No group of enough cases has any under-triage."
-    return f"Most under-triage: {words[str(row['group'])]}, {FORMATS[str(row['format'])]}: {rate_words(row.to_dict())}."
+def spread(mine: pd.DataFrame, words: dict[str, str]) -> list[str]:
+    """From where to where under-triage runs over groups with enough cases, a sentence a format; whether it may be chance is told by their intervals."""
+    under = mine.loc[mine["measure"].astype(str).eq("under") & mine["value"].notna() & ~mine["is_small"]]
+    said = []
+    for word, rows in under.groupby(under["format"].astype(str), sort=False):
+        ordered = rows.sort_values("value", kind="stable").to_dict(orient="records")
+        least, most = (f"{words[str(row['group'])]}, {rate_words(row)}" for row in (ordered[0], ordered[-1]))
+        meet = ordered[-1]["low"] <= ordered[0]["high"]
+        chance = " Their intervals meet, so this may be chance." if meet else ""
+        head = f"In {FORMATS[str(word)]} under-triage"
+        said.append(f"{head}: {most}." if len(ordered) == 1 else f"{head} runs from {least}, to {most}.{chance}")
+    return said or [f"Every group has fewer than {FEW} cases: read the intervals, not the shares."]
 
 
 def _word(group: str, grouping: TriageGrouping) -> str:

@@ -60,7 +60,7 @@ def show(here: Here) -> None:
     if not under and not over:
         st.html(_text.notice(NOTHING_COSTS, kind="warning"))
     told = ranked.harm if len(ranked.harm) else with_cases(table)
-    for sentence in harm_sentences(told, under, over, ranked.differences):
+    for sentence in harm_sentences(told, under, over, ranked.differences, ranked=bool(len(ranked.harm))):
         st.html(_text.finding(sentence))
     if table["harm"].isna().all():
         st.html(_text.notice(_nothing(table, basis), kind="warning"))

@@ -57,9 +57,9 @@ def words(found: pd.DataFrame) -> str:
         for n, gold, predicted in counts
         if n
     ]
-    many = f"{len(found):,} dangerous miss{'' if len(found) == 1 else 'es'}"
+    many = f"In the judges' opinion {len(found):,} dangerous miss{'' if len(found) == 1 else 'es'}"
     return (
         f"{many}: {', '.join(said)}."
         if said
-        else "No dangerous miss: no emergency is sent lower, and no case for a doctor within two days is sent home."
+        else "No dangerous miss in the judges' opinion: no emergency is sent lower, and no case for a doctor within two days is sent home."
     )

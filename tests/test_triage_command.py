@@ -104,6 +104,15 @@ def test_every_basis_has_its_harm_and_corrected_says_what_its_interval_holds_for
     assert "of this benchmark" in of_benchmark["means"]
     assert any("more physician" in row["reason"] for row in of_benchmark["rates"])  # two have read
     assert by_judge["differences"]
+    assert (
+        "these physicians" in by_physicians["means"]
+    )  # their intervals are clustered by case, and no sample of physicians
+    by_rate = pd.DataFrame(by_judge["safety"])
+    assert set(by_rate["measure"]) == {"under", "missed_emergencies"}
+    assert not by_rate[["model_1", "model_2"]].isin(["GPT-5.4 (published, no cases)"]).any(axis=None)
+    assert any(words.startswith("In the judge's opinion, in conversation") for words in by_judge["findings"])
+    assert all("to be read" in row["reason"] for row in corrected["safety"])
+    assert "Too little was read of every model for a corrected share." in corrected["findings"]
 
 
 def test_weights_can_be_given_instead_of_the_settings(db: Path):

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import pandas as pd
 from sqlalchemy import Engine
 
 from evalcore.db import reading, writing
@@ -16,7 +17,7 @@ from evalcore.queries import triage as stored_triage
 from evalcore.schema import Format
 from evalcore.store.triage import set_triage_settings
 from evalcore.triage_settings import TriageSettings
-from pages import _triage_cell, _triage_text
+from pages import _triage_apart, _triage_cell, _triage_groups, _triage_text
 from tests.page_steps import _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell, drawn_file, engine, look
@@ -183,3 +184,53 @@ def test_html_of_a_case_escapes_what_came():
     assert "or-under" in made
     assert made.count("<bdi>") == 1  # an empty word is left out
     assert "or-under" not in _triage_text.needs_gives(2.5, 1)  # a boundary has no single gold to be under
+
+
+def test_groups_are_told_as_a_range_that_may_be_chance():
+    found = pd.DataFrame(
+        {
+            "group": ["clinic", "hotline", "clinic"],
+            "format": ["qa", "qa", "conversation"],
+            "measure": "under",
+            "k": [1, 3, 6],
+            "n": [14, 17, 14],
+            "value": [1 / 14, 3 / 17, 6 / 14],
+            "low": [0.01, 0.06, 0.21],
+            "high": [0.31, 0.41, 0.67],
+            "reason": "",
+            "is_small": False,
+        }
+    )
+    words = {"clinic": "clinic", "hotline": "hotline"}
+    assert _triage_groups.spread(found, words) == [
+        "In qa under-triage runs from clinic, 7 % (1/14) [1 %, 31 %], to hotline, 18 % (3/17) [6 %, 41 %]. "
+        "Their intervals meet, so this may be chance.",
+        "In conversation under-triage: clinic, 43 % (6/14) [21 %, 67 %].",
+    ]
+    apart = found.assign(low=[0.01, 0.4, 0.21])
+    assert "chance" not in _triage_groups.spread(apart, words)[0]
+    assert _triage_groups.spread(found.assign(is_small=True), words)[0].startswith(
+        "Every group has fewer than 10 cases"
+    )
+
+
+def test_nothing_below_a_boundary_says_what_it_cannot_exclude():
+    rows = {
+        "measure": "outside_low",
+        "model": ["Alder-2", "Briar-1"],
+        "format": "qa",
+        "k": [0, 0],
+        "n": [7, 7],
+        "value": 0.0,
+        "low": 0.0,
+        "high": 0.354,
+    }
+    table = pd.DataFrame(rows)
+    assert _triage_apart.boundary_words(table) == (
+        "No answer to a boundary case lies below both of its letters; that cannot exclude up to 35 % of a model's."
+    )
+    some = table.assign(k=[0, 4], value=[0.0, 4 / 7], low=[0.0, 0.25], high=[0.354, 0.84], reason="")
+    assert (
+        _triage_apart.boundary_words(some)
+        == "In qa Briar-1 answers below both letters on 57 % (4/7) [25 %, 84 %] of the boundary cases."
+    )

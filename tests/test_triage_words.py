@@ -144,6 +144,10 @@ def test_harm_names_a_model_that_does_less_only_where_the_paired_difference_show
         f"{head} On the same cases no two models are shown to differ.",
         f"{head} Which of them differ cannot be said yet.",
     ]
+    apart = harm_sentences(harm, 5, 1, pair.assign(p_holm=np.nan), ranked=False)[
+        0
+    ]  # of other responses each: no lowest, no highest
+    assert "each model's expected harm is of other responses. Which of them differ cannot be said yet." in apart
     alone = expected_harm(of_matrices(published(qa=GPT_QA)))
     assert harm_sentences(alone, 5, 1)[0].endswith("the expected harm of GPT-5.4 is 0.59 [0.47, 0.71].")
 

@@ -15,6 +15,8 @@ def harm_sentences(
     under: float,
     over: float,
     differences: pd.DataFrame | None = None,
+    *,
+    ranked: bool = True,
 ) -> list[str]:
     """How much harm models do in each format at these weights, and which are shown to do less.
 
@@ -25,6 +27,7 @@ def harm_sentences(
         under: The weight of an answer too low.
         over: The weight of an answer too high.
         differences: format, model_1, model_2, difference, p_holm, as `harm.harm_differences`; None: nothing is known of how models differ.
+        ranked: Whether the models are of the same cases; else no lowest and highest is told.
 
     Returns:
         A sentence or two a format in which the harm of any model is known.
@@ -34,7 +37,8 @@ def harm_sentences(
         mine = harm.loc[harm["format"].eq(word) & harm["harm"].notna()]
         if not len(mine):
             continue
-        head = f"In {word}, with weights {under:g} for too low and {over:g} for too high, {_range(mine)}."
+        known = _range(mine) if ranked or len(mine) == 1 else "each model's expected harm is of other responses"
+        head = f"In {word}, with weights {under:g} for too low and {over:g} for too high, {known}."
         if len(mine) > 1:
             pairs = None if differences is None else differences.loc[differences["format"].astype(str).eq(word)]
             head = f"{head} {_apart(mine, pairs)}"
