@@ -125,7 +125,7 @@ def corrected_scores(
         new examples, physicians               V_physicians + max(0, V_B - V_M)      t of both, K - 1 and N - 1 (Satterthwaite)
 
     V_A, V_M and V_G are `over_physicians.benchmark_variance`, V_physicians is `over_physicians.physicians_variance`: of the latter each physician has other
-    items, and V_M - V_G, at least 0, is what that adds though all items of this benchmark are known. It never goes below V_A.
+    items, and V_M - V_G, at least 0, is what that adds though all items of this benchmark are known. That takes it no lower than V_A.
 
     For new examples the interval is at least as wide as for this benchmark. Where nearly all votes are as predicted, each is widened by
     what V_A lacks to that of three votes that are not. Measured coverage of the 95 % interval: `tests/benchmarks/coverage.py`.
@@ -334,7 +334,8 @@ def of_reads(
     variance, narrower = these.variance, (0.0, 1.0)
     if physicians is Physicians.IN_GENERAL:
         of_physicians, freedom = physicians_variance(population, sample, fit)
-        of_benchmark = max(these.variance, of_physicians - max(0.0, these.most - these.draw - these.any_reader))
+        beyond = max(0.0, these.most - these.draw - these.any_reader)
+        of_benchmark = max(min(of_physicians, these.variance), of_physicians - beyond)
         of_examples = max(0.0, new_examples - these.most) if claim is Claim.NEW_EXAMPLES else 0.0
         wider = of_physicians + of_examples
         variance, narrower = wider if claim is Claim.NEW_EXAMPLES else of_benchmark, (of_benchmark + unseen, freedom)

@@ -292,7 +292,7 @@ def _widths(
     if physicians is Physicians.IN_GENERAL:
         of_physicians, degrees = _over_physicians((one.about.readers, first), (other.about.readers, second))
         any_reader = first.variance.any_reader + second.variance.any_reader
-        benchmark = max(these, of_physicians - max(0.0, room - any_reader))
+        benchmark = max(min(of_physicians, these), of_physicians - max(0.0, room - any_reader))
         of_examples = max(0.0, new_examples - most)
         wide = of_physicians + of_examples + unseen, freedom_of_sum(of_physicians, degrees, of_examples, n - 1)
     narrow = benchmark + unseen, degrees
