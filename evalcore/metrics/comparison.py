@@ -9,6 +9,7 @@ from evalcore.metrics.means import codes_of
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.pair_tests import adjusted, benjamini_hochberg, holm, sign_flip_chances
 from evalcore.metrics.resampling import Floats, percentiles, resampled_means
+from evalcore.metrics.score import rubric_scores
 
 N_RESAMPLES = N_FLIPS = 10_000
 MIN_EXAMPLES = 2
@@ -42,19 +43,14 @@ def response_scores(opinions: Opinions, judge: str) -> pd.DataFrame:
     items, met = opinions.items, labels_of(opinions, judge)
     codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
     points = items["points"].to_numpy(dtype=float)
-    counted = ~np.isnan(met) & ~np.isnan(points)
     n_responses = len(response_ids)
     rows = np.empty(n_responses, dtype=np.int64)
     rows[codes[::-1]] = np.arange(len(codes))[::-1]  # the first item of each response
-    achieved = np.bincount(codes, np.where(counted, points * met, 0.0), n_responses)
-    possible = np.bincount(codes, np.where(counted, points.clip(min=0), 0.0), n_responses)
-    n_labelled = np.bincount(codes, counted, n_responses)
+    scored = rubric_scores(codes, points, met, n_responses)
     names = [name for name in RESPONSE_COLUMNS if name in items.columns]
     found = items[names].take(rows).reset_index(drop=True)
-    complete = n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
-    score = np.full(n_responses, np.nan)
-    np.divide(achieved, possible, out=score, where=complete & (possible > 0))
-    return found.assign(is_complete=complete, score=score)
+    complete = scored.n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
+    return found.assign(is_complete=complete, score=np.where(complete, scored.score, np.nan))
 
 
 def labels_of(opinions: Opinions, judge: str) -> Floats:

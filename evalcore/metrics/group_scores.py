@@ -15,6 +15,7 @@ from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.means import SCORE_COLUMNS, as_scores, cells_of, clustered_means
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.resampling import Codes, Floats, reference_std
+from evalcore.metrics.score import rubric_scores
 
 OVERALL, CATEGORY, CLUSTER = "overall", "category", "cluster"
 DEFAULT_GROUPINGS = ("theme", "axis", "category", "language", "level")
@@ -100,12 +101,8 @@ def _of_criteria(opinions: Opinions, judge: str, responses: pd.DataFrame, groupi
     response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
     cells, keys = pd.factorize(response * max(1, len(groups)) + names)
     rows, which = np.divmod(keys, max(1, len(groups)))
-    counted = ~np.isnan(met)
-    achieved = np.bincount(cells, np.where(counted, points * met, 0.0), len(keys))
-    possible = np.bincount(cells, np.where(counted, points.clip(min=0), 0.0), len(keys))
-    complete = responses["is_complete"].to_numpy()[rows]
-    score = np.full(len(keys), np.nan)
-    np.divide(achieved, possible, out=score, where=complete & (possible > 0))
+    scored = rubric_scores(cells, points, met, len(keys))
+    score = np.where(responses["is_complete"].to_numpy()[rows], scored.score, np.nan)
     tagged = responses[["model", "evaluation", "example_id", "is_complete"]].take(rows).reset_index(drop=True)
     return tagged.assign(score=score, group=pd.Categorical.from_codes(which, pd.Index(groups, dtype=object)))
 

@@ -5,11 +5,16 @@ points: never above 1, and below 0 where undesirable things outweigh. Only a mea
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from evalcore.schema import Label
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
 
 OVERALL = "overall"
 GROUPINGS = ("overall", "theme", "axis", "category", "level")
@@ -19,6 +24,42 @@ _OF_EXAMPLES = {"theme": ("theme",), "category": ("category",)}
 _OF_CRITERIA = {"axis": ("axis",), "category": ("cluster",), "level": ("level",)}
 _PREFIX = {"category": "physician_agreed_category"}
 _KEY = ["model", "judge", "dataset", "response_id", "example_id"]
+
+
+class Scored(NamedTuple):
+    """Points of some cells (responses, or a tag's criteria of a response), each one number a cell.
+
+    Attributes:
+        n_labelled: Criteria with points and a label.
+        achieved: Points of the met ones.
+        possible: Positive points of the labelled ones.
+        score: achieved / possible, at most 1; NaN where nothing positive can be achieved.
+    """
+
+    n_labelled: Numbers
+    achieved: Floats
+    possible: Floats
+    score: Floats
+
+
+def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> Scored:
+    """The formula, the one place where it stands. Whether a cell is complete enough to be scored is the caller's to say.
+
+    Args:
+        cells: The cell of each criterion, from 0.
+        points: Of each criterion; NaN: it does not count.
+        met: Of each criterion, 1 met, 0 not met (between them: the mean of several judges); NaN: no label, it does not count.
+        n_cells: How many there are; some may be empty.
+
+    >>> rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1).score.tolist()
+    [0.375]
+    """
+    counted = ~np.isnan(met) & ~np.isnan(points)
+    achieved: Floats = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells).astype(np.float64)
+    possible: Floats = np.bincount(cells, np.where(counted, points.clip(min=0), 0.0), n_cells).astype(np.float64)
+    score = np.full(n_cells, np.nan)
+    np.divide(achieved, possible, out=score, where=possible > 0)
+    return Scored(np.bincount(cells, counted, n_cells).astype(np.int64), achieved, possible, score)
 
 
 def response_scores(verdicts: pd.DataFrame, *, by: Sequence[str] = GROUPINGS) -> pd.DataFrame:
@@ -36,12 +77,7 @@ def response_scores(verdicts: pd.DataFrame, *, by: Sequence[str] = GROUPINGS) ->
     """
     judged = verdicts.loc[verdicts["points"].notna()].rename(columns={"rater": "judge"})
     judged = judged.drop(columns="dataset").rename(columns={"evaluation": "dataset"})
-    met = judged["label"].eq(Label.MET)
-    judged = judged.assign(
-        achieved=judged["points"].where(met, 0),
-        possible=judged["points"].clip(lower=0),
-        unknown=judged["label"].eq(Label.CANNOT_ASSESS),
-    )
+    judged = judged.assign(unknown=judged["label"].eq(Label.CANNOT_ASSESS)).reset_index(drop=True)
     overall = _summed(judged, [])
     complete = overall["n_criteria"].ge(overall["n_expected"])
     overall["score"] = overall["score"].where(complete)
@@ -65,24 +101,20 @@ def response_scores(verdicts: pd.DataFrame, *, by: Sequence[str] = GROUPINGS) ->
 
 
 def _summed(judged: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Points by response, rater and the given columns; score = achieved / possible."""
-    keys = [*_KEY, *columns]
-    summed = (
-        judged.groupby(keys, sort=False, observed=True)
-        .agg(
-            n_criteria=("points", "size"),
-            n_expected=("n_expected", "first"),
-            achieved=("achieved", "sum"),
-            possible=("possible", "sum"),
-            unknown=("unknown", "any"),
-            theme=("theme", "first"),
-            category=("category", "first"),
-        )
-        .reset_index()
-    )
-    defined = summed["possible"].gt(0) & ~summed["unknown"].astype(bool)
-    summed["score"] = summed["achieved"].div(summed["possible"].where(defined, np.nan))
-    return summed
+    """Points by response, rater and the given columns, with the score; it is NaN where a criterion could not be assessed."""
+    grouped = judged.groupby([*_KEY, *columns], sort=False, observed=True)
+    summed = grouped.agg(
+        n_criteria=("points", "size"),
+        n_expected=("n_expected", "first"),
+        unknown=("unknown", "any"),
+        theme=("theme", "first"),
+        category=("category", "first"),
+    ).reset_index()
+    points = judged["points"].to_numpy(dtype=np.float64)
+    met = judged["label"].eq(Label.MET).to_numpy().astype(np.float64)
+    found = rubric_scores(grouped.ngroup().to_numpy().astype(np.int64), points, met, len(summed))
+    score = np.where(summed["unknown"].to_numpy(dtype=bool), np.nan, found.score)
+    return summed.assign(achieved=found.achieved, possible=found.possible, score=score)
 
 
 def scores(response_scores: pd.DataFrame) -> pd.DataFrame:
