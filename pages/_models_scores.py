@@ -68,7 +68,7 @@ def table(scores: pd.DataFrame) -> None:
             "Physicians only": [_cell(row, "physicians_only") for row in rows],
             "Corrected": [_corrected(row) for row in rows],
             "Criteria read": scores["n_read"],
-            "Reads by physicians": [
+            "Reads": [
                 f"{row['n_reads']:,} by {finding.readers_words(row['n_readers'], row['n_effective_readers'])}"
                 for row in rows
             ],

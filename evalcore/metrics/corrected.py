@@ -174,8 +174,11 @@ def corrected_scores(
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
         worth = (np.nan, np.nan, np.nan)
         if found.is_enough and about.judges:
-            alone, helped = found.of_kind[PHYSICIANS].fit, found.of_kind[CORRECTED].fit
-            worth = further_reads(about.population, about.sample, alone=alone, helped=helped, level=level)
+            if (WORTH, level) not in about.kept:
+                about.kept[WORTH, level] = further_reads(
+                    about.population, about.sample, alone=about.alone, helped=about.helped, level=level
+                )
+            worth = about.kept[WORTH, level]
         row |= dict(zip(WORTH, worth, strict=True))
         rows.append(row | {"enough": found.is_enough, "n_needed": found.n_needed, "needed": found.needed})
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -296,12 +299,19 @@ class Estimates(msgspec.Struct, frozen=True):
 def estimated(
     about: Surveyed, *, claim: Claim = Claim.NEW_EXAMPLES, physicians: Physicians = Physicians.THESE
 ) -> Estimates:
-    """The scores of one model, as `corrected_scores` says."""
+    """The scores of one model, as `corrected_scores` says; made once for each claim."""
+    if (claim, physicians) not in about.kept:
+        about.kept[claim, physicians] = _estimated(about, claim, physicians)
+    made: Estimates = about.kept[claim, physicians]
+    return made
+
+
+def _estimated(about: Surveyed, claim: Claim, physicians: Physicians) -> Estimates:
     population, sample = about.population, about.sample
     found = {JUDGE: _of_judge(population, claim), PHYSICIANS: nothing(population), CORRECTED: nothing(population)}
     fits = {}
     if len(sample.rows):
-        fits = {PHYSICIANS: survey.by_physicians(population, sample), CORRECTED: survey.corrected(population, sample)}
+        fits = {PHYSICIANS: about.alone, CORRECTED: about.helped}
     n_columns = max((fit.n_columns for fit in fits.values()), default=1)
     n_needed, needed = lacking(about, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
     for kind, fit in fits.items():

@@ -12,6 +12,7 @@ References:
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -44,12 +45,12 @@ class Population:
     labels: Floats
     example: Numbers
 
-    @property
+    @cached_property
     def n_examples(self) -> int:
         """The N of the formulas."""
         return int(self.example.max()) + 1 if len(self.example) else 0
 
-    @property
+    @cached_property
     def shares(self) -> Floats:
         """By example, its part of the mean: 1/N where all examples have one response and one weight; adds up to 1."""
         sums = np.bincount(self.example, self.moves.clip(min=0), minlength=self.n_examples)

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evalcore.metrics.opinions import DRAWN, Opinions, coefficients, first_reads, is_scored, votes
 from evalcore.metrics.over_physicians import effective_readers, reading_loads
-from evalcore.metrics.survey import Floats, Numbers, Population, Sample, Truths
+from evalcore.metrics.survey import Fit, Floats, Numbers, Population, Sample, Truths, by_physicians, corrected
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,21 @@ class Surveyed:
     judges: tuple[str, ...]
     readers: tuple[str, ...]
     counts: dict[str, float]
+
+    @cached_property
+    def alone(self) -> Fit:
+        """The estimate by physicians only; of a model of which something was read. Made once for all claims, which differ in its variance."""
+        return by_physicians(self.population, self.sample)
+
+    @cached_property
+    def helped(self) -> Fit:
+        """The corrected estimate, likewise."""
+        return corrected(self.population, self.sample)
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What was made of it already, by what it was made for: scores and differences of one view ask for the same."""
+        return {}
 
     @property
     def n_examples_read(self) -> int:
