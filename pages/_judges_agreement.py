@@ -23,6 +23,7 @@ from evalcore.metrics.agreement import (
 )
 from evalcore.metrics.agreement_labels import labels_of, most_labels
 from evalcore.metrics.agreement_sums import Coefficient
+from evalcore.metrics.wording import counted
 from evalcore.opinions import Opinions
 from evalcore.plots.agreement import pair_matrix
 from evalcore.policies import can_see_audit
@@ -111,7 +112,7 @@ def pooled_table(overall: pd.DataFrame, who: str) -> None:
 
 
 def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str, *, prefix: str = words.THESE) -> None:
-    """A row a group or pair, a column a coefficient; why a value or an interval is missing stands in the last column."""
+    """A row a group or pair, a column a coefficient; below it why intervals are missing, each reason once."""
     by = list(keys)
     counts = rows.drop_duplicates(by).set_index(by)
     spread = (
@@ -119,8 +120,6 @@ def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str, *, prefix
         .pivot(index=by, columns="coefficient", values="words")
         .reindex(counts.index)
     )
-    of_none = rows.loc[rows[f"{prefix}low"].isna()]
-    reasons = of_none.drop_duplicates(by).set_index(by)[f"{prefix}reason"].reindex(counts.index).fillna("")
     _tables.show(
         {
             **{title: counts.index.get_level_values(column) for column, title in keys.items()},
@@ -128,13 +127,16 @@ def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str, *, prefix
             "Criteria": counts["n_items"],
             "Conversations": counts["n_examples"],
             "Cannot assess": counts["n_cannot_assess"],
-            "No interval because": reasons,
         },
         key=key,
         alt=alt,
-        optional=("Cannot assess", "No interval because"),
+        optional=("Cannot assess",),
         names=("Rater", "and rater"),
     )
+    missing = rows.loc[rows[f"{prefix}low"].isna()].drop_duplicates(by)[f"{prefix}reason"].value_counts(sort=False)
+    if len(missing):
+        said = "; ".join(f"{counted(n, 'row')}: {why}" for why, n in missing.items())
+        st.html(_text.quiet(f"Without an interval, {said}."))
 
 
 def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:

@@ -39,9 +39,9 @@ NO_ERROR = 1e-12
 
 NO_PAIR = "no item has the labels of two raters"
 ONE_CATEGORY = "all labels are of one category"
-TOO_FEW = f"fewer than {MIN_EXAMPLES} examples"
-RESTS_ON_ONE = "not defined without one of the examples"
-NO_SPREAD = "every example gives the same value"
+TOO_FEW = f"fewer than {MIN_EXAMPLES} conversations"
+RESTS_ON_ONE = "not defined without one of the conversations"
+NO_SPREAD = "every conversation gives the same value"
 TOO_FEW_RATERS = f"fewer than {MIN_RATERS} effective raters"
 RESTS_ON_A_RATER = "not defined without one of the raters"
 PAIR_COLUMNS = [
