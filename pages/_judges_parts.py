@@ -6,7 +6,7 @@ from typing import Any
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.metrics.opinions import first_reads
-from evalcore.metrics.pairs import Reads, counted_reads
+from evalcore.metrics.pairs import Reads, assessed, is_choice
 from evalcore.opinions import Opinions
 from evalcore.schema import Viewer
 from pages import _common, _kept
@@ -45,10 +45,10 @@ def read_beside(opinions: Opinions) -> list[str]:
 READS = {Reads.DRAWN: "Drawn, weighted", Reads.ALL: "All, each once"}
 
 
-def chosen_reads(row: DeltaGenerator, *, is_drawn: bool) -> Reads:
-    """Which reads enter, asked where there are drawn reads: without one all enter."""
-    if not is_drawn:
-        return Reads.ALL
+def chosen_reads(row: DeltaGenerator, *, asked: bool) -> Reads | None:
+    """Which reads enter, asked where the drawn ones are not all of them, each counted once; else None, the usual ones."""
+    if not asked:
+        return None
     words = row.segmented_control(
         "Reads",
         list(READS.values()),
@@ -62,9 +62,9 @@ def chosen_reads(row: DeltaGenerator, *, is_drawn: bool) -> Reads:
     return Reads.ALL if words == READS[Reads.ALL] else Reads.DRAWN
 
 
-def n_drawn(opinions: Opinions) -> int:
-    """How many blind first reads were drawn with a known probability."""
-    return len(counted_reads(opinions.reads, Reads.DRAWN))
+def has_choice(opinions: Opinions) -> bool:
+    """Whether drawn reads, weighted, differ from all blind first reads."""
+    return is_choice(assessed(opinions.reads))
 
 
 def n_reads(opinions: Opinions) -> int:

@@ -22,7 +22,7 @@ SAY_NOTHING = {"displayModeBar": False}
 Tables = dict[str, Any]
 
 
-def _found(opinions: Opinions, judges: tuple[str, ...], judge: str, which: pairs.Reads) -> Tables:
+def _found(opinions: Opinions, judges: tuple[str, ...], judge: str, which: pairs.Reads | None) -> Tables:
     of_judges = opinions.by(judges)
     quality = balanced_f1(of_judges, reads=which)
     themes = percentiles.theme_of_categories(of_judges.items)
@@ -50,7 +50,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         "Physicians with more pairs than", 0, 10_000, percentiles.MIN_PAIRS, step=10, key="judges_min_pairs",
         bind="query-params", width=240,
     )  # fmt: skip
-    which = _judges_parts.chosen_reads(row, is_drawn=_judges_parts.computed(_judges_parts.n_drawn, viewer) > 0)
+    which = _judges_parts.chosen_reads(row, asked=_judges_parts.computed(_judges_parts.has_choice, viewer))
     judges = tuple(name for name in known if name == judge or name in beside)
     found = _judges_parts.computed(_found, viewer, judges, judge, which)
     quality, values = found["quality"], found["values"]
@@ -193,9 +193,9 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
         )
         return
     sides = sides.assign(category=sides["category"].str.replace("_", " "))
-    drawn = sides.loc[sides["judge"].notna() | sides["physicians"].notna()]
+    drawn = sides.loc[sides["judge_low"].notna() | sides["physicians_low"].notna()]
     if drawn.empty:
-        st.html(_text.quiet("No category has both labels often enough yet."))
+        st.html(_text.quiet("No category has both labels in enough conversations for an interval yet."))
     else:
         st.plotly_chart(
             figures.by_category(drawn, judge, ink=_theme.ink()),
@@ -215,6 +215,14 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
             key="quality_category_table",
             alt="Balanced F1 by category, of the judge and of physicians",
             optional=("Why empty",),
+        )
+    without = sides["judge"].notna().to_numpy() & ~sides.index.isin(drawn.index)
+    if without.any():
+        n = int(without.sum())
+        st.html(
+            _text.quiet(
+                f"Left out: {n} of {len(sides)} categories with a value and no interval, since too few conversations hold both labels."
+            )
         )
     mine = quality.loc[quality["grouping"].eq(CATEGORY) & quality["rater"].isin([judge, pairs.TOGETHER])]
     for sentence in percentiles.undefined_words(mine):

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore.metrics import anchoring as shift
 from evalcore.metrics.intervals import NO_VALUE, interval_words, rate_words, share_words
 from evalcore.metrics.judge_record import ALL_CRITERIA, ANSWERS, finding, judge_record
-from evalcore.metrics.pairs import Reads, reads_words
+from evalcore.metrics.pairs import Reads, is_choice, reads_words
 from evalcore.plots.judges import shift as shift_figure
 from evalcore.policies import can_see_audit, visible_verdicts
 from evalcore.schema import RaterKind, Viewer
@@ -38,7 +38,7 @@ def _measured(
     hidden: frozenset[int],
     judge: str,
     which: Reads | None,
-) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+) -> tuple[pd.DataFrame, pd.DataFrame, str, bool]:
     reads = _common.read("blind_reads", judge)
     # a read beside the judge's label tells the label: of conversations that wait, the viewer's own reads stay out too
     seen = visible_verdicts(reads.assign(rater_kind=RaterKind.REVIEWER), None, hidden)
@@ -47,10 +47,11 @@ def _measured(
         judge_record(seen, which),
         shift.anchoring(seen, by=(*shift.DEFAULT_GROUPINGS, "rater")),
         reads_words(told, which),
+        is_choice(told),
     )
 
 
-def measured(viewer: Viewer, judge: str, which: Reads | None = None) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+def measured(viewer: Viewer, judge: str, which: Reads | None = None) -> tuple[pd.DataFrame, pd.DataFrame, str, bool]:
     """The record of a judge, what became of first reads after its label was shown, and which reads enter, from the blind reads that the viewer may see."""
     return _measured(settings().db, _common.version(), _common.blind(viewer), judge, which)
 
@@ -161,8 +162,7 @@ def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
 
 def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator, row: DeltaGenerator) -> None:
     """The record, with its heading in `top` and its controls in `row`."""
-    is_drawn = bool(measured(viewer, judge)[0]["drawn"].any())
-    record, shifts, said = measured(viewer, judge, _judges_parts.chosen_reads(row, is_drawn=is_drawn))
+    record, shifts, said, _ = measured(viewer, judge, _judges_parts.chosen_reads(row, asked=measured(viewer, judge)[3]))
     waiting, everything = _common.blind(viewer), record.head(1).to_dict(orient="records")
     if not record["n"].any():
         with top:

@@ -137,7 +137,7 @@ def test_the_finding_in_words():
         ("Magpie | dr_a\n | +", "Magpie has labelled nothing that a physician has read blind."),
         ("Magpie | dr_a\n+ | +\n- | -", "no two physicians have read the same criterion"),
         ("Magpie | dr_a\n+ | +", "The balanced F1 of Magpie is undefined: it never says not met, physicians never say not met"),
-        ("Magpie | dr_a | dr_b\n+ | + | +\n- | - | -", "physicians among themselves reach 1.00, all together; a percentile needs 10 physicians"),
+        ("Magpie | dr_a | dr_b\n+ | + | +\n- | - | -", "physicians among themselves reach 1.00, no interval, all together; a percentile needs 10 physicians"),
         ("Magpie | dr_a | dr_b\n+ | + | +", "that of physicians among themselves is undefined: physicians never say not met;"),
     ],
 )  # fmt: skip

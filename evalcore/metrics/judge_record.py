@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalcore.metrics import confusion
 from evalcore.metrics.intervals import rate_words
-from evalcore.metrics.pairs import Reads, usual_reads, weighted_reads
+from evalcore.metrics.pairs import Reads, weighted_reads
 from evalcore.schema import Label
 
 KIND, SIGN, ALL = "kind", "sign", "all"
@@ -92,23 +92,22 @@ def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFram
     Returns:
         One row a judge and kind that has reads, the widest first: judge, grouping (`all`, `sign` or `kind`), kind ("accuracy, undesirable"),
         n (reads met or not met, of items that the judge labelled so), n_right, share in [0, 1] (weighted) with the 95 % interval low to
-        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), drawn (only drawn reads enter), and what was
+        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was
         left out: n_cannot_assess (reads
         without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
     """
-    which = which or usual_reads(reads)
     known = with_kinds(weighted_reads(reads, which))
     weighted = bool(known["weight"].ne(1).any())
     rows = []
     for judge, of_judge in known.groupby("judge", sort=True):
         for grouping, groups in ((ALL, [ALL_CRITERIA] * len(of_judge)), (SIGN, of_judge[SIGN]), (KIND, of_judge[KIND])):
             found = _counted(of_judge, np.asarray(groups, dtype=object))
-            rows.append(found.assign(judge=judge, grouping=grouping, weighted=weighted, drawn=which is Reads.DRAWN))
+            rows.append(found.assign(judge=judge, grouping=grouping, weighted=weighted))
     return pd.concat(rows, ignore_index=True)[COLUMNS] if rows else pd.DataFrame(columns=COLUMNS)
 
 
 COLUMNS = [
-    "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "drawn", "n_cannot_assess", "n_without_label",
+    "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "n_cannot_assess", "n_without_label",
 ]  # fmt: skip
 
 

@@ -39,6 +39,16 @@ def usual_reads(reads: pd.DataFrame) -> Reads:
     return Reads.DRAWN if _is_drawn(reads).any() else Reads.ALL
 
 
+def is_choice(reads: pd.DataFrame) -> bool:
+    """Whether the drawn reads, weighted, are anything else than all of them, each once; False where none was drawn.
+
+    Args:
+        reads: Any with selection and inclusion_probability.
+    """
+    drawn = weighted_reads(reads, Reads.DRAWN)
+    return bool(len(drawn)) and (len(drawn) < len(reads) or bool(drawn["weight"].ne(1).any()))
+
+
 def counted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """The blind first reads that enter and could assess, weighted (`weighted_reads`).
 
@@ -178,7 +188,13 @@ def reads_words(every: pd.DataFrame, which: Reads | None = None) -> str:
     if not is_all:
         left = len(every) - len(shown)
         rest = f" {left:,} of all {len(every):,} blind first reads were not drawn and stay out." if left else ""
-        return f"Shown: drawn reads, {', '.join(how)}; each counts by one over the probability with which its item was drawn.{rest}"
+        is_weighted = bool(shown["weight"].ne(1).any())
+        counts = (
+            "one over the probability with which its item was drawn"
+            if is_weighted
+            else "one, since all had one probability"
+        )
+        return f"Shown: drawn reads, {', '.join(how)}; each counts by {counts}.{rest}"
     said = f"Shown: all blind first reads, {', '.join(how)}; each counts once."
     if not _is_drawn(every).any():
         return f"{said} No read was drawn with a known probability, so these numbers hold for these reads alone."

@@ -177,7 +177,7 @@ def value_words(row: Mapping[Any, Any]) -> str:
     value, low, high = row["balanced_f1"], row["low"], row["high"]
     if math.isnan(value):
         return f"undefined: {row['undefined']}"
-    return f"{value:.2f}" if math.isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+    return f"{value:.2f}, no interval" if math.isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
 
 def undefined_words(table: pd.DataFrame) -> list[str]:

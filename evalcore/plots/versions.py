@@ -114,7 +114,7 @@ def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     figure.add_vline(x=0, line={"color": MARK, "width": 1})
     figure.update_xaxes(
         title="Own family less others (percentage points; right of 0: in its own favour)",
-        tickformat="+.0f",
+        tickformat=".0f",
         gridcolor=FAINT,
         zeroline=False,
     )
