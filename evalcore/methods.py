@@ -642,12 +642,16 @@ def _chance(lowest: float, highest: float) -> str:
 def _between(done: Facts) -> Iterator[Clause]:
     known = {row["coefficient"]: row for row in done.agreement.to_dict(orient="records")}
     values = [
-        f"{words} {decimal(known[name]['value'])} [{decimal(known[name]['low'])}, {decimal(known[name]['high'])}]"
+        f"{words} {decimal(row['value'])} [{decimal(row['low'])}, {decimal(row['high'])}]{_general(row)}"
         for name, words in COEFFICIENTS.items()
-        if name in known and not math.isnan(known[name]["value"]) and not math.isnan(known[name]["low"])
+        if (row := known.get(name)) and not math.isnan(row["value"]) and not math.isnan(row["low"])
     ]
     if values:
-        yield Clause("agreement", BETWEEN, f"Between physicians, on items with two reads or more: {listed(values)}.")
+        yield Clause(
+            "agreement",
+            BETWEEN,
+            f"Between physicians, on items with two reads or more, with intervals for these physicians on further conversations: {listed(values)}.",
+        )
     if done.n_conflicting:
         who = f" by {counted(done.n_adjudicators, 'adjudicator')}" if done.n_adjudicated else ""
         share = share_words(done.n_adjudicated, done.n_conflicting, done.n_adjudicated / done.n_conflicting)
@@ -656,6 +660,12 @@ def _between(done: Facts) -> Iterator[Clause]:
             f"First reads differed on {counted(done.n_conflicting, 'item')}, of which {share} {verb} adjudicated{who}."
         )
         yield Clause("settled", BETWEEN, said)
+
+
+def _general(row: Mapping[Any, Any]) -> str:
+    """The interval for physicians in general, where there is one."""
+    low = row.get("general_low", math.nan)
+    return "" if math.isnan(low) else f" (for physicians in general [{decimal(low)}, {decimal(row['general_high'])}])"
 
 
 def _estimating(done: Facts) -> Iterator[Clause]:

@@ -7,7 +7,7 @@ from evalcore import desks
 from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.own_reads import TASK, by_task, final_labels, read_words, totals
-from evalcore.metrics.wording import counted
+from evalcore.metrics.wording import counted, decimal
 from evalcore.policies import can_open, check_can_read
 from evalcore.queries.my_reads import my_reads
 from evalcore.schema import Ask, Viewer
@@ -43,7 +43,7 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
                 "Revised": table["n_changed"],
                 "Settled": table["n_settled"],
                 "Settled otherwise": table["n_off_final"],
-                "Minutes": table["seconds"] / 60,
+                "Minutes": [decimal(seconds / 60, 1) for seconds in table["seconds"].astype(float)],
             }
         ),
         key="my_list",
@@ -53,7 +53,7 @@ def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
         selection_mode=["single-row", "single-cell"],
         column_config={
             **{name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
-            "Minutes": st.column_config.NumberColumn(format="%.1f", width=68),
+            "Minutes": st.column_config.TextColumn(width=68, alignment="right"),
         },
         alt="Responses that you have read",
     )
