@@ -110,11 +110,13 @@ st.html(
     _text.heading(
         "What you have read",
         f"{read_words(own.n_items, own.n_responses, own.n_cases)}; {counted(own.n_changed, 'label')} revised after the judge was shown, "
-        f"{own.n_settled:,} settled by an adjudicator, {own.n_off_final:,} of them otherwise than you had it",
+        f"{own.n_settled:,} settled by an adjudicator, {own.n_off_final:,} of them otherwise than you had it"
+        if own.n_items
+        else "Nothing yet",
     )
 )
 if reads.empty:
-    st.html(_text.notice("You have no verdicts yet. Open Review to start."))
+    st.html(_text.notice("What is assigned to you waits in Review."))
     st.page_link("pages/review.py", label="Review", icon=":material/rate_review:")
     st.stop()
 listing(reads, items)

@@ -39,7 +39,7 @@ def reader_lines(viewer: Viewer) -> list[str]:
         lines += [
             f"You have read {read_words(row.n_items, row.n_responses, row.n_cases)}, the last on {_common.local_time(row.last_at)}."
             for row in own.loc[own["reader"].eq(viewer.name)].itertuples()
-        ] or ["You have no verdicts yet. Open Review to start."]
+        ] or ["You have read nothing yet. Open Review to start."]
     return lines
 
 

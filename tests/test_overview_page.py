@@ -63,7 +63,7 @@ def test_a_reader_is_told_what_waits_and_what_they_have_read(small: world.World,
     world.assigned(small)
     shown = said(opened(IMANI))
     assert "2 items wait for your read in Review" in shown
-    assert "You have no verdicts yet" in shown
+    assert "You have read nothing yet" in shown
     assert "Read so far" not in shown
     assert "seven days" not in shown
     world.submitted(small, IMANI, "++")
