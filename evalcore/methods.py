@@ -386,6 +386,7 @@ def as_dict(done: Facts) -> dict[str, Any]:
     told = {name: getattr(done, name) for name in done.__dataclass_fields__}
     return told | {
         "n_responses": done.n_responses,
+        "by_guideline": {str(number): n for number, n in done.by_guideline.items()},
         "agreement": rows(done.agreement),
         "flow": rows(done.flow),
         "drawn": [asdict(one) for one in done.drawn],

@@ -1,13 +1,16 @@
 """The methods paragraph says what was done, with the numbers of the study, and does not mention what was not."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 import pytest
 from sqlalchemy import Engine
+from typer.testing import CliRunner
 
 from evalcore import demo, methods
+from evalcore.__main__ import app
 from evalcore.analysis import Analysis, StatedAnalysis
 from evalcore.db import reading
 from evalcore.queries import frames
@@ -61,6 +64,14 @@ def test_the_numbers_are_those_of_the_verdicts(seeded):
 def test_an_empty_study_has_no_methods(sqlite_database_url):
     with study(sqlite_database_url) as engine:
         assert methods.paragraph(methods.facts(engine)) == "Nothing has been labelled yet."
+
+
+def test_the_facts_and_clauses_are_json_on_the_command_line(seeded, sqlite_demo_url):
+    done = CliRunner().invoke(app, ["methods", "--db", sqlite_demo_url, "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["facts"]["by_guideline"] == {"0": told["facts"]["n_reads"]}
+    assert " ".join(clause["text"] for clause in told["clauses"]).split() == told["paragraph"].split()
 
 
 def test_runs_are_told_with_model_temperature_prompt_and_dates(seeded):
