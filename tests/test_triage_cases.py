@@ -250,10 +250,10 @@ def test_one_format_alone_has_no_difference():
 @pytest.mark.slow
 def test_the_paired_interval_covers():
     """2,000 draws of 100 cases: 5 % too low in both, 12 % in conversation alone, 4 % in qa alone."""
-    from evalcore.metrics.triage_formats import _bonett_price
+    from evalcore.metrics.triage_formats import bonett_price
 
     draws = np.random.default_rng(5).multinomial(100, [0.05, 0.12, 0.04, 0.79], size=2000).astype(float)
-    low, high = _bonett_price(draws[:, 1], draws[:, 2], np.full(2000, 100.0))
+    low, high = bonett_price(draws[:, 1], draws[:, 2], np.full(2000, 100.0))
     assert 0.93 < ((low <= 0.08) & (high >= 0.08)).mean() < 0.98
 
 
