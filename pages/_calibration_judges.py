@@ -23,7 +23,7 @@ from pages._triage_parts import Here
 
 CRITERIA, LEVELS = "criteria", "levels of care"
 DRAWN, EVERY = "drawn reads", "all blind reads"
-SIDES = ("less sure than right", "surer than right")
+SIDES = ("under-confident", "over-confident")
 NOT_DRAWN = "No item here was drawn with a known probability, so all blind reads count, without weights."
 NO_JUDGE = "No judge has labelled a criterion yet. Begin with a file of results, or of a judge's verdicts."
 NO_CONFIDENCE = (

@@ -24,7 +24,7 @@ def reliability(
     *,
     x_title: str,
     y_title: str,
-    sides: tuple[str, str] = ("less sure than right", "surer than right"),
+    sides: tuple[str, str] = ("under-confident", "over-confident"),
     ink: str = INK_ON_PAPER,
 ) -> go.Figure:
     """How often labels are right over how sure they were stated: squares side by side with the line on which confidence is borne out.
