@@ -43,8 +43,8 @@ MEASURES = {
     "Uncertainty": "left by guessing",
 }
 MAJORITY = (
-    "The confidence of a majority is the share of the judges that say what most of them say. Criteria on which they are evenly split have none, so of two "
-    "judges it is always 100 %; of levels that come equally often the more severe counts. Items that fewer than two judges labelled are left out. "
+    "The confidence of a majority is the share of the judges that say what most of them say. Criteria on which they are evenly split have none; "
+    "of levels that come equally often the more severe counts. Items that fewer than three judges labelled are left out: two who agree would always be sure. "
 )
 FOOT = (
     "Reference: physicians' blind first reads; several of one item count by the share that says the same. Drawn reads are weighted by one over the "
@@ -250,7 +250,7 @@ def called(name: str, about: str) -> str:
 
 def _counts(row: dict[Any, Any], label: str, cluster: str, *, is_majority: bool) -> str:
     items = counted(row["n"], label, "criteria" if label == "criterion" else None)
-    why = "without a majority of two judges or more" if is_majority else "which have no confidence"
+    why = "without a majority of three votes or more" if is_majority else "which have no confidence"
     left = f"; {row['n_left_out']:,} left out, {why}" if row["n_left_out"] else ""
     return f"{items} in {counted(row['n_clusters'], cluster)}{left}; {counted(row['n_bins'], 'bin')}."
 

@@ -93,7 +93,7 @@ def test_without_a_meaning_a_judge_has_no_value_and_the_sentence_says_what_to_ch
     stated = [row for row in levels["errors"] if row["group"] not in levels["majorities"]]
     assert len(stated) == 2
     assert all(row["brier"] is None and "Nobody has said" in row["undefined"] for row in stated)
-    assert levels["majorities"] == ["majority of 2 judges, conversation"]  # nobody states it, so nobody is asked
+    assert levels["majorities"] == []  # of two judges, and two who agree would always be sure
     assert {row["group"] for row in levels["reliability"]} == set(levels["majorities"])
     assert "Nobody has said what the confidence of Magpie means" in ran(db, "--section", "judges")
 
@@ -157,14 +157,15 @@ def test_a_study_without_cases_prints_the_majority_of_its_judges(tmp_path: Path)
     location = str(tmp_path / "overread.db")
     small = world.made(location, judged="+-++")
     for example in (0, 1):
-        world.judged(small, "Wren", Label.MET, example=example)
+        for judge in ("Wren", "Rook"):
+            world.judged(small, judge, Label.MET, example=example)
         world.said(small, Label.MET, example=example)
     small.engine.dispose()
     assert (
-        "The majority of 2 judges is carried by 100 % of the votes on average and right on 100 % of 2 criteria in 2 conversations"
+        "The majority of 3 judges is carried by 100 % of the votes on average and right on 100 % of 2 criteria in 2 conversations"
         in ran(location)
     )
     criteria = said(location)["judges"]["criteria"]
-    assert (criteria["drawn"], criteria["majorities"]) == (False, ["majority of 2 judges"])
-    assert [(row["group"], row["n"]) for row in criteria["errors"]] == [("majority of 2 judges", 2)]
+    assert (criteria["drawn"], criteria["majorities"]) == (False, ["majority of 3 judges"])
+    assert [(row["group"], row["n"]) for row in criteria["errors"]] == [("majority of 3 judges", 2)]
     assert "No ambiguous case has" in " ".join(said(location)["findings"])

@@ -160,6 +160,8 @@ def test_criteria_without_confidences_are_shown_by_the_majority_of_several_judge
     for place, label in enumerate((Label.MET, Label.MET, Label.NOT_MET, Label.MET)):
         example, criterion = divmod(place, 2)
         world.judged(small, "Wren", label, example=example, criterion=criterion)
+        if place in (0, 3):
+            world.judged(small, "Rook", label, example=example, criterion=criterion)
     app = opened("Ana Ruiz")
     assert "No physician has read blind a criterion" in words(app)
     assert "Assign items to readers" in links(app)
@@ -169,12 +171,12 @@ def test_criteria_without_confidences_are_shown_by_the_majority_of_several_judge
     small.engine.dispose()
     app = opened("Ana Ruiz")
     shown = words(app)
-    # Both judges say met of the first and the last, and are split on the others; the physician says met of the first alone.
+    # All three judges say met of the first and the last, and two alone have labelled the others; the physician says met of the first alone.
     assert (
-        "The majority of 2 judges is carried by 100 % of the votes on average and right on 50 % of 2 criteria in 2 conversations"
+        "The majority of 3 judges is carried by 100 % of the votes on average and right on 50 % of 2 criteria in 2 conversations"
         in shown
     )
-    assert "2 left out, without a majority of two judges or more" in shown
+    assert "2 left out, without a majority of three votes or more" in shown
     assert "No item here was drawn with a known probability, so all blind reads count" in shown
     assert "Judges that say so (share)" in figures(app)[0]
 
