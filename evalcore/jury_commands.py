@@ -20,7 +20,7 @@ def jury(
     db: Db = None,
     as_json: Json = False,
 ) -> None:
-    """Give each criterion and each level of care the verdict that most judges give it, with the share of votes as confidence.
+    """Give each criterion and each level of care the verdict that most judges give it, with the share of three or more votes as confidence.
 
     The jury is a judge like any other. Run it again when its members have labelled more: only what is new or has changed is written. An even
     split on a criterion gives no verdict; of levels the most frequent counts, of equals the more severe; who could not assess does not vote.

@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 import numpy as np
 
-from evalcore.metrics.jury import most
+from evalcore.metrics.jury import MIN_VOTERS, most
 from evalcore.metrics.level_jury import most_frequent
 from evalcore.metrics.wording import listed
 from evalcore.schema import Acuity, Label
@@ -38,7 +38,8 @@ class Said(msgspec.Struct, frozen=True, gc=False):
     """What a jury says of one item.
 
     Attributes:
-        label, confidence, explanation: None unless it is decided; the confidence is the share of the votes that are for the label, in (0, 1].
+        label, confidence, explanation: None unless it is decided; the confidence is the share of the votes that are for the label, in (0, 1],
+            and None with two votes alone, whose majority is always sure.
     """
 
     why: Why
@@ -68,7 +69,7 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     by_label = [(_WORDS[label], [member for member in votes if votes[member] is label]) for label in (chosen, other)]
     abstained = [member for member in labels if member not in votes]
     explanation = _words(str(round(float(share) * len(votes))), len(votes), by_label, abstained, "could not assess it")
-    return Said(Why.DECIDED, chosen, float(share), explanation)
+    return Said(Why.DECIDED, chosen, _confidence(float(share), len(votes)), explanation)
 
 
 def on_level(labels: Mapping[str, str], *, least: int) -> Said:
@@ -99,7 +100,11 @@ def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     explanation = _words(f"{n_halves / 2:g}", len(votes), by_label, abstained, "found no level")
     if (halves == n_halves).sum() > 1:
         explanation += " Of equals the more severe counts."
-    return Said(Why.DECIDED, chosen, n_halves / 2 / len(votes), explanation)
+    return Said(Why.DECIDED, chosen, _confidence(n_halves / 2 / len(votes), len(votes)), explanation)
+
+
+def _confidence(share: float, n_votes: int) -> float | None:
+    return share if n_votes >= MIN_VOTERS else None
 
 
 def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained: list[str], how: str) -> str:
