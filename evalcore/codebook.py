@@ -115,6 +115,11 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
             "blinded",
             "true where the rater did not see the judge's verdict; at stage revised: a second look without it, as a control",
         ),
+        (
+            "second_look",
+            "on a first or revised read: the label that its reader gave on a second look without the judge's verdict, before any amendment; "
+            "empty where the criterion was not drawn for the control",
+        ),
         _SUSPECT,
         ("read_at", "when, UTC"),
         _CANARY,

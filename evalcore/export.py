@@ -29,6 +29,7 @@ from evalcore.metrics.reference import current_reads, item_labels
 from evalcore.metrics.score import OVERALL, response_scores
 from evalcore.policies import visible_verdicts
 from evalcore.queries import frames, study, suspects, triage, triage_settings
+from evalcore.queries.blind_reads import LOOK, second_looks
 from evalcore.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Stage
 from evalcore.triaged import Triaged
 
@@ -81,6 +82,9 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             made = tables[what](verdicts, judge, part)
         if "suspect" in columns_of(what):
             made["suspect"] = made["response_id"].map(suspects.told(session)).astype("boolean")
+        if what == "verdicts":  # an amendment takes the place of what was said on a second look
+            made = made.join(second_looks(session).rename("second_look"), on=LOOK)
+            made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
         if what == "labels":  # with reads that were replaced
             ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
             made["first_read_at"] = _first_read_at(made, ever_read)

@@ -116,6 +116,9 @@ def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_t
     exported = exported.loc[exported["stage"].eq("revised")]
     assert set(exported["blinded"].astype(str).str.lower()) == {"true", "false"}
     decide(small, number, one, Decision(MET), seen=look)  # now that the judge is shown
+    amended = export.table(small.engine, "verdicts").query("stage == 'revised'")
+    assert set(amended["blinded"]) == {False}, "the newest label was given with the judge in view"
+    assert amended.set_index("label")["second_look"].fillna("").to_dict() == {"met": "not_met", "not_met": ""}
     with reading(small.engine) as session:
         found = blind_reads(session).set_index("criterion_id")
     assert found.loc[[one, two], "control_share"].tolist() == [0.5, 0.5]

@@ -27,6 +27,7 @@ WORDS = (
     "revised_label",
     "looked_label",
 )
+LOOK = ["response_id", "criterion_id", "rater_id"]
 
 
 def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | None = None) -> pd.DataFrame:
@@ -67,6 +68,12 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
         .astype({"points": float, "control_share": float, **dict.fromkeys(WORDS, "str")})
         .reset_index(drop=True)
     )
+
+
+def second_looks(session: Session) -> "pd.Series[str]":
+    """What was said on each second look without the judge's verdict, before any amendment, by response_id, criterion_id and rater_id."""
+    found = frame(session, select(_looks())).drop_duplicates(LOOK, keep="last")
+    return found.set_index(LOOK)["label"].astype("str")
 
 
 def _probability(session: Session, found: pd.DataFrame) -> pd.Series:
@@ -150,7 +157,7 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         )
         .outerjoin(
             looks,
-            and_(*(looks.c[name] == firsts.c[name] for name in ("response_id", "criterion_id", "rater_id"))),
+            and_(*(looks.c[name] == firsts.c[name] for name in LOOK)),
         )
         .outerjoin(
             revisers, (revisers.c.response_id == firsts.c.response_id) & (revisers.c.rater_id == firsts.c.rater_id)
