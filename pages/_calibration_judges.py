@@ -115,7 +115,7 @@ def _criteria(viewer: Viewer) -> Criteria:
     hidden = _common.blind(viewer)
     with reading(_common.engine()) as session:
         counts = confidences.stated(session, blind=hidden)
-        beside = confidences.beside_reads(session)
+        beside = confidences.beside_reads(session, known=_common.judged_labels)
     return Criteria(counts, confidences.without(beside, hidden))
 
 

@@ -121,6 +121,16 @@ def _reads(study: Engine) -> pd.DataFrame:
         return labels.reads(session)
 
 
+def judged_labels() -> Opinions:
+    """What judges say of every item, kept while physicians read. For drawings that are made again; nothing of it is shown."""
+    with ThreadPoolExecutor(1) as beside:
+        return _judged(settings().db, judged_version(), beside)
+
+
+def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
+    return blind_reads(session, judge, known=judged_labels)
+
+
 def opinions(person: Viewer) -> Opinions:
     """What everybody says of every item, for the statistics, without conversations that wait for this person's own blind read.
 
@@ -204,7 +214,7 @@ READS: dict[str, Callable[..., Any]] = {
     "composition": composition.load,
     "subset_sizes": composition.subset_sizes,
     "matching": browse.matching_items,
-    "blind_reads": blind_reads,
+    "blind_reads": _blind_reads,
     "run_datasets": run_plans.datasets,
     "n_cut_off": n_cut_off,
     "models_to_judge": run_plans.models_of,
@@ -214,7 +224,7 @@ READS: dict[str, Callable[..., Any]] = {
 @st.cache_data(max_entries=8, ttl=LATELY_SECONDS, show_spinner=False)
 def _lately(location: str, judge: str) -> pd.DataFrame:
     with reading(_engine_at(location)) as session:
-        return blind_reads(session, judge)
+        return _blind_reads(session, judge)
 
 
 def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:

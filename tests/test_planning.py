@@ -16,6 +16,7 @@ from evalcore.metrics.inclusion import drawn_systematically, inclusion_probabili
 from evalcore.metrics.sample_size import IMPORTANCE, UNIFORM
 from evalcore.metrics.targets import Goal, Target
 from evalcore.queries import opinions, reading_times
+from evalcore.queries.blind_reads import blind_reads
 from evalcore.queries.drawings import Drawing, over_all
 from evalcore.recipes import by_recipe
 from evalcore.schema import Selection
@@ -252,6 +253,11 @@ def test_over_two_drawings_by_importance_each_read_has_its_own_joint_probability
             missed *= 1 - drawn_here.get(response, np.clip(recipe["scale"] * size, recipe["floor"], 1))
         assert joint == pytest.approx(1 - missed)
     assert found.round(6).nunique() >= 4  # one for each kind of rubric, at least
+    with reading(small.engine) as session:
+        beside = blind_reads(session).drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
+    assert beside.to_dict() == pytest.approx(found.to_dict()), (
+        "the record of a judge weighs reads as its other numbers do"
+    )
 
 
 def test_the_joint_probability_of_two_drawings_by_importance_is_how_often_a_response_comes_to_be_read():

@@ -1,13 +1,15 @@
 """Physicians' blind first reads beside the judges' labels, and what became of them after the reveal."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pandas as pd
 from sqlalchemy import ColumnElement, Select, Subquery, and_, case, exists, func, or_, select
 from sqlmodel import Session, SQLModel
 
-from evalcore.opinions import DRAWN
-from evalcore.queries import drawings, study
+from evalcore.opinions import DRAWN, Opinions
+from evalcore.queries import drawings, opinions, study
 from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.queries.sheets import shown_judges
 from evalcore.review_tables import Assignment, Reading, Task
@@ -30,13 +32,20 @@ WORDS = (
 LOOK = ["response_id", "criterion_id", "rater_id"]
 
 
-def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | None = None) -> pd.DataFrame:
+def blind_reads(
+    session: Session,
+    judge: str | None = None,
+    *,
+    leave_out: int | None = None,
+    known: Callable[[], Opinions] | None = None,
+) -> pd.DataFrame:
     """Standing blind first reads of criteria, each beside one judge's standing label on the same item.
 
     Args:
         session: Where to read.
         judge: Beside this judge only; None: every read once beside each judge of the study.
         leave_out: Number of a response whose reads are left out.
+        known: Gives what judges say of every item (`queries.opinions.judged`), where that is kept; None: read here, if drawings ask for it.
 
     Returns:
         One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge,
@@ -60,7 +69,7 @@ def blind_reads(session: Session, judge: str | None = None, *, leave_out: int | 
     found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
     today = found["response_id"].map(shown.set_index("response_id")["judge"])
     is_shown = found.pop("shown_judge").astype(object).fillna(today).eq(found["judge"])
-    found["inclusion_probability"] = _probability(session, found)
+    found["inclusion_probability"] = _probability(session, found, known or partial(opinions.judged, session))
     for name in ("revealed", "decided"):
         found[name] = found[name].astype(bool) & is_shown
     return (
@@ -76,13 +85,13 @@ def second_looks(session: Session) -> "pd.Series[str]":
     return found.set_index(LOOK)["label"].astype("str")
 
 
-def _probability(session: Session, found: pd.DataFrame) -> pd.Series:
+def _probability(session: Session, found: pd.DataFrame, known: Callable[[], Opinions]) -> pd.Series:
     """Of each read, the probability with which any drawing takes its item; NaN where it was not drawn."""
     own = found["inclusion_probability"].astype(float)
     is_drawn = found["selection"].isin(DRAWN) & own.notna()
     reads = found.assign(inclusion_probability=own.where(is_drawn))
     return (
-        drawings.over_all(drawings.made(session, reads, is_drawn), reads, is_drawn)
+        drawings.over_all(drawings.made(session, reads, is_drawn, known=known), reads, is_drawn)
         if is_drawn.any()
         else own.where(is_drawn)
     )

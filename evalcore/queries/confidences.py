@@ -1,13 +1,14 @@
 """Judges' stated confidences on criteria, beside physicians' blind first reads of the same items."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 
 import pandas as pd
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlmodel import Session, SQLModel, col
 
-from evalcore.opinions import DRAWN
-from evalcore.queries import drawings
+from evalcore.opinions import DRAWN, Opinions
+from evalcore.queries import drawings, opinions
 from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.schema import Label, RaterKind, Stage
 from evalcore.tables import Rater, Verdict
@@ -20,10 +21,14 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def beside_reads(session: Session) -> pd.DataFrame:
+def beside_reads(session: Session, *, known: Callable[[], Opinions] | None = None) -> pd.DataFrame:
     """Every label with a stated confidence, of every judge, on an item that a physician has read blind.
 
     Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out.
+
+    Args:
+        session: Where to read.
+        known: Gives what judges say of every item (`queries.opinions.judged`), where that is kept; None: read here, if drawings ask for it.
 
     Returns:
         One row a judge and item, by judge and item: judge, item_id, example_id, response_id, criterion_id, label (1 met, 0 not met),
@@ -32,7 +37,7 @@ def beside_reads(session: Session) -> pd.DataFrame:
         reads alone; NaN where none was), inclusion_probability (over all drawings; NaN where not drawn), axis, category (the
         criterion's cluster), theme, language, model (missing where untagged).
     """
-    reads = _reads(session)
+    reads = _reads(session, known or partial(opinions.judged, session))
     judged = _judged(session)
     found = judged.merge(reads, on="item_id").merge(_described(session), on=["response_id", "criterion_id"])
     words = ["judge", "axis", "category", "theme", "language", "model"]
@@ -96,7 +101,7 @@ def _first_reads() -> list[ColumnElement[bool]]:
     ]
 
 
-def _reads(session: Session) -> pd.DataFrame:
+def _reads(session: Session, known: Callable[[], Opinions]) -> pd.DataFrame:
     """One row an item that could be assessed: item_id, reference, n_reads, is_drawn, reference_drawn, inclusion_probability."""
     table = SQLModel.metadata.tables["verdict"].c
     named = (table.response_id, table.criterion_id, table.label, table.selection, table.inclusion_probability)
@@ -108,7 +113,7 @@ def _reads(session: Session) -> pd.DataFrame:
     found["inclusion_probability"] = found["inclusion_probability"].astype(float)
     drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
     found["inclusion_probability"] = found["inclusion_probability"].where(drawn)
-    made = drawings.made(session, found, drawn)
+    made = drawings.made(session, found, drawn, known=known)
     found["inclusion_probability"] = drawings.over_all(made, found, drawn)
     return (
         found.assign(is_drawn=drawn, met_drawn=found["met"].where(drawn))

@@ -1,8 +1,9 @@
 """With which probability something came to be read, over all the drawings that could have taken it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def made(
     *,
     ask: Ask = Ask.RUBRIC,
     population: pd.DataFrame | None = None,
-    known: Opinions | None = None,
+    known: Callable[[], Opinions] | None = None,
 ) -> list[Drawing]:
     """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
 
@@ -99,10 +100,12 @@ def made(
         is_drawn: Which of them were drawn.
         ask: What was asked of responses.
         population: The responses that could be asked about, with id and dataset; None: every response, read here.
-        known: What judges say of every item: drawings by importance are made again from it; None: what they did not draw has their mean probability.
+        known: Gives what judges say of every item: a drawing by importance is made again from it, where something was read that it did not draw;
+            None: that has its mean probability.
     """
     here = _read_here(session, reads, ask)
-    found = list(_assigned(session, set(reads.loc[here & is_drawn, "response_id"]), ask, known))
+    read, asked = (set(reads.loc[mask, "response_id"]) for mask in (here & is_drawn, is_drawn))
+    found = list(_assigned(session, read, ask, known, asked))
     brought = reads.loc[is_drawn & ~here]
     if len(brought):
         rows = _every_response(session) if population is None else population
@@ -132,7 +135,7 @@ def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: Opinions | None = 
     locked = select(task.response_id).join(Reading, reading.task_id == task.id)
     locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
     read = set(session.connection().execute(locked.distinct()).scalars())
-    found = list(_assigned(session, read, ask, known))
+    found = list(_assigned(session, read, ask, None if known is None else lambda: known))
     late = sorted({number for drawing in found for number in drawing.drawn.index} - read)
     items = pd.DataFrame({"response_id": late, "item_id": late}, dtype="int64")
     return items[["response_id"]].assign(
@@ -166,8 +169,19 @@ def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
     return frozenset(session.connection().execute(statement).scalars())
 
 
-def _assigned(session: Session, read: set[int], ask: Ask, known: Opinions | None) -> Iterator[Drawing]:
-    """The drawings that were made here for one question. What somebody chose, also for what physicians had said of it, was not drawn."""
+def _assigned(
+    session: Session, read: set[int], ask: Ask, known: Callable[[], Opinions] | None, asked: set[int] | None = None
+) -> Iterator[Drawing]:
+    """The drawings that were made here for one question. What somebody chose, also for what physicians had said of it, was not drawn.
+
+    Args:
+        session: Where to read.
+        read: Responses that were read here.
+        ask: The question.
+        known: As in `made`.
+        asked: The responses whose probabilities will be asked for; None: any.
+    """
+    labels = None if known is None else cache(known)
     task = SQLModel.metadata.tables["task"].c
     named = (task.assignment_id, task.response_id, task.inclusion_probability)
     tasks = frame(session, select(*named).where(task.response_id.is_not(None)))
@@ -184,7 +198,8 @@ def _assigned(session: Session, read: set[int], ask: Ask, known: Opinions | None
             if _is_list(chosen_by):  # a file names what was drawn, and not what it was drawn from
                 share = float(drawn.mean()) * n_read / len(drawn)
             part = n_read / len(drawn)
-            others = by_recipe(known, chosen_by) * part if known is not None and chosen_by.get("scale") else None
+            is_asked = asked is None or not asked <= {*drawn.index}
+            others = by_recipe(labels(), chosen_by) * part if labels and chosen_by.get("scale") and is_asked else None
             yield Drawing(drawn * part, share, _fits(session, chosen_by, ask), others=others)
 
 

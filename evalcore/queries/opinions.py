@@ -99,7 +99,7 @@ def _judged(session: Session, labels: Labels, described: Described) -> Opinions:
     return Opinions(
         items,
         pd.DataFrame(columns, index=items.index),
-        pd.DataFrame(columns=list(READ_COLUMNS)),
+        pd.DataFrame(columns=list(READ_COLUMNS)).astype({"row": np.int64}),
         pd.DataFrame(repeats, index=items.index),
         frozenset(name for name, version in named.values() if name in columns and version.startswith(JURY)),
     )
@@ -151,7 +151,7 @@ def with_reads(session: Session, opinions: Opinions, given: pd.DataFrame | None 
     is_drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
     found["inclusion_probability"] = found["inclusion_probability"].where(is_drawn)
     known = replace(opinions, items=items, judged=labels, repeats=repeats, reads=found.iloc[:0])
-    made = drawings.made(session, found, is_drawn, known=known)
+    made = drawings.made(session, found, is_drawn, known=lambda: known)
     found["inclusion_probability"] = drawings.over_all(made, found, is_drawn)
     found["unit"] = _units(items, found, is_drawn)
     items = items.assign(reachable=drawings.reachable(made, items["response_id"]))
