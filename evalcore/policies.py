@@ -204,6 +204,11 @@ def can_set_meaning(viewer: Viewer) -> bool:
     return not reason(check_can_set_meaning, viewer)
 
 
+def can_state_analysis(viewer: Viewer) -> bool:
+    """Whether `check_can_state_analysis` passes."""
+    return not reason(check_can_state_analysis, viewer)
+
+
 def can_run(viewer: Viewer) -> bool:
     """Whether `check_can_run` passes."""
     return not reason(check_can_run, viewer)

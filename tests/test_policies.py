@@ -24,6 +24,7 @@ ALLOWED = {
     "set_families": (False, False, True, True),
     "set_triage": (False, False, False, True),
     "set_meaning": (False, False, True, True),
+    "state_analysis": (False, False, True, True),
     "run": (False, False, False, True),
     "see_replies": (False, False, False, True),
     "adjudicate": (False, True, False, False),
