@@ -22,9 +22,10 @@ from evalcore.languages import LANGUAGES
 from evalcore.metrics.agreement import agreement
 from evalcore.metrics.agreement_labels import labels_of
 from evalcore.metrics.agreement_sums import Coefficient
-from evalcore.metrics.anchoring import CHANGED, OVERALL, anchoring
+from evalcore.metrics.anchoring import CHANGED, OVERALL, anchoring, effect, effect_words
 from evalcore.metrics.intervals import interval_words, share_words
 from evalcore.metrics.opinions import first_reads
+from evalcore.metrics.panels import Kind, described
 from evalcore.metrics.reporting_checklist import METHODS, Said, checklist
 from evalcore.metrics.reporting_checklist import markdown as checklist_page
 from evalcore.metrics.results import FIELDS
@@ -33,11 +34,12 @@ from evalcore.metrics.wording import counted, decimal, listed
 from evalcore.opinions import DRAWN, Opinions
 from evalcore.plots.study_flow import flow_svg
 from evalcore.policies import visible_verdicts
-from evalcore.queries import analyses, frames, reporting, study
+from evalcore.queries import analyses, frames, reporting, study, triage, triage_settings
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.run_words import RunKind, version_and_repeat
-from evalcore.schema import JURY, RaterKind, Selection, Stage
+from evalcore.schema import JURY, Format, RaterKind, Selection, Stage
+from evalcore.triaged import Triaged
 
 PACKAGES = ("numpy", "pandas", "scipy")
 COEFFICIENTS = {
@@ -69,6 +71,14 @@ SELECTIONS = {
     Selection.VOLUNTEERED: "volunteered, which enter no estimate",
     Selection.ADJUDICATION: "made for an adjudication, which enter no estimate",
 }
+
+KINDS = {
+    Kind.CLEAR: "with one level of care",
+    Kind.BOUNDARY: "between two levels",
+    Kind.AMBIGUOUS: "ambiguous",
+    Kind.UNLABELLED: "without a level",
+}
+FORMATS = {Format.QA: "asked for a level", Format.CONVERSATION: "in conversation"}
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,38 @@ class Drawn:
 
 
 @dataclass(frozen=True)
+class TriageFacts:
+    """What was done on levels of care.
+
+    Attributes:
+        kinds: Cases by `panels.Kind`.
+        n_voted: Cases that came with votes of physicians; n_votes of them in all.
+        formats, models: Responses to the cases, by how their model was asked and by model.
+        levels: Responses that each judge (parser and rules are judges too) has looked at for a level.
+        n_reads, n_read, n_readers: Blind first reads of the level of a response, of so many responses, by so many physicians.
+        n_case_reads, n_cases_read, n_case_readers: The same of what the case itself needs.
+    """
+
+    kinds: dict[str, int]
+    n_voted: int
+    n_votes: int
+    formats: dict[str, int]
+    models: dict[str, int]
+    levels: dict[str, int]
+    n_reads: int
+    n_read: int
+    n_readers: int
+    n_case_reads: int
+    n_cases_read: int
+    n_case_readers: int
+
+    @property
+    def n_cases(self) -> int:
+        """All cases."""
+        return sum(self.kinds.values())
+
+
+@dataclass(frozen=True)
 class Facts:
     """What was done.
 
@@ -130,6 +172,9 @@ class Facts:
         n_conflicting: Items whose first reads differ; n_adjudicated of them are settled, by n_adjudicators.
         agreement: Rows of `metrics.agreement.agreement`, overall.
         pull: Share of first reads that were changed after the reveal, in words; empty where none was revealed.
+        n_looks: Reads of a criterion that got a second look without the judge's verdict; effect: what seeing it changes, in words, empty where that is
+            not known.
+        triage: What was done on levels of care.
         claim: What the intervals of the corrected scores hold for, in words, and why; empty where there is none.
         n_estimated: Models with a corrected score.
         n_compared: Paired differences of corrected scores with a p value.
@@ -171,6 +216,9 @@ class Facts:
     n_adjudicators: int
     agreement: pd.DataFrame
     pull: str
+    n_looks: int
+    effect: str
+    triage: TriageFacts
     analysis: dict[str, Any]
     claim: str
     n_estimated: int
@@ -205,6 +253,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Analyse
             **_assigned(session, made, blind),
             **_analysis(session, found),
             "flow": pd.DataFrame() if found is None else _flow(session, found, blind),
+            "triage": triage_facts(described(triage.load(session).without(blind), triage_settings.load(session).rule)),
         }
     reads = first_reads(known.reads)
     rows = reads.groupby("row")["met"]
@@ -230,7 +279,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Analyse
         n_adjudicated=int(differing.index[differing].isin(settled["row"]).sum()),
         n_adjudicators=settled["rater"].nunique(),
         agreement=agreement(labels_of(known)),
-        pull=_pull(visible_verdicts(shown.assign(rater_kind=RaterKind.REVIEWER), None, blind)) if len(shown) else "",
+        **_shown(visible_verdicts(shown.assign(rater_kind=RaterKind.REVIEWER), None, blind) if len(shown) else shown),
         **told,
     )
 
@@ -391,8 +440,46 @@ def as_dict(done: Facts) -> dict[str, Any]:
         "flow": rows(done.flow),
         "drawn": [asdict(one) for one in done.drawn],
         "stated": [asdict(one) for one in done.stated],
+        "triage": asdict(done.triage),
         "dates": None if done.dates is None else [day.isoformat() for day in done.dates],
     }
+
+
+def _shown(reads: pd.DataFrame) -> dict[str, Any]:
+    """What readers changed after the judge's verdict was shown, and on a second look without it."""
+    if reads.empty:
+        return {"pull": "", "n_looks": 0, "effect": ""}
+    found = effect(reads)
+    return {
+        "pull": _pull(reads),
+        "n_looks": int(reads["looked_label"].notna().sum()),
+        "effect": "" if found is None else effect_words(found),
+    }
+
+
+def triage_facts(triaged: Triaged) -> TriageFacts:
+    """What was done on levels of care.
+
+    Args:
+        triaged: The cases, `panels.described`.
+    """
+    first = first_reads(triaged.reads)
+    of_case = first["sample"].lt(0)
+    reads, case_reads = first.loc[~of_case], first.loc[of_case]
+    return TriageFacts(
+        kinds=_counts(triaged.cases["kind"].astype(str)),
+        n_voted=triaged.votes["row"].nunique(),
+        n_votes=len(triaged.votes),
+        formats=_counts(triaged.samples["format"].astype(str)),
+        models=_counts(triaged.samples["model"].astype(str)),
+        levels={str(name): int(n) for name, n in triaged.levels.notna().sum().items() if n},
+        n_reads=len(reads),
+        n_read=reads["sample"].nunique(),
+        n_readers=reads["rater"].nunique(),
+        n_case_reads=len(case_reads),
+        n_cases_read=case_reads["row"].nunique(),
+        n_case_readers=case_reads["rater"].nunique(),
+    )
 
 
 def _pull(reads: pd.DataFrame) -> str:
@@ -423,17 +510,19 @@ def markdown(done: Facts) -> str:
 
 def clauses(done: Facts) -> list[Clause]:
     """Everything that the methods say, in order."""
-    if not done.n_items:
+    if not done.n_items and not done.triage.n_cases:
         return [Clause("nothing", MATERIAL, NOTHING, is_blank=True)]
+    of_rubrics = (_material, _judging, _reading, _drawing, _between, _estimating) if done.n_items else ()
     return [
-        *_material(done), *_judging(done), *_reading(done), *_drawing(done), *_between(done), *_estimating(done),
+        *(clause for say in of_rubrics for clause in say(done)),
+        *_on_levels(done.triage),
         Clause("software", "Software", software()),
         *(Clause(key, "To fill in", text, is_blank=True) for key, text in BLANKS.items()),
     ]  # fmt: skip
 
 
-MATERIAL, JUDGING, READING, SELECTION, BETWEEN, ANALYSIS = (
-    "Responses", "Judge", "Readers", "Selection", "Agreement between physicians", "Analysis",
+MATERIAL, JUDGING, READING, SELECTION, BETWEEN, ANALYSIS, TRIAGE = (
+    "Responses", "Judge", "Readers", "Selection", "Agreement between physicians", "Analysis", "Triage",
 )  # fmt: skip
 
 
@@ -554,6 +643,13 @@ def _reading(done: Facts) -> Iterator[Clause]:
             "revealed",
             READING,
             f"After the judge's verdict was shown, {done.pull} of the first reads were changed by their reader; first reads enter all estimates.",
+        )
+    if done.n_looks:
+        yield Clause(
+            "second_look",
+            READING,
+            f"Before anything of the judge was shown, {counted(done.n_looks, 'read')} of a criterion, drawn at random, got a second look without its verdict."
+            f"{' ' if done.effect else ''}{done.effect}",
         )
 
 
@@ -687,6 +783,39 @@ def _estimating(done: Facts) -> Iterator[Clause]:
     elif done.n_compared:
         yield Clause("multiplicity", ANALYSIS, "One pair of models was compared; its p value needs no adjustment.")
     yield from _stating(done)
+
+
+def _on_levels(done: TriageFacts) -> Iterator[Clause]:
+    """Cases, panels, who read levels, and physicians' reads of levels."""
+    if not done.n_cases:
+        return
+    kinds = listed(f"{done.kinds[kind]:,} {words}" for kind, words in KINDS.items() if kind in done.kinds)
+    yield Clause("triage_cases", TRIAGE, f"Triage was studied on {counted(done.n_cases, 'case')}: {kinds}.")
+    if done.n_votes:
+        yield Clause(
+            "triage_panels",
+            TRIAGE,
+            f"{counted(done.n_voted, 'case')} came with {counted(done.n_votes, 'vote')} of physicians on the level that the case needs.",
+        )
+    if done.models:
+        asked = listed(f"{done.formats[word]:,} {words}" for word, words in FORMATS.items() if word in done.formats)
+        yield Clause(
+            "triage_answers",
+            TRIAGE,
+            f"{counted(len(done.models), 'model')} gave {counted(sum(done.models.values()), 'response')} to them ({_listing(done.models)}): {asked}.",
+        )
+    if done.levels:
+        yield Clause("triage_levels", TRIAGE, f"Levels were read out of the responses by {_listing(done.levels)}.")
+    if done.n_reads:
+        what = f"{counted(done.n_read, 'response')} {'gives' if done.n_read == 1 else 'give'}"
+        yield Clause("triage_reads", TRIAGE, _levels_read(done.n_readers, what, done.n_reads))
+    if done.n_case_reads:
+        what = f"{counted(done.n_cases_read, 'case')} {'needs' if done.n_cases_read == 1 else 'need'}"
+        yield Clause("triage_case_reads", TRIAGE, _levels_read(done.n_case_readers, what, done.n_case_reads))
+
+
+def _levels_read(n_readers: int, what: str, n_reads: int) -> str:
+    return f"{counted(n_readers, 'physician')} read blind the level that {what} ({counted(n_reads, 'first read')})."
 
 
 def _part(spec: Mapping[str, Any]) -> str:

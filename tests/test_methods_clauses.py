@@ -10,17 +10,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from evalcore import methods, reviewing, store
 from evalcore.bundle import bundle
 from evalcore.db import writing
+from evalcore.metrics.panels import described
 from evalcore.schema import Label, Selection, Stage
 from tests import world
 from tests.invented import study
+from tests.triage_cases import drawn as cases_drawn
 
 KNOWN, OTHER, FOREIGN = "Dr. Imani Noor", "Dr. Tove Lind", "Dr. From A File"
 POINTS = ((7, -4), (5,), (3,))
@@ -169,6 +172,50 @@ def test_what_did_not_happen_has_no_clause(sqlite_template):
         & said.keys()
     )
     assert said["missing_reads"] == ["Of 3 assigned reads of a response, 3 have not been made."]
+
+
+@pytest.fixture(scope="module")
+def nothing(sqlite_template) -> methods.Facts:
+    with TemporaryDirectory() as folder:
+        path = shutil.copyfile(sqlite_template, Path(folder) / "overread.db")
+        with study(f"sqlite:///{path}") as engine:
+            return methods.facts(engine)
+
+
+@settings(max_examples=25)
+@given(
+    seed=some.integers(0, 9_999),
+    n_cases=some.integers(0, 6),
+    panels=some.sampled_from([0.0, 0.5]),
+    read=some.sampled_from([0.0, 0.3]),
+)
+def test_a_clause_on_triage_stands_where_its_count_is_above_0_with_that_count(nothing, seed, n_cases, panels, read):  # fmt: skip
+    chance = np.random.default_rng(seed)
+    triaged = described(cases_drawn(chance, n_cases=n_cases, n_samples=2, share_panel=panels, share_read=read)[0])
+    done = methods.Facts(**(vars(nothing) | {"triage": methods.triage_facts(triaged)}))
+    said = {clause.key: clause.text for clause in methods.clauses(done)}
+    assert ("triage_cases" in said) == bool(n_cases) == ("nothing" not in said)
+    assert not {"material", "reads", "score"} & said.keys()
+    if n_cases:
+        kinds = Counter(triaged.cases["kind"])
+        assert numbers(said["triage_cases"]) == [n_cases, *(kinds[kind] for kind in methods.KINDS if kinds[kind])]
+        asked = Counter(triaged.samples["format"])
+        assert numbers(said["triage_answers"])[-len(asked) :] == [
+            asked[word] for word in methods.FORMATS if asked[word]
+        ]
+        looked = {judge: int(n) for judge, n in triaged.levels.notna().sum().items() if n}
+        assert all(f"{judge} {n}" in said["triage_levels"] for judge, n in looked.items())
+    assert ("triage_panels" in said) == bool(len(triaged.votes))
+    if len(triaged.votes):
+        assert numbers(said["triage_panels"]) == [len(set(triaged.votes["row"])), len(triaged.votes)]
+    firsts = triaged.reads.query("stage == 'first'")
+    for key, reads, column in (
+        ("triage_reads", firsts.query("sample >= 0"), "sample"),
+        ("triage_case_reads", firsts.query("sample < 0"), "row"),
+    ):
+        assert (key in said) == bool(len(reads))
+        if len(reads):
+            assert numbers(said[key]) == [len(set(reads["rater"])), len(set(reads[column])), len(reads)]
 
 
 @pytest.fixture(scope="module")

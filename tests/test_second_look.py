@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import export, store
+from evalcore import export, methods, store
 from evalcore.db import reading, writing
 from evalcore.deciding import Decision
 from evalcore.desks import control_keys
@@ -60,6 +60,7 @@ def test_without_the_rule_nothing_is_drawn(quick):
     number, _ = submitted(quick, IMANI, "-+")
     desk = at_desk(quick, number)
     assert (desk.control, desk.reading.control_seed, desk.differing) == ((), None, quick.criteria[0])
+    assert "second_look" not in {clause.key for clause in methods.clauses(methods.facts(quick.engine))}
 
 
 # ---------------------------------------------------------------- the act
@@ -130,6 +131,12 @@ def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_t
     assert (told.n_shown, told.n_changed_shown, told.n_control, told.n_changed_control) == (1, 1, 1, 0)
     assert told.difference == 1
     assert told.reason == "fewer than 5 conversations"
+    said = [clause.text for clause in methods.clauses(methods.facts(small.engine)) if clause.key == "second_look"]
+    assert len(said) == 1
+    assert said[0].startswith(
+        "Before anything of the judge was shown, 1 read of a criterion, drawn at random, got a second look"
+    )
+    assert "0 % (0/1) on a second look without it" in said[0]
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])

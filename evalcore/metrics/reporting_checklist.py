@@ -42,14 +42,16 @@ SOURCES = {
 _MODELS, _JUDGES = ("models_asked", "models_brought"), ("judges_asked", "judges_brought")
 _SAMPLE = ("sample_size", "reads", "selection", "drawings", "drawn_elsewhere")
 _RATERS = ("reads", "specialties", "reader_languages", "readers_unknown", "readers_chosen")
+_LEVEL_READS = ("triage_panels", "triage_reads", "triage_case_reads")
+_REFERENCE = ("reads", "no_reads", "blinding", "guideline", *_LEVEL_READS)
 _STATED = ("stated", "primary", "deviations", "otherwise", "not_stated")
 ITEMS = (
     Item(CHART, "1-2", "title, abstract, background"),
     Item(CHART, "3", "identifiers of each model: name, version, date", ("material", "models_asked", "models_brought")),
     Item(CHART, "4", "details of each model: settings, access, development", _MODELS),
     Item(CHART, "5", "prompts: how they were made, their text and version", (*_MODELS, "sent_otherwise")),
-    Item(CHART, "6", "queries: route, dates, sessions, answers", (*_MODELS, "languages")),
-    Item(CHART, "7", "how performance was judged, by whom, blind to what", ("judges", *_JUDGES, "reads", "no_reads", "blinding", "guideline")),
+    Item(CHART, "6", "queries: route, dates, sessions, answers", (*_MODELS, "languages", "triage_answers")),
+    Item(CHART, "7", "how performance was judged, by whom, blind to what", ("judges", *_JUDGES, "triage_levels", *_REFERENCE)),
     Item(CHART, "8", "sample size", _SAMPLE),
     Item(CHART, "9", "data analysis", ("score", "estimator", "specification", "claim", "multiplicity"), ("analysis.json",)),
     Item(CHART, "10", "results, with the flow", ("flow",), ("corrected-scores.csv", "flow.csv", "flow.svg")),
@@ -64,7 +66,7 @@ ITEMS = (
     Item(GRRAS, "5", "what is known, rationale"),
     Item(GRRAS, "6", "how the sample size was chosen; raters, subjects, replicates", (*_SAMPLE, "missing_reads")),
     Item(GRRAS, "7", "sampling method", ("selection", "drawings", "drawn_elsewhere")),
-    Item(GRRAS, "8", "rating process: blinding, instructions, intervals", ("blinding", "guideline", "read_dates", "revealed")),
+    Item(GRRAS, "8", "rating process: blinding, instructions, intervals", ("blinding", "guideline", "read_dates", "revealed", "second_look")),
     Item(GRRAS, "9", "whether ratings were independent", ("blinding",)),
     Item(GRRAS, "10", "statistical analysis", ("agreement",), ("agreement.csv",)),
     Item(GRRAS, "11", "raters, subjects and replicates that were included", ("reads", "no_reads"), ("flow.csv",)),
@@ -73,13 +75,13 @@ ITEMS = (
     Item(GRRAS, "14", "practical relevance"),
     Item(GRRAS, "15", "detailed results", (), ("labels.csv", "verdicts.csv")),
     Item(STARD, "index test", "version and settings of the system, prompt included", (*_MODELS, *_JUDGES)),
-    Item(STARD, "reference standard", "who sets it, by which rule, blind to what", ("reads", "no_reads", "blinding", "guideline", "settled", *_RATERS)),
+    Item(STARD, "reference standard", "who sets it, by which rule, blind to what", (*_REFERENCE, "settled", *_RATERS)),
     Item(STARD, "sampling", "consecutive, random or convenience; source of the data", ("material", "selection", "drawings", "drawn_elsewhere")),
     Item(STARD, "analysis", "estimates, precision, comparisons", ("estimator", "claim", "multiplicity", *_STATED), ("corrected-scores.csv",)),
     Item(STARD, "indeterminate and missing", "how they were handled", ("reads", "missing_reads", "flow"), ("flow.csv",)),
     Item(STARD, "flow", "diagram of the flow", ("flow",), ("flow.svg", "flow.csv")),
     Item(STARD, "registration, protocol, funding", "where, and by whom", ("protocol", "funding")),
-    Item(TRIPOD, "data", "sources, dates, languages", ("material", "languages", "models_brought", "read_dates")),
+    Item(TRIPOD, "data", "sources, dates, languages", ("material", "languages", "models_brought", "read_dates", "triage_cases")),
     Item(TRIPOD, "models and inference", "name, version, settings such as temperature, system prompt", (*_MODELS, *_JUDGES, "repeats", "juries")),
     Item(TRIPOD, "annotation", "guideline, number and background of annotators, agreement", ("guideline", "agreement", *_RATERS), ("agreement.csv",)),
     Item(TRIPOD, "prompting", "design and text of prompts", ("models_asked", *_JUDGES)),
