@@ -28,7 +28,7 @@ from evalcore.metrics.opinions import first_reads
 from evalcore.metrics.panels import Kind, described
 from evalcore.metrics.reporting_checklist import METHODS, Said, checklist
 from evalcore.metrics.reporting_checklist import markdown as checklist_page
-from evalcore.metrics.results import FIELDS
+from evalcore.metrics.results import FIELDS, weights_of
 from evalcore.metrics.study_flow import study_flow
 from evalcore.metrics.wording import counted, decimal, listed
 from evalcore.opinions import DRAWN, Opinions
@@ -404,6 +404,7 @@ def _flow(session: Session, found: Analysed, blind: frozenset[int]) -> pd.DataFr
         enough=list(scores.loc[scores["enough"].astype(bool), "model"]),
         judges=spec.judges,
         settled=spec.settled,
+        weights=weights_of(found.part, spec),
     )
 
 

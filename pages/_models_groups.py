@@ -8,7 +8,7 @@ import streamlit as st
 from evalcore.languages import LANGUAGES
 from evalcore.metrics import corrected_groups, parts
 from evalcore.metrics.comparison import SMALL
-from evalcore.metrics.corrected_groups import DIFFERENCE, JUDGE_ERROR, OF_CRITERIA
+from evalcore.metrics.corrected_groups import OF_CRITERIA
 from evalcore.metrics.enough import MIN_EXAMPLES_READ
 from evalcore.metrics.finding import chance_words, difference_words, score_words
 from evalcore.metrics.group_scores import group_scores
@@ -72,7 +72,8 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
         st.html(_text.notice(_models_parts.NO_LABELS))
         return
     named = {name: _named(table, grouping) for name, table in found.items() if name != "tests"}
-    corrected(named["scores"], named["differences"], found["tests"], grouping)
+    said = corrected_groups.group_words(named["scores"], found["tests"], grouping, chosen.spec.primary)
+    corrected(named["scores"], named["differences"], said, grouping)
     with st.expander(f"{chosen.judge}'s opinion alone, not corrected"):
         by_judge(named["judged"], grouping)
         st.html(_text.foot(judge_foot(found["judged"], chosen)))
@@ -84,13 +85,13 @@ def _named(table: pd.DataFrame, grouping: str) -> pd.DataFrame:
     return table.assign(group=[names.get(group, _filters.plain(group)) for group in table["group"]])
 
 
-def corrected(scores: pd.DataFrame, differences: pd.DataFrame, tests: pd.DataFrame, grouping: str) -> None:
+def corrected(scores: pd.DataFrame, differences: pd.DataFrame, said: str, grouping: str) -> None:
     """What is known after correction: the figure, whether groups differ, and the table."""
     enough = scores["enough"].astype(bool)
     if not enough.any():
-        st.html(_text.notice(nothing_yet(scores, grouping)))
+        st.html(_text.notice(said))
     else:
-        st.html(_text.finding(" ".join(sentences(scores, tests, grouping))))
+        st.html(_text.finding(said))
         st.plotly_chart(
             by_group(
                 scores.loc[scores["group"].isin(scores.loc[enough, "group"])],
@@ -106,27 +107,6 @@ def corrected(scores: pd.DataFrame, differences: pd.DataFrame, tests: pd.DataFra
     known = differences.loc[differences["difference"].notna()]
     if not known.empty:
         pairs(known, grouping)
-
-
-def nothing_yet(scores: pd.DataFrame, grouping: str) -> str:
-    """Why no group has a corrected score, and what would change it."""
-    most = scores["n_examples"].max()
-    many = corrected_groups.PLURALS.get(grouping, grouping + "s")
-    if most < MIN_EXAMPLES_READ:
-        return f"No {grouping} has a corrected score: at least {MIN_EXAMPLES_READ} examples must be read, and the largest of these {many} has {most:,}."
-    return f"Too little is read for a corrected score by {grouping}; the table says what lacks. Assign more reads on Study."
-
-
-def sentences(scores: pd.DataFrame, tests: pd.DataFrame, grouping: str) -> list[str]:
-    """Whether the two best models' difference depends on the group, and for which models the judge's error does."""
-    means = scores.groupby("model", observed=True)["corrected"].mean().dropna().sort_values(ascending=False)
-    said = []
-    if len(means) > 1:
-        best = list(means.index[:2])
-        pair = tests["about"].eq(DIFFERENCE) & tests["model_1"].isin(best) & tests["model_2"].isin(best)
-        said += [corrected_groups.interaction_words(row, grouping) for row in tests.loc[pair].to_dict(orient="records")]
-    errors = tests.loc[tests["about"].eq(JUDGE_ERROR)]
-    return [*said, corrected_groups.error_words(errors, grouping)]
 
 
 def table(scores: pd.DataFrame, grouping: str) -> None:

@@ -13,6 +13,7 @@ from evalcore.metrics.corrected_groups import (
     error_words,
     group_corrected_scores,
     group_differences,
+    group_words,
     interaction_words,
     interactions,
 )
@@ -150,3 +151,14 @@ def test_where_groups_are_alike_the_test_says_otherwise_in_one_study_of_twenty(g
         opinions, _ = study(seed=seed, share_read=0.3)
         chances += interactions(by_group(opinions, grouping), grouping)["p"].to_list()
     assert np.mean(np.array(chances) < 0.05) <= 0.1
+
+
+def test_the_sentence_is_about_the_primary_comparison_where_one_is_stated_else_about_the_two_best():
+    opinions, _ = study(models={"A": 1.0, "B": 0.5, "C": -1.0})
+    known = by_group(opinions, "axis")
+    scores, tests = group_corrected_scores(opinions, known, **HOW), interactions(known, "axis")
+    assert "the difference between A and B" in group_words(scores, tests, "axis").replace("The diff", "the diff")
+    stated = group_words(scores, tests, "axis", ("C", "A")).replace("The diff", "the diff")
+    assert "the difference between A and C" in stated
+    assert "A and B" not in stated
+    assert group_words(scores, tests, "axis", ("C", "gone")) == group_words(scores, tests, "axis")

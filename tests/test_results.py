@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 
-from evalcore import compare_commands, store
+from evalcore import compare_commands, methods, store
 from evalcore.analysed import analysed
-from evalcore.analysis import Analysis, StatedAnalysis
+from evalcore.analysis import Analysis, StatedAnalysis, plain
 from evalcore.bundle import bundle
 from evalcore.codebook import CODEBOOK
 from evalcore.db import reading, writing
@@ -80,7 +80,9 @@ WORTH_COMPARING = ["judge_only", "physicians_only", "corrected", "corrected_low"
     max_examples=5, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
 )
 @given(spec=specs, seed=some.integers(0, 999), share=some.sampled_from([0.02, 0.3, 1.0]), readers=some.integers(1, 4))
-def test_models_compare_and_bundle_give_the_same_numbers_from_one_specification(shell, spec, seed, share, readers):
+def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specification(
+    shell, spec, seed, share, readers
+):
     made, _ = study(seed, share_read=share, readers=READERS[:readers])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(opinions_query, "load", lambda _session: made)
@@ -92,12 +94,21 @@ def test_models_compare_and_bundle_give_the_same_numbers_from_one_specification(
         with reading(shell.engine) as session:
             of_command = compare_commands._said(compare_commands._analysed(session, {}), by=["theme"], seed=1)
             in_force = analysed(session)
+        told = methods.facts(shell.engine)
         with zipfile.ZipFile(io.BytesIO(bundle(shell.engine)[0])) as packed:
             files = {name: packed.read(name) for name in packed.namelist()}
     chosen = _models_parts.Chosen(usual(spec, in_force.known))
     of_page = _models_parts._numbers(taken(made, chosen.spec), chosen)
 
     assert of_command["otherwise"] == []
+    enough = of_page.scores.loc[of_page.scores["enough"].astype(bool)]
+    assert told.analysis == plain(of_page.spec)
+    assert told.otherwise == ()
+    assert told.n_estimated == len(enough)
+    assert told.n_compared == of_page.differences["p"].notna().sum()
+    assert told.claim == (" ".join(filter(None, (of_page.means, of_page.because))) if len(enough) else "")
+    if not spec.settled:  # else a settled item that cannot be assessed is read and has no label
+        assert told.flow["n_items"].iloc[-1] == enough["n_read"].sum()
     assert orjson.loads(files["analysis.json"])["computed"]["finding"] == of_command["finding"] == of_page.finding
     for name, of_one in (("corrected-scores", of_page.scores), ("corrected-differences", of_page.differences)):
         table = pd.read_csv(io.BytesIO(files[f"{name}.csv"]))
@@ -113,6 +124,23 @@ def test_models_compare_and_bundle_give_the_same_numbers_from_one_specification(
         if len(mine):
             assert set(mine["claim"]) == {of_command["claim"]}
             assert set(mine["physicians"]) == {of_command["physicians"]}
+
+
+def test_the_flow_counts_in_the_scores_what_the_weights_let_in(shell):
+    made, _ = study(9, share_read=1.0)
+    themes = made.items["theme"].astype(object).where(made.items["example_id"] > 2, None)
+    made = replace(made, items=made.items.assign(theme=pd.Categorical(themes)))
+    spec = Analysis(judges=("Magpie",), weighted=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(opinions_query, "load", lambda _session: made)
+        with writing(shell.engine) as session:
+            store.state_analysis(session, spec, actor="Ana Ruiz")
+        flow = methods.facts(shell.engine).flow
+    last, scores = flow.iloc[-1], found_in(made, spec).scores
+    assert last["what"] == "In the corrected scores"
+    assert last["n_items"] == made.items["example_id"].gt(2).sum() == scores["n_read"].sum()
+    assert last["n_examples"] == made.items["example_id"].nunique() - 2
+    assert scores["n_left_out"].tolist() == [2, 2]  # they are no part of the scores, and are counted
 
 
 # ---------------------------------------------------------------- what they hold for

@@ -336,6 +336,43 @@ def error_words(tests: pd.DataFrame, grouping: str) -> str:
     return f"The judge's error depends on the {grouping} for {listed(clear['model_1'])} ({p} by Holm)."
 
 
+def group_words(
+    scores: pd.DataFrame, tests: pd.DataFrame, grouping: str, primary: tuple[str, str] | None = None
+) -> str:
+    """Whether two models' difference depends on the group, and for which models the judge's error does; where no group has a score, what lacks.
+
+    Args:
+        scores: As `group_corrected_scores` gives them, of one evaluation.
+        tests: As `interactions` gives them.
+        grouping: The one that they are about.
+        primary: The stated primary comparison; None, or of models that are not here: the two with the best scores, by the mean over groups.
+    """
+    if not scores["enough"].astype(bool).any():
+        return _nothing_yet(scores, grouping)
+    pairs = tests.loc[tests["about"].eq(DIFFERENCE)]
+    means = scores.groupby("model", observed=True)["corrected"].mean().dropna().sort_values(ascending=False)
+    said = []
+    for pair in filter(None, (primary, tuple(means.index[:2]))):
+        rows = pairs.loc[pairs["model_1"].isin(pair) & pairs["model_2"].isin(pair)]
+        if len(rows):
+            said = [interaction_words(row, grouping) for row in rows.to_dict(orient="records")]
+            break
+    return " ".join([*said, error_words(tests.loc[tests["about"].eq(JUDGE_ERROR)], grouping)])
+
+
+def _nothing_yet(scores: pd.DataFrame, grouping: str) -> str:
+    """Why no group has a corrected score, and what would change it."""
+    if scores.empty:
+        return f"Nothing here is tagged with a {grouping}: the tags come with the file of examples."
+    most = scores["n_examples"].max()
+    if most < MIN_EXAMPLES_READ:
+        return (
+            f"No {grouping} has a corrected score: at least {MIN_EXAMPLES_READ} examples must be read, and the largest of these "
+            f"{PLURALS.get(grouping, grouping + 's')} has {most:,}."
+        )
+    return f"Too little is read for a corrected score by {grouping}; the table says what lacks. Assign more reads on Study."
+
+
 def lacking_words(row: Mapping[Any, Any]) -> str:
     """What a group lacks for a corrected score, in the few words of a table's cell.
 

@@ -135,7 +135,7 @@ def taken(opinions: Opinions, spec: Analysis, example_ids: Collection[int] | Non
 
 
 def weights_of(part: Opinions, spec: Analysis) -> pd.Series | None:
-    """The weights of the examples; None: all alike.
+    """The weights of the examples, of those alone that have one above 0: what has no theme of the benchmark is left out and counted. None: all alike.
 
     Raises:
         OverreadError: Weights are asked for, and the examples have no themes to weight by.
@@ -145,7 +145,7 @@ def weights_of(part: Opinions, spec: Analysis) -> pd.Series | None:
     weighting = parts.common_weighting(part)
     if weighting is None:
         raise OverreadError(NO_THEMES)
-    return weighting.weights
+    return weighting.weights.loc[weighting.weights > 0]
 
 
 def results(part: Opinions, spec: Analysis) -> Results:
