@@ -46,7 +46,7 @@ READS = {Reads.DRAWN: "Drawn, weighted", Reads.ALL: "All, each once"}
 
 
 def chosen_reads(row: DeltaGenerator, *, asked: bool) -> Reads | None:
-    """Which reads enter, asked where the drawn ones are not all of them, each counted once; else None, the usual ones."""
+    """Which reads enter, asked where the drawn ones are not all of them, each counted once; None: the usual ones, drawn if any are."""
     if not asked:
         return None
     words = row.segmented_control(
@@ -59,7 +59,7 @@ def chosen_reads(row: DeltaGenerator, *, asked: bool) -> Reads | None:
         help="Drawn reads count by one over the probability with which their item was drawn, so they stand for what was not read. "
         "Volunteered reads do not: they show with all.",
     )
-    return Reads.ALL if words == READS[Reads.ALL] else Reads.DRAWN
+    return Reads.ALL if words == READS[Reads.ALL] else None
 
 
 def has_choice(opinions: Opinions) -> bool:

@@ -46,7 +46,7 @@ def test_drift_tells_flips_and_scores(small):
     ]  # fmt: skip
     shown = ran(small, "drift", "--from", "Magpie", "--to", "Magpie 2").stdout
     assert "17 % (2/12)" in shown
-    assert "-0.333" in shown
+    assert "−0.333" in shown
 
 
 def test_drift_between_judges_that_agree_says_so(small):

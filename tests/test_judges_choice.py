@@ -68,7 +68,7 @@ def test_where_the_judge_labelled_nothing_that_was_read_the_criteria_show_physic
 def test_between_physicians_no_judge_is_chosen(both_read, opened):
     app = opened(LEAD, judges_show="Between physicians")
     assert not app.selectbox
-    assert [toggle.label for toggle in app.toggle] == ["Count judges as raters"]
+    assert [toggle.label for toggle in app.toggle] == ["Count judges as raters", "More coefficients"]
 
 
 def test_between_physicians_no_judge_is_needed(location, open_page):
@@ -78,7 +78,7 @@ def test_between_physicians_no_judge_is_needed(location, open_page):
     made.engine.dispose()
     app = open_page(location, "judges", LEAD, judges_show="Between physicians")
     assert "Two physicians who label the same criterion agree 100 %" in words(app)
-    assert not app.toggle
+    assert [toggle.label for toggle in app.toggle] == ["More coefficients"]
     app = open_page(location, "judges", LEAD, judges_show="Criteria")
     assert "No judge has labelled anything yet" in words(app)
     assert links(app) == ["Import a file"]
