@@ -9,9 +9,10 @@ from sqlmodel import Session
 
 from evalcore.analysis import Analysis, StatedAnalysis
 from evalcore.metrics import parts
-from evalcore.metrics.results import Results, departures, results, taken, usual
+from evalcore.metrics.results import Results, departures, results, taken, usual, weights_of
+from evalcore.metrics.sensitivity import sensitivity
 from evalcore.opinions import Opinions
-from evalcore.queries import analyses, browse
+from evalcore.queries import analyses, browse, drawings
 from evalcore.queries import opinions as labels
 
 
@@ -20,6 +21,7 @@ class Analysed:
     """An analysis of a study.
 
     Attributes:
+        everything: The whole study.
         part: What it is about.
         known: The data sets of the study, as `parts.evaluations` gives them.
         stated: The statement in force; None where there is none.
@@ -27,6 +29,7 @@ class Analysed:
         otherwise: What was chosen otherwise than stated, in words; empty where nothing is stated.
     """
 
+    everything: Opinions
     part: Opinions
     known: pd.DataFrame
     stated: StatedAnalysis | None
@@ -58,7 +61,26 @@ def analysed(
     part = taken(everything, spec, example_ids(session, spec))
     found = results(part, spec)
     otherwise = () if stated is None else departures(found, stated.spec, known)
-    return Analysed(part, known, stated, found, otherwise)
+    return Analysed(everything, part, known, stated, found, otherwise)
+
+
+def missing(session: Session, done: Analysed) -> pd.DataFrame:
+    """Its corrected scores under the best and the worst that missing reads could have said, as `sensitivity` gives them.
+
+    Args:
+        session: Where to read.
+        done: The analysis.
+    """
+    found, spec = done.results, done.results.spec
+    return sensitivity(
+        done.part,
+        drawings.unread(session, known=done.everything),
+        judges=spec.judges,
+        claim=found.claim,
+        physicians=found.physicians,
+        settled=spec.settled,
+        weights=weights_of(done.part, spec),
+    )
 
 
 def changed(spec: Analysis, changes: Mapping[str, Any]) -> Analysis:

@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Engine
 
 from evalcore import export, methods
-from evalcore.analysed import Analysed, analysed
+from evalcore.analysed import Analysed, analysed, missing
 from evalcore.analysis import plain
 from evalcore.db import reading
 from evalcore.export import Part
@@ -22,7 +22,7 @@ from evalcore.queries import analyses, opinions, study
 
 TABLES = ("labels", "verdicts", "scores")
 """Of the whole study, as the export writes them."""
-NUMBERS = ("corrected-scores", "corrected-differences", "agreement")
+NUMBERS = ("corrected-scores", "corrected-differences", "sensitivity", "agreement")
 """Of the stated analysis."""
 MANIFEST, ANALYSIS = "manifest.json", "analysis.json"
 FILES = (*(f"{what}.csv" for what in (*TABLES, *NUMBERS)), ANALYSIS, MANIFEST)
@@ -33,11 +33,11 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
 def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[bytes, int]:
     """A zip file of what a paper rests on.
 
-    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim; agreement of its physicians; a codebook
-    for each table; `analysis.json` (what is stated, when, after how many reads, what was computed, what it finds); the methods, the flow of the
-    study and where the items of reporting guidelines stand; and `manifest.json`, which names the state of the audit trail (number of events, newest
-    hash), the version of Overread, and each file's size and SHA-256. The same state of the study gives the same bytes. Returns them with the
-    number of labels.
+    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores under the best and the
+    worst that missing reads could have said; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how
+    many reads, what was computed, what it finds); the methods, the flow of the study and where the items of reporting guidelines stand; and
+    `manifest.json`, which names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and
+    SHA-256. The same state of the study gives the same bytes. Returns them with the number of labels.
 
     Args:
         engine: The study.
@@ -48,13 +48,14 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
         trail, stated = study.trail_head(session), analyses.stated(session)
         is_judged = bool(parts.evaluations(known)["judges"].map(len).any())
         done = analysed(session, opinions=known) if is_judged else None
+        tried = None if done is None else missing(session, done)
     judge = done.results.spec.judges[0] if done else None
     tables = {
         what: export.table(engine, what, Part(blind=blind, judge=judge if what == "labels" else None))
         for what in TABLES
     }
     files: dict[str, bytes] = {}
-    for what, table in (tables | numbers(done)).items():
+    for what, table in (tables | numbers(done, tried)).items():
         files[f"{what}.csv"] = export.to_csv(table)
         files[f"{what}-codebook.md"] = export.codebook_text(what).encode()
     said = None if stated is None else {
@@ -71,21 +72,23 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     return _zipped(files), len(tables["labels"])
 
 
-def numbers(done: Analysed | None) -> dict[str, pd.DataFrame]:
+def numbers(done: Analysed | None, tried: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
     """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges, and what its interval holds for.
 
     Args:
         done: The stated analysis; None where no judge has labelled anything.
+        tried: As `missing` gives it for this analysis.
     """
-    if done is None:
+    if done is None or tried is None:
         return {name: pd.DataFrame(columns=list(export.columns_of(name))) for name in NUMBERS}
     found, spec = done.results, done.results.spec
     whose = {"dataset": spec.evaluation, "examples": spec.subset or "all", "judge": " + ".join(spec.judges)}
-    made = (found.claims, found.difference_claims, agreement(labels_of(done.part)))
+    tried = tried.assign(claim=found.claim.value, physicians=found.physicians.value)
+    made = (found.claims, found.difference_claims, tried, agreement(labels_of(done.part)))
     tables = {}
     for name, table in zip(NUMBERS, made, strict=True):
         told = table.drop(columns=["place", "evaluation"], errors="ignore").assign(**whose)
-        if "claim" in told:
+        if "is_analysis" in export.columns_of(name):
             told["is_analysis"] = told["claim"].eq(found.claim) & told["physicians"].eq(found.physicians)
         first = [column for column in export.columns_of(name) if column in told]
         tables[name] = told[[*first, *(column for column in told if column not in first)]]

@@ -231,8 +231,9 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         _CANARY,
     ],
     "sensitivity": [
+        *_ANALYSIS,
+        *_CLAIM[:2],
         ("model", "who answered"),
-        ("evaluation", "the data set that the responses were made for"),
         (
             "scenario",
             "what is supposed of the missing reads: as_estimated (they are like the others); cannot_assess_for, cannot_assess_against (each criterion "
@@ -242,10 +243,7 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("n_taken", "how many are supposed: reads that could not assess, responses without a read, or both together"),
         ("n_of", "of how many: blind reads of drawn criteria, responses drawn, or both together"),
         ("corrected", "the corrected score then; empty where too little is read"),
-        (
-            "corrected_low",
-            "lower end of its 95 % interval, for the claim and the population of physicians of the analysis",
-        ),
+        ("corrected_low", "lower end of its 95 % interval"),
         ("corrected_high", "upper end"),
         ("shift", "corrected, less that as estimated"),
     ],

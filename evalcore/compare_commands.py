@@ -88,7 +88,15 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     held (against the margin; null without one) and words (sentences); null where none is stated;
     judge_only: warning (that these are a judge's opinion), differences (a row a pair: model_1, model_2, n_examples, n_left_out, difference, low,
     high, p by sign flips, p_holm, p_bh, p_max_t, small);
-    groups: a row a grouping, group and model in the judge's opinion: grouping, group, tag, model, n_examples, n_responses,
+    corrected_groups: a row a grouping (of --by, without overall), group and model, for the same claim as the scores: grouping, group, and the columns of
+    scores; enough, n_needed and null as there, of the group alone;
+    interactions: a row a grouping and pair of models (about difference), and a grouping and model (about judge_error, model_2 empty): grouping, about,
+    model_1, model_2, n_groups, n_left_out (groups of which too little is read), f, df_1, df_2, p, p_holm (over the rows of the grouping about the same;
+    for new examples and these physicians, whatever the claim) and words (a sentence, of a difference; else null);
+    group_words: by grouping, whether the primary (else the best two models') difference and the judge's error depend on it, in words;
+    sensitivity: the corrected scores if the missing reads had said the best or the worst for the model, a row a model and scenario, for the same claim:
+    model, scenario, n_taken, n_of, corrected, corrected_low, corrected_high, shift (from as_estimated); sensitivity_words: what they could do at most;
+    groups: a row a grouping, group and model in the judge's opinion alone, not corrected: grouping, group, tag, model, n_examples, n_responses,
     n_left_out, n_without_positive, n_undefined, raw_mean, raw_low, raw_high, score, low, high, small.
     Values that are undefined are null.
     """
@@ -108,7 +116,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     }
     with study(db) as engine, reading(engine) as session:
         done = _analysed(session, {name: value for name, value in given.items() if value is not None})
-    found = _said(done, by=wanted, seed=seed)
+        found = _said(session, done, by=wanted, seed=seed)
     if as_json:
         print_json(found)
     else:
@@ -145,18 +153,21 @@ def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
     return done
 
 
-def _said(done: "Analysed", *, by: list[str], seed: int) -> dict[str, Any]:
+def _said(session: "Session", done: "Analysed", *, by: list[str], seed: int) -> dict[str, Any]:
     """What --json prints."""
     import numpy as np
 
+    from evalcore.analysed import missing
     from evalcore.metrics import comparison, parts
     from evalcore.metrics.finding import unreached_words
     from evalcore.metrics.group_scores import group_scores
     from evalcore.metrics.results import primary_words, stated_words
+    from evalcore.metrics.sensitivity import sensitivity_sentence
 
     found, spec, stated = done.results, done.results.spec, done.stated
     one, judge = parts.jury(done.part, spec.judges)
     judged = comparison.differences(comparison.example_scores(one, judge), rng=np.random.default_rng(seed))
+    tried = missing(session, done)
     primary = None
     if spec.primary is not None:
         held = (
@@ -191,8 +202,36 @@ def _said(done: "Analysed", *, by: list[str], seed: int) -> dict[str, Any]:
         "ranks": _records(found.ranks.drop(columns="evaluation")),
         "primary": primary,
         "judge_only": {"warning": comparison.judge_only_warning(judge), "differences": _records(judged)},
+        **_grouped(done, by),
+        "sensitivity": _records(tried.drop(columns="evaluation")),
+        "sensitivity_words": sensitivity_sentence(tried),
         "groups": _records(group_scores(one, judge, by=by).drop(columns="evaluation")),
     }
+
+
+def _grouped(done: "Analysed", by: list[str]) -> dict[str, Any]:
+    """Corrected scores by group, and whether groups differ."""
+    from evalcore.metrics import corrected_groups
+    from evalcore.metrics.corrected_groups import DIFFERENCE, interaction_words
+    from evalcore.metrics.results import weights_of
+
+    found, spec = done.results, done.results.spec
+    how: dict[str, Any] = {"judges": spec.judges, "settled": spec.settled, "weights": weights_of(done.part, spec)}
+    scores, tests, words = [], [], {}
+    for grouping in by:
+        if grouping not in corrected_groups.GROUPINGS:
+            continue
+        known = corrected_groups.by_group(done.part, grouping, **how)
+        of_groups = corrected_groups.group_corrected_scores(
+            done.part, known, claim=found.claim, physicians=found.physicians
+        )
+        test = corrected_groups.interactions(known, grouping)
+        words[grouping] = corrected_groups.group_words(of_groups, test, grouping, spec.primary)
+        scores += [{"grouping": grouping, **row} for row in _records(of_groups.drop(columns="evaluation"))]
+        for row, told in zip(test.to_dict(orient="records"), _records(test.drop(columns="evaluation")), strict=True):
+            said = interaction_words(row, grouping) if row["about"] == DIFFERENCE else None
+            tests.append({"grouping": grouping, **told, "words": said})
+    return {"corrected_groups": scores, "interactions": tests, "group_words": words}
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -256,4 +295,39 @@ def _print(found: dict[str, Any]) -> None:
                 pair = f"{row['model_1']} − {row['model_2']}"
                 shown.add_row(*map(escape, (pair, words, chance_words(values.get("p_holm", float("nan"))))))
             out.print(shown)
+    out.print(escape(found["sensitivity_words"]))
+    _print_groups(found)
     out.print(escape(found["judge_only"]["warning"]))
+
+
+def _print_groups(found: dict[str, Any]) -> None:
+    """Corrected scores of each group and whether groups differ; behind them the judge's opinion."""
+    from evalcore.metrics.corrected_groups import lacking_words
+
+    for grouping, words in found["group_words"].items():
+        out.print(escape(f"By {grouping}, corrected: {words}"))
+        rows = [row for row in found["corrected_groups"] if row["grouping"] == grouping]
+        if any(row["enough"] for row in rows):
+            cells = [_interval(row, "corrected", "corrected_") if row["enough"] else lacking_words(row) for row in rows]
+            _print_cells(grouping, rows, cells)
+    for grouping in dict.fromkeys(row["grouping"] for row in found["groups"]):
+        out.print(escape(f"By {grouping}, in the opinion of {', '.join(found['judges'])} alone, not corrected"))
+        rows = [row for row in found["groups"] if row["grouping"] == grouping]
+        _print_cells(grouping, rows, [_interval(row, "score", "") for row in rows])
+
+
+def _interval(row: dict[str, Any], value: str, before: str) -> str:
+    from evalcore.metrics.finding import score_words
+
+    names = (value, f"{before}low", f"{before}high")
+    return score_words(*(float("nan") if row[name] is None else row[name] for name in names))
+
+
+def _print_cells(grouping: str, rows: list[dict[str, Any]], cells: list[str]) -> None:
+    """A row a group, a column a model."""
+    words = {(row["group"], row["model"]): cell for row, cell in zip(rows, cells, strict=True)}
+    models = dict.fromkeys(row["model"] for row in rows)
+    shown = Table(grouping, *map(escape, models), box=None, padding=(0, 2))
+    for group in dict.fromkeys(row["group"] for row in rows):
+        shown.add_row(escape(group), *(escape(words.get((group, model), "–")) for model in models))
+    out.print(shown)

@@ -62,7 +62,7 @@ def test_every_table_names_its_judge_and_has_a_codebook_and_the_analysis_stands_
         store.state_analysis(session, Analysis(judges=("Wren",), claim=Claim.BENCHMARK), actor="Mina Castell")
     files = unpacked(bundle(seeded)[0])
     tables = [name.removesuffix(".csv") for name in files if name.endswith(".csv")]
-    assert len(tables) >= 6
+    assert len(tables) >= 7
     for name in tables:
         header = files[f"{name}.csv"].decode().split("\r\n", 1)[0].split(",")
         assert {"judge", "rater"} & set(header) or name == "checklist", name
@@ -76,6 +76,12 @@ def test_every_table_names_its_judge_and_has_a_codebook_and_the_analysis_stands_
     assert set(scores["judge"]) == {"Wren"}  # not both judges of the study together
     assert set(scores.loc[scores["is_analysis"], "claim"]) == {"benchmark"}
     assert set(pd.read_csv(io.BytesIO(files["labels.csv"]))["judge"].dropna()) == {"Wren"}
+    tried = pd.read_csv(io.BytesIO(files["sensitivity.csv"]))
+    assert (set(tried["judge"]), set(tried["claim"])) == ({"Wren"}, {"benchmark"})
+    estimated = tried.loc[tried["scenario"].eq("as_estimated")].set_index("model")
+    mine = scores.loc[scores["is_analysis"]].set_index("model").loc[estimated.index]
+    for column in ("corrected", "corrected_low", "corrected_high"):
+        assert estimated[column].to_list() == pytest.approx(mine[column].to_list(), nan_ok=True)
 
 
 def test_the_same_study_gives_the_same_bytes(seeded):

@@ -92,7 +92,8 @@ def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specif
         with writing(shell.engine) as session:
             store.state_analysis(session, spec, actor="Ana Ruiz")
         with reading(shell.engine) as session:
-            of_command = compare_commands._said(compare_commands._analysed(session, {}), by=["theme"], seed=1)
+            done = compare_commands._analysed(session, {})
+            of_command = compare_commands._said(session, done, by=["theme"], seed=1)
             in_force = analysed(session)
         told = methods.facts(shell.engine)
         with zipfile.ZipFile(io.BytesIO(bundle(shell.engine)[0])) as packed:
