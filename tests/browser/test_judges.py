@@ -66,7 +66,7 @@ def test_a_row_with_an_alarm_lists_its_items_and_leads_to_the_conversation(page:
     steps.choose_reader(page, contrary, LEAD, path=f"/judges{query}")
     expect(page.locator(".or-finding")).to_contain_text("raise an alarm")
     steps.table(page).click(position={"x": 150, "y": steps.ROW_PIXELS * 1.5})
-    expect(page.locator(".or-warning")).to_contain_text("it reads the criterion the wrong way round")
+    expect(page.locator(".or-warning")).to_contain_text("they go opposite ways")
     judged = page.locator(".or-judge").first
     expect(judged).to_contain_text(CONTRARY)
     model = judged.locator("small").inner_text().removeprefix("on the response of ")
@@ -76,7 +76,7 @@ def test_a_row_with_an_alarm_lists_its_items_and_leads_to_the_conversation(page:
     page.go_back()
     expect(page.locator(".or-heading h1")).to_contain_text(SECTIONS["Criteria"])
     expect(page.locator(".or-heading p")).to_contain_text(CONTRARY)
-    expect(page.locator(".or-warning")).to_contain_text("it reads the criterion the wrong way round")
+    expect(page.locator(".or-warning")).to_contain_text("they go opposite ways")
 
 
 def test_the_bundle_is_a_zip_with_a_manifest_of_its_files(page: Page, contrary: AppServer):

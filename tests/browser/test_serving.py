@@ -1,5 +1,6 @@
 """What a running server lets through: pages before a profile, headers, other origins, the choice of reader."""
 
+import json
 from pathlib import Path
 
 import httpx
@@ -8,6 +9,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import steps
 from tests.browser.server import AppServer, running_app
+
+N_PEOPLE = len(json.loads(Path("data/demo/people.json").read_text(encoding="utf-8")))
 
 HEADERS = {
     "x-content-type-options": "nosniff",
@@ -23,12 +26,12 @@ def get(server: AppServer, path: str, **headers: str) -> httpx.Response:
 
 def test_the_first_request_of_all_to_a_page_shows_no_page(page: Page, tmp_path: Path):
     # Until app.py has run once, Streamlit would run any file in pages/ by its address: here nothing has run yet.
-    # The first start in an empty folder makes the demo study, with its five people.
+    # The first start in an empty folder makes the demo study, with its people.
     path, title = steps.PAGES["audit"]
     with running_app(tmp_path) as server:
         page.goto(server.url + path)
         expect(page.locator(".or-heading h1")).to_have_text("Who is reading?")
-        expect(page.locator("a.or-profile")).to_have_count(5)
+        expect(page.locator("a.or-profile")).to_have_count(N_PEOPLE)
         expect(page.get_by_text(title)).to_have_count(0)
         expect(page.get_by_test_id("stDataFrame")).to_have_count(0)
         expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)
@@ -111,7 +114,7 @@ def test_the_choice_is_remembered_forgotten_and_leads_nowhere_else(page: Page, a
     expect(again.locator(".or-signed b")).to_have_text("Dr. Leila Haddad")
 
     page.get_by_role("link", name="Change reader").click()
-    expect(page.locator("a.or-profile")).to_have_count(5)
+    expect(page.locator("a.or-profile")).to_have_count(N_PEOPLE)
     assert [c for c in page.context.cookies() if c["name"].startswith("overread_reader_")] == []
     assert page.url == app_server.url + "/export"
 
@@ -123,7 +126,7 @@ def test_the_choice_is_remembered_forgotten_and_leads_nowhere_else(page: Page, a
 @pytest.mark.parametrize("number", ["99999", "99999999999999999999999999"])
 def test_a_person_who_is_not_in_the_study_falls_back_to_the_choice(number: str, page: Page, app_server: AppServer):
     page.goto(f"{app_server.url}/reader/{number}?next=%2Faudit")
-    expect(page.locator("a.or-profile")).to_have_count(5)
+    expect(page.locator("a.or-profile")).to_have_count(N_PEOPLE)
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
