@@ -21,6 +21,7 @@ from evalcore.metrics.corrected import (
     corrected_scores,
     example_terms,
 )
+from evalcore.metrics.corrected_differences import corrected_differences
 from evalcore.metrics.opinions import Opinions
 from tests.population import drawn
 
@@ -403,3 +404,26 @@ def test_the_interval_for_looks_at_any_time_stands_beside_the_ordinary_one():
     assert row["corrected_any_high"] - row["corrected"] == pytest.approx(half * anytime_factor(row["n_units"]))
     assert row["corrected_any_low"] < row["corrected_low"]
     assert np.isnan(one(study(share_read=0.02)[0])["corrected_any_low"])
+
+
+@given(seeds, st.sampled_from([0.2, 0.5, 1.0]), st.sampled_from([0.0, 0.4]))
+@some
+def test_a_wider_claim_never_has_the_narrower_interval(seed, share_read, leaning):
+    # of scores and of differences; physicians who are alike by chance do not make the interval for all physicians the narrower one
+    names = ("Dr. A", "Dr. B", "Dr. C", "Dr. D")
+    leanings = dict(zip(names, (leaning, -leaning, leaning / 2, 0.0), strict=True))
+    opinions, _ = study(
+        seed, share_read=share_read, readers=names, leanings=leanings, models=("Alder", "Birch"), reader_accuracy=0.9
+    )
+    halves = {}
+    for claim in Claim:
+        for physicians in Physicians:
+            scores = corrected_scores(opinions, claim=claim, physicians=physicians)
+            pairs = corrected_differences(opinions, claim=claim, physicians=physicians)
+            of_scores = [(scores[f"{kind}_high"] - scores[kind]).to_numpy() for kind in (PHYSICIANS, CORRECTED)]
+            halves[claim, physicians] = np.concatenate([*of_scores, pairs["high"] - pairs["difference"]])
+            assert not np.isnan(halves[claim, physicians]).any()
+    for claim in Claim:
+        assert (halves[claim, Physicians.IN_GENERAL] >= halves[claim, Physicians.THESE] - 1e-12).all()
+    for physicians in Physicians:
+        assert (halves[Claim.NEW_EXAMPLES, physicians] >= halves[Claim.BENCHMARK, physicians] - 1e-12).all()

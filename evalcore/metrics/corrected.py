@@ -127,7 +127,8 @@ def corrected_scores(
     V_A, V_M and V_G are `over_physicians.benchmark_variance`, V_physicians is `over_physicians.physicians_variance`: of the latter each physician has other
     items, and V_M - V_G, at least 0, is what that adds though all items of this benchmark are known. That takes it no lower than V_A.
 
-    For new examples the interval is at least as wide as for this benchmark. Where nearly all votes are as predicted, each is widened by
+    An interval for new examples is at least as wide as that for this benchmark, and one for physicians in general as that for these physicians: chance
+    may let few physicians look more alike than their reads can be. Where nearly all votes are as predicted, each is widened by
     what V_A lacks to that of three votes that are not. Measured coverage of the 95 % interval: `tests/benchmarks/coverage.py`.
 
     Judge-only is the judge's opinion, and no physician is in it. On this benchmark every item has its label, so there is nothing to sample:
@@ -257,7 +258,7 @@ class Estimate(msgspec.Struct, frozen=True):
         unseen: Part of it for votes not seen (`survey.unseen_variance`).
         freedom: Degrees of freedom of its interval.
         psi: Influence of each example (`survey.influences`).
-        narrower: Variance and degrees of freedom of a narrower claim: the interval is at least as wide as by that one.
+        narrower: Variance and degrees of freedom of each narrower claim: the interval is at least as wide as by any of them.
     """
 
     fit: survey.Fit
@@ -265,13 +266,13 @@ class Estimate(msgspec.Struct, frozen=True):
     unseen: float
     freedom: float
     psi: survey.Floats
-    narrower: tuple[float, float] = (0.0, 1.0)
+    narrower: tuple[tuple[float, float], ...] = ()
 
     def columns(self, kind: str, level: float) -> dict[str, float]:
         """The columns of `corrected_scores`."""
         widths = [
             float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)) if freedom > 0 else np.nan
-            for variance, freedom in ((self.variance, self.freedom), self.narrower)
+            for variance, freedom in ((self.variance, self.freedom), *self.narrower)
         ]
         value, half, error = self.fit.value, max(widths), float(np.sqrt(self.variance))
         return {kind: value, f"{kind}_low": value - half, f"{kind}_high": value + half, f"{kind}_se": error}
@@ -340,20 +341,22 @@ def of_reads(
     psi = survey.influences(population, sample, fit)
     n = len(psi)
     new_examples = float(psi.var(ddof=1)) / n
-    freedom = these.freedom
-    variance, narrower = these.variance, (0.0, 1.0)
+    benchmark = these.variance + unseen, these.freedom
+    examples = new_examples + unseen, min(these.freedom, n - 1)
+    (variance, freedom), narrower = benchmark, list[tuple[float, float]]()
+    if claim is Claim.NEW_EXAMPLES:
+        (variance, freedom), narrower = examples, [benchmark]
     if physicians is Physicians.IN_GENERAL:
-        of_physicians, freedom = physicians_variance(population, sample, fit)
+        of_physicians, degrees = physicians_variance(population, sample, fit)
         beyond = max(0.0, these.most - these.draw - these.any_reader)
-        of_benchmark = max(min(of_physicians, these.variance), of_physicians - beyond)
-        of_examples = max(0.0, new_examples - these.most) if claim is Claim.NEW_EXAMPLES else 0.0
-        wider = of_physicians + of_examples
-        variance, narrower = wider if claim is Claim.NEW_EXAMPLES else of_benchmark, (of_benchmark + unseen, freedom)
-        freedom = freedom_of_sum(of_physicians, freedom, of_examples, n - 1)
-    elif claim is Claim.NEW_EXAMPLES:
-        narrower = (these.variance + unseen, freedom)
-        variance, freedom = new_examples, min(freedom, n - 1)
-    return Estimate(fit, variance + unseen, unseen, freedom, psi, narrower)
+        of_benchmark = max(min(of_physicians, these.variance), of_physicians - beyond) + unseen
+        of_examples = max(0.0, new_examples - these.most)
+        (variance, freedom), narrower = (of_benchmark, degrees), [benchmark]
+        if claim is Claim.NEW_EXAMPLES:
+            narrower = [benchmark, examples, (of_benchmark, degrees)]
+            variance = of_physicians + of_examples + unseen
+            freedom = freedom_of_sum(of_physicians, degrees, of_examples, n - 1)
+    return Estimate(fit, variance, unseen, freedom, psi, tuple(narrower))
 
 
 def nothing(population: survey.Population) -> Estimate:

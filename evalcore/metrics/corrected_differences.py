@@ -25,6 +25,7 @@ from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.survey import Fit, Floats, Numbers, Population, Sample, deviations
 from evalcore.metrics.surveyed import Surveyed, surveyed
 
+ROUNDING = 1e-12
 COLUMNS = [
     "model_1",
     "model_2",
@@ -68,7 +69,7 @@ def corrected_differences(
     V_A is by example: two models of which the same items were drawn, or one physician read both, differ by less than two that were read apart; its part of
     the readers is at most that of either score together. For physicians in general a physician's part is the difference of what they add to
     either score, so that one who is strict with both takes nothing from it.
-    For new examples the interval is at least as wide as for this benchmark. Where nearly all votes are as predicted, each is widened as
+    As with the scores, a claim's interval is at least as wide as that of every narrower one. Where nearly all votes are as predicted, each is widened as
     that of the scores is.
 
     Args:
@@ -279,7 +280,7 @@ def _half(widths: list[tuple[float, float]], level: float) -> tuple[float, float
 def _widths(
     one: Scored, other: Scored, places: list[Numbers], claim: Claim, physicians: Physicians
 ) -> list[tuple[float, float]]:
-    """Variance and degrees of freedom by the claim, and by the narrower one that it must not fall below."""
+    """Variance and degrees of freedom by the claim, and by the narrower ones that it must not fall below."""
     n = len(places[0])
     unseen = one.estimate.unseen + other.estimate.unseen
     new_examples = float((one.on(places[0]) - other.on(places[1])).var(ddof=1)) / n
@@ -287,16 +288,20 @@ def _widths(
     draw = float(((first.draw - second.draw) ** 2).sum()) * n / (n - 1)
     most = float(((first.most - second.most) ** 2).sum()) * n / (n - 1)
     room, degrees = max(0.0, most - draw), min(first.variance.freedom, second.variance.freedom)
-    these = benchmark = draw + min(room, first.variance.readers + second.variance.readers)
-    wide = new_examples + unseen, min(degrees, n - 1)
+    these = draw + min(room, first.variance.readers + second.variance.readers)
+    widths = [(these + unseen, degrees)]
+    if claim is Claim.NEW_EXAMPLES:
+        widths.append((new_examples + unseen, min(degrees, n - 1)))
     if physicians is Physicians.IN_GENERAL:
         of_physicians, degrees = _over_physicians((one.about.readers, first), (other.about.readers, second))
         any_reader = first.variance.any_reader + second.variance.any_reader
         benchmark = max(min(of_physicians, these), of_physicians - max(0.0, room - any_reader))
-        of_examples = max(0.0, new_examples - most)
-        wide = of_physicians + of_examples + unseen, freedom_of_sum(of_physicians, degrees, of_examples, n - 1)
-    narrow = benchmark + unseen, degrees
-    return [narrow] if claim is Claim.BENCHMARK else [wide, narrow]
+        widths.append((benchmark + unseen, degrees))
+        if claim is Claim.NEW_EXAMPLES:
+            of_examples = max(0.0, new_examples - most)
+            freedom_of_both = freedom_of_sum(of_physicians, degrees, of_examples, n - 1)
+            widths.append((of_physicians + of_examples + unseen, freedom_of_both))
+    return widths
 
 
 def _over_physicians(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
@@ -313,7 +318,7 @@ def _over_physicians(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float
 
 
 def _p(difference: float, error: float, degrees: float) -> float:
-    """Two-sided, of no difference."""
-    if error == 0:
-        return 1.0 if difference == 0 else 0.0
+    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
+    if error < ROUNDING:
+        return 1.0 if abs(difference) < ROUNDING else 0.0
     return float(2 * stdtr(degrees, -abs(difference) / error))
