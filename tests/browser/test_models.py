@@ -18,7 +18,7 @@ def show(page: Page, section: str) -> None:
     steps.keyed(page, "models_show").get_by_role("radio", name=section, exact=True).click()
     expect(steps.keyed(page, "models_show").locator("[aria-checked=true]")).to_have_text(section)
     expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
-    expect(page.locator(".or-foot")).to_be_visible()
+    expect(page.locator(".or-foot").first).to_be_visible()
 
 
 def test_the_forest_is_drawn_with_its_finding_and_the_address_keeps_the_choice(page: Page, app_server: AppServer):
