@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
 from sqlalchemy import Engine
 
 from evalcore import label_maps, store
+from evalcore.analysis import Analysis
 from evalcore.assigning import Choice, Drawn, Item, assign, draw
 from evalcore.db import reading, writing
 from evalcore.families import parse
@@ -21,14 +23,27 @@ from evalcore.triaged import LEVELS
 ACTOR = "Overread"
 DATASET = "overread-demo"
 JUDGE = "Magpie"
-EXAMPLES, SECOND_JUDGE, READS, PEOPLE, GUIDELINE, FAMILIES = (
+EXAMPLES, SECOND_JUDGE, READS, REVISED, PEOPLE, GUIDELINE, FAMILIES = (
     "demo_examples.jsonl",
     "wren_verdicts.jsonl",
     "physician_reads.csv",
+    "revised_reads.csv",
     "people.json",
     "guideline.md",
     "families.csv",
 )
+LEAD = "Mina Castell"
+STATED = Analysis(
+    evaluation=DATASET,
+    judges=(JUDGE,),
+    primary=("Alder-2", "Briar-1"),
+    margin=0.05,
+    margin_under=0.10,
+    margin_missed=0.10,
+)
+"""What the lead stated before anything was read; whom the intervals hold for is left to the widest claim that can be had."""
+STATED_AT = datetime(2026, 9, 7, 8, 30, tzinfo=UTC)
+"""Between the models' answers and the first read, as the files date them."""
 LABEL_MAPS = "label_maps"
 """A map a source that is invented too."""
 TRIAGE = ("acuity_cases.csv", "acuity_predictions.jsonl", "acuity_matrices.csv", "acuity_reads.csv")
@@ -54,8 +69,12 @@ def seed(engine: Engine) -> bool:
         for person in json.loads((folder() / PEOPLE).read_text(encoding="utf-8")):
             store.add_person(session, person.pop("name"), **person, actor=ACTOR)
     results = sorted(folder().glob("*_allresults.json"))
-    for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE, folder() / READS]:
+    for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE]:
         import_file(engine, path, actor=ACTOR, dataset=DATASET, judge=JUDGE if path in results else None)
+    with writing(engine) as session:
+        store.state_analysis(session, STATED, actor=LEAD, at=STATED_AT)
+    for name in (READS, REVISED):
+        import_file(engine, folder() / name, actor=ACTOR, dataset=DATASET)
     with writing(engine) as session:
         for path in sorted((folder() / LABEL_MAPS).glob("*.csv")):
             table = label_maps.parse(path.read_text(encoding="utf-8"), path.name)

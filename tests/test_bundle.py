@@ -69,7 +69,7 @@ def test_every_table_names_its_judge_and_has_a_codebook_and_the_analysis_stands_
         book = files[f"{name}-codebook.md"].decode()
         assert not [column for column in header if f"| {column} |" not in book]
     analysis = json.loads(files["analysis.json"])
-    assert (analysis["stated"]["version"], analysis["stated"]["judges"]) == (1, ["Wren"])
+    assert (analysis["stated"]["version"], analysis["stated"]["judges"]) == (2, ["Wren"])  # after the demo's own
     assert analysis["stated"]["n_reads_before"] > 0
     assert analysis["computed"]["judges"] == ["Wren"]
     scores = pd.read_csv(io.BytesIO(files["corrected-scores.csv"]))

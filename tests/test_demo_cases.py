@@ -17,8 +17,10 @@ from evalcore.acuity_answer import stated_level
 from evalcore.db import open_study, reading
 from evalcore.metrics.panels import Kind, described
 from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.queries import tasks, triage
-from evalcore.schema import Acuity, Ask, Format, Mapping, Stage
+from evalcore.metrics.triage_bases import usual_held
+from evalcore.metrics.triage_corrected import corrected_rates
+from evalcore.queries import analyses, tasks, triage
+from evalcore.schema import Acuity, Ask, Claim, Format, Mapping, Physicians, Stage
 from evalcore.triaged import LEVELS, Triaged
 from tests.invented import seeded_study
 
@@ -191,10 +193,14 @@ def test_physicians_correct_the_judge_and_change_golds(triaged):
     reads = triaged.reads.loc[triaged.reads["stage"].eq(Stage.FIRST)]
     of_responses = reads.loc[reads["asked"].eq(Ask.RESPONSE_ACUITY)]
     drawn = of_responses.drop_duplicates("sample")
-    assert Counter(triaged.samples["format"].iloc[drawn["sample"]]) == {Format.CONVERSATION: 30, Format.QA: 10}
-    share = drawn["inclusion_probability"].groupby(triaged.samples["format"].iloc[drawn["sample"]].to_numpy()).unique()
-    assert {word: float(*value) for word, value in share.items()} == pytest.approx(
-        {"conversation": 30 / 180, "qa": 10 / 180}, abs=1e-4
+    samples = triaged.samples.iloc[drawn["sample"]]
+    assert Counter(samples["format"]) == {Format.CONVERSATION: 129, Format.QA: 10}
+    assert Counter(samples.loc[samples["format"].eq(Format.CONVERSATION), "model"]) == dict.fromkeys(MODELS, 43)
+    emergency = triaged.cases["gold"].eq(D).to_numpy()[samples["row"].to_numpy()]
+    stratum = np.where(samples["format"].eq(Format.QA), "qa", np.where(emergency, "emergencies", "others"))
+    shares = drawn["inclusion_probability"].groupby(stratum).unique()
+    assert {name: float(*value) for name, value in shares.items()} == pytest.approx(
+        {"emergencies": 30 / 36, "others": 99 / 144, "qa": 10 / 180}, abs=1e-4
     )
     assert of_responses["sample"].duplicated().sum() >= 8  # two readers
     said = of_responses["label"].map(LEVELS.get).fillna(0).to_numpy(dtype=float)
@@ -207,6 +213,20 @@ def test_physicians_correct_the_judge_and_change_golds(triaged):
     assert changed["row"].nunique() >= 4
     settled = triaged.reads.loc[triaged.reads["stage"].eq(Stage.ADJUDICATED)]
     assert set(settled["asked"]) == {Ask.RESPONSE_ACUITY, Ask.GOLD_ACUITY}
+
+
+def test_of_every_model_enough_conversations_were_read_for_corrected_rates_of_physicians_in_general(seeded, triaged):
+    judges = usual_judges(triaged)
+    with reading(seeded) as session:
+        stated = analyses.stated(session)
+    assert stated is not None
+    held, _ = usual_held(triaged, judges, stated.spec)
+    assert (held.claim, held.physicians) == (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
+    made = corrected_rates(triaged, judges, claim=held.claim, physicians=held.physicians)
+    made = made.loc[made["format"].eq(Format.CONVERSATION)]
+    assert set(made["model"]) == set(MODELS)
+    assert made["enough"].all()
+    assert made["n_effective_readers"].ge(3).all()
 
 
 def test_emergencies_and_ambiguous_cases_wait_in_review(seeded, triaged):

@@ -1,5 +1,7 @@
 """The statement of what is analysed, a version at a time."""
 
+from datetime import datetime
+
 from sqlalchemy import func, insert, or_, select
 from sqlmodel import Session, SQLModel, col
 
@@ -10,8 +12,14 @@ from evalcore.store.events import append_event
 from evalcore.tables import ExampleSubset, Model, Rater, Response, Verdict, now
 
 
-def state_analysis(session: Session, spec: Analysis, *, actor: str) -> int | None:
+def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime | None = None) -> int | None:
     """State what is analysed from now on, with the number of blind first reads that exist already. Returns the version; None where nothing changes.
+
+    Args:
+        session: Where to write.
+        spec: What is stated.
+        actor: By whom.
+        at: When, of an invented study; now by default. The event is of now in any case.
 
     Raises:
         OverreadError: It is not as `analysis.check` wants it.
@@ -35,7 +43,7 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str) -> int | Non
     version, n_reads = (last.version if last else 0) + 1, _n_first_reads(session)
     connection.execute(
         insert(rows),
-        [{"version": version, "text": analysis.to_json(spec), "stated_by": actor, "stated_at": now(), "n_reads_before": n_reads}],
+        [{"version": version, "text": analysis.to_json(spec), "stated_by": actor, "stated_at": at or now(), "n_reads_before": n_reads}],
     )  # fmt: skip
     before = analysis.plain(analysis.of_json(last.text) if last else Analysis())
     changed = {name: value for name, value in analysis.plain(spec).items() if before[name] != value}
