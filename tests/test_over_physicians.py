@@ -55,8 +55,8 @@ def test_the_readers_part_is_the_variance_of_two_reads_on_the_items_that_one_has
     about, read = twice_read([1] * 40, [0] * 10 + [1] * 30, [0, 1] * 20)
     part = found(about, read)
     assert part.draw == 0
-    assert part.readers == pytest.approx(0.125 * 40 * 0.5 / 79**2)
-    assert part.any_reader == pytest.approx(0.125 * 60 / 79**2)
+    assert part.readers == pytest.approx(0.125 * 40 * 0.5 / 80**2)
+    assert part.any_reader == pytest.approx(0.125 * 60 / 80**2)
     assert part.freedom == pytest.approx(20)  # a count of 10 has the variance 10: df = 2 x 10^2/10
 
 
@@ -65,13 +65,13 @@ def test_reads_that_differ_together_in_a_response_count_as_alike_as_they_are():
     # that s^2 is 10 x 2 x (2 b)^2 / (80 b^2) = 1. Twenty more responses, which one has read.
     first, second, single = [1] * 80, [0] * 40 + [1] * 40, [1] * 40 + [0] * 40
     by_item, by_response = (found(*twice_read(first, second, single, of_units=n)) for n in (1, 4))
-    assert by_item.readers == pytest.approx(0.25 * 80 * 0.5 / 159**2)
-    assert by_response.readers == pytest.approx(1.0 * 80 * 0.5 / 159**2)
+    assert by_item.readers == pytest.approx(0.25 * 80 * 0.5 / 160**2)
+    assert by_response.readers == pytest.approx(1.0 * 80 * 0.5 / 160**2)
 
 
 def test_where_all_second_reads_agree_three_are_taken_not_to():
     about, read = twice_read([1] * 40, [1] * 40, [0, 1] * 20)
-    assert found(about, read).readers == pytest.approx(3 * 0.5 / 40 * 40 * 0.5 / 79**2)
+    assert found(about, read).readers == pytest.approx(3 * 0.5 / 40 * 40 * 0.5 / 80**2)
 
 
 def test_without_second_reads_the_share_that_was_read_makes_nothing_surer():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from evalcore.metrics import survey
-from evalcore.metrics.over_physicians import physicians_variance
+from evalcore.metrics.over_physicians import benchmark_variance, between_physicians, with_strictness
 from evalcore.metrics.survey import Sample
 from tests.survey_drawn import invented, many, population, sample, seeds, variance
 
@@ -106,36 +106,55 @@ def test_with_equal_loads_the_variance_over_physicians_is_that_of_their_totals()
     fit = survey.corrected(about, read)
     adds = about.moves[read.rows] * (read.votes - fit.predicted[read.rows]) / 0.5
     totals = 3 * np.bincount(read.readers, adds)
-    found, freedom = physicians_variance(about, read, fit)
+    found, freedom = between_physicians(about, read, fit)
     assert found == pytest.approx(totals.var(ddof=1) / 3)
     assert freedom == pytest.approx(2)
 
 
 def test_physicians_who_all_read_the_same_items_alike_leave_the_chance_of_the_draw():
-    about, truth, read = invented(5)
+    about, _, read = invented(5)
     n = len(read.rows)
     twice = Sample(
         read.rows, read.votes, read.probabilities, read.units, np.tile(np.arange(n), 2), np.repeat([0, 1], n), np.tile(read.votes, 2)
     )  # fmt: skip
     fit = survey.corrected(about, twice)
-    # Both totals are equal, so nothing is seen between them. Left is V_A by unit less that by unit and physician (two halves):
-    # sum (1 - pi) (a e/pi)^2 (1 - 2/4)
-    adds = about.moves[read.rows] * (truth[read.rows] - fit.predicted[read.rows]) / 0.5
-    found, _ = physicians_variance(about, twice, fit)
-    assert found == pytest.approx((0.5 * adds**2).sum() / 2)
+    # both totals are equal, so nothing is seen between them, and nothing is expected there: every item has both readers
+    between, these = between_physicians(about, twice, fit), benchmark_variance(about, twice, fit)
+    assert between[0] == pytest.approx(0)
+    assert with_strictness(these.draw, these.freedom, between, these.alike)[0] == pytest.approx(these.draw)
+
+
+@pytest.mark.parametrize(("n_readers", "n_reads"), [(5, 1), (3, 2), (4, 3), (3, 3)])
+def test_physicians_who_are_equally_strict_are_as_far_apart_as_their_items(n_readers, n_reads):
+    # the mean over who got which item of what is seen between them is what is expected there, however many read an item
+    rng = np.random.default_rng(11)
+    n, n_times = 400, 400
+    about = population(np.full(n, 1 / n))
+    seen, expected = np.empty(n_times), np.empty(n_times)
+    for time in range(n_times):
+        said = (rng.random((n_readers, n)) < rng.random(n)).astype(float)
+        readers = np.argsort(rng.random((n, n_readers)), axis=1)[:, :n_reads].ravel()
+        places = np.repeat(np.arange(n), n_reads)
+        votes = said[readers, places]
+        means = np.bincount(places, votes) / n_reads
+        read = Sample(np.arange(n), means, np.ones(n), np.arange(n), places, readers, votes)
+        fit = survey.corrected(about, read)
+        seen[time] = between_physicians(about, read, fit)[0]
+        expected[time] = benchmark_variance(about, read, fit).alike
+    assert seen.mean() == pytest.approx(expected.mean(), rel=4 * np.sqrt(2 / (n_readers - 1) / n_times))
 
 
 def test_physicians_who_read_unequally_leave_fewer_degrees_of_freedom():
     # Of 8 reads with one pi, 4, 2 and 2: 1 / (1/4 + 1/16 + 1/16) - 1 = 5/3
     about = population(np.full(16, 1 / 16))
     read = sample(np.arange(8), [1, 0, 1, 0, 1, 1, 0, 1], 0.5, readers=[0, 0, 0, 0, 1, 1, 2, 2])
-    assert physicians_variance(about, read, survey.corrected(about, read))[1] == pytest.approx(5 / 3)
+    assert between_physicians(about, read, survey.corrected(about, read))[1] == pytest.approx(5 / 3)
 
 
 def test_one_physician_says_nothing_of_physicians():
     about, _, read = invented(6)
     alone = replace(read, readers=np.zeros(len(read.rows), dtype=int))
-    assert np.isnan(physicians_variance(about, alone, survey.corrected(about, alone))[0])
+    assert np.isnan(between_physicians(about, alone, survey.corrected(about, alone))[0])
 
 
 def test_where_all_votes_are_as_predicted_three_are_taken_not_to_be():

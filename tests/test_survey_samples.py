@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.metrics import survey
-from evalcore.metrics.over_physicians import physicians_variance
+from evalcore.metrics.over_physicians import between_physicians
 from evalcore.metrics.survey import Fit
 from tests.survey_drawn import invented, many, population, sample, seeds, variance
 
@@ -146,7 +146,7 @@ def test_the_order_of_items_and_of_reads_does_not_matter(seed):
         fit, other = estimator(about, read), estimator(moved, again)
         assert other.value == pytest.approx(fit.value)
         assert survey.influences(moved, again, other) == pytest.approx(survey.influences(about, read, fit))
-        assert physicians_variance(moved, again, other) == pytest.approx(physicians_variance(about, read, fit))
+        assert between_physicians(moved, again, other) == pytest.approx(between_physicians(about, read, fit))
 
 
 def test_a_column_needs_ten_reads_on_either_side():

@@ -13,7 +13,7 @@ from evalcore.metrics.enough import MIN_EFFECTIVE, MIN_PHYSICIANS, lacking
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.judge_worth import further_reads
 from evalcore.metrics.opinions import Opinions
-from evalcore.metrics.over_physicians import benchmark_variance, freedom_of_sum, physicians_variance
+from evalcore.metrics.over_physicians import benchmark_variance, between_physicians, with_strictness
 from evalcore.metrics.surveyed import Surveyed, surveyed
 from evalcore.schema import Claim as Claim  # noqa: PLC0414 - imported from here
 from evalcore.schema import Physicians as Physicians  # noqa: PLC0414
@@ -121,11 +121,11 @@ def corrected_scores(
 
         this benchmark, these physicians       V_A                            t(k - p)
         new examples, these physicians         V_B                            t(min(k - p, N - 1))
-        this benchmark, physicians             V_physicians - (V_M - V_G)     t(K - 1), fewer where some read far more than others
-        new examples, physicians               V_physicians + max(0, V_B - V_M)      t of both, K - 1 and N - 1 (Satterthwaite)
+        this benchmark, physicians             V_G + V_S                      t of both, k - p and K - 1 (Satterthwaite)
+        new examples, physicians               V_B + V_S                      t of both, N - 1 and K - 1
 
-    V_A, V_M and V_G are `over_physicians.benchmark_variance`, V_physicians is `over_physicians.physicians_variance`: of the latter each physician has other
-    items, and V_M - V_G, at least 0, is what that adds though all items of this benchmark are known. That takes it no lower than V_A.
+    V_A and V_G (with any physicians in the place of these) are `over_physicians.benchmark_variance`. V_S, at least 0, is that some physicians are stricter
+    than others: what `over_physicians.between_physicians` has above what it would have if all were equally strict. K counts effective readers.
 
     An interval for new examples is at least as wide as that for this benchmark, and one for physicians in general as that for these physicians: chance
     may let few physicians look more alike than their reads can be. Where nearly all votes are as predicted, each is widened by
@@ -347,15 +347,12 @@ def of_reads(
     if claim is Claim.NEW_EXAMPLES:
         (variance, freedom), narrower = examples, [benchmark]
     if physicians is Physicians.IN_GENERAL:
-        of_physicians, degrees = physicians_variance(population, sample, fit)
-        beyond = max(0.0, these.most - these.draw - these.any_reader)
-        of_benchmark = max(min(of_physicians, these.variance), of_physicians - beyond) + unseen
-        of_examples = max(0.0, new_examples - these.most)
-        (variance, freedom), narrower = (of_benchmark, degrees), [benchmark]
+        between = between_physicians(population, sample, fit)
+        of_benchmark = with_strictness(these.draw + these.any_reader + unseen, these.freedom, between, these.alike)
+        (variance, freedom), narrower = of_benchmark, [benchmark]
         if claim is Claim.NEW_EXAMPLES:
-            narrower = [benchmark, examples, (of_benchmark, degrees)]
-            variance = of_physicians + of_examples + unseen
-            freedom = freedom_of_sum(of_physicians, degrees, of_examples, n - 1)
+            narrower = [benchmark, examples, of_benchmark]
+            variance, freedom = with_strictness(*examples, between, these.alike)
     return Estimate(fit, variance, unseen, freedom, psi, tuple(narrower))
 
 

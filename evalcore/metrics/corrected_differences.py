@@ -18,8 +18,8 @@ from evalcore.metrics.over_physicians import (
     benchmark_variance,
     by_physician,
     freedom,
-    freedom_of_sum,
     spread,
+    with_strictness,
 )
 from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.survey import Fit, Floats, Numbers, Population, Sample, deviations
@@ -63,8 +63,8 @@ def corrected_differences(
 
         this benchmark, these physicians       V_A                                      t of the model with fewer degrees of freedom
         new examples, these physicians         V_B                                      the same, at most n - 1
-        this benchmark, physicians             V_physicians - (V_M - V_G)               t of the effective readers less one
-        new examples, physicians               V_physicians + max(0, V_B - V_M)         t of both (Satterthwaite)
+        this benchmark, physicians             V_G + V_S                                t of both (Satterthwaite)
+        new examples, physicians               V_B + V_S                                t of both
 
     V_A is by example: two models of which the same items were drawn, or one physician read both, differ by less than two that were read apart; its part of
     the readers is at most that of either score together. For physicians in general a physician's part is the difference of what they add to
@@ -211,7 +211,7 @@ class _Part:
     draw: Floats
     most: Floats
     variance: BenchmarkVariance
-    by_physician: tuple[Floats, Floats, float]
+    by_physician: tuple[Floats, Floats]
 
 
 def _part(population: Population, sample: Sample, fit: Fit) -> _Part:
@@ -293,28 +293,24 @@ def _widths(
     if claim is Claim.NEW_EXAMPLES:
         widths.append((new_examples + unseen, min(degrees, n - 1)))
     if physicians is Physicians.IN_GENERAL:
-        of_physicians, degrees = _over_physicians((one.about.readers, first), (other.about.readers, second))
-        any_reader = first.variance.any_reader + second.variance.any_reader
-        benchmark = max(min(of_physicians, these), of_physicians - max(0.0, room - any_reader))
-        widths.append((benchmark + unseen, degrees))
-        if claim is Claim.NEW_EXAMPLES:
-            of_examples = max(0.0, new_examples - most)
-            freedom_of_both = freedom_of_sum(of_physicians, degrees, of_examples, n - 1)
-            widths.append((of_physicians + of_examples + unseen, freedom_of_both))
+        between = _between((one.about.readers, first), (other.about.readers, second))
+        alike = first.variance.alike + second.variance.alike
+        any_reader = draw + min(room, first.variance.any_reader + second.variance.any_reader)
+        bases = [(any_reader + unseen, degrees), *widths[1:]]
+        widths += [with_strictness(*base, between, alike) for base in bases]
     return widths
 
 
-def _over_physicians(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
-    """The variance of a difference over physicians, and its degrees of freedom."""
+def _between(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
+    """`over_physicians.between_physicians` of a difference: one who is strict with both models takes nothing from it."""
     names = sorted({name for readers, _ in both for name in readers})
-    apart, loads, shared = np.zeros(len(names)), np.zeros(len(names)), 0.0
+    apart, loads = np.zeros(len(names)), np.zeros(len(names))
     for (readers, part), sign in zip(both, (1, -1), strict=True):
-        adds, load, added = part.by_physician
+        adds, load = part.by_physician
         places = np.searchsorted(names, readers[: len(adds)])
         apart[places] += sign * adds
         loads[places] += load / 2
-        shared += added
-    return spread(apart) + shared, freedom(loads)
+    return spread(apart), freedom(loads)
 
 
 def _p(difference: float, error: float, degrees: float) -> float:

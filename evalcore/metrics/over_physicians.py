@@ -29,6 +29,7 @@ class BenchmarkVariance:
         readers: That another of these physicians might have got an item.
         any_reader: That another physician might have got it, of all physicians.
         most: All of it without (1 - pi): draw + readers is at most that.
+        alike: What `between_physicians` would be on average if all physicians were equally strict.
         freedom: Degrees of freedom of draw + readers.
     """
 
@@ -36,6 +37,7 @@ class BenchmarkVariance:
     readers: float
     any_reader: float
     most: float
+    alike: float
     freedom: float
 
     @property
@@ -47,7 +49,7 @@ class BenchmarkVariance:
 def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> BenchmarkVariance:
     """V_A: the variance about what these physicians would say of every item, each counted by how much of the reading is theirs.
 
-        V_A = k/(k-1) sum_j (1 - pi_j) (sum of z in j)^2  +  s^2 sum_c b_c^2 (1/r_c - 1/K),      b = a / ((1 - h) root pi)
+        V_A = k/(k-1) sum_j (1 - pi_j) (sum of z in j)^2  +  s^2 sum_c b_c^2 (1/r_c - 1/K),      b = a / root pi
 
     The second part is that of who got an item: it does not fall to 0 as pi rises to 1. r_c physicians have read item c, of K effective ones. s^2 is
     a label's variance over physicians, from units j that two and more have read: with D_jk = sum over their items c of b_c (y_ck - mean y_c) / root(r_c - 1)
@@ -57,15 +59,20 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
     Both parts together are at most k/(k-1) sum_j (sum of z in j)^2, as if nothing were known of s^2: so it is where nothing was read twice. That is too
     wide by what the judges err, sum a^2 (mean y - m)^2.
 
+    Physicians who are equally strict still differ in `between_physicians`, since each has other items. Of a unit that r of K have read its square counts
+    f = K/(K-1) (1/r - 1/K) there, 1 where r is 1 and 0 where all have read it, and what its readers differ by counts whole:
+
+        alike = sum_j f_j k/(k-1) (sum of z in j)^2  +  (1 - f_j) s^2 sum over its items of b^2 / (pi r)
+
     References:
         Särndal, Swensson and Wretman 1992, ch. 9 (two phases: items are drawn, then a reader for each); Satterthwaite 1946.
     """
     deviation = fit.factors * deviations(population, sample, fit)
     k = sample.n_units
     draw = float(benchmark_parts(sample, deviation).sum())
-    most = float((np.bincount(sample.units, deviation, minlength=k) ** 2).sum()) * (k / (k - 1) if k > 1 else np.nan)
-    roots = fit.factors * population.moves[sample.rows] / (1 - fit.leverage).clip(min=1e-6)
-    roots = roots / np.sqrt(sample.probabilities)
+    squares = np.bincount(sample.units, deviation, minlength=k) ** 2 * (k / (k - 1) if k > 1 else np.nan)
+    most = float(squares.sum())
+    roots = fit.factors * population.moves[sample.rows] / np.sqrt(sample.probabilities)
     n_own, is_settled = _own_reads(sample)
     per_reader = np.where(is_settled, 0.0, 1 / n_own.clip(min=1))
     effective = effective_readers(reading_loads(sample.probabilities, sample.places, sample.readers))
@@ -76,7 +83,18 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
     readers, any_reader = (min(room, noise * part) if part > ROUNDING * whole else 0.0 for part in (of_these, whole))
     if 0 < readers < room:
         freedom = freedom_of_sum(draw, freedom, readers, freedom_of_noise)
-    return BenchmarkVariance(draw, readers, any_reader, most, freedom)
+    apart = _counted_between(sample, effective)
+    differing = np.bincount(sample.units, roots**2 * per_reader / sample.probabilities, minlength=k)
+    alike = float(apart @ squares) + (noise * float((1 - apart) @ differing) if noise < np.inf else 0.0)
+    return BenchmarkVariance(draw, readers, any_reader, most, alike, freedom)
+
+
+def _counted_between(sample: Sample, effective: float) -> Floats:
+    """The f of `benchmark_variance`, by unit, in [0, 1]: r is the mean number of reads of its items."""
+    n_reads = np.bincount(sample.units[sample.places], minlength=sample.n_units)
+    n_items = np.bincount(sample.units, minlength=sample.n_units)
+    per_read, others = n_items / n_reads.clip(min=1), max(effective - 1, ROUNDING)
+    return np.asarray(((per_read * effective - 1) / others).clip(0, 1))
 
 
 ROUNDING = 1e-9
@@ -107,38 +125,56 @@ def _between_readers(sample: Sample, roots: Floats, n_own: Numbers) -> tuple[flo
     return max(found, least), 2 * found**2 / float((by_unit**2).sum()) if found > least else 2 * MIN_DISAGREEMENT
 
 
-def physicians_variance(population: Population, sample: Sample, fit: Fit) -> tuple[float, float]:
-    """The variance over physicians, and its degrees of freedom: who happened to read is chance as well.
+def between_physicians(population: Population, sample: Sample, fit: Fit) -> tuple[float, float]:
+    """How far the physicians are apart in what each adds to the estimate, as a variance of their sum, and its degrees of freedom.
 
-        D_k = sum of a e/pi over what physician k read,  q_k = their share of the reading
-        V   = (K-1)/K sum (d_k - mean d)^2,  d_k = D_k / (1 - q_k)      df = 1 / sum q^2 - 1, at least 1
+        D_k = sum of a e/pi over what physician k read (of an item that several have read, an equal part), q_k = their share of the reading
+        (K-1)/K sum (d_k - mean d)^2,  d_k = D_k / (1 - q_k)      df = 1 / sum q^2 - 1, at least 1
 
-    With equal shares that is var(t_k)/K of the totals t_k = K D_k, with K-1 degrees of freedom. The division by 1 - q_k makes good that
-    one who reads most of the items draws the fit to himself (the jackknife over physicians, to first order). Of an item that several
-    have read, each has an equal part; the chance by which it was drawn is then the same for all of them and not seen between them, and is
-    added: V_A by unit less V_A by unit and physician (clustering both ways, Cameron, Gelbach and Miller 2011), which is nothing where each unit
-    has one reader. Items must have been given to physicians at random.
+    With equal shares and items of their own that is var(t_k)/K of the totals t_k = K D_k, with K-1 degrees of freedom. The division by 1 - q_k makes good
+    that one who reads most of the items draws the fit to himself (the jackknife over physicians, to first order). Items must have been given to
+    physicians at random.
 
     Returns:
         NaN and NaN with fewer than two physicians.
     """
     if sample.n_readers < 2:  # noqa: PLR2004
         return np.nan, np.nan
-    apart, loads, shared = by_physician(population, sample, fit)
-    return spread(apart) + shared, freedom(loads)
+    apart, loads = by_physician(population, sample, fit)
+    return spread(apart), freedom(loads)
 
 
-def by_physician(population: Population, sample: Sample, fit: Fit) -> tuple[Floats, Floats, float]:
-    """Of each physician d_k and q_k, and the variance of what they share, as `physicians_variance` says."""
+def with_strictness(
+    base: float, base_freedom: float, between: tuple[float, float], alike: float
+) -> tuple[float, float]:
+    """A variance for physicians in general, and its degrees of freedom (Satterthwaite): that some are stricter than others is added.
+
+    Args:
+        base: The variance if all physicians were equally strict.
+        base_freedom: Its degrees of freedom.
+        between: `between_physicians`.
+        alike: What that is on average if all are equally strict: what it has above that is strictness; chance may leave nothing.
+
+    >>> with_strictness(1.0, 100, (3.0, 2), 1.0)
+    (3.0, 2.0)
+    >>> with_strictness(1.0, 100, (0.5, 2), 1.0)[0]
+    1.0
+    """
+    apart, degrees = between
+    if np.isnan(apart):
+        return np.nan, np.nan
+    variance = base + max(0.0, apart - alike)
+    seen_between = min(apart, variance)
+    return variance, freedom_of_sum(seen_between, degrees, variance - seen_between, base_freedom)
+
+
+def by_physician(population: Population, sample: Sample, fit: Fit) -> tuple[Floats, Floats]:
+    """Of each physician d_k and q_k, as `between_physicians` says."""
     each = 1 / (sample.probabilities * np.bincount(sample.places, minlength=len(sample.rows)).clip(min=1))
     residuals = fit.factors[sample.places] * (sample.said - fit.predicted[sample.rows][sample.places])
     weighted = (each * population.moves[sample.rows])[sample.places] * residuals
     loads = reading_loads(sample.probabilities, sample.places, sample.readers)
-    apart = np.bincount(sample.readers, weighted, minlength=sample.n_readers) / (1 - loads).clip(min=1e-6)
-    missed = 1 - sample.probabilities[sample.places]
-    units = sample.units[sample.places]
-    both = units * sample.n_readers + sample.readers
-    return apart, loads, max(0.0, _squares(units, weighted, missed) - _squares(both, weighted, missed))
+    return np.bincount(sample.readers, weighted, minlength=sample.n_readers) / (1 - loads).clip(min=1e-6), loads
 
 
 def spread(apart: Floats) -> float:
@@ -194,11 +230,3 @@ def freedom_of_sum(first: float, first_degrees: float, second: float, second_deg
         if first + second
         else first_degrees
     )
-
-
-def _squares(groups: Numbers, values: Floats, missed: Floats) -> float:
-    """The sum over groups of (1 - pi) (sum of values)^2."""
-    codes = np.unique(groups, return_inverse=True)[1]
-    shares = np.zeros(int(codes.max(initial=0)) + 1)
-    shares[codes] = missed
-    return float(shares @ np.bincount(codes, values, minlength=len(shares)) ** 2)

@@ -15,7 +15,8 @@ independent and knows neither readers nor that a share of all was read, so that 
 
 "–" is where nothing is said: fewer than 10 examples, or fewer than 3 effective readers for physicians in general. Coverage above 97 % is right in three places:
 where nothing was read twice, since nobody knows how far readers differ, and the more so the more was read (the judges' errors then stand in for it);
-with 60 reads of a rare thing, since three votes not seen are added; and for physicians in general where few reads see nearly no error.
+with 60 reads of a rare thing, since three votes not seen are added; and for physicians in general where they are nearly equally strict: three or five of them
+cannot show that they are, and their interval is never narrower than that for these physicians.
 """
 
 import argparse
