@@ -1,11 +1,11 @@
-"""The tables of assigned reading: what is to be read, by whom, how far each reader is, and their drafts."""
+"""The tables of assigned reading: what is to be read, by whom, how far each reader is, their drafts, and who saw verdicts on what."""
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, Index, UniqueConstraint
-from sqlmodel import Field, SQLModel
+from sqlalchemy import CheckConstraint, Index, UniqueConstraint, false, func
+from sqlmodel import Field, SQLModel, col
 
-from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Selection
+from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Seen, Selection
 from evalcore.tables import moment, moment_or_none, one_of, text_column
 
 
@@ -77,6 +77,7 @@ class Reading(SQLModel, table=True):
         guideline_version: The newest when it was opened.
         control_seed, control_share: Of the drawing of the criteria that get a second look without the judge's verdict (`desks.control_keys`),
             made when it was locked; None where none was made.
+        knows_model: The reader says that they know which model this is.
     """
 
     __table_args__ = (
@@ -104,6 +105,7 @@ class Reading(SQLModel, table=True):
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
     control_seed: int | None = None
     control_share: float | None = None
+    knows_model: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 
 class Mark(SQLModel, table=True):
@@ -122,3 +124,31 @@ class Mark(SQLModel, table=True):
     reason: str | None = None
     note: str | None = text_column(nullable=True)
     created_at: datetime = moment()
+
+
+class Exposure(SQLModel, table=True):
+    """Somebody saw others' verdicts on an example for the first time in this way; append-only.
+
+    Attributes:
+        example_id: None: on all examples.
+        through: Of all examples, only those up to this number, which were there then; None: later ones too.
+    """
+
+    __table_args__ = (one_of("what", Seen),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    person_id: int = Field(foreign_key="person.id")
+    example_id: int | None = Field(default=None, foreign_key="example.id")
+    through: int | None = None
+    what: str
+    at: datetime = moment()
+
+
+Index(
+    "ix_exposure_first",
+    col(Exposure.person_id),
+    func.coalesce(col(Exposure.example_id), 0),
+    col(Exposure.what),
+    func.coalesce(col(Exposure.through), 0),
+    unique=True,
+)

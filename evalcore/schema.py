@@ -164,6 +164,34 @@ class ReadingMode(StrEnum):
     OPEN = "open"
 
 
+class Seen(StrEnum):
+    """How somebody came to see others' verdicts, or that they are to see them."""
+
+    CONVERSATION = "conversation"
+    """Opened in Browse."""
+    ADJUDICATION = "adjudication"
+    """Opened to be settled."""
+    EXPORT = "export"
+    """Taken out as a table."""
+    PREVIEW = "preview"
+    """Shown as the first rows of a table."""
+    BUNDLE = "bundle"
+    """Taken out with everything behind a paper."""
+    RELEASED = "released"
+    """A lead let the person see verdicts: no blind read is wanted of them any more."""
+
+
+class NotBlind(StrEnum):
+    """Why a physician's read is not blind."""
+
+    OPEN = "open"
+    """The study reads open."""
+    EXPOSED = "exposed"
+    """The reader had seen others' verdicts on the conversation."""
+    ROLE = "role"
+    """The reader is lead or researcher of the study."""
+
+
 class ReadingState(StrEnum):
     """How far one reader is with one task."""
 
@@ -234,6 +262,8 @@ class Rules(msgspec.Struct, frozen=True):
         check_share: Share in [0, 1] of unanimous items that an adjudicator checks all the same.
         both_against_judge: Physicians who agree against the judge on a criterion of 7 points or more go to adjudication.
         control_share: Share in [0, 1] of the criteria of a blind read that get a second look without the judge's verdict.
+        blind: Readers see no verdict on what they have not read or been released from.
+        leads_read: Leads and researchers may be readers as well; their reads are stored as not blind.
     """
 
     mode: ReadingMode = ReadingMode.BLIND
@@ -241,6 +271,8 @@ class Rules(msgspec.Struct, frozen=True):
     check_share: float = 0.0
     both_against_judge: bool = False
     control_share: float = 0.0
+    blind: bool = False
+    leads_read: bool = False
 
 
 CASES = "acuity"
@@ -334,6 +366,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         right_for_wrong_reason: The judge's label is right, its explanation is not.
         inclusion_probability: With which probability the item was drawn, in (0, 1].
         blinded: Whether the rater saw the judge's verdict (False) or not (True); None for judges.
+        not_blind: Why a read is not blind; None where it is, and for what is no first or open read.
         supersedes: Row number of the verdict that this one replaces.
     """
 
@@ -357,3 +390,4 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     error_kind: ErrorKind | None = None
     conflict_cause: ConflictCause | None = None
     guideline_version: int | None = None
+    not_blind: NotBlind | None = None

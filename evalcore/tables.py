@@ -1,6 +1,6 @@
 """The tables. Rows are checked before they come here (importers, pages); constraints of the database are the last wall.
 
-`verdict`, `analysis` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE and REPLACE (see migrations).
+`verdict`, `analysis`, `exposure` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE and REPLACE (see migrations).
 """
 
 import hashlib
@@ -22,6 +22,7 @@ from evalcore.schema import (
     ConflictCause,
     ErrorKind,
     Label,
+    NotBlind,
     RaterKind,
     ReadingMode,
     Selection,
@@ -85,7 +86,7 @@ class Study(SQLModel, table=True):
     Attributes:
         key: Random and secret. Its start names the cookie with the browser's choice of person, so that two studies on one machine
             do not share it; the whole keys the hashes that stand for names in meta-evaluation rows.
-        reading_mode, judge, check_share, both_against_judge, control_share: `schema.Rules`.
+        reading_mode, judge, check_share, both_against_judge, control_share, blind, leads_read: `schema.Rules`.
     """
 
     __table_args__ = (
@@ -101,6 +102,8 @@ class Study(SQLModel, table=True):
     check_share: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
     control_share: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
     both_against_judge: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    blind: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    leads_read: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 
 class Person(SQLModel, table=True):
@@ -220,6 +223,7 @@ class Verdict(SQLModel, table=True):
         one_of("conflict_cause", ConflictCause),
         one_of("severity", Severity),
         one_of("selection", Selection),
+        one_of("not_blind", NotBlind),
         CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
         CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
     )
@@ -245,6 +249,7 @@ class Verdict(SQLModel, table=True):
     error_kind: str | None = None
     conflict_cause: str | None = None
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
+    not_blind: str | None = None
 
 
 class Guideline(SQLModel, table=True):

@@ -28,7 +28,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "0008"
+HEAD = "0009"
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def not_of_search(_thing, name, _kind, _reflected, _compared):
 
 
 @pytest.mark.filterwarnings(
-    "ignore:Skipped unsupported reflection of expression-based index ix_(verdict|run_question)_"
+    "ignore:Skipped unsupported reflection of expression-based index ix_(verdict|run_question|exposure)_"
 )
 @pytest.mark.filterwarnings(
-    "ignore:autogenerate skipping metadata-specified expression-based index 'ix_(verdict|run_question)_"
+    "ignore:autogenerate skipping metadata-specified expression-based index 'ix_(verdict|run_question|exposure)_"
 )
 def test_the_migrations_give_the_tables_of_the_code(database_url):
     engine = open_study(database_url)
@@ -171,7 +171,7 @@ def test_verdicts_of_the_first_version_are_kept_and_stay_append_only(database_ur
     engine = open_study(database_url)
     with engine.connect() as connection:
         rows = [dict(row) for row in connection.execute(text("SELECT * FROM verdict ORDER BY id")).mappings()]
-    added = {"reason", "error_kind", "conflict_cause", "guideline_version"}
+    added = {"reason", "error_kind", "conflict_cause", "guideline_version", "not_blind"}
     assert [{name: value for name, value in row.items() if name not in added} for row in rows] == first_revision
     assert all(row[name] is None for row in rows for name in added)
     for change in ("UPDATE verdict SET label = 'met'", "DELETE FROM verdict WHERE id = 3"):

@@ -40,7 +40,9 @@ def rules(session: Session) -> Rules:
     row = session.get(Study, 1)
     if row is None:
         return Rules()
-    return Rules(ReadingMode(row.reading_mode), row.judge, row.check_share, row.both_against_judge, row.control_share)
+    return Rules(
+        ReadingMode(row.reading_mode), row.judge, row.check_share, row.both_against_judge, row.control_share, row.blind, row.leads_read
+    )  # fmt: skip
 
 
 def guideline(session: Session, version: int | None = None) -> Guideline | None:

@@ -3,6 +3,7 @@
 from evalcore.store.analyses import state_analysis
 from evalcore.store.bulk import Bulk, add_imported_file
 from evalcore.store.events import FIRST_PREVIOUS_HASH, append_event
+from evalcore.store.exposures import add_exposures
 from evalcore.store.families import set_families
 from evalcore.store.people import add_person, ensure_rater, ensure_study
 from evalcore.store.plain_text import is_storable
@@ -27,6 +28,7 @@ __all__ = [
     "FIRST_PREVIOUS_HASH",
     "Bulk",
     "add_assignment",
+    "add_exposures",
     "add_imported_file",
     "add_mark",
     "add_person",

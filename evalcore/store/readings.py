@@ -199,6 +199,8 @@ def set_rules(session: Session, rules: Rules, *, actor: str) -> None:
         "check_share": rules.check_share,
         "both_against_judge": rules.both_against_judge,
         "control_share": rules.control_share,
+        "blind": rules.blind,
+        "leads_read": rules.leads_read,
     }
     changed = {name: value for name, value in wanted.items() if getattr(study, name) != value}
     if changed:
