@@ -168,15 +168,25 @@ def people(
 
 
 @audit_app.command()
-def verify(db: Db = None) -> None:
-    """Walk the hash chain; name the first broken link and exit with 1."""
+def verify(
+    expect: Annotated[
+        str | None,
+        typer.Option(help="A hash that was the trail's last, whole: fails where the trail does not have it."),
+    ] = None,
+    db: Db = None,
+) -> None:
+    """Recompute every hash of the trail and of the rows that it names; say what does not hold and exit with 1.
+
+    Where OVERREAD_TRAIL names a file of kept hashes, the trail must have each of them.
+    """
     from evalcore.auditing import verify as walk
     from evalcore.db import reading
+    from evalcore.settings import settings
 
     with study(db) as engine, reading(engine) as session:
-        report = walk(session)
-    out.print(report.sentence)
-    if report.broken_event is not None:
+        report = walk(session, expected=expect, kept=settings().trail)
+    out.print(report.sentence, markup=False)
+    if not report.holds:
         raise typer.Exit(1)
 
 

@@ -4,6 +4,7 @@ SQLite by default, PostgreSQL by URL, one behaviour on both. A writing transacti
 (`BEGIN IMMEDIATE`), so that two writers wait for each other instead of failing in the middle.
 """
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,10 +23,13 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlmodel import Session
 
 from evalcore.errors import OverreadError
-from evalcore.settings import database_url
+from evalcore.settings import database_url, settings
 
 __all__ = ["Engine", "connect", "migrate", "open_study", "reading", "writing"]
 
+TRAIL_HEAD = "trail_head"
+"""Under this name a session's info has when the newest event that it wrote was, and its hash."""
+_log = logging.getLogger(__name__)
 BUSY_TIMEOUT_MS = 30_000
 DRIVERS = ("sqlite", "postgresql+psycopg")
 _MIGRATION_LOCK = 0x6F766572  # any constant: "over"
@@ -96,6 +100,13 @@ def writing(engine: Engine) -> Iterator[Session]:
     """One transaction: kept whole when the block ends, undone whole when it raises."""
     with Session(engine.execution_options(immediate=True), expire_on_commit=False) as session, session.begin():
         yield session
+    kept = settings().trail
+    if kept is not None and TRAIL_HEAD in session.info:
+        try:
+            with kept.open("a", encoding="utf-8") as lines:
+                lines.write(session.info[TRAIL_HEAD] + "\n")
+        except OSError as error:  # the act is saved; not to be told so would have it done twice
+            _log.warning("The last hash of the trail could not be kept in %s: %s", kept, error.strerror or error)
 
 
 def open_study(location: str) -> Engine:

@@ -17,6 +17,7 @@ class Settings(BaseSettings):
         db: A database URL, or the path of a SQLite file.
         healthbench_url: Folder of the official HealthBench files.
         models: The TOML file of the models that runs can ask, where there is no models.toml in the present folder.
+        trail: A file, best on another machine, to which the last hash of each act is appended; one file a study.
         max_line_bytes: A line of a JSON Lines file longer than this is a fault.
         read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it; `overread serve` says yes.
     """
@@ -26,6 +27,7 @@ class Settings(BaseSettings):
     db: str = "overread.db"
     healthbench_url: str = "https://openaipublic.blob.core.windows.net/simple-evals/healthbench"
     models: Path | None = None
+    trail: Path | None = None
     max_line_bytes: int = Field(default=16 * 1024 * 1024, gt=0)
     read_ahead: bool = False
 

@@ -1,6 +1,7 @@
 """The tables. Rows are checked before they come here (importers, pages); constraints of the database are the last wall.
 
-`verdict`, `analysis`, `exposure` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE and REPLACE (see migrations).
+`verdict`, `row_hash`, `guideline`, `analysis`, `exposure` and `audit_event` are append-only: triggers in the database refuse UPDATE, DELETE
+and REPLACE (see migrations).
 """
 
 import hashlib
@@ -9,7 +10,19 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Column, DateTime, Index, Text, TypeDecorator, UniqueConstraint, false, func
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    DateTime,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    false,
+    func,
+)
 from sqlalchemy.engine import Dialect
 from sqlmodel import Field, SQLModel
 
@@ -250,6 +263,7 @@ class Verdict(SQLModel, table=True):
     conflict_cause: str | None = None
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
     not_blind: str | None = None
+    row_hash: bytes | None = Field(default=None, sa_column=Column(LargeBinary, nullable=True))
 
 
 class Guideline(SQLModel, table=True):
@@ -342,6 +356,18 @@ class AuditEvent(SQLModel, table=True):
         """SHA-256 over this event and the hash of the one before it."""
         parts = [self.previous_hash, self.at.isoformat(), self.actor, self.action, self.subject, self.detail]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
+
+
+class RowHash(SQLModel, table=True):
+    """The hash of a row that verdicts rest on, as an act left it (`row_hashes`); append-only, the newest of a row counts."""
+
+    __tablename__ = "row_hash"
+    __table_args__ = (Index("ix_row_hash_row", "table_name", "row_id"),)
+
+    id: int | None = Field(default=None, sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    table_name: str
+    row_id: int
+    hash: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
 
 
 _verdict = SQLModel.metadata.tables["verdict"].c

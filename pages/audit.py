@@ -35,7 +35,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 if check:
     with reading(_common.engine()) as session:
         report = auditing.verify(session)
-    st.html(_text.notice(report.sentence, kind="note" if report.broken_event is None else "error"))
+    st.html(_text.notice(report.sentence, kind="note" if report.holds else "error"))
 with reading(_common.engine()) as session:
     n_fitting = study.audit_trail(session, search="" if hidden else search or "", actor=actor, action=action, limit=1)[
         1
@@ -75,7 +75,7 @@ else:
     )
 st.html(
     _text.foot(
-        "Every event carries the hash of the one before it. Verify walks the whole chain and names the first event that was changed, removed or put in. "
-        "Write the last hash down elsewhere now and then: a trail cut off at its end shows only against it."
+        "Every event carries the hash of the one before it, and of the rows that its act wrote. Verify recomputes them all and names the first that was "
+        "changed, removed or put in. Keep the last hash elsewhere now and then: a trail cut off at its end, or written anew, shows only against it."
     )
 )

@@ -116,12 +116,15 @@ def made(
         ]
         if given:
             store.add_verdicts(session, given, actor="set-up", action="verdicts made")
+        else:
+            store.append_event(session, actor="set-up", action="examples made", subject="study")
     return World(location, engine, responses, criteria)
 
 
 def _number(session: Session, row: Any) -> int:
     session.add(row)
     session.flush()
+    store.written(session).content(row.__tablename__, [row.id])
     return int(row.id)
 
 

@@ -136,6 +136,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
         _set_meanings(session, file, report, confidence_means, actor)
         if dry_run or report.adds_nothing:
             session.rollback()
+            store.forget_written(session)
         else:
             _record(session, None if before else content_hash, report, actor)
     if report.texts_new and not dry_run:

@@ -23,6 +23,7 @@ from evalcore.store.searching import index_texts, refresh_statistics
 from evalcore.store.suspects import flag_suspects
 from evalcore.store.triage import set_confidence_meaning, set_label_map, set_triage_settings, write_confidence_meaning
 from evalcore.store.verdicts import add_verdicts
+from evalcore.store.written import forget_written, written
 
 __all__ = [
     "FIRST_PREVIOUS_HASH",
@@ -39,6 +40,7 @@ __all__ = [
     "ensure_rater",
     "ensure_study",
     "flag_suspects",
+    "forget_written",
     "index_texts",
     "is_storable",
     "open_reading",
@@ -54,4 +56,5 @@ __all__ = [
     "touch",
     "wait_for_others",
     "write_confidence_meaning",
+    "written",
 ]

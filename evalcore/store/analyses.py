@@ -9,6 +9,7 @@ from evalcore import analysis
 from evalcore.analysis import Analysis
 from evalcore.schema import RaterKind, Stage
 from evalcore.store.events import append_event
+from evalcore.store.written import written
 from evalcore.tables import ExampleSubset, Model, Rater, Response, Verdict, now
 
 
@@ -45,6 +46,7 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
         insert(rows),
         [{"version": version, "text": analysis.to_json(spec), "stated_by": actor, "stated_at": at or now(), "n_reads_before": n_reads}],
     )  # fmt: skip
+    written(session).content("analysis", [version])
     before = analysis.plain(analysis.of_json(last.text) if last else Analysis())
     changed = {name: value for name, value in analysis.plain(spec).items() if before[name] != value}
     append_event(

@@ -17,6 +17,7 @@ from evalcore.store.events import append_event
 from evalcore.store.people import ensure_rater
 from evalcore.store.suspects import flag_suspects
 from evalcore.store.triage import set_confidence_meaning
+from evalcore.store.written import written
 from evalcore.tables import now
 
 _CHUNK = 500  # bound variables in one statement
@@ -227,6 +228,7 @@ def _model(session: Session, name: str) -> int:
     found = session.connection().execute(named).scalar()
     if found is None:
         found = session.connection().execute(insert(model).values(name=name).returning(model.c.id)).scalar_one()
+        written(session).content("model", [found])
     return int(found)
 
 

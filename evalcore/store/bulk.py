@@ -7,13 +7,15 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, Table, bindparam, func, insert, select, text, update
+from sqlalchemy import Float, Select, Table, bindparam, func, insert, select, text, update
 from sqlalchemy.dialects import sqlite
 from sqlmodel import Session, SQLModel
 
+from evalcore.row_hashes import CONTENT, VERDICT, number_column, row_hash, stored
 from evalcore.schema import Verdict
 from evalcore.search_words import index_parts, postgresql_vector
-from evalcore.store.verdicts import verdict_values
+from evalcore.store.verdicts import verdict_row
+from evalcore.store.written import written
 from evalcore.tables import now
 
 _TABLES = SQLModel.metadata.tables
@@ -38,6 +40,7 @@ class Bulk:
     def __init__(self, session: Session) -> None:
         self._connection = session.connection()
         self._is_sqlite = session.get_bind().dialect.name == "sqlite"
+        self._written = written(session)
 
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[int]:
         """Insert rows, all with the same columns, and return their numbers, in order."""
@@ -51,27 +54,49 @@ class Bulk:
             numbers = list(range(last + 1, last + 1 + len(rows)))
             values = ((number, *row.values()) for number, row in zip(numbers, rows, strict=True))
             self._insert_tuples(target, ["id", *rows[0]], values)
-            return numbers
-        found = self._connection.execute(insert(target).returning(target.c.id, sort_by_parameter_order=True), rows)
-        return [int(number) for number in found.scalars()]
+        else:
+            found = self._connection.execute(insert(target).returning(target.c.id, sort_by_parameter_order=True), rows)
+            numbers = [int(number) for number in found.scalars()]
+        self._written.content(table, numbers)
+        return numbers
 
     def insert_only(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows whose numbers nobody asks for."""
+        if rows and table in CONTENT and number_column(table).name not in rows[0]:
+            self.insert(table, rows)  # the trail asks for their numbers
+            return
+        if rows and table in CONTENT:
+            self._written.content(table, [row[number_column(table).name] for row in rows])
         if rows and self._is_sqlite:
             self._insert_tuples(_TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
         elif rows:
             self._connection.execute(insert(_TABLES[table]), rows)
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
-        """Insert verdicts."""
+        """Insert verdicts, each with its hash."""
         if verdicts and self._is_sqlite:
-            names = Verdict.__struct_fields__
-            self._insert_tuples(_TABLES["verdict"], names, map(msgspec.structs.astuple, verdicts))
+            last = self._connection.execute(_last_number(VERDICT)).scalar_one()
+            hashes = self._insert_tuples(
+                _TABLES[VERDICT], Verdict.__struct_fields__, map(msgspec.structs.astuple, verdicts), hashed=True
+            )
+            numbers: Iterable[int] = range(last + 1, last + 1 + len(hashes))
         else:
-            self.insert_only("verdict", [verdict_values(verdict) for verdict in verdicts])
+            rows = [verdict_row(verdict) for verdict in verdicts]
+            hashes, numbers = [row["row_hash"] for row in rows], self.insert(VERDICT, rows)
+        for number, content in zip(numbers, hashes, strict=True):
+            self._written.verdicts.add(number, content)
 
-    def _insert_tuples(self, target: Table, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-        """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert."""
+    def _insert_tuples(
+        self, target: Table, names: Sequence[str], rows: Iterable[tuple[Any, ...]], *, hashed: bool = False
+    ) -> list[bytes]:
+        """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert.
+
+        Args:
+            target: The table.
+            names: Of the columns.
+            rows: Values in their order.
+            hashed: Give each row its hash. Returns the hashes.
+        """
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
         filled = [index for index, cells in enumerate(columns) if cells.count(None) < len(cells)]
         columns, names = [columns[index] for index in filled], [names[index] for index in filled]
@@ -82,9 +107,19 @@ class Bulk:
             if process is not None:
                 processed = {value: value if value is None else process(value) for value in set(columns[index])}
                 columns[index] = [processed[value] for value in columns[index]]
+        hashes: list[bytes] = []
+        if hashed:
+            for index, name in enumerate(names):
+                if isinstance(target.c[name].type, Float):
+                    columns[index] = [stored(target.name, name, value) for value in columns[index]]
+            order = sorted(range(len(names)), key=names.__getitem__)
+            by_name = [names[index] for index in order]
+            hashes = [row_hash(by_name, row) for row in zip(*(columns[index] for index in order), strict=True)]
+            columns, names = [*columns, hashes], [*names, "row_hash"]
         marks = ", ".join("?" * len(names))
         statement = f"INSERT INTO {target.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - names of our own tables
         self._connection.exec_driver_sql(statement, list(zip(*columns, strict=True)))
+        return hashes
 
     def update(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Change rows of a table that may change; each brings its `id` and the same columns."""
@@ -93,6 +128,7 @@ class Bulk:
             values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in rows[0] if name != "id"}
             statement = update(target).where(target.c.id == bindparam("new_id")).values(**values)
             self._connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])
+            self._written.content(table, [row["id"] for row in rows])
 
     def move_criteria(self, positions: Mapping[int, int]) -> None:
         """Give criteria new positions; by way of negative ones, since positions are unique at every step."""
@@ -137,8 +173,11 @@ class Bulk:
         target = _TABLES["response"]
         for example_id, former, new in changes:
             of_example = update(target).where(target.c.example_id == example_id)
-            self._connection.execute(of_example.where(target.c.sent_messages.is_(None)).values(sent_messages=former))
-            self._connection.execute(of_example.where(target.c.sent_messages == new).values(sent_messages=None))
+            kept = of_example.where(target.c.sent_messages.is_(None)).values(sent_messages=former)
+            same = of_example.where(target.c.sent_messages == new).values(sent_messages=None)
+            for restated in (kept, same):
+                numbers = self._connection.execute(restated.returning(target.c.id)).scalars()
+                self._written.content("response", numbers)
 
 
 def add_imported_file(session: Session, *, content_hash: str, name: str, format_name: str) -> None:

@@ -7,6 +7,7 @@ from sqlalchemy import bindparam, update
 from sqlmodel import Session, SQLModel
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
+from evalcore.store.written import written
 
 
 def complete_cases(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -24,3 +25,4 @@ def complete_cases(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
             {"of_example": row["example_id"], "new_gold": row["gold"], "new_method": row["method"]} for row in rows
         ]
         session.connection().execute(statement, given)
+        written(session).content("acuity_case", [row["example_id"] for row in rows])

@@ -7,9 +7,13 @@ from typing import Any
 from sqlalchemy import Select, Table, insert, select, text
 from sqlmodel import Session, SQLModel
 
+from evalcore.db import TRAIL_HEAD
+from evalcore.store.written import forget_written, written
 from evalcore.tables import AuditEvent, now
 
 FIRST_PREVIOUS_HASH = "0" * 64
+WROTE = "wrote"
+"""Under this name an event's detail has, by table, the numbers of the rows that its act wrote and their digest."""
 _CHAIN_LOCK = 0x61756469  # any constant: "audi"
 
 
@@ -23,16 +27,35 @@ def _last_hash() -> Select[Any]:
 
 
 def append_event(
-    session: Session, *, actor: str, action: str, subject: str, detail: dict[str, Any] | None = None
+    session: Session,
+    *,
+    actor: str,
+    action: str,
+    subject: str,
+    detail: dict[str, Any] | None = None,
+    tells_rows: bool = True,
 ) -> None:
-    """Append one event, linked to the last one by its hash.
+    """Append one event, linked to the last one by its hash, with a digest of the rows that the act wrote.
 
     Call it last in the transaction: on PostgreSQL it holds the chain's lock until the commit. On SQLite the writing
     transaction holds the write lock already.
+
+    Args:
+        session: The writing transaction.
+        actor: Who acted.
+        action: What was done.
+        subject: On what.
+        detail: What else is to be known of it.
+        tells_rows: False of a lesser event within an act whose own event comes after it and tells of the rows.
     """
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CHAIN_LOCK})
+    session.flush()  # what the session still holds comes before the event that tells of it
     connection = session.connection()
+    wrote = written(session).told(connection) if tells_rows else {}
+    if wrote:
+        detail = {**(detail or {}), WROTE: wrote}
+        forget_written(session)
     last = connection.execute(_last_hash()).scalar()
     event = AuditEvent(
         at=now(),
@@ -44,5 +67,5 @@ def append_event(
         hash="",
     )
     event.hash = event.expected_hash()
-    session.flush()  # what the session still holds comes before the event that tells of it
     connection.execute(insert(_table()), event.model_dump(exclude={"id"}))
+    session.info[TRAIL_HEAD] = f"{event.at.isoformat()} {event.hash}"

@@ -14,6 +14,7 @@ from evalcore.errors import OverreadError
 from evalcore.schema import RaterKind, Role
 from evalcore.store.events import append_event
 from evalcore.store.plain_text import is_storable
+from evalcore.store.written import written
 from evalcore.tables import Person, Rater, Study
 
 STUDY_KEY_BYTES = 16
@@ -70,6 +71,7 @@ def add_person(
     if not _inserted(session, person):
         msg = f"name: {name!r} came, which somebody in this study has already"
         raise OverreadError(msg)
+    written(session).content("person", [person.id or 0])
     append_event(session, actor=actor, action="person added", subject=name, detail={"roles": wanted})
     return person
 
@@ -93,6 +95,7 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
     if found is None:
         _inserted(session, Rater(kind=kind, name=name, prompt_version=prompt_version, person_id=person_id))
         found = connection.execute(named, bound).one()
+        written(session).content("rater", [found.id])
     if found.person_id is None and person_id is not None:
         connection.execute(update(table).where(table.c.id == found.id).values(person_id=person_id))
     return int(found.id)

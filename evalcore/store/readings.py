@@ -14,6 +14,7 @@ from evalcore.schema import Ask, ReadingState, Rules, Selection
 from evalcore.store.events import append_event
 from evalcore.store.people import ensure_study
 from evalcore.store.plain_text import is_storable
+from evalcore.store.written import written
 from evalcore.tables import Guideline, now
 
 PAUSE_SECONDS = 120.0
@@ -75,7 +76,9 @@ def add_assignment(  # noqa: PLR0913 - what an assignment is made of
         {"assignment_id": number, "example_id": example, "response_id": response, "place": place, "inclusion_probability": share}
         for place, (example, response, share) in enumerate(items, start=1)
     ]  # fmt: skip
-    connection.execute(insert(tables["task"]), tasks)
+    made = connection.execute(insert(tables["task"]).returning(tables["task"].c.id), tasks)
+    written(session).content("task", made.scalars())
+    written(session).content("assignment", [number])
     people = [{"assignment_id": number, "person_id": person} for person in sorted(readers)]
     connection.execute(insert(tables["assignment_reader"]), people)
     detail = {
@@ -177,6 +180,7 @@ def set_guideline(session: Session, guideline: str, *, actor: str) -> int:
     row = Guideline(text=guideline, created_by=actor, created_at=now())
     session.add(row)
     session.flush()
+    written(session).content("guideline", [row.version or 0])
     detail = {"characters": len(guideline)}
     append_event(session, actor=actor, action="guideline changed", subject=f"version {row.version}", detail=detail)
     return row.version or 0

@@ -86,6 +86,7 @@ def set_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMean
         action="confidence meaning set",
         subject=f"judge {judge}",
         detail={"meaning": None if meaning is None else meaning.value},
+        tells_rows=False,
     )
     return True
 

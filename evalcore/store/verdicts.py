@@ -1,6 +1,7 @@
 """Verdicts that people give, one act at a time; imports write theirs in bulk."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -9,8 +10,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
 from evalcore.errors import AlreadyChanged
+from evalcore.row_hashes import VERDICT, hash_of
 from evalcore.schema import Verdict
 from evalcore.store.events import append_event
+from evalcore.store.written import written
 from evalcore.tables import SearchPending, now
 from evalcore.tables import Verdict as VerdictRow
 
@@ -22,7 +25,7 @@ def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, a
         AlreadyChanged: One of them was given already, or supersedes a verdict that has been superseded.
     """
     at = now()
-    rows = [{**verdict_values(verdict), "created_at": verdict.created_at or at} for verdict in verdicts]
+    rows = [verdict_row(verdict, at=at) for verdict in verdicts]
     try:
         found = session.execute(insert(VerdictRow).returning(VerdictRow.id, sort_by_parameter_order=True), rows)  # type: ignore[call-overload]
     except IntegrityError as error:
@@ -31,6 +34,8 @@ def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, a
         msg = "This was changed in another tab or by a second press. The newer state is shown now; nothing was saved twice."
         raise AlreadyChanged(msg) from error
     numbers = [int(number) for number in found.scalars()]
+    for number, row in zip(numbers, rows, strict=True):
+        written(session).verdicts.add(number, row["row_hash"])
     detail: dict[str, Any] = {
         "verdicts": [
             {
@@ -66,6 +71,8 @@ def _subject(verdicts: Sequence[Verdict]) -> str:
     return f"example {example_id}" if response_id is None else f"response {response_id}"
 
 
-def verdict_values(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as a row of the table."""
-    return msgspec.structs.asdict(verdict)
+def verdict_row(verdict: Verdict, *, at: datetime | None = None) -> dict[str, Any]:
+    """A verdict as a row of the table, with its hash; of the time `at` where it has none of its own."""
+    row = msgspec.structs.asdict(verdict)
+    row["created_at"] = row["created_at"] or at
+    return {**row, "row_hash": hash_of(VERDICT, row)}

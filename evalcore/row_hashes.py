@@ -1,0 +1,147 @@
+"""The hash of a row, the same whichever database holds it; and which rows the trail vouches for.
+
+A verdict keeps the hash over all its columns in the row itself. Of the tables that verdicts rest on, the append-only table `row_hash` keeps
+the hash of each row as an act left it. The event of the act carries a digest of both (`Digest`), so that the chain of events holds them all.
+
+A row is hashed as JSON: its columns by name, sorted, without those that hold nothing. A column that a later version adds and leaves empty
+in older rows therefore changes no hash. True and false are 1 and 0, a time is UTC with microseconds: as SQLite stores them.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import orjson
+from sqlalchemy import Boolean, Column, Float
+from sqlmodel import SQLModel
+
+import evalcore.review_tables
+import evalcore.triage_tables  # noqa: F401 - fills the metadata
+from evalcore.tables import UtcDateTime
+
+VERDICT, LEDGER = "verdict", "row_hash"
+CONTENT: Mapping[str, tuple[str, ...]] = {
+    "acuity_case": ("gold", "mapped_label", "method", "original_label", "source", "source_id"),
+    "analysis": ("n_reads_before", "stated_by", "text"),
+    "assignment": ("ask", "chosen_by", "created_by", "n_population", "n_readers", "seed", "selection"),
+    "criterion": ("axis", "cluster", "example_id", "level", "points", "position", "tags", "text"),
+    "example": ("category", "dataset", "messages", "prompt_id", "tags", "theme"),
+    "guideline": ("created_by", "text"),
+    "model": ("name",),
+    "person": ("name",),
+    "rater": ("kind", "name", "prompt_version"),
+    "response": ("dataset", "example_id", "model_id", "n_criteria", "sample_index", "sent_messages", "text"),
+    "task": ("assignment_id", "example_id", "inclusion_probability", "place", "response_id"),
+}
+"""The tables that verdicts rest on, with the columns that the program changes by acts alone."""
+
+
+def number_column(table: str) -> Column[Any]:
+    """The column that numbers the rows of a table."""
+    return next(iter(SQLModel.metadata.tables[table].primary_key.columns))
+
+
+@cache
+def hashed_columns(table: str) -> tuple[str, ...]:
+    """The columns that enter the hash of a row, sorted: of a verdict all but its number, which the act's digest holds, and the hash itself."""
+    if table in CONTENT:
+        return tuple(sorted(CONTENT[table]))
+    return tuple(sorted({column.name for column in SQLModel.metadata.tables[table].columns} - {"id", "row_hash"}))
+
+
+def row_hash(names: Sequence[str], values: Iterable[Any]) -> bytes:
+    """SHA-256 of a row whose values are as SQLite stores them.
+
+    Args:
+        names: Of the columns, sorted.
+        values: In their order.
+
+    Raises:
+        TypeError: A value is none that the program writes: the row was changed past it.
+    """
+    said = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+    return hashlib.sha256(orjson.dumps(said)).digest()
+
+
+def hash_of(table: str, row: Mapping[str, Any]) -> bytes:
+    """The hash of a row whose values are Python's; what the row does not name is nothing."""
+    names = hashed_columns(table)
+    return row_hash(names, (stored(table, name, row.get(name)) for name in names))
+
+
+def stored(table: str, column: str, value: Any) -> Any:
+    """A value as SQLite stores it."""
+    change = _change(table, column)
+    return value if value is None or change is None else change(value)
+
+
+@cache
+def _change(table: str, column: str) -> Callable[[Any], Any] | None:
+    kind = SQLModel.metadata.tables[table].c[column].type
+    if isinstance(kind, UtcDateTime):
+        return _time
+    if isinstance(kind, Boolean):
+        return int
+    if isinstance(kind, Float):
+        return _number
+    return _word
+
+
+def _time(value: datetime) -> str:
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
+
+
+def _number(value: float) -> float:
+    return float(value) + 0.0  # SQLite keeps no minus before a zero
+
+
+def _word(value: Any) -> Any:
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+class Digest:
+    """What an act wrote into one table: the numbers of its rows, and one hash over all of them in the order of their numbers."""
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self.runs: list[list[int]] = []
+        self._sum = hashlib.sha256()
+
+    def add(self, number: int, row: bytes) -> None:
+        """The next row, by its number and what stands for its content."""
+        if self.runs and self.runs[-1][1] == number - 1:
+            self.runs[-1][1] = number
+        else:
+            self.runs.append([number, number])
+        self.n_rows += 1
+        self._sum.update(b"%d " % number + row)
+
+    def hex(self) -> str:
+        """64 hexadecimal digits."""
+        return self._sum.hexdigest()
+
+    def told(self) -> dict[str, str]:
+        """As an event's detail has it."""
+        rows = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.runs)
+        return {"rows": rows, "sha256": self.hex()}
+
+
+def runs_told(rows: str) -> list[tuple[int, int]]:
+    """First and last number of each run, as `Digest.told` writes them.
+
+    >>> runs_told("1-200,205")
+    [(1, 200), (205, 205)]
+
+    Raises:
+        ValueError: They are written otherwise.
+    """
+    ends = [part.partition("-")[::2] for part in rows.split(",")]
+    return [(int(first), int(last or first)) for first, last in ends]
+
+
+def ledger_row(table: str, number: int, content: bytes) -> bytes:
+    """What stands for a row of the table `row_hash` in a digest."""
+    return f"{table} {number} ".encode() + content
