@@ -65,7 +65,7 @@ def analysed(
 
 
 def missing(session: Session, done: Analysed) -> pd.DataFrame:
-    """Its corrected scores under the best and the worst that missing reads could have said, as `sensitivity` gives them.
+    """Its corrected scores if the missing reads had all spoken for the model or all against it, as `sensitivity` gives them.
 
     Args:
         session: Where to read.

@@ -33,8 +33,8 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
 def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[bytes, int]:
     """A zip file of what a paper rests on.
 
-    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores under the best and the
-    worst that missing reads could have said; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how
+    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores if the missing reads had
+    all spoken for the model or all against it; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how
     many reads, what was computed, what it finds); the methods, the flow of the study and where the items of reporting guidelines stand; and
     `manifest.json`, which names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and
     SHA-256. The same state of the study gives the same bytes. Returns them with the number of labels.

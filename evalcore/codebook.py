@@ -48,7 +48,10 @@ _KINDS_OF_SCORE = [
         (kind, words),
         (f"{kind}_low", "lower end of its 95 % interval; empty where there is nothing to sample, or no value"),
         (f"{kind}_high", "upper end"),
-        (f"{kind}_se", "its standard error"),
+        (
+            f"{kind}_se",
+            "standard error of this interval: where that of a narrower claim is wider, both are of that one",
+        ),
     )
 ]
 
@@ -290,8 +293,8 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("difference", "corrected score of model_1 less that of model_2, on these"),
         ("low", "lower end of its 95 % interval"),
         ("high", "upper end"),
-        ("se", "its standard error"),
-        ("df", "degrees of freedom of the interval"),
+        ("se", "standard error of this interval: where that of a narrower claim is wider, all are of that one"),
+        ("df", "degrees of freedom of this interval"),
         ("sim_low", "lower end of the interval that holds for all pairs at once"),
         ("sim_high", "upper end"),
         ("p", "two-sided, of no difference"),

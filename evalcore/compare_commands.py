@@ -94,7 +94,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     model_1, model_2, n_groups, n_left_out (groups of which too little is read), f, df_1, df_2, p, p_holm (over the rows of the grouping about the same;
     for new examples and these physicians, whatever the claim) and words (a sentence, of a difference; else null);
     group_words: by grouping, whether the primary (else the best two models') difference and the judge's error depend on it, in words;
-    sensitivity: the corrected scores if the missing reads had said the best or the worst for the model, a row a model and scenario, for the same claim:
+    sensitivity: the corrected scores if the missing reads had all spoken for the model or all against it, a row a model and scenario, for the same claim:
     model, scenario, n_taken, n_of, corrected, corrected_low, corrected_high, shift (from as_estimated); sensitivity_words: what they could do at most;
     groups: a row a grouping, group and model in the judge's opinion alone, not corrected: grouping, group, tag, model, n_examples, n_responses,
     n_left_out, n_without_positive, n_undefined, raw_mean, raw_low, raw_high, score, low, high, small.

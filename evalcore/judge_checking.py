@@ -18,7 +18,6 @@ from evalcore.queries import frames, lookups, study
 from evalcore.schema import Label, RaterKind
 
 SOURCES = (ADJUDICATED, AGREED, SINGLE)
-DEFAULT_SOURCES = (ADJUDICATED, AGREED)
 NEEDED = ("dataset", "example_id", "model", "criterion_position", "reference_label", "reference_source")
 MANY_EXAMPLES = 5_000  # more are read whole, not by name
 

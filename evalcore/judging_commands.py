@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 import pandas as pd
 import typer
 from rich.table import Table
@@ -20,13 +21,15 @@ def anchoring(
 ) -> None:
     """How many first reads physicians changed after they had seen the judge's label, toward it and away from it.
 
-    With --json a list with three rows a judge and group: judge; grouping (overall, axis, sign, kind or rater); group; movement:
+    With --json an object. movements: three rows a judge and group: judge; grouping (overall, axis, sign, kind or rater); group; movement:
     changed (of all first reads that were followed by a reveal), toward (of those that differed from the judge: those that took
     its label), away (of those that agreed with it: those that left its label); denominator (revealed, differed, agreed); n and
     n_moved; share in 0..1 with its 95 % interval low, high (null where n is 0); physicians (whom it is for: in_general, clustered by
     example and reader, from 3 effective readers on; else these, clustered by example); n_examples, n_readers, n_effective_readers; and
-    the first reads left out: n_without_label, n_not_revealed, n_undecided, n_control. Where a study
-    sends a share of criteria to a second look without the label, the text says what seeing the label changes.
+    the first reads left out: n_without_label, n_not_revealed, n_undecided, n_control. effects: where a
+    study sends a share of criteria to a second look without the label, what seeing the label changes, a row a judge: judge; n_shown and n_changed_shown
+    (first reads that differed from it and whose readers saw its label; those of them that were changed), n_control and n_changed_control (the same on a
+    second look without it); share_shown, share_control; difference with its 95 % interval low, high (null where reason says why), for physicians.
     """
     from evalcore.db import reading
     from evalcore.metrics import anchoring as metric
@@ -41,8 +44,11 @@ def anchoring(
             raise OverreadError(msg)
         reads = blind_reads(session, judge)
         table = metric.anchoring(reads, by=wanted)
+    beside = {str(name): metric.effect(of_judge) for name, of_judge in reads.groupby("judge", sort=True)}
+    effects = {name: found for name, found in beside.items() if found is not None}
     if as_json:
-        print_json(records(table))
+        rows = pd.DataFrame({"judge": name, **msgspec.structs.asdict(found)} for name, found in effects.items())
+        print_json({"movements": records(table), "effects": records(rows)})
         return
     if table.empty:
         out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
@@ -55,8 +61,8 @@ def anchoring(
         n_without = int(of_judge["n"].eq(0).sum())
         rows = "1 row has" if n_without == 1 else f"{n_without:,} rows have"
         said = [words, f"{rows} no first read and {'is' if n_without == 1 else 'are'} not listed." if n_without else ""]
-        if (effect := metric.effect(reads.loc[reads["judge"].eq(name)])) is not None:
-            said.append(metric.effect_words(effect))
+        if str(name) in effects:
+            said.append(metric.effect_words(effects[str(name)]))
         out.print(f"{name}: {' '.join(filter(None, said))}", markup=False)
 
 

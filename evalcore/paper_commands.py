@@ -44,7 +44,11 @@ def methods(
 
 
 def bundle(path: Path, db: Db = None) -> None:
-    """Write labels, codebooks, scores, agreement, the methods, a checklist, the flow and a manifest of hashes into one zip file."""
+    """Write one zip file of all that the numbers of a paper rest on.
+
+    In it: labels, verdicts and scores; corrected scores and differences of the stated analysis, what missing reads could change, and agreement, each
+    with its codebook; the analysis, the methods, a checklist, the flow and a manifest of hashes.
+    """
     from evalcore import bundle as bundling
     from evalcore import export
 

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import store
+from evalcore.assigning import MAX_SEED
 from evalcore.db import reading as reads
 from evalcore.db import writing
 from evalcore.desks import (
@@ -38,8 +39,6 @@ from evalcore.schema import (
     Viewer,
 )
 from evalcore.tables import now
-
-MAX_SEED = 2**31
 
 
 def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk | None:
@@ -225,7 +224,7 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
         rules = study.rules(session)
         judge, judged = sheets.judge_on(session, asked, rules.judge)
         is_drawn = rules.control_share > 0 and reading.blinded and asked.ask is Ask.RUBRIC and bool(judged)
-        seed, share = (secrets.randbelow(MAX_SEED), rules.control_share) if is_drawn else (None, None)
+        seed, share = (secrets.randbelow(MAX_SEED + 1), rules.control_share) if is_drawn else (None, None)
         control = control_keys(seed, share, keys, judged)
         differs = any(key in judged and judged[key].label != drafts[key].label for key in keys if key not in control)
         state = ReadingState.REVEALED if differs or control else ReadingState.DONE

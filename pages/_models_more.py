@@ -38,10 +38,11 @@ def further(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
 
 
 def missing(opinions: Opinions, chosen: Chosen, viewer: Viewer) -> pd.DataFrame:
-    """Corrected scores under the best and the worst that the missing reads could have said."""
+    """Corrected scores if the missing reads had all spoken for the model or all against it."""
     with reading(_common.engine()) as session:
         unread = drawings.unread(session, known=_common.opinions(viewer))
-    return sensitivity(opinions, unread, **_models_parts.correcting(opinions, chosen))
+    held = {"claim": chosen.claim, "physicians": chosen.physicians}
+    return sensitivity(opinions, unread, **held, **_models_parts.correcting(opinions, chosen))
 
 
 def show(viewer: Viewer, chosen: Chosen) -> None:
@@ -55,7 +56,7 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
     _missing(_models_parts.computed(missing, viewer, chosen, viewer))
     st.html(
         _text.quiet(
-            f"All numbers below but the published ones are {chosen.judge}'s opinion, not corrected by physicians."
+            f"All numbers below but the published ones are {chosen.judge}'s opinion, not corrected by physicians, each example counted alike."
         )
     )
     _repeats(found["worst"], look)
@@ -103,7 +104,7 @@ def _missing(table: pd.DataFrame) -> None:
         columns,
         key="models_missing_table",
         names=("Model",),
-        alt="Corrected scores under the best and the worst that the missing reads could have said",
+        alt="Corrected scores if the missing reads had all spoken for the model or all against it",
     )
     st.html(
         _text.quiet(

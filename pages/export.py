@@ -119,7 +119,8 @@ def for_a_paper(hidden: frozenset[int]) -> None:
     st.html(
         _text.quiet(
             "Methods, written from what was done in this study; what it cannot know stands as [to fill in]. The bundle holds them with labels, verdicts, "
-            "scores, corrected scores and agreement as CSV, the codebooks, the flow diagram, the checklist, and a manifest with the hash of each file."
+            "scores, corrected scores and differences, what missing reads could change, and agreement as CSV, the codebooks, the stated analysis, the flow "
+            "diagram, the checklist, and a manifest with the hash of each file."
         )
     )
     st.html(_text.verbatim(paper.paragraph, WHOLE))

@@ -27,7 +27,7 @@ TITLES = {
 }
 SECTIONS = tuple(TITLES)
 """In the order of the control. The address holds these words, so a section that changes its name breaks links."""
-CORRECTED = (SCORES, GROUPS, BETTER)
+CORRECTED = (SCORES, GROUPS, BETTER, MORE)
 """Those that show corrected scores, so that it matters what intervals hold for."""
 SHOWN = {
     SCORES: _models_scores.show,
@@ -93,7 +93,7 @@ if _models_parts.is_labelled(viewer, chosen):
     if section in CORRECTED:
         found = _models_parts.numbers(viewer, chosen)
         st.html(_text.quiet(f"{_models_parts.analysis_words(viewer, found)} {found.because} {found.means}"))
-        chosen = _models_parts.Chosen(found.spec) if section == GROUPS else chosen
+        chosen = _models_parts.Chosen(found.spec) if section in {GROUPS, MORE} else chosen
     SHOWN[section](viewer, chosen)
 else:
     st.html(_text.notice(_models_parts.NO_LABELS))

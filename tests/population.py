@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from evalcore.metrics.corrected import KINDS, estimated
 from evalcore.metrics.opinions import READ_COLUMNS, Opinions
+from evalcore.metrics.surveyed import surveyed
 from evalcore.queries.frames import ITEM_BASE
 
 THEMES = ("global_health", "hedging", "communication", "context_seeking")
@@ -152,3 +154,13 @@ def mild_probabilities(moves: np.ndarray, labels: np.ndarray, share: float) -> n
 def leaning(rng: np.random.Generator, met: np.ndarray, lean: np.ndarray) -> np.ndarray:
     """Votes of physicians who lean: of not met the share `lean` becomes met; below 0, of met the share -lean becomes not met."""
     return np.where(rng.random(len(met)) < np.abs(lean), (lean > 0).astype(float), met)
+
+
+def example_terms(opinions: Opinions) -> pd.DataFrame:
+    """What each example adds to each model's score: model, example_id, share, and the influence values psi_KIND."""
+    tables = []
+    for about in surveyed(opinions):
+        psi = {f"psi_{kind}": estimated(about).of_kind[kind].psi for kind in KINDS}
+        columns = {"model": about.model, "example_id": about.example_ids, "share": about.population.shares, **psi}
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)

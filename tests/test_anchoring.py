@@ -304,7 +304,9 @@ def study(tmp_path):
 def test_anchoring_json_has_the_documented_keys_and_the_derived_numbers(study):
     done = Run(study.parent)("anchoring", "--json", "--db", study)
     assert (done.returncode, done.stderr) == (0, "")
-    rows = json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    rows = found["movements"]
+    assert found["effects"] == []  # nobody looked a second time without the label
     documented = {
         "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians",
         "n_examples", "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided", "n_control",
@@ -321,7 +323,7 @@ def test_anchoring_json_has_the_documented_keys_and_the_derived_numbers(study):
 
 def test_anchoring_comes_by_what_was_asked_for_and_by_one_judge(study):
     told = ("--json", "--by", "rater", "--judge", world.JUDGE, "--db", study)
-    rows = json.loads(Run(study.parent)("anchoring", *told).stdout)
+    rows = json.loads(Run(study.parent)("anchoring", *told).stdout)["movements"]
     assert {(row["grouping"], row["group"]) for row in rows} == {("rater", IMANI)}
     table = Run(study.parent)("anchoring", "--by", "sign", "--db", study).stdout
     assert "toward (of differed)" in table
@@ -346,5 +348,8 @@ def test_what_anchoring_does_not_know_is_one_sentence(study, arguments, sentence
 
 def test_a_study_without_reads_has_no_shift(tmp_path):
     world.made(str(tmp_path / "study.db")).engine.dispose()
-    assert json.loads(Run(tmp_path)("anchoring", "--json", "--db", "study.db").stdout) == []
+    assert json.loads(Run(tmp_path)("anchoring", "--json", "--db", "study.db").stdout) == {
+        "movements": [],
+        "effects": [],
+    }
     assert "No blind first read beside a judge yet" in Run(tmp_path)("anchoring", "--db", "study.db").stdout

@@ -19,11 +19,12 @@ from evalcore.metrics.corrected import (
     anytime_factor,
     claim_sentence,
     corrected_scores,
-    example_terms,
+    estimated,
 )
 from evalcore.metrics.corrected_differences import corrected_differences
 from evalcore.metrics.opinions import Opinions
-from tests.population import drawn
+from evalcore.metrics.surveyed import surveyed
+from tests.population import drawn, example_terms
 
 some = settings(max_examples=15, deadline=None)
 seeds = st.integers(0, 10_000)
@@ -135,9 +136,9 @@ def test_the_interval_for_new_examples_is_never_narrower_than_that_for_this_benc
 
 def test_for_new_examples_and_physicians_in_general_the_variance_has_both_parts():
     # V_physicians + (V_B - V_A), each from the claim that shows it
-    opinions = drawn_by_three(study(n_examples=100)[0])
+    (about,) = surveyed(drawn_by_three(study(n_examples=100)[0]))
     squares = {
-        (claim, physicians): one(opinions, claim=claim, physicians=physicians)["corrected_se"] ** 2
+        (claim, physicians): estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED].variance
         for claim in Claim
         for physicians in Physicians
     }
@@ -176,11 +177,20 @@ def test_physicians_who_differ_widen_the_interval_for_physicians_in_general():
     assert widths[1] > 2 * widths[0]
 
 
+def test_the_standard_error_is_that_of_the_interval_also_where_a_narrower_claim_gives_it():
+    # these four happen to look more alike than their reads can be: for physicians in general the interval is that for these
+    opinions, _ = study(seed=0, readers=("Dr. A", "Dr. B", "Dr. C", "Dr. D"))
+    these = one(opinions, claim=Claim.NEW_EXAMPLES)
+    general = one(opinions, claim=Claim.NEW_EXAMPLES, physicians=Physicians.IN_GENERAL)
+    assert width(general) == width(these)
+    assert general["corrected_se"] == these["corrected_se"]
+
+
 def test_terms_of_examples_average_to_the_scores():
     opinions, _ = study(models=("Alder", "Birch"), n_repeats=2)
     terms = example_terms(opinions).groupby("model").mean(numeric_only=True)
     scores = corrected_scores(opinions).set_index("model")
-    for psi, kind in (("psi_judge", JUDGE), ("psi_physicians", PHYSICIANS), ("psi_corrected", CORRECTED)):
+    for psi, kind in (("psi_judge_only", JUDGE), ("psi_physicians_only", PHYSICIANS), ("psi_corrected", CORRECTED)):
         assert terms[psi].to_numpy() == pytest.approx(scores[kind].to_numpy())
     sums = example_terms(opinions).groupby("model")
     assert sums["share"].sum().to_numpy() == pytest.approx(1)

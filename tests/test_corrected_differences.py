@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from evalcore.metrics import corrected_differences as corrected_differences_module
-from evalcore.metrics.corrected import Claim, Physicians, corrected_scores, example_terms
+from evalcore.metrics.corrected import Claim, Physicians, corrected_scores
 from evalcore.metrics.corrected_differences import corrected_differences, rank_intervals
 from evalcore.metrics.opinions import Opinions
-from tests.population import drawn
+from tests.population import drawn, example_terms
 
 some = settings(max_examples=10, deadline=None)
 READERS = ("Dr. A", "Dr. B", "Dr. C", "Dr. D")

@@ -89,6 +89,12 @@ def test_without_error_a_difference_of_the_margin_itself_shows_nothing(d, shown)
     assert held.p_non_inferior == (0.0 if shown else 1.0)
 
 
+def test_what_rounding_leaves_of_the_margin_is_none():
+    rounded = 0.2 - 0.3  # -0.09999999999999998, a margin of 0.1 but for the last digit
+    assert not against_margin(rounded, 0.0, 9, 0.1).non_inferior
+    assert not against_margin(rounded, 1e-17, 9, 0.1).non_inferior
+
+
 @pytest.mark.parametrize("wrong", [0.0, -0.1, math.nan, math.inf])
 def test_a_margin_is_a_number_above_0(wrong):
     with pytest.raises(ValueError, match="expected a number above 0"):

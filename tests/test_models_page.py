@@ -247,6 +247,22 @@ def test_without_repeats_there_is_no_curve_and_with_them_there_is(small: world.W
     assert "Each model answered each example once." in words(opened(LEAD, models_show="More"))
 
 
+def test_what_missing_reads_could_change_is_of_the_weights_and_the_claim_that_are_shown(
+    read: None, monkeypatch: pytest.MonkeyPatch, opened: Open
+):
+    whole = opinions_query.with_reads(None, None, None)
+    unknown = whole.reads.assign(met=whole.reads["met"].mask(np.arange(len(whole.reads)) % 9 == 0))
+    study = opinions_module.Opinions(whole.items, whole.judged, unknown)
+    monkeypatch.setattr(opinions_query, "with_reads", lambda session, judged, given: study)
+    plain, weighted = (
+        opened(LEAD, models_show="More", models_weighted=on).dataframe[0].value["As estimated"].tolist()
+        for on in ("false", "true")
+    )
+    assert plain != weighted
+    scores = opened(LEAD, models_weighted="true").dataframe[0].value["Corrected"]
+    assert weighted == [cell.split()[0] for cell in scores]
+
+
 def test_with_repeats_the_worst_of_two_is_below_the_mean(read: None, opened: Open):
     table = opened(LEAD, models_show="More").dataframe[0].value
     first = {(row["Model"], row["k"]): float(row["Worst of k"].split()[0]) for _, row in table.iterrows()}

@@ -1,5 +1,6 @@
 """The control of what seeing the judge does: criteria drawn for a second look without its verdict, and the difference of the arms."""
 
+import json
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ from evalcore.db import reading, writing
 from evalcore.deciding import Decision
 from evalcore.desks import control_keys
 from evalcore.errors import NotAllowed, OverreadError
+from evalcore.judging_commands import anchoring as command
 from evalcore.metrics.anchoring import CHANGED, OVERALL, TOWARD, anchoring, effect, effect_words
 from evalcore.queries import tasks
 from evalcore.queries.blind_reads import blind_reads
@@ -103,7 +105,9 @@ def test_a_read_whose_other_criteria_agree_is_done_with_its_last_second_look(qui
     assert at_desk(quick, number).state is ReadingState.DONE
 
 
-def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_the_second_look(small, monkeypatch):
+def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_the_second_look(
+    small, monkeypatch, capsys
+):
     with_control(small, 0.5, drawn=[True, False], monkeypatch=monkeypatch)
     number, _ = submitted(small, IMANI, "-+")
     one, two = small.criteria[0]
@@ -131,6 +135,9 @@ def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_t
     assert (told.n_shown, told.n_changed_shown, told.n_control, told.n_changed_control) == (1, 1, 1, 0)
     assert told.difference == 1
     assert told.reason == "fewer than 5 conversations"
+    command(db=small.engine.url.render_as_string(hide_password=False), as_json=True, by=OVERALL)
+    (row,) = json.loads(capsys.readouterr().out)["effects"]
+    assert (row["judge"], row["n_control"], row["difference"], row["low"]) == (world.JUDGE, 1, 1, None)
     said = [clause.text for clause in methods.clauses(methods.facts(small.engine)) if clause.key == "second_look"]
     assert len(said) == 1
     assert said[0].startswith(

@@ -66,7 +66,12 @@ def test_a_response_that_was_drawn_and_never_read_counts_as_if_each_criterion_of
         assert found[scenario] == pytest.approx(expected["corrected"])
         assert taken[scenario] == 8
     assert by_scenario(table, "n_of")[Scenario.UNREAD_FOR] == whole.reads["response_id"].nunique()
-    assert "8 responses of" in sensitivity_sentence(table)
+    said = sensitivity_sentence(table)
+    assert said.startswith("If the 8 responses of")
+    assert (
+        "of drawings that have begun, which nobody has read (yet), had all spoken for the model, or all against it"
+        in said
+    )
 
 
 @settings(max_examples=8, deadline=None)

@@ -29,7 +29,6 @@ COLUMNS = [
 ]  # fmt: skip
 TUNED_TO = 300
 """Units read, items or whole responses, at which the interval for looks at any time is narrowest beside the ordinary one."""
-TERM_COLUMNS = ["model", "evaluation", "example_id", "share", "psi_corrected", "psi_judge", "psi_physicians"]
 
 _BY_LOAD = "each counted by how much of the reading so far is theirs"
 _OF_SAMPLE = "physicians in general, of whom these are a sample"
@@ -155,10 +154,10 @@ def corrected_scores(
         the reads do not stand for them; 0 where nothing is read), n_read (items), n_reads, n_readers, n_effective_readers (1 / sum q^2, q
         their shares of the reading: `over_physicians`), n_cannot_assess (reads), n_units (k); for each
         KIND of judge_only, physicians_only and corrected: KIND (raw: below 0 where undesirable things outweigh, at most about 1), KIND_low,
-        KIND_high, KIND_se, NaN where there is none; corrected_any_low and corrected_any_high (the interval that holds at all looks at once:
-        `anytime_factor`); worth with worth_low and worth_high (further items that physicians would have had to read to do without the
-        judge, by `further_reads`); enough (whether physicians-only and corrected are said at all), n_needed
-        (further items to be read until they can be, 0 where enough) and needed (the same in words, empty where enough).
+        KIND_high, KIND_se (of this interval: of the narrower claim, where that is wider), NaN where there is none; corrected_any_low and
+        corrected_any_high (the interval that holds at all looks at once: `anytime_factor`); worth with worth_low and worth_high (further items
+        that physicians would have had to read to do without the judge, by `further_reads`); enough (whether physicians-only and corrected are
+        said at all), n_needed (further items to be read until they can be, 0 where enough) and needed (the same in words, empty where enough).
 
         Enough is 30 items read, from 10 examples, 2 of either sign that occurs, k - p at least 10, and for physicians in general 3 effective readers.
 
@@ -212,43 +211,6 @@ def anytime_factor(n_units: int, *, tuned_to: int = TUNED_TO, level: float = LEV
     return float(np.sqrt(2 * (seen + 1) / seen * np.log(np.sqrt(seen + 1) / alpha)) / ndtri(1 - alpha / 2))
 
 
-def example_terms(
-    opinions: Opinions,
-    *,
-    judges: Sequence[str] | None = None,
-    settled: bool = False,
-    weights: pd.Series | None = None,
-) -> pd.DataFrame:
-    """What each example adds to each model's score: differences of models take it in pairs, example by example.
-
-    Args:
-        opinions: The study, or a part of it.
-        judges: As in `corrected_scores`.
-        settled: As in `corrected_scores`.
-        weights: As in `corrected_scores`.
-
-    Returns:
-        One row a model, evaluation and example: model, evaluation, example_id, share (of the example in the mean; adds up to 1 by
-        model), and the influence values psi_corrected, psi_judge and psi_physicians. Their mean over the examples is the estimate, and their
-        variance divided by the number of examples is that of the estimate for new examples. NaN where too little was read; judges
-        alone need nothing read.
-    """
-    tables = []
-    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights):
-        psi = {kind: estimate.psi for kind, estimate in estimated(about).of_kind.items()}
-        columns = {
-            "model": about.model,
-            "evaluation": about.evaluation,
-            "example_id": about.example_ids,
-            "share": about.population.shares,
-            "psi_corrected": psi[CORRECTED],
-            "psi_judge": psi[JUDGE],
-            "psi_physicians": psi[PHYSICIANS],
-        }
-        tables.append(pd.DataFrame(columns))
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=TERM_COLUMNS)
-
-
 class Estimate(msgspec.Struct, frozen=True):
     """One kind of score of one model.
 
@@ -270,12 +232,23 @@ class Estimate(msgspec.Struct, frozen=True):
 
     def columns(self, kind: str, level: float) -> dict[str, float]:
         """The columns of `corrected_scores`."""
-        widths = [
-            float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)) if freedom > 0 else np.nan
-            for variance, freedom in ((self.variance, self.freedom), *self.narrower)
-        ]
-        value, half, error = self.fit.value, max(widths), float(np.sqrt(self.variance))
+        half, error, _ = widest([(self.variance, self.freedom), *self.narrower], level)
+        value = self.fit.value
         return {kind: value, f"{kind}_low": value - half, f"{kind}_high": value + half, f"{kind}_se": error}
+
+
+def widest(widths: Sequence[tuple[float, float]], level: float) -> tuple[float, float, float]:
+    """Half the width of the widest interval, with the standard error and the degrees of freedom that it is of; NaN where one is not known.
+
+    Args:
+        widths: Variance and degrees of freedom of the claim, and of the narrower ones that it must not fall below.
+        level: Of confidence.
+    """
+    found = [
+        (float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)), float(np.sqrt(variance)), freedom)
+        for variance, freedom in widths
+    ]
+    return max(found) if not np.isnan(found).any() else (np.nan, np.nan, np.nan)
 
 
 class Estimates(msgspec.Struct, frozen=True):

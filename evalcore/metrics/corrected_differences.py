@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
-from evalcore.metrics.corrected import CORRECTED, Claim, Estimate, Physicians, estimated
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.corrected import CORRECTED, Claim, Estimate, Physicians, estimated, widest
+from evalcore.metrics.intervals import LEVEL, ROUNDING
 from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.over_physicians import (
     BenchmarkVariance,
@@ -25,7 +25,6 @@ from evalcore.metrics.pair_tests import adjusted, holm
 from evalcore.metrics.survey import Fit, Floats, Numbers, Population, Sample, deviations
 from evalcore.metrics.surveyed import Surveyed, surveyed
 
-ROUNDING = 1e-12
 COLUMNS = [
     "model_1",
     "model_2",
@@ -84,8 +83,9 @@ def corrected_differences(
 
     Returns:
         One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high,
-        se, df (degrees of freedom of the interval), sim_low and sim_high (all pairs' intervals hold at once: each at 1 - (1 - level)/pairs,
-        Bonferroni's t, which holds whatever the pairs have in common and however few physicians have read), p (two-sided, of no difference) and p_holm
+        se and df (standard error and degrees of freedom of this interval, as in `corrected_scores`), sim_low and sim_high (all pairs'
+        intervals hold at once: each at 1 - (1 - level)/pairs, Bonferroni's t, which holds whatever the pairs have in common and however few physicians
+        have read), p (two-sided, of no difference) and p_holm
         (Holm's). Both are over all pairs of the evaluation that have a difference. All NaN where
         too little was read of either model, or where they have fewer than two examples in common.
 
@@ -262,19 +262,13 @@ def paired(models: list[Scored], claim: Claim, physicians: Physicians, level: fl
     for row in pairs:
         if widths := row.pop("widths", None):
             difference = row["difference"]
-            half, error, degrees = _half(widths, level)
-            at_once, *_ = _half(widths, 1 - (1 - level) / n_known)
+            half, error, degrees = widest(widths, level)
+            at_once, *_ = widest(widths, 1 - (1 - level) / n_known)
             row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
             row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
             row["p"] = _p(difference, error, degrees)
     table = pd.DataFrame(pairs, columns=COLUMNS[:-1])
     return table.assign(p_holm=adjusted(table["p"].to_numpy(dtype=np.float64), holm))
-
-
-def _half(widths: list[tuple[float, float]], level: float) -> tuple[float, float, float]:
-    """Half the width of the widest interval, with its standard error and degrees of freedom."""
-    errors = [(float(np.sqrt(variance)), degrees) for variance, degrees in widths]
-    return max((float(stdtrit(degrees, (1 + level) / 2)) * error, error, degrees) for error, degrees in errors)
 
 
 def _widths(

@@ -14,6 +14,8 @@ from evalcore.metrics.wording import NO_VALUE as NO_VALUE  # noqa: PLC0414 - hal
 from evalcore.metrics.wording import decimal
 
 LEVEL = 0.95
+ROUNDING = 1e-12
+"""An error or a difference below this is what rounding leaves of none."""
 
 Numbers = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]

@@ -219,12 +219,6 @@ def error_rates(
     return table.sort_values("judge", key=lambda column: column.map(order), kind="stable", ignore_index=True)
 
 
-ERROR_COLUMNS = [
-    "judge", "grouping", "group", "n_pairs", "n_examples", "weighted", "n_met", "n_met_right", "sensitivity", "sensitivity_low", "sensitivity_high",
-    "n_not_met", "n_not_met_right", "specificity", "specificity_low", "specificity_high",
-]  # fmt: skip
-
-
 def _of_class(rates: pd.DataFrame, label: str, rate: str) -> dict[str, pd.Series]:
     return {
         f"n_{label}": rates["n"].astype(np.int64),

@@ -5,7 +5,7 @@ import math
 import msgspec
 from scipy.special import stdtr, stdtrit
 
-from evalcore.metrics.intervals import LEVEL
+from evalcore.metrics.intervals import LEVEL, ROUNDING
 from evalcore.metrics.wording import decimal
 
 FEWEST_P = 0.001
@@ -58,8 +58,8 @@ def against_margin(
 
     A margin that was chosen after the reads were seen proves nothing.
 
-    Edge cases: no difference, no error or no degrees of freedom: numbers are NaN and nothing is shown. An error of 0: p is 0 or 1, and
-    a difference of exactly the margin shows nothing.
+    Edge cases: no difference, no error or no degrees of freedom: numbers are NaN and nothing is shown. An error of 0 (to rounding): p is 0
+    or 1, and a difference of exactly the margin shows nothing.
 
     Args:
         difference: First model less second, e.g. of their corrected scores or under-triage rates.
@@ -108,8 +108,8 @@ def against_margin(
 
 def _above(distance: float, se: float, df: float) -> float:
     """P(T >= distance / se)."""
-    if se == 0:
-        return 0.0 if distance > 0 else 1.0
+    if se < ROUNDING:  # what rounding leaves of a distance is none
+        return 0.0 if distance > ROUNDING else 1.0
     return float(stdtr(df, -distance / se))
 
 

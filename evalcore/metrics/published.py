@@ -10,9 +10,6 @@ NOT_COMPARABLE = (
     "Published scores were given by another judge with another prompt: they show the order of magnitude, and are not to be compared "
     "with the scores of this study to the second decimal."
 )
-RUN_STD_LOW, RUN_STD_HIGH = 0.0016, 0.0029
-"""Standard deviation of the score over sixteen full runs of one model, the least and the most that was published."""
-
 FULL, HARD = "full", "hard"
 _SCORES = (
     ("o3", FULL, 0.598),

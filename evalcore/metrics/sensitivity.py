@@ -61,17 +61,17 @@ def sensitivity(
     weights: pd.Series | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """Corrected scores under the best and the worst that the missing reads could have said.
+    """Corrected scores if the missing reads had all spoken for the model, or all against it.
 
     As estimated, a read that could not assess is as if the item had not been drawn, and a response that was drawn and that nobody has read is as if
-    the drawing had been smaller. The bounds put a label in the place of each (Manski 1990): that which helps the model most, and that which
-    harms it most. What an adjudicator has settled stays. Unread responses are shared out in turn among the physicians who read the model, so that
-    nobody's load is made up.
+    the drawing had been smaller. The bounds put a label in the place of each (as Manski 1990 does): one that gains the model points, or one that
+    costs it points. Where the fit gives an item a weight of the other sign, which is rare, these are not quite the extremes. What an
+    adjudicator has settled stays. Unread responses are shared out in turn among the physicians who read the model, so that nobody's load is made up.
 
     Args:
         opinions: The study, or a part of it.
-        unread: The responses that were drawn and that nobody has read: response_id, inclusion_probability (on the scale of that of the reads,
-            `queries.drawings.unread`). None: none.
+        unread: The responses that were drawn, in drawings that have begun, and that nobody has read: response_id, inclusion_probability (on
+            the scale of that of the reads, `queries.drawings.unread`). None: none.
         judges: As in `corrected_scores`, and so are the others.
         claim: What the intervals are to hold for.
         physicians: Whose judgement they are to hold for.
@@ -222,7 +222,7 @@ def _supposed(opinions: Opinions, late: pd.DataFrame, helps: np.ndarray) -> pd.D
 
 
 def sensitivity_sentence(table: pd.DataFrame) -> str:
-    """What the missing reads could do at most, in words; where there are none, that.
+    """What the missing reads would do if all spoke for the model or all against it, in words; where there are none, that.
 
     Args:
         table: As `sensitivity` gives it.
@@ -232,8 +232,8 @@ def sensitivity_sentence(table: pd.DataFrame) -> str:
         return "Too little has been read for a corrected score, so there is nothing to try."
     words = []
     for scenarios, said, what in (
-        (_CANNOT, "that physicians could not assess", "read"),
-        (_UNREAD, "drawn that nobody has read (yet)", "response"),
+        (_CANNOT, "in which physicians could not assess", "read"),
+        (_UNREAD, "of drawings that have begun, which nobody has read (yet)", "response"),
     ):
         rows = known.loc[known["scenario"].isin(scenarios)]
         once = rows.drop_duplicates(["model", "evaluation"])
@@ -241,8 +241,8 @@ def sensitivity_sentence(table: pd.DataFrame) -> str:
         if n_taken:
             shift, model = max(zip(rows["shift"].abs(), rows["model"].astype(str), strict=True))
             words.append(
-                f"Whatever the {counted(n_taken, what)} of {n_of:,} {said} would have said, no score moves by more than "
-                f"{shift:.3f} ({model})."
+                f"If the {counted(n_taken, what)} of {n_of:,} {said}, had all spoken for the model, or all against it, no score would move by more "
+                f"than {shift:.3f} ({model})."
             )
     return (
         " ".join(words)

@@ -31,7 +31,6 @@ READS = [
     "selection",
     "points",
 ]
-_OF_READERS = (Stage.FIRST, Stage.OPEN, Stage.REVISED)
 
 
 def _verdict() -> Any:
