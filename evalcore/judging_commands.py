@@ -47,8 +47,8 @@ def anchoring(
     beside = {str(name): metric.effect(of_judge) for name, of_judge in reads.groupby("judge", sort=True)}
     effects = {name: found for name, found in beside.items() if found is not None}
     if as_json:
-        rows = pd.DataFrame({"judge": name, **msgspec.structs.asdict(found)} for name, found in effects.items())
-        print_json({"movements": records(table), "effects": records(rows)})
+        told = pd.DataFrame({"judge": name, **msgspec.structs.asdict(found)} for name, found in effects.items())
+        print_json({"movements": records(table), "effects": records(told)})
         return
     if table.empty:
         out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")

@@ -41,8 +41,8 @@ def missing(opinions: Opinions, chosen: Chosen, viewer: Viewer) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model or all against it."""
     with reading(_common.engine()) as session:
         unread = drawings.unread(session, known=_common.opinions(viewer))
-    held = {"claim": chosen.claim, "physicians": chosen.physicians}
-    return sensitivity(opinions, unread, **held, **_models_parts.correcting(opinions, chosen))
+    correcting = _models_parts.correcting(opinions, chosen)
+    return sensitivity(opinions, unread, claim=chosen.claim, physicians=chosen.physicians, **correcting)
 
 
 def show(viewer: Viewer, chosen: Chosen) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as some
 from evalcore import methods, reviewing, store
 from evalcore.bundle import bundle
 from evalcore.db import writing
+from evalcore.metrics import reporting_checklist
 from evalcore.metrics.panels import described
 from evalcore.schema import Label, Selection, Stage
 from tests import world
@@ -250,3 +251,11 @@ def test_an_item_is_reported_only_where_no_blank_stands_for_it(packed):
     assert table.loc[table["item"].eq("12c"), "status"].tolist() == [
         "to fill in"
     ]  # nobody but the authors knows of their ethics approval
+
+
+def test_an_item_has_a_number_only_where_its_guideline_s_list_was_checked():
+    for item in reporting_checklist.ITEMS:
+        is_checked = item.guideline in {"CHART 2025", "GRRAS 2011", "STARD 2015"}
+        assert is_checked or not item.item[0].isdigit()
+        assert is_checked or "not checked" in reporting_checklist.SOURCES[item.guideline]
+    assert {item.guideline for item in reporting_checklist.ITEMS} == set(reporting_checklist.SOURCES)

@@ -1,4 +1,8 @@
-"""Where each item of the reporting guidelines stands in a study's bundle; computed from the clauses and files that there are, never claimed by hand."""
+"""Where each item of the reporting guidelines stands in a study's bundle; computed from the clauses and files that there are, never claimed by hand.
+
+The numbers of CHART, GRRAS and STARD 2015 (1 to 19 and 26 to 30) were checked against the published lists. Those of STARD-AI and TRIPOD-LLM could not be:
+what these ask is named by its topic, from the published texts as far as they were at hand, and has no number. All wording is ours.
+"""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -20,7 +24,7 @@ class Item(NamedTuple):
     """What a guideline asks, in our words.
 
     Attributes:
-        item: Its number, or its topic where the guideline's numbers differ between editions.
+        item: Its number, or its topic where the number could not be checked.
         clauses: Keys of the clauses that may answer it.
         files: Files of the bundle that may.
     """
@@ -32,12 +36,13 @@ class Item(NamedTuple):
     files: tuple[str, ...] = ()
 
 
-CHART, GRRAS, STARD, TRIPOD = "CHART 2025", "GRRAS 2011", "STARD-AI", "TRIPOD-LLM 2025"
+CHART, GRRAS, STARD, STARD_AI, TRIPOD = "CHART 2025", "GRRAS 2011", "STARD 2015", "STARD-AI 2025", "TRIPOD-LLM 2025"
 SOURCES = {
     CHART: "Chatbot Assessment Reporting Tool, BMJ Medicine 2025, doi 10.1136/bmjmed-2025-001632",
     GRRAS: "Guidelines for Reporting Reliability and Agreement Studies, Kottner et al., J Clin Epidemiol 2011;64:96-106",
-    STARD: "STARD 2015 and its extension for artificial intelligence; by topic, since the numbers differ",
-    TRIPOD: "Gallifant et al., Nature Medicine 2025;31:60-69, doi 10.1038/s41591-024-03425-5; by topic",
+    STARD: "Standards for Reporting Diagnostic Accuracy Studies, Bossuyt et al., BMJ 2015;351:h5527; the index test is the system that is judged",
+    STARD_AI: "The extension of STARD for artificial intelligence, what it asks beyond STARD 2015; by topic: its item numbers were not checked",
+    TRIPOD: "Gallifant et al., Nature Medicine 2025;31:60-69, doi 10.1038/s41591-024-03425-5; by topic: its item numbers were not checked",
 }
 _MODELS, _JUDGES = ("models_asked", "models_brought"), ("judges_asked", "judges_brought")
 _SAMPLE = ("sample_size", "reads", "selection", "drawings", "drawn_elsewhere")
@@ -74,13 +79,30 @@ ITEMS = (
     Item(GRRAS, "13", "estimates with their uncertainty", ("agreement",), ("agreement.csv",)),
     Item(GRRAS, "14", "practical relevance"),
     Item(GRRAS, "15", "detailed results", (), ("labels.csv", "verdicts.csv")),
-    Item(STARD, "index test", "version and settings of the system, prompt included", (*_MODELS, *_JUDGES)),
-    Item(STARD, "reference standard", "who sets it, by which rule, blind to what", (*_REFERENCE, "settled", *_RATERS)),
-    Item(STARD, "sampling", "consecutive, random or convenience; source of the data", ("material", "selection", "drawings", "drawn_elsewhere")),
-    Item(STARD, "analysis", "estimates, precision, comparisons", ("estimator", "claim", "multiplicity", *_STATED), ("corrected-scores.csv",)),
-    Item(STARD, "indeterminate and missing", "how they were handled", ("reads", "missing_reads", "flow"), ("flow.csv",)),
-    Item(STARD, "flow", "diagram of the flow", ("flow",), ("flow.svg", "flow.csv")),
-    Item(STARD, "registration, protocol, funding", "where, and by whom", ("protocol", "funding")),
+    Item(STARD, "1-4", "title, abstract, background, objectives"),
+    Item(STARD, "5", "whether data were collected before or after the tests", ("material", "read_dates")),
+    Item(STARD, "6-8", "eligibility, and how, where and when those eligible were identified", ("material", "languages", "triage_cases")),
+    Item(STARD, "9", "whether they are a consecutive, random or convenience series", ("selection", "drawings", "drawn_elsewhere")),
+    Item(STARD, "10a", "index test, in detail: version and settings of the system, prompt included", (*_MODELS, *_JUDGES)),
+    Item(STARD, "10b", "reference standard, in detail: who sets it, by which rule", (*_REFERENCE, "settled", *_RATERS)),
+    Item(STARD, "11", "why this reference standard"),
+    Item(STARD, "12a-b", "categories of results, which of them were fixed beforehand", ("score", "triage_levels", *_STATED)),
+    Item(STARD, "13a-b", "what readers of either test knew of the other", ("blinding", "revealed", "second_look")),
+    Item(STARD, "14", "methods of estimates and comparisons", ("estimator", "claim", "multiplicity", *_STATED), ("analysis.json",)),
+    Item(STARD, "15", "how indeterminate results were handled", ("reads",), ("sensitivity.csv",)),
+    Item(STARD, "16", "how missing data were handled", ("missing_reads",), ("sensitivity.csv",)),
+    Item(STARD, "17", "analyses of variability: by group"),
+    Item(STARD, "18", "intended sample size, and how it was determined", ("sample_size",)),
+    Item(STARD, "19", "flow, by a diagram", ("flow",), ("flow.svg", "flow.csv")),
+    Item(STARD, "results", "estimates with their precision (item number not checked)", (), ("corrected-scores.csv", "corrected-differences.csv")),
+    Item(STARD, "26-27", "limitations, implications for practice"),
+    Item(STARD, "28", "registration", ("protocol",)),
+    Item(STARD, "29", "where the protocol is", ("protocol",)),
+    Item(STARD, "30", "funding", ("funding",)),
+    Item(STARD_AI, "data", "source, quality and partition of the data", ("material", "models_brought")),
+    Item(STARD_AI, "system", "version, developer, input and output of the system, how it was used", (*_MODELS, *_JUDGES)),
+    Item(STARD_AI, "fairness", "error and bias by group"),
+    Item(STARD_AI, "openness", "code and data, commercial interests", ("availability", "interests", "software")),
     Item(TRIPOD, "data", "sources, dates, languages", ("material", "languages", "models_brought", "read_dates", "triage_cases")),
     Item(TRIPOD, "models and inference", "name, version, settings such as temperature, system prompt", (*_MODELS, *_JUDGES, "repeats", "juries")),
     Item(TRIPOD, "annotation", "guideline, number and background of annotators, agreement", ("guideline", "agreement", *_RATERS), ("agreement.csv",)),
