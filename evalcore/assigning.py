@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from evalcore import store
+from evalcore.csv_pairs import unguarded
 from evalcore.db import writing
 from evalcore.errors import NotFound, OverreadError
 from evalcore.metrics.wording import counted
@@ -346,7 +347,7 @@ def read_plan(content: bytes) -> tuple[Planned, ...]:
 
 
 def _planned(row: dict[str, str | None], number: int) -> Planned:
-    prompt_id, model, dataset = (row.get(name) or "" for name in ("prompt_id", "model", "dataset"))
+    prompt_id, model, dataset = (unguarded(row.get(name) or "") for name in ("prompt_id", "model", "dataset"))
     if max(map(len, (prompt_id, model, dataset))) > MAX_NAME:
         msg = f"plan line {number}: prompt_id, model, dataset: more than {MAX_NAME:,} characters came, expected names"
         raise OverreadError(msg)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from evalcore.errors import OverreadError
 
 MAX_SHOWN = 200
-DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-"""What begins a cell that a spreadsheet may take for a formula."""
+DANGEROUS = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
+"""What begins a cell that a spreadsheet may take for a formula: a leading line end is skipped, and full-width = + - @ are read as their plain forms."""
 
 
 def text_of(content: bytes, name: str) -> str:

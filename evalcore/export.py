@@ -1,6 +1,6 @@
 """Tables to take away: labels, verdicts, scores, criteria at fault, as CSV, Parquet or JSON Lines, with a codebook; and meta-evaluation rows.
 
-Every text cell is made safe for spreadsheets: one that begins with = + - @ tab or carriage return gets a quote before it.
+Every text cell is made safe for spreadsheets: one that begins with = + - @ (full-width forms too), a tab or a line end gets a quote before it.
 """
 
 import hashlib

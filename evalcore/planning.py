@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from evalcore.analysis import Analysis
 from evalcore.assigning import MAX_SEED, Drawn, Item
+from evalcore.csv_pairs import guarded
 from evalcore.errors import OverreadError
 from evalcore.metrics.corrected import default_claim
 from evalcore.metrics.inclusion import drawn_systematically, inclusion_probabilities
@@ -311,7 +312,8 @@ def csv_of(session: Session, plan: Plan) -> bytes:
     lines.writerow(PLAN_FIELDS)
     for (_, response), share in plan.drawn.shares.items():
         row = named.loc[response]
-        lines.writerow([row["prompt_id"], row["model"], row["sample_index"], row["dataset"], repr(share)])
+        prompt_id, model, dataset = (guarded(str(row[column])) for column in ("prompt_id", "model", "dataset"))
+        lines.writerow([prompt_id, model, row["sample_index"], dataset, repr(share)])
     return stream.getvalue().encode()
 
 

@@ -227,7 +227,7 @@ if is_labelled():
     for_a_paper(hidden)
 st.html(
     _text.foot(
-        "In CSV a text that begins with = + - @, a tab or a carriage return has a quote before it, so that no spreadsheet runs it. "
+        "In CSV a text that begins with = + - @ (full-width forms too), a tab or a line end has a quote before it, so that no spreadsheet runs it. "
         "Every download leaves an event in the audit trail."
     )
 )

@@ -93,7 +93,14 @@ def test_what_was_exported_brings_every_read_to_a_study_that_has_none(tmp_path, 
 TEXT = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=30)
 
 
-@given(TEXT | st.builds(str.__add__, st.sampled_from(["'", "''", "=", "'=", "''=", "@", "\t", "\r", "-"]), TEXT))
+@given(
+    TEXT
+    | st.builds(
+        str.__add__,
+        st.sampled_from(["'", "''", "=", "'=", "''=", "@", "\t", "\r", "-", "\n", "'\n", "＝", "'＋"]),
+        TEXT,
+    )
+)
 def test_a_guarded_cell_is_unguarded_to_what_it_was(text):
     assert unguarded(guarded(text)) == text
 

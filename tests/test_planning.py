@@ -321,3 +321,9 @@ def test_responses_that_wait_are_counted_as_if_they_were_read(small):
         found = planning.answer(known(small), wanted, taken=planning.taken(session))
     assert (found.n_responses_read, found.n_responses_waiting, found.n_responses) == (0, 4, N_EXAMPLES)
     assert found.variances.n_free == N_EXAMPLES - 4
+
+
+def test_a_plan_reads_names_as_they_were_before_they_were_guarded():
+    written = "prompt_id,model,inclusion_probability\n'=p,'＠m,0.5\n"
+    (item,) = read_plan(written.encode())
+    assert (item.prompt_id, item.model) == ("=p", "＠m")
