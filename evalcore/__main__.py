@@ -118,7 +118,7 @@ def serve(
             out.print(f"{database} is new: it holds the demo study, which is fictional.")
         with reading(engine) as session:
             key = queries.study_key(session) or ""
-    out.print(f"Overread on http://{address}:{port} (stop with Ctrl-C)")
+    out.print(f"Overread on {serving.page_address(address, port)} (stop with Ctrl-C)", markup=False)
     serving.serve(location=database, study_key=key, port=port, address=address, browser=browser)
 
 

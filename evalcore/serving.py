@@ -6,11 +6,15 @@ app.py), collection after each run off (81 ms a click), the security headers, an
 
 import base64
 import hashlib
+import http.client
 import ipaddress
 import os
 import re
 import socket
 import sys
+import threading
+import time
+import webbrowser
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import SimpleCookie
 from importlib.resources import files
@@ -27,6 +31,7 @@ Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PERSON_PATH = "/reader/"
 COOKIE_PREFIX = "overread_reader_"
+ANSWER_SECONDS = 60
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
@@ -183,8 +188,40 @@ async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]]) -
     await send({"type": "http.response.body", "body": b""})
 
 
+def page_address(address: str, port: int) -> str:
+    """Where the pages are.
+
+    >>> page_address("::1", 8501)
+    'http://[::1]:8501'
+    """
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+
+
+def has_display() -> bool:
+    """Whether a browser could show a window. On a server it could not: one for the terminal would take the terminal."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def open_when_answering(address: str, port: int) -> None:
+    """Open the start page in the browser as soon as the server answers; not at all where that takes more than a minute."""
+    last_moment = time.monotonic() + ANSWER_SECONDS
+    while time.monotonic() < last_moment:
+        try:
+            asked = http.client.HTTPConnection(address, port, timeout=5)
+            asked.request("GET", "/_stcore/health")
+            if asked.getresponse().status == http.HTTPStatus.OK:
+                webbrowser.open(page_address(address, port))
+                return
+        except OSError:
+            pass
+        time.sleep(0.1)
+
+
 def serve(*, location: str, study_key: str, port: int, address: str, browser: bool) -> None:
     """Run the dashboard until it is stopped.
+
+    Streamlit is always told that nobody sits before it: else it greets whoever has a coding tool's folder at home with an offer to install
+    things into ours. So we open the browser ourselves.
 
     Raises:
         OverreadError: The address is not this machine's own.
@@ -195,12 +232,15 @@ def serve(*, location: str, study_key: str, port: int, address: str, browser: bo
     options = {
         "server.address": address,
         "server.port": port,
-        "server.headless": not browser,
+        "server.headless": True,
         "runner.postScriptGC": False,
         "server.fileWatcherType": "none",
     }
     sys.argv = [str(app_path())]  # Streamlit reads the settings beside the script that it is told it runs
-    build(study_key).run(config=options)
+    app = build(study_key)
+    if browser and has_display():
+        threading.Thread(target=open_when_answering, args=(address, port), daemon=True).start()
+    app.run(config=options)
 
 
 def without_delay(bind: Callable[..., socket.socket]) -> Callable[..., socket.socket]:

@@ -26,6 +26,7 @@ INDEX = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(en
 
 # What .streamlit/config.toml and the launcher must bring about; asked of Streamlit itself, in a process of its own.
 IN_FORCE = {
+    "server.headless": True,
     "runner.postScriptGC": False,
     "runner.magicEnabled": False,
     "server.maxUploadSize": 1024,
@@ -55,7 +56,7 @@ def run(self, config):
 
 streamlit.App.run = run
 sys.argv_wanted = sys.argv[1]
-serving.serve(location="x.db", study_key="k", port=8599, address="127.0.0.1", browser=False)
+serving.serve(location="x.db", study_key="k", port=8599, address="127.0.0.1", browser=True)
 """
 
 
