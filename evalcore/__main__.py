@@ -34,7 +34,7 @@ from evalcore import (
 )
 from evalcore.console import Db, Json, actor, err, location, out, print_json, study
 from evalcore.errors import ImportFailed, OverreadError
-from evalcore.settings import Settings
+from evalcore.settings import Settings, settings
 
 app = typer.Typer(
     no_args_is_help=False,
@@ -103,13 +103,19 @@ def serve(
         str, typer.Option(help="Only this machine's own address, until there is sign-in.")
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name, or name:port, that browsers show behind a tunnel or a proxy; may be repeated."),
+    ] = None,
 ) -> None:
     """Open the dashboard."""
     from evalcore import demo, serving
     from evalcore.db import reading
     from evalcore.queries import study as queries
 
+    allowed = allowed_host or [name.strip() for name in settings().allowed_hosts.split(",") if name.strip()]
     serving.check_address(address)
+    serving.served_hosts(address, port, allowed)
     serving.check_port(address, port)
     database = location(db)
     is_new_default = database == Settings.model_fields["db"].default and not Path(database).exists()
@@ -119,7 +125,7 @@ def serve(
         with reading(engine) as session:
             key = queries.study_key(session) or ""
     out.print(f"Overread on {serving.page_address(address, port)} (stop with Ctrl-C)", markup=False)
-    serving.serve(location=database, study_key=key, port=port, address=address, browser=browser)
+    serving.serve(location=database, study_key=key, port=port, address=address, browser=browser, allowed=allowed)
 
 
 @app.command()
@@ -181,7 +187,6 @@ def verify(
     """
     from evalcore.auditing import verify as walk
     from evalcore.db import reading
-    from evalcore.settings import settings
 
     with study(db) as engine, reading(engine) as session:
         report = walk(session, expected=expect, kept=settings().trail)

@@ -7,7 +7,7 @@ SQLite by default, PostgreSQL by URL, one behaviour on both. A writing transacti
 import logging
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,18 @@ def connect(location: str) -> Engine:
         raise OverreadError(msg)
     engine = create_engine(url, pool_pre_ping=url.drivername != "sqlite")
     if engine.dialect.name == "sqlite":
+        event.listen(engine, "do_connect", _make_private)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _make_private(_dialect: Any, _record: Any, arguments: tuple[Any, ...], _options: Any) -> None:
+    """A study's new file is its owner's alone. SQLite makes the files beside it (-wal, -shm) as it finds the file itself."""
+    path = str(arguments[0])
+    if path not in ("", ":memory:") and not path.startswith("file:"):
+        with suppress(OSError):  # it is there; or SQLite says itself why it cannot be made
+            Path(path).touch(mode=0o600, exist_ok=False)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
@@ -178,6 +187,8 @@ def _copy_sqlite(engine: Engine, revision: str) -> Path | None:
         return None
     path = Path(engine.url.database)
     copy = path.with_name(f"{path.name}.before-migration-{revision}")
+    copy.touch(mode=0o600)
+    copy.chmod(0o600)
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
     return copy

@@ -1,7 +1,8 @@
 """Start the dashboard. The one module of the core that knows Streamlit: it launches app.py and draws nothing.
 
 It sets what Streamlit must have before it starts: discovery of pages/ off (else a fresh server runs any page by its address, without
-app.py), collection after each run off (81 ms a click), the security headers, and the address that remembers who reads.
+app.py), collection after each run off (81 ms a click), the security headers, the door that other sites do not pass, and the address that
+remembers who reads.
 """
 
 import base64
@@ -15,7 +16,7 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http.cookies import SimpleCookie
 from importlib.resources import files
 from pathlib import Path
@@ -32,6 +33,13 @@ Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 PERSON_PATH = "/reader/"
 COOKIE_PREFIX = "overread_reader_"
 ANSWER_SECONDS = 60
+OWN_SITE = ("same-origin", "none")
+"""What `sec-fetch-site` says of a request of our own pages, and of an address that somebody typed."""
+CLOSED = ("/_stcore/metrics", "/_stcore/agent")
+"""Of Streamlit, open without sign-in, and of no use here: what sessions hold, and how a program would drive the pages."""
+MAX_SHOWN = 200
+_HOST = re.compile(r"([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+_launched = threading.Event()
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
@@ -132,10 +140,93 @@ class Headers:
         await self._app(scope, receive, send if scope["type"] != "http" else with_headers)
 
 
+def served_hosts(address: str, port: int, allowed: Iterable[str] = ()) -> frozenset[str]:
+    """What a browser that is ours may send as `Host`: this machine's own names with our port, and the names that are allowed.
+
+    Args:
+        address: On which we listen.
+        port: On which we listen.
+        allowed: Names under which a tunnel or a proxy serves us; without a port, with ours or with none.
+
+    Raises:
+        OverreadError: One is no name of a host.
+
+    >>> sorted(served_hosts("127.0.0.1", 8501, ["localhost:9000"]))
+    ['127.0.0.1:8501', '[::1]:8501', 'localhost:8501', 'localhost:9000']
+    """
+    own = {"localhost", "127.0.0.1", "[::1]", f"[{address}]" if ":" in address else address.lower()}
+    hosts = {f"{name}:{port}" for name in own} | (own if port == http.client.HTTP_PORT else set())
+    for name in map(str.lower, allowed):
+        if not _HOST.fullmatch(name):
+            msg = f"--allowed-host: expected a name with or without a port, such as study.example or localhost:9000, got {name[:MAX_SHOWN]!r}"
+            raise OverreadError(msg)
+        hosts |= {name} if re.search(r":[0-9]+$", name) else {name, f"{name}:{port}"}
+    return frozenset(hosts)
+
+
+class OwnPages:
+    """Refuses what a page of another site asks for, before anything of ours or of Streamlit's is reached; over HTTP and the socket.
+
+    A page's name may be made to lead to this machine (DNS rebinding): its requests look like ours but for their `Host`. A page of another
+    port of this machine is of another origin too. Links from elsewhere still open a page.
+    """
+
+    def __init__(self, app: Asgi, hosts: frozenset[str]) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what is ours; 404 for what is closed, 403 and a sentence for the rest."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+        elif why := refusal(scope, self._hosts):
+            await _refuse(scope, send, 403, why)
+        elif any(f"{closed}/" in f"{scope['path']}/" for closed in CLOSED):
+            await _refuse(scope, send, 404, "There is no such page.")
+        else:
+            await self._app(scope, receive, send)
+
+
+def refusal(scope: Scope, hosts: frozenset[str]) -> str:
+    """Why a request is not let in, as a sentence; empty where it is.
+
+    Args:
+        scope: Of HTTP or a socket.
+        hosts: As `served_hosts` gives them.
+    """
+    asked, origins = _values(scope, b"host"), _values(scope, b"origin")
+    host = asked[0].lower() if len(asked) == 1 else ""
+    if host not in hosts:
+        return (
+            f"Overread is not served as {host[:MAX_SHOWN] or 'a host without a name'}. Open the address that `overread serve` printed; "
+            "behind a tunnel or a proxy, start it with --allowed-host and the name and port that the browser shows."
+        )
+    if any(origin.lower() not in (f"http://{host}", f"https://{host}") for origin in origins):
+        return "A page of another site asked for this: only Overread's own pages may."
+    if scope["type"] == "websocket" and not origins:
+        return "A socket came without its origin: only Overread's own pages may open one."
+    is_link = scope["type"] == "http" and _values(scope, b"sec-fetch-mode") == ["navigate"] and scope["method"] == "GET"
+    if not is_link and any(site not in OWN_SITE for site in _values(scope, b"sec-fetch-site")):
+        return "A page of another site asked for this: only Overread's own pages may."
+    return ""
+
+
+def _values(scope: Scope, wanted: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
+
+
+async def _refuse(scope: Scope, send: Send, status: int, sentence: str) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})  # before it is accepted: the server answers 403
+    else:
+        await _answer(send, status, [(b"content-type", b"text/plain; charset=utf-8")], sentence.encode())
+
+
 class RememberReader:
     """Answers /reader/N: keeps the browser's choice of person in a cookie, and goes on to the page that was asked for.
 
-    /reader/0 forgets the choice. A page of another site cannot make the choice for the viewer: its requests are refused.
+    /reader/0 forgets the choice. A page of another site cannot make the choice for the viewer: only a request of which the browser says that
+    our own page made it, or the viewer, is taken.
     """
 
     def __init__(self, app: Asgi, study_key: str) -> None:
@@ -152,9 +243,9 @@ class RememberReader:
         ):
             await self._app(scope, receive, send)
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            await _answer(send, 403, [])
+        if len(said := _values(scope, b"sec-fetch-site")) != 1 or said[0] not in OWN_SITE:
+            why = "Choose who is reading on Overread's own page, in a browser from 2023 or later: this request does not say that it comes from there."
+            await _refuse(scope, send, 403, why)
             return
         cookie: SimpleCookie = SimpleCookie({self._cookie: chosen})
         morsel = cookie[self._cookie]
@@ -182,10 +273,10 @@ def local_path(wanted: str) -> str:
     return wanted if plain and local and not parts.scheme and not parts.netloc else "/"
 
 
-async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-    always = [(b"content-length", b"0"), (b"cache-control", b"no-store")]
+async def _answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes = b"") -> None:
+    always = [(b"content-length", str(len(body)).encode()), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": [*headers, *always]})
-    await send({"type": "http.response.body", "body": b""})
+    await send({"type": "http.response.body", "body": body})
 
 
 def page_address(address: str, port: int) -> str:
@@ -217,16 +308,30 @@ def open_when_answering(address: str, port: int) -> None:
         time.sleep(0.1)
 
 
-def serve(*, location: str, study_key: str, port: int, address: str, browser: bool) -> None:
+def check_launched() -> None:
+    """The pages are served by this launcher, with its doors, and not by Streamlit alone.
+
+    Raises:
+        OverreadError: They are served by something else.
+    """
+    if not _launched.is_set():
+        msg = "Stop this server and start Overread with `overread serve`: started in another way, it would let other web pages in."
+        raise OverreadError(msg)
+
+
+def serve(
+    *, location: str, study_key: str, port: int, address: str, browser: bool, allowed: Iterable[str] = ()
+) -> None:
     """Run the dashboard until it is stopped.
 
     Streamlit is always told that nobody sits before it: else it greets whoever has a coding tool's folder at home with an offer to install
     things into ours. So we open the browser ourselves.
 
     Raises:
-        OverreadError: The address is not this machine's own.
+        OverreadError: The address is not this machine's own, or an allowed host is none.
     """
     check_address(address)
+    hosts = served_hosts(address, port, allowed)
     os.environ["OVERREAD_DB"] = location  # by the environment: a password in arguments shows in the process list
     os.environ.setdefault("OVERREAD_READ_AHEAD", "1")
     options = {
@@ -237,7 +342,7 @@ def serve(*, location: str, study_key: str, port: int, address: str, browser: bo
         "server.fileWatcherType": "none",
     }
     sys.argv = [str(app_path())]  # Streamlit reads the settings beside the script that it is told it runs
-    app = build(study_key)
+    app = build(study_key, hosts)
     if browser and has_display():
         threading.Thread(target=open_when_answering, args=(address, port), daemon=True).start()
     app.run(config=options)
@@ -254,8 +359,8 @@ def without_delay(bind: Callable[..., socket.socket]) -> Callable[..., socket.so
     return bound
 
 
-def build(study_key: str) -> Any:
-    """The ASGI application: Streamlit inside our headers."""
+def build(study_key: str, hosts: frozenset[str]) -> Any:
+    """The ASGI application: Streamlit behind our door, served as these hosts, inside our headers."""
     import streamlit
     from starlette.middleware import Middleware
     from streamlit.runtime.pages_manager import PagesManager
@@ -266,6 +371,8 @@ def build(study_key: str) -> Any:
     index = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     middleware = [
         Middleware(Headers, policy=content_security_policy(index)),
+        Middleware(OwnPages, hosts=hosts),
         Middleware(RememberReader, study_key=study_key),
     ]
+    _launched.set()
     return streamlit.App(str(app_path()), middleware=middleware)

@@ -19,6 +19,7 @@ class Settings(BaseSettings):
         models: The TOML file of the models that runs can ask, where there is no models.toml in the present folder.
         trail: A file, best on another machine, to which the last hash of each act is appended; one file a study.
         max_line_bytes: A line of a JSON Lines file longer than this is a fault.
+        allowed_hosts: Names, separated by commas, under which a tunnel or a proxy serves the dashboard, beside this machine's own.
         read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it; `overread serve` says yes.
     """
 
@@ -29,6 +30,7 @@ class Settings(BaseSettings):
     models: Path | None = None
     trail: Path | None = None
     max_line_bytes: int = Field(default=16 * 1024 * 1024, gt=0)
+    allowed_hosts: str = ""
     read_ahead: bool = False
 
 

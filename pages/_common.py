@@ -32,7 +32,7 @@ from evalcore.queries.my_reads import examples_of
 from evalcore.queries.read_marks import level_readers, read_marks
 from evalcore.queries.response_sums import response_sums
 from evalcore.schema import Ask, RaterKind, Viewer
-from evalcore.serving import PERSON_PATH, cookie_name
+from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.settings import settings
 from evalcore.triaged import Triaged
 from pages import _text
@@ -250,7 +250,15 @@ def _cookie() -> str:
 
 
 def viewer() -> Viewer | None:
-    """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen."""
+    """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen.
+
+    The first act of app.py and of every page: nothing is shown where another server than ours serves them.
+    """
+    try:
+        check_launched()
+    except OverreadError as refusal:
+        st.error(str(refusal))
+        st.stop()
     chosen = st.context.cookies.get(_cookie(), "")
     number = row_number(chosen)
     if number is None:

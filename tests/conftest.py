@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
 
+from evalcore import serving
 from evalcore.db import open_study
 from tests.invented import seeded_study
 
@@ -43,6 +44,12 @@ def _own_main() -> Iterator[None]:
     before = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _launched() -> None:
+    """Pages that a test runs without a server stand as if ours served them."""
+    serving._launched.set()
 
 
 @pytest.fixture(scope="session")

@@ -105,7 +105,7 @@ def test_an_address_that_others_reach_is_refused_and_says_why(address: str):
 
 def test_serving_refuses_the_address_itself_before_it_touches_anything(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OVERREAD_DB", "untouched")
-    monkeypatch.setattr(serving, "build", lambda key: pytest.fail("it was built"))
+    monkeypatch.setattr(serving, "build", lambda key, hosts: pytest.fail("it was built"))
     with pytest.raises(OverreadError, match=r"0\.0\.0\.0"):
         serving.serve(location="x.db", study_key="k", port=8501, address="0.0.0.0", browser=False)
     assert os.environ["OVERREAD_DB"] == "untouched"
@@ -134,6 +134,66 @@ def directives(policy: str) -> dict[str, list[str]]:
     return {line.split()[0]: line.split()[1:] for line in policy.split(";")}
 
 
+# --- Who is let in; over real sockets in browser/test_serving.py ---
+
+OURS = serving.served_hosts("127.0.0.1", 8501)
+NAMES = st.sampled_from(
+    ["127.0.0.1", "localhost", "[::1]", "LOCALHOST", "localhost.", "0.0.0.0", "x@localhost", "evil.example", "localhost.evil.example"]
+)  # fmt: skip
+PORTS = st.sampled_from([":8501", ":8502", ":80", "", ":08501", ":"])
+
+
+@given(
+    NAMES,
+    PORTS,
+    st.none()
+    | st.tuples(st.sampled_from(["http://", "https://", "file://", ""]), NAMES, PORTS).map("".join)
+    | st.just("null"),
+)
+def test_only_a_name_of_ours_with_our_port_is_let_in_and_only_from_its_own_pages(
+    name: str, port: str, origin: str | None
+):
+    own = name.lower() in ("127.0.0.1", "localhost", "[::1]") and port == ":8501"
+    host = name.lower() + port
+    same = origin is not None and origin.lower() in ("http://" + host, "https://" + host)
+    headers = [(b"host", (name + port).encode())] + ([(b"origin", origin.encode())] if origin is not None else [])
+    asked_for = {"type": "http", "method": "GET", "headers": headers}
+    assert (serving.refusal(asked_for, OURS) == "") == (own and (same or origin is None))
+    assert (serving.refusal(asked_for | {"type": "websocket"}, OURS) == "") == (own and same)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host"),
+    [
+        ("localhost:9000", "localhost:9000"),
+        ("study.example", "study.example"),
+        ("Study.Example", "study.example:8501"),
+        ("[::1]:9", "[::1]:9"),
+    ],
+)
+def test_a_tunnel_or_a_proxy_may_give_us_another_name(allowed: str, host: str):
+    assert serving.served_hosts("127.0.0.1", 8501, [allowed]) - OURS >= {host}
+    assert "localhost" not in serving.served_hosts("127.0.0.1", 8501, [allowed])
+
+
+@pytest.mark.parametrize("allowed", ["*", "*.example", "http://study.example", "a b", "", "a/b", "user@host", "host:x"])
+def test_what_is_no_name_of_a_host_is_not_allowed(allowed: str):
+    with pytest.raises(OverreadError, match="expected a name with or without a port"):
+        serving.served_hosts("127.0.0.1", 8501, [allowed])
+
+
+def test_another_site_may_link_to_a_page_and_load_nothing_of_it():
+    asked_for = {
+        "type": "http",
+        "method": "GET",
+        "headers": [(b"host", b"localhost:8501"), (b"sec-fetch-site", b"cross-site")],
+    }
+    assert serving.refusal(asked_for, OURS)
+    linked = asked_for | {"headers": [*asked_for["headers"], (b"sec-fetch-mode", b"navigate")]}
+    assert serving.refusal(linked, OURS) == ""
+    assert serving.refusal(linked | {"method": "POST"}, OURS)
+
+
 # --- Who reads ---
 
 
@@ -160,8 +220,11 @@ async def inner(scope: serving.Scope, receive: serving.Receive, send: serving.Se
     await send({"type": "http.response.body", "body": b""})
 
 
-def asked(path: str, query: str = "", **headers: str) -> tuple[int, dict[str, str]]:
-    return asyncio.run(ask(serving.RememberReader(inner, "abcd"), path, query, **headers))
+def asked(
+    path: str, query: str = "", *, sec_fetch_site: str | None = "same-origin", **headers: str
+) -> tuple[int, dict[str, str]]:
+    said = {} if sec_fetch_site is None else {"sec_fetch_site": sec_fetch_site}
+    return asyncio.run(ask(serving.RememberReader(inner, "abcd"), path, query, **said, **headers))
 
 
 def cookie(headers: dict[str, str]):
@@ -184,8 +247,8 @@ def test_person_0_forgets_the_choice():
     assert headers["location"] == "/"
 
 
-@pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])
-def test_a_page_of_another_site_cannot_choose_for_the_viewer(site: str):
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "anything", "", None])
+def test_a_page_of_another_site_cannot_choose_for_the_viewer(site: str | None):
     status, headers = asked("/reader/3", sec_fetch_site=site)
     assert status == 403
     assert "set-cookie" not in headers
@@ -276,11 +339,11 @@ def test_discovery_is_switched_off_when_the_application_is_made(
     PagesManager.uses_pages_directory = True
     made = []
     monkeypatch.setattr(streamlit, "App", lambda path, middleware: made.append((path, middleware)))
-    serving.build("abcd")
+    serving.build("abcd", frozenset())
     assert PagesManager.uses_pages_directory is False
     (path, middleware), *_ = made
     assert Path(path).name == "app.py"
-    assert [wall.cls for wall in middleware] == [serving.Headers, serving.RememberReader]
+    assert [wall.cls for wall in middleware] == [serving.Headers, serving.OwnPages, serving.RememberReader]
 
 
 def test_what_the_server_accepts_sends_small_answers_at_once():
@@ -288,7 +351,7 @@ def test_what_the_server_accepts_sends_small_answers_at_once():
 
     plain = starlette_server._bind_socket
     try:
-        serving.build("some-key")
+        serving.build("some-key", frozenset())
         with closing(starlette_server._bind_socket("127.0.0.1", 0, 1)) as listening:
             listening.setblocking(True)
             with closing(socket.create_connection(listening.getsockname())), closing(listening.accept()[0]) as accepted:

@@ -1,9 +1,11 @@
 """Opening a study: migrations, copies, and what cannot be opened."""
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,7 @@ def test_a_file_of_an_older_version_is_copied_and_then_migrated(sqlite_database_
     with closing(sqlite3.connect(tmp_path / f"overread.db.before-migration-{HEAD}")) as copy:
         assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
         assert copy.execute("SELECT count(*) FROM audit_event").fetchall() == [(n_events,)]
+        assert (tmp_path / f"overread.db.before-migration-{HEAD}").stat().st_mode & 0o777 == 0o600
         assert "added" not in {column[1] for column in copy.execute("PRAGMA table_info(person)")}
 
 
@@ -212,6 +215,16 @@ def test_an_empty_file_becomes_a_study(tmp_path):
     engine = open_study(str(tmp_path / "new.db"))
     assert "verdict" in inspect(engine).get_table_names()
     engine.dispose()
+
+
+def test_a_new_study_is_its_owners_alone_with_the_files_beside_it(tmp_path, request):
+    request.addfinalizer(partial(os.umask, os.umask(0o022)))
+    engine = open_study(str(tmp_path / "overread.db"))
+    with writing(engine) as session:
+        store.ensure_study(session)
+        modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    engine.dispose()
+    assert modes == dict.fromkeys(("overread.db", "overread.db-wal", "overread.db-shm"), 0o600)
 
 
 def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(tmp_path):

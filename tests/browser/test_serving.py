@@ -1,6 +1,8 @@
 """What a running server lets through: pages before a profile, headers, other origins, the choice of reader."""
 
 import json
+import os
+import socket
 from pathlib import Path
 
 import httpx
@@ -8,10 +10,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import steps
-from tests.browser.server import AppServer, running_app
+from tests.browser.server import AppServer, free_port, running_app, served
 
 N_PEOPLE = len(json.loads(Path("data/demo/people.json").read_text(encoding="utf-8")))
 
+ROOT = Path(__file__).parents[2]
 HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -74,34 +77,103 @@ def test_a_script_of_the_page_itself_is_served_with_the_headers_too(app_server: 
     assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
 
 
-@pytest.mark.parametrize("site", ["https://evil.example", "http://127.0.0.1.evil.example", "null"])
-def test_a_socket_from_another_origin_is_refused(site: str, app_server: AppServer):
-    assert socket_status(app_server, site) == 403
+# --- What a page of another site asks for, over a socket of our own: a browser would not let us say these things ---
 
 
-def test_a_socket_from_the_page_itself_is_taken(app_server: AppServer):
-    assert socket_status(app_server, app_server.url) == 101
-
-
-def socket_status(server: AppServer, origin: str) -> int:
-    """The answer to the request that would open the page's socket."""
-    import socket
-
+def answered(server: AppServer, path: str, *lines: str, version: str = "1.1") -> tuple[int, str]:
+    """Status and text of the answer to a GET request of exactly these header lines, in which PORT is the server's."""
     host, port = server.url.removeprefix("http://").split(":")
-    wanted = {
-        "Host": f"{host}:{port}", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "streamlit", "Origin": origin,
-    }  # fmt: skip
-    lines = ["GET /_stcore/stream HTTP/1.1", *(f"{name}: {value}" for name, value in wanted.items()), "", ""]
+    request = [
+        f"GET {path} HTTP/{version}",
+        *(line.replace("PORT", port) for line in lines),
+        "Connection: close",
+        "",
+        "",
+    ]
+    if any(line.startswith("Upgrade") for line in lines):
+        request.remove("Connection: close")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
-        connection.sendall("\r\n".join(lines).encode())
-        return int(connection.recv(64).split()[1])
+        connection.sendall("\r\n".join(request).encode())
+        text = b""
+        while (part := connection.recv(1 << 16)) and b"101 Switching" not in text + part:
+            text += part
+        text += part
+    return int(text.split()[1]), text.decode("latin-1")
 
 
-def test_another_site_cannot_choose_the_reader(app_server: AppServer):
-    refused = get(app_server, "/reader/1", **{"Sec-Fetch-Site": "cross-site"})
-    assert refused.status_code == 403
-    assert "set-cookie" not in refused.headers
+HOST = "Host: 127.0.0.1:PORT"
+UPGRADE = (
+    "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol: streamlit",
+)  # fmt: skip
+REBOUND = "Host: evil.example:PORT"
+FOREIGN_HOSTS = [
+    (REBOUND,), (REBOUND, "Origin: http://evil.example:PORT"), (REBOUND, "Sec-Fetch-Site: same-origin"), ("Host: localhost",), ("Host: localhost:1",),
+    ("Host: 127.0.0.1.evil.example:PORT",), ("Host: x@127.0.0.1:PORT",), (HOST, REBOUND), (),
+]  # fmt: skip
+FOREIGN_ORIGINS = [
+    "http://evil.example:PORT", "https://evil.example", "http://127.0.0.1.evil.example:PORT", "null", "http://localhost:1", "http://127.0.0.1:1",
+    "http://localhost:PORT",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", FOREIGN_HOSTS)
+def test_under_a_name_that_leads_here_nothing_is_served(lines: tuple[str, ...], app_server: AppServer):
+    # DNS rebinding: one fetch of /reader/8 made a foreign page lead, and the socket gave it the labels.
+    for path in ("/", "/reader/8", "/media/x", "/_stcore/health"):
+        status, text = answered(app_server, path, *lines, version="1.1" if lines else "1.0")
+        assert status in (400, 403), (path, text)
+        assert "set-cookie" not in text.lower()
+    assert answered(app_server, "/_stcore/stream", *lines, *UPGRADE, version="1.1" if lines else "1.0")[0] in (400, 403)
+
+
+@pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
+def test_a_page_of_another_origin_gets_nothing_another_port_of_this_machine_too(origin: str, app_server: AppServer):
+    foreign = (HOST, f"Origin: {origin}")
+    assert answered(app_server, "/_stcore/stream", *foreign, *UPGRADE)[0] == 403
+    for path in ("/", "/reader/8", "/media/x"):
+        status, text = answered(app_server, path, *foreign)
+        assert status == 403
+        assert "set-cookie" not in text.lower()
+
+
+def test_a_socket_that_does_not_say_where_it_comes_from_is_refused(app_server: AppServer):
+    assert answered(app_server, "/_stcore/stream", HOST, *UPGRADE)[0] == 403
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_our_own_page_is_served_with_its_socket(host: str, app_server: AppServer):
+    own = (f"Host: {host}:PORT", f"Origin: http://{host}:PORT")
+    assert answered(app_server, "/", *own)[0] == 200
+    assert answered(app_server, "/_stcore/stream", *own, *UPGRADE)[0] == 101
+    assert answered(app_server, "/reader/1", *own, "Sec-Fetch-Site: same-origin")[0] == 303
+
+
+SITES = ("cross-site",), ("same-site",), ("cross-site", "Sec-Fetch-Mode: navigate"), ("none", "Sec-Fetch-Site: none")
+
+
+@pytest.mark.parametrize("lines", [(), *((f"Sec-Fetch-Site: {site}", *more) for site, *more in SITES)])
+def test_another_site_cannot_choose_the_reader(lines: tuple[str, ...], app_server: AppServer):
+    status, text = answered(app_server, "/reader/1", HOST, *lines)
+    assert status == 403
+    assert "set-cookie" not in text.lower()
+
+
+@pytest.mark.parametrize("path", ["metrics", "metrics/", "%6detrics", "metrics?families=x", "agent/openapi.json"])
+def test_what_sessions_hold_and_the_way_in_for_programs_are_closed(path: str, app_server: AppServer):
+    assert answered(app_server, f"/_stcore/{path}", HOST)[0] == 404
+
+
+def test_streamlit_alone_serves_no_page(page: Page, app_server: AppServer, tmp_path: Path):
+    # Neither app.py nor a file of pages/, which Streamlit finds by itself.
+    port = free_port()
+    server = AppServer(f"http://127.0.0.1:{port}", tmp_path)
+    alone = ("-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port), "--server.headless", "true")
+    with served(server, *alone, environment=os.environ | {"OVERREAD_DB": str(app_server.database)}):
+        for path in (steps.PAGES["audit"][0], "/"):
+            page.goto(server.url + path)
+            expect(page.get_by_text("start Overread with")).to_be_visible(timeout=30_000)
+            expect(page.locator("a.or-profile, .or-heading")).to_have_count(0)
 
 
 def test_the_choice_is_remembered_forgotten_and_leads_nowhere_else(page: Page, app_server: AppServer):
