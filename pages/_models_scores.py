@@ -72,7 +72,7 @@ def table(scores: pd.DataFrame) -> None:
                 f"{row['n_reads']:,} by {finding.readers_words(row['n_readers'], row['n_effective_readers'])}"
                 for row in rows
             ],
-            "Reads saved by the judge": [
+            "Reads saved by judge": [
                 finding.worth_words(row["worth"], row["worth_low"], row["worth_high"]) if row["enough"] else "–"
                 for row in rows
             ],

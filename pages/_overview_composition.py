@@ -68,7 +68,8 @@ def also(tables: dict[Grouping, pd.DataFrame], shown: Grouping) -> str:
         for grouping, table in tables.items()
         if grouping != shown and words.findings(grouping, table)
     ]
-    return f"There is also an imbalance by {listed(others)}." if others else ""
+    too = " also" if words.findings(shown, tables[shown]) else ""
+    return f"There is{too} an imbalance by {listed(others)}." if others else ""
 
 
 def show(hidden: frozenset[int]) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from evalcore.metrics.intervals import NO_VALUE
 
-HEADER_PIXELS, ROW_PIXELS, TALLEST = 38, 35, 14
+HEADER_PIXELS, ROW_PIXELS, TALLEST = 38, 35, 16
 PIXELS = dict.fromkeys(" .,:;'|/()[]ijlft", 4.1) | dict.fromkeys("%mwMW@", 12.0) | dict.fromkeys("0123456789", 7.0)
 """The width of a character of a table's font; of others `LETTER_PIXELS`."""
 LETTER_PIXELS, FRAME_PIXELS, WIDEST = 7.2, 17, 400

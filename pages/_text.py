@@ -123,9 +123,18 @@ def quiet(text: str) -> str:
     return f'<p class="or-quiet">{escaped(text)}</p>'
 
 
+FOOT_CHARACTERS = 240
+"""About three lines of a foot: what is longer folds."""
+
+
 def foot(text: str) -> str:
-    """How the numbers of a page were made."""
-    return f'<p class="or-foot">{escaped(text)}</p>'
+    """How the numbers of a page were made: the first sentences, and the rest folded under "Methods"."""
+    if len(text) <= FOOT_CHARACTERS + 60:
+        return f'<div class="or-foot"><p>{escaped(text)}</p></div>'
+    end = text.rfind(". ", 0, FOOT_CHARACTERS) + 1 or text.find(". ") + 1 or len(text)
+    rest = escaped(text[end:].lstrip())
+    more = f"<details><summary>Methods</summary><p>{rest}</p></details>" if rest else ""
+    return f'<div class="or-foot"><p>{escaped(text[:end])}</p>{more}</div>'
 
 
 def notice(text: str, *, kind: str = "note", reachable: bool = False) -> str:

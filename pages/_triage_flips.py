@@ -61,6 +61,10 @@ def show(here: Here) -> None:
     if not table["n_both"].any():
         st.html(_text.notice("No case has an answer with a level in both formats."))
         return
+    with here.row:
+        model = _triage_parts.one_of("Model", here.known.models, "triage_model", width=170)
+        only = st.toggle("Crossing to or from D", key="triage_crossing", bind="query-params")
+    st.html(_text.finding(" ".join(flip_sentence(row) for row in rows if str(row["model"]) == model)))
     _tables.show(
         {
             "Model": table["model"].astype(str),
@@ -76,10 +80,6 @@ def show(here: Here) -> None:
         alt="How often the format changes each model's answer",
         names=("Model",),
     )  # fmt: skip
-    with here.row:
-        model = _triage_parts.one_of("Model", here.known.models, "triage_model", width=170)
-        only = st.toggle("Crossing to or from D", key="triage_crossing", bind="query-params")
-    st.html(_text.finding(" ".join(flip_sentence(row) for row in rows if str(row["model"]) == model)))
     found = _triage_parts.computed(flipped, viewer, chosen)
     found = found.loc[found["model"].astype(str).eq(model) & (found["crosses"] | (not only))]
     if found.empty:

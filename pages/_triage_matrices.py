@@ -24,7 +24,8 @@ HOW = {
     ),
     Basis.CORRECTED: (
         "Levels of answers: {judges} on all responses, put right by what physicians read on some; these are estimates, so there are no counts. A cell "
-        "opens the cases that the judge puts there."
+        "opens the cases that the judge puts there. Each estimate is kept between 0 and 100 %, so those of a row, or of exact, over and under, need not "
+        "add up."
     ),
 }
 """Where the levels come from, by who gives them."""
@@ -114,8 +115,9 @@ def _heading(counted: Counted, cells: pd.DataFrame, word: str) -> str:
 def foot(chosen: Chosen, basis: Basis) -> str:
     """How the numbers were made."""
     how = HOW[basis].format(judges=chosen.judge_words)
+    sums = "" if basis is Basis.CORRECTED else "Exact, over and under add up to 1. "
     return (
         f"{how} Gold: {chosen.gold}. Counted are {Kind.CLEAR} cases, whose gold is one letter; boundary and ambiguous cases have sections of their "
-        "own. Over-triage: the answer asks for more care than the gold; under-triage: for less. Exact, over and under add up to 1. Severe: two levels "
-        f"or more. {INTERVALS[basis]} AcuityBench, arXiv 2605.11398. No chance enters these numbers."
+        "own. Over-triage: the answer asks for more care than the gold; under-triage: for less. "
+        f"{sums}Severe: two levels or more. {INTERVALS[basis]} AcuityBench, arXiv 2605.11398. These numbers are deterministic."
     )

@@ -13,6 +13,7 @@ from evalcore.triage_settings import METRICS
 from pages import _tables, _text, _theme, _triage_counts, _triage_parts
 from pages._triage_counts import Counted
 from pages._triage_parts import FORMATS, Chosen, Here
+from pages._triage_rates import short_reason
 
 BARS = ("under", "exact", "over")
 IN_TABLE = ("under", "missed_emergencies", "over", "exact")
@@ -46,7 +47,9 @@ def show(counted: Counted) -> None:
         )
     )
     rows = counted.rates.loc[counted.rates["measure"].isin(IN_TABLE)]
-    rows = rows.assign(words=[rate_words(row) for row in rows.to_dict(orient="records")])
+    rows = rows.assign(
+        words=[rate_words({**row, "reason": short_reason(row["reason"])}) for row in rows.to_dict(orient="records")]
+    )
     wide = rows.assign(measure=rows["measure"].astype(str), model=rows["model"].astype(str), format=rows["format"].astype(str)).pivot(
         index=["model", "format"], columns="measure", values="words"
     )  # fmt: skip

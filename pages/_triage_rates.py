@@ -52,30 +52,46 @@ def show(counted: Counted, model: str, chosen_settings: TriageSettings, harm: pd
 
 
 def corrected(counted: Counted, model: str, chosen_settings: TriageSettings) -> None:
-    """Rates of the chosen model by the judge alone, by physicians alone, and corrected."""
+    """Rates of the chosen model by the judge alone, by physicians alone, and corrected: a table a format of which enough was read."""
     mine = counted.rates["model"].eq(model) & counted.rates["measure"].isin(chosen_settings.metrics)
-    rows = counted.rates.loc[mine].to_dict(orient="records")
-    _tables.show(
-        {
-            "Measure": [NAMES[row["measure"]] for row in rows],
-            "Format": [FORMATS[row["format"]] for row in rows],
-            **{words: [_share(row, kind) for row in rows] for kind, words in KINDS.items()},
-            "Of": [_of(row) for row in rows],
-            "Read": [row["n_read"] for row in rows],
-            "Physicians": [row["n_readers"] for row in rows],
-            "Needs": [row["reason"] for row in rows],
-            "No level found": [row["n_no_level"] for row in rows],
-            "Without a text": [row["n_unreached"] for row in rows],
-        },
-        optional=("Needs", "No level found", "Without a text"),
-        key="triage_corrected",
-        alt="Rates of the chosen model by the judge only, by physicians only, and corrected",
-    )
+    for word, of_format in counted.rates.loc[mine].groupby("format", sort=False, observed=True):
+        rows = of_format.to_dict(orient="records")
+        if of_format[CORRECTED].isna().all():
+            lacking = next((row["reason"] for row in rows if row["reason"]), "")
+            st.html(_text.quiet(f"In {FORMATS[word]} too little was read of {model} to correct its rates: {lacking}."))
+            continue
+        _tables.show(
+            {
+                f"Measure, in {FORMATS[word]}": [NAMES[row["measure"]] for row in rows],
+                **{words: [_share(row, kind) for row in rows] for kind, words in KINDS.items()},
+                "Of": [_of(row) for row in rows],
+                "Responses read": [f"{row['n_read']:,} by {row['n_readers']:,}" for row in rows],
+                "No level found": [row["n_no_level"] for row in rows],
+                "Without a text": [row["n_unreached"] for row in rows],
+            },
+            optional=("No level found", "Without a text"),
+            key=f"triage_corrected_{word}",
+            alt=f"Rates of the chosen model in {FORMATS[word]} by the judge only, by physicians only, and corrected",
+        )
+
+
+def short_reason(reason: str) -> str:
+    """How much is lacking, without which cases: for a cell.
+
+    >>> short_reason("27 more responses to be read, 7 of them to as many other cases")
+    '27 more to read'
+    >>> short_reason("no case is an emergency")
+    'no case is an emergency'
+    """
+    number, _, rest = reason.partition(" more response")
+    return f"{number} more to read" if rest else reason
 
 
 def _share(row: Mapping[Any, Any], kind: str) -> str:
     value, low, high = (min(max(row[f"{kind}{bound}"], 0.0), 1.0) for bound in BOUNDS)
-    return NO_VALUE if math.isnan(value) else f"{percent_words(value)} {interval_words(low, high)}"
+    if not math.isnan(value):
+        return f"{percent_words(value)} {interval_words(low, high)}"
+    return f"{NO_VALUE} ({short_reason(row['reason'])})" if kind == CORRECTED and row["reason"] else NO_VALUE
 
 
 def _of(rate: Mapping[Any, Any]) -> str:

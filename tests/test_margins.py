@@ -114,7 +114,7 @@ def test_the_sentence_says_what_is_shown_and_no_more():
     open_ = against_margin(0.02, 0.03, 40, 0.05, higher_is_better=False)
     assert margin_words(open_, "A", "B", "rate", as_percent=True) == (
         "It is not shown that A is non-inferior to B: its rate may be higher by up to 8.1 percentage points (one-sided 97.5 % bound), "
-        "and the margin is 5.0 percentage points (p 0.16)."
+        "and the margin is 5 percentage points (p 0.16; below 0.025 would show it)."
     )
     worse = against_margin(-0.3, 0.05, 30, 0.05)  # 0.3 - 2.0423 x 0.05 = 0.198
     assert margin_words(worse, "A", "B", "score") == (

@@ -1,5 +1,8 @@
 """Tables on pages: as wide as their words, as high as their rows, without columns that say nothing; and figures whose words can be read."""
 
+import html
+import re
+
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalcore.plots.colours import INK_ON_SLATE
 from evalcore.plots.frames import CUT, LINE_CHARACTERS, framed, on_lines
-from pages import _tables
+from pages import _tables, _text
 
 
 def test_a_column_that_says_nothing_is_left_out_where_it_may_be():
@@ -24,9 +27,9 @@ def test_columns_keep_their_order_of_rows_whatever_index_they_come_with():
 
 def test_a_long_table_ends_amid_a_row():
     assert _tables.height(3) == 38 + 3 * 35
-    assert _tables.height(14) == 38 + 14 * 35
-    assert 38 + 14 * 35 < _tables.height(15) < 38 + 15 * 35
-    assert _tables.height(15) == _tables.height(500)
+    assert _tables.height(16) == 38 + 16 * 35
+    assert 38 + 16 * 35 < _tables.height(17) < 38 + 17 * 35
+    assert _tables.height(17) == _tables.height(500)
 
 
 def test_words_have_the_width_of_the_longest_and_names_the_room_that_is_left():
@@ -53,7 +56,18 @@ def test_a_name_that_its_column_cannot_hold_takes_several_lines_and_one_that_it_
     total = wide + sum(_tables.formats(long, ("Model",))[name]["width"] for name in numbers)
     assert total <= _tables.ROOM_PIXELS
     assert _tables.height(3, row_pixels=66) == 38 + 3 * 66
-    assert 38 + 7 * 66 < _tables.height(9, row_pixels=66) < 38 + 8 * 66  # no higher than fourteen rows of one line
+    assert 38 + 8 * 66 < _tables.height(10, row_pixels=66) < 38 + 9 * 66  # no higher than sixteen rows of one line
+
+
+@given(st.lists(st.text("abc <&", min_size=1, max_size=120), min_size=1, max_size=8))
+def test_a_foot_shows_three_lines_at_most_folds_the_rest_and_loses_no_word(sentences):
+    text = " ".join(f"S{sentence.strip()}." for sentence in sentences)
+    made = _text.foot(text)
+    shown, _, folded = made.partition("<details>")
+    words = html.unescape(re.sub(r"<summary>.*?</summary>|<[^>]+>", " ", made))
+    assert words.split() == text.split()
+    assert bool(folded) == (len(text) > _text.FOOT_CHARACTERS + 60)
+    assert len(html.unescape(re.sub(r"<[^>]+>", "", shown))) <= _text.FOOT_CHARACTERS + 60
 
 
 @pytest.mark.parametrize("n", [0, 1, 50])

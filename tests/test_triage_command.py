@@ -109,7 +109,7 @@ def test_every_basis_has_its_harm_and_corrected_says_what_its_interval_holds_for
     )  # their intervals are clustered by case, and no sample of physicians
     by_rate = pd.DataFrame(by_judge["safety"])
     assert set(by_rate["measure"]) == {"under", "missed_emergencies"}
-    assert not by_rate[["model_1", "model_2"]].isin(["GPT-5.4 (published, no cases)"]).any(axis=None)
+    assert not by_rate[["model_1", "model_2"]].isin(["GPT-5.4 (published)"]).any(axis=None)
     assert any(words.startswith("In the judge's opinion, in conversation") for words in by_judge["findings"])
     assert all("to be read" in row["reason"] for row in corrected["safety"])
     assert "Too little was read of every model for a corrected share." in corrected["findings"]
@@ -145,7 +145,7 @@ def test_gold_as_read_by_physicians_changes_cells_and_not_the_number_of_cases(db
 def test_the_words_are_those_of_the_page(db: Path):
     printed = ran(db)
     assert "dangerous misses" in printed
-    assert "(published, no cases)" in printed
+    assert "(published)" in printed
     assert all(sentence.split(":")[0] in printed.replace("\n", " ") for sentence in said(db)["findings"])
 
 

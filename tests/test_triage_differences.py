@@ -172,6 +172,22 @@ def test_a_model_is_named_only_where_the_difference_is_shown():
     assert "with Alder-2 than" not in conversation
 
 
+def test_an_interval_without_nought_that_is_not_shown_says_what_takes_it_back():
+    """Of three pairs one has p .019 and by Holm .056: its interval [-100, -16] alone would read as shown."""
+    rows = pd.DataFrame(
+        {
+            "format": "conversation", "measure": Measure.MISSED_EMERGENCIES.value, "model_1": ["Alder-2"] * 3, "model_2": ["B", "C", "D"],
+            "difference": [-0.2, -0.75, -0.1], "low": [-0.87, -1.0, -0.5], "high": [0.47, -0.16, 0.3], "p_holm": [0.46, 0.056, 0.46], "n": 12,
+        }
+    )  # fmt: skip
+    (said,) = safety_sentences(rows, "After correction")
+    assert said.endswith(
+        "is −75 [−100, −16] percentage points, 12 emergencies of both; allowing for 3 pairs, p is 0.056."
+    )
+    (open_,) = safety_sentences(rows.drop(index=1), "After correction")
+    assert "allowing for" not in open_
+
+
 def margins(difference: float, se: float) -> pd.DataFrame:
     row = {
         "format": QA, "measure": "under", "model_1": "Alder-2", "model_2": "Briar-1", "n": 90, "difference": difference, "se": se, "df": 60.0,
@@ -184,9 +200,9 @@ def test_the_stated_comparison_is_held_against_the_stated_margin():
     spec = Analysis(primary=("Alder-2", "Briar-1"), margin_under=0.05)
     within, beyond = (margin_sentences(margins(by, 0.01), spec)[0] for by in (0.02, 0.06))
     assert within.startswith(
-        "In qa: Alder-2 is non-inferior to Briar-1: its under-triage rate may be higher by up to 4.0 percentage points"
+        "Under-triage rate in qa: Alder-2 is non-inferior to Briar-1: its under-triage rate may be higher by up to 4 percentage points"
     )
-    assert beyond.startswith("In qa: It is not shown that Alder-2 is non-inferior to Briar-1")
+    assert beyond.startswith("Under-triage rate in qa: It is not shown that Alder-2 is non-inferior to Briar-1")
     other = replace(spec, primary=("Briar-1", "Alder-2"))  # the other way round: 6 points fewer
     assert "Briar-1 is non-inferior to Alder-2" in margin_sentences(margins(0.06, 0.01), other)[0]
     assert margin_sentences(margins(0.02, 0.01), Analysis()) == []

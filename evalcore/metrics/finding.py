@@ -62,15 +62,15 @@ def rank_words(ranks: pd.DataFrame) -> str:
 
     >>> table = pd.DataFrame({"model": ["A", "B", "C"], "n_models": 3, "rank_low": [2, 1, 2], "rank_high": [3, 1, 3]})
     >>> rank_words(table)
-    'Places of the 3 models after correction, all at once: B 1; A 2 to 3; C 2 to 3.'
+    'Places of the 3 models after correction, all at once. B: 1; A: 2 to 3; C: 2 to 3.'
     """
     known = ranks.dropna(subset=["rank_low"]).sort_values(["rank_low", "rank_high", "model"])
     said = [
-        f"{row['model']} {_whole(row['rank_low'])}"
+        f"{row['model']}: {_whole(row['rank_low'])}"
         + (f" to {_whole(row['rank_high'])}" if row["rank_high"] > row["rank_low"] else "")
         for row in known.to_dict(orient="records")
     ]
-    return f"Places of the {len(known):,} models after correction, all at once: {'; '.join(said)}." if said else ""
+    return f"Places of the {len(known):,} models after correction, all at once. {'; '.join(said)}." if said else ""
 
 
 def _claim_column(row: dict[Any, Any]) -> str:

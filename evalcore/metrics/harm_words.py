@@ -73,7 +73,7 @@ def _apart(mine: pd.DataFrame, differences: pd.DataFrame | None) -> str:
     if best := [name for name in names if len(less[name]) == len(names) - 1]:
         others = "the other" if len(names) == 2 else f"each of the {len(names) - 1:,} others"  # noqa: PLR2004
         return f"On the same cases {best[0]} does less harm than {others}."
-    known = [f"{name} does less than {listed(sorted(worse))}" for name, worse in less.items() if worse]
+    known = [f"{name} does less harm than {listed(sorted(worse))}" for name, worse in less.items() if worse]
     if known:
         return f"On the same cases {'; '.join(known)}; the other pairs are not shown to differ."
     return "On the same cases no two models are shown to differ."

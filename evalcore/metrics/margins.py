@@ -142,7 +142,10 @@ def margin_words(held: Verdict, first: str, second: str, value: str, *, as_perce
         said = f"{first} is non-inferior to {second}: {bound}{within} ({p})."
         also = "also "
     else:
-        said = f"It is not shown that {first} is non-inferior to {second}: {bound}, and the margin is {margin} ({p})."
+        needed = f"{p}; below {(1 - held.level) / 2:.3g} would show it"
+        said = (
+            f"It is not shown that {first} is non-inferior to {second}: {bound}, and the margin is {margin} ({needed})."
+        )
         also = ""
     if not held.equivalent:
         return said
@@ -151,7 +154,7 @@ def margin_words(held: Verdict, first: str, second: str, value: str, *, as_perce
 
 
 def _size(value: float, *, as_percent: bool) -> str:
-    return f"{100 * value:.1f} percentage points" if as_percent else f"{value:.3f}"
+    return f"{decimal(100 * value, 1).removesuffix('.0')} percentage points" if as_percent else f"{value:.3f}"
 
 
 def _signed(value: float, *, as_percent: bool) -> str:

@@ -33,7 +33,7 @@ from evalcore.metrics.triage_surveyed import Answers, asked, on_same_answers
 from evalcore.schema import Format
 from evalcore.triaged import Triaged
 
-PUBLISHED = " (published, no cases)"
+PUBLISHED = " (published)"
 """Behind the name of a model whose finished matrix was imported: it may also have cases here."""
 _WORDS = {"model": str, "format": str}
 

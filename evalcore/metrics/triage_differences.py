@@ -10,6 +10,7 @@ from scipy.special import bdtr
 from evalcore.analysis import Analysis
 from evalcore.metrics.corrected import Claim, Physicians, nothing, of_reads
 from evalcore.metrics.corrected_differences import Scored, paired
+from evalcore.metrics.finding import chance_words
 from evalcore.metrics.harm_words import SHOWN
 from evalcore.metrics.intervals import LEVEL
 from evalcore.metrics.margins import against_margin, margin_words
@@ -247,7 +248,11 @@ def safety_sentences(differences: pd.DataFrame, whose: str) -> list[str]:
             )
         else:
             head, widest = f"{head} no two models are shown to differ in {name}", f"the widest difference, {pair},"
-        said.append(f"{head}: {widest} is {difference_words(row)} percentage points, {_cases(row, str(measure))}.")
+        alone = row["low"] > 0 or row["high"] < 0
+        adjusted = f"; allowing for {counted(len(known), 'pair')}, p is {chance_words(row['p_holm'])}" if alone else ""
+        said.append(
+            f"{head}: {widest} is {difference_words(row)} percentage points, {_cases(row, str(measure))}{adjusted}."
+        )
     return said
 
 
@@ -287,9 +292,9 @@ def margin_sentences(differences: pd.DataFrame, spec: Analysis) -> list[str]:
                 continue
             difference = row["difference"] if pair[0] == first else -row["difference"]
             held = against_margin(difference, row["se"], row["df"], margin, higher_is_better=False)
-            said.append(
-                f"In {row['format']}: {margin_words(held, first, second, RATES[measure.value], as_percent=True)}"
-            )
+            rate = RATES[measure.value]
+            held_words = margin_words(held, first, second, rate, as_percent=True)
+            said.append(f"{rate.capitalize()} in {row['format']}: {held_words}")
     return said or [
         f"{first} and {second} are not both among the models here, so their stated margins cannot be held."
     ] * bool(spec.margin_under or spec.margin_missed)

@@ -237,7 +237,7 @@ def _emergencies_estimated(of: Mapping[tuple[str, str], Mapping[str, Row]]) -> s
     (model, asked), worst = next(iter(missed.items()))
     share = f"{percent_words(worst['value'])} {interval_words(worst['low'], worst['high'])}"
     lacking = (
-        f"; of {len(of) - len(missed)} of {len(of)} models and formats too little was read to say"
+        f"; in {len(of) - len(missed)} of {len(of)} pairs of a model and a format too little was read to say"
         if len(missed) < len(of)
         else ""
     )
