@@ -88,7 +88,10 @@ def _distances(found: OfAmbiguous) -> None:
         key="calibration_spread",
         alt="Distances between samples and votes and the entropies of both beside what chance alone gives, by model and format",
     )
-    heads = {name: MEASURES[name] if name == "distance" else f"{MEASURES[name]} ({CHANCE})" for name in SHOWN}
+    heads = {
+        name: MEASURES[name] if name == "distance" else f"{MEASURES[name].removesuffix(', bits')} ({CHANCE})"
+        for name in SHOWN
+    }
     wide: dict[str, list[Any]] = {head: [] for head in ("Model", "Format", "Cases", *heads.values())}
     for _, rows in table.groupby("name", sort=False):
         of = {str(row["measure"]): row for row in rows.to_dict(orient="records")}

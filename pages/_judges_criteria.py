@@ -42,15 +42,18 @@ def _health(opinions: Opinions, judge: str, by: str) -> pd.DataFrame:
 
 def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     """The criteria, as judge and physicians label them, with alarms; a click on a row lists its items."""
+    categories = _judges_parts.computed(_health, viewer, judge, metric.CATEGORY)
+    told = categories["n"].ge(metric.MIN_ITEMS).any() or categories["n_reads"].eq(0).all()
+    usual = "Category" if told else "Axis"
     chosen = row.segmented_control(
         "By",
         list(GROUPINGS),
-        default=_judges_parts.left("criteria_by", "Category"),
+        default=_judges_parts.left("criteria_by", usual),
         required=True,
         key="criteria_by",
         bind="query-params",
     )
-    by = GROUPINGS[chosen or "Category"]
+    by = GROUPINGS[chosen or usual]
     table = _judges_parts.computed(_health, viewer, judge, by)
     read = table.loc[table["n_reads"].gt(0)]
     if read.empty:
@@ -126,7 +129,7 @@ def _listing(shown: pd.DataFrame, by: str) -> int | None:
             "Alarm": shown["alarms"].replace({"": NO_VALUE}),
             "Judge, met": [_share(row, "judge") for row in rows],
             "Physicians, met": [_share(row, "physicians") for row in rows],
-            "Difference": [_shift(row) for row in rows],
+            "Difference (points)": [_shift(row) for row in rows],
             "Items": shown["n"],
             "Reads": shown["n_reads"],
             "Readers differ": [
@@ -135,19 +138,22 @@ def _listing(shown: pd.DataFrame, by: str) -> int | None:
             ],
             **({"Cannot assess": _cannot_assess(rows)} if shown["n_cannot_assess"].any() else {}),
         },
-        optional=("Alarm", "Judge, met", "Physicians, met", "Difference", "Items", "Readers differ"),
+        optional=("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ"),
     )
     before = shown.index[shown["group"].eq(_judges_parts.left("group"))]
+    names = () if by == metric.CRITERION else (by.capitalize(),)
+    pixels = _tables.row_pixels(table, names)
     event = st.dataframe(
         table,
         key=f"criteria_list_{by}",
         hide_index=True,
         width="content",
-        height=_tables.height(len(table), TALLEST),
+        height=_tables.height(len(table), TALLEST, row_pixels=pixels),
+        row_height=pixels if pixels != _tables.ROW_PIXELS else None,
         on_select="rerun",
         selection_mode=["single-row", "single-cell"],
         selection_default={"selection": {"rows": [int(row) for row in before]}},
-        column_config={**_tables.formats(table), "Criterion": st.column_config.TextColumn(width=360)},
+        column_config={**_tables.formats(table, names), "Criterion": st.column_config.TextColumn(width=300)},
         alt="Groups of criteria with the shares that judge and physicians find met",
     )
     touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
@@ -168,7 +174,7 @@ def _shift(row: Mapping[Any, Any]) -> str:
     if math.isnan(row["shift"]):
         return NO_VALUE
     value, low, high = (signed_points(row[name]) for name in ("shift", "shift_low", "shift_high"))
-    return f"{value} [{low}, {high}] points"
+    return f"{value} [{low}, {high}]"
 
 
 def _read_items(opinions: Opinions, judge: str, by: str, group: str | int) -> pd.DataFrame:

@@ -71,7 +71,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     _families(viewer, judge, table)
     with st.expander("The table of families", icon=":material/table:"):
         _editor(viewer, table, is_own=bool(own))
-    st.html(_text.foot(FAMILY_FOOT))
+    st.html(_text.foot(FAMILY_FOOT if before is None else f"{DRIFT_FOOT} {FAMILY_FOOT}"))
 
 
 def _versions(viewer: Viewer, before: str, judge: str) -> None:
@@ -106,7 +106,6 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
             )
         )
     _scores(scores)
-    st.html(_text.foot(DRIFT_FOOT))
 
 
 def _scores(scores: pd.DataFrame) -> None:

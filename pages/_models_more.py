@@ -9,7 +9,7 @@ from evalcore.db import reading
 from evalcore.metrics import finding, parts, published
 from evalcore.metrics.comparison import response_scores
 from evalcore.metrics.group_scores import OVERALL, group_scores
-from evalcore.metrics.length import length_bins, length_slopes
+from evalcore.metrics.length import length_bins, length_finding, length_slopes
 from evalcore.metrics.sensitivity import Scenario, bounds_words, sensitivity, sensitivity_sentence
 from evalcore.metrics.worst_at_k import worst_at_k
 from evalcore.opinions import Opinions
@@ -76,7 +76,7 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
 def _missing(table: pd.DataFrame) -> None:
     """A row a model; no intervals, since each is the worst or the best that could be."""
     st.subheader("What the missing reads could change", anchor=False)
-    st.html(_text.quiet(sensitivity_sentence(table)))
+    st.html(_text.finding(sensitivity_sentence(table)))
     if not table["n_taken"].any() or not table["corrected"].notna().any():
         return
     by = table.set_index(["model", "scenario"])
@@ -142,6 +142,7 @@ def _repeats(worst: pd.DataFrame, look: dict[str, Any]) -> None:
 
 def _length(bins: pd.DataFrame, slopes: pd.DataFrame, look: dict[str, Any]) -> None:
     st.subheader("Whether longer responses score higher", anchor=False)
+    st.html(_text.finding(length_finding(slopes)))
     st.plotly_chart(
         figures.score_by_length(bins, **look), config={"displayModeBar": False}, key="models_length", alt="Mean score by length of the response, by model"
     )  # fmt: skip
@@ -150,7 +151,7 @@ def _length(bins: pd.DataFrame, slopes: pd.DataFrame, look: dict[str, Any]) -> N
         {
             "Model": slopes["model"],
             "Mean length (characters)": [f"{row['mean_chars']:,.0f}" for row in rows],
-            "Score a thousand characters more": [
+            "Score per 1,000 characters": [
                 finding.difference_words(row["slope"], row["slope_low"], row["slope_high"]) for row in rows
             ],
             "Correlation": [finding.correlation_words(row["correlation"]) for row in rows],

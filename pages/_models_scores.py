@@ -129,7 +129,7 @@ def foot(scores: pd.DataFrame, chosen: Chosen) -> str:
         "regression estimator, GREG, the same as PPI++). Intervals are 95 %, with the criteria of one example counted as the cluster that they are. "
         f"A read is one physician's blind first label on one criterion; {reads:,} reads by {readers:,} physicians were used, all of items drawn "
         f"with a known probability, and {unsure:,} that could not assess were left out. In brackets, as how many physicians who had read alike they "
-        "count (one over the sum of their squared shares of the reading). Reads saved by the judge: the number of further criteria physicians would "
+        "count (one over the sum of their squared shares of the reading). Reads saved by judge: the number of further criteria physicians would "
         "have had to read to know the score as well without the judge, with its interval. "
         "Left out: responses without a score, or without "
         f"a label by every chosen judge on every criterion. Judge: {_models_parts.versions(chosen.judges)}. "

@@ -192,7 +192,7 @@ def _answer(planned: Planned, n_readers: int) -> None:
                 "Criteria": [row.n_items for row in rows],
                 "Hours of reading": times,
                 "95 % interval then": [words.width_words(target, row.half_width) for row in rows],
-                f"95 % interval with {rows[0].n_same:,} {words.units_words(target)}": [
+                f"95 % interval with {words.counted_units(target, rows[0].n_same)}": [
                     words.width_words(target, row.half_width_same) for row in rows
                 ],
             },
@@ -232,11 +232,11 @@ def _claims(found: Answer) -> None:
     st.subheader("What the same reads can claim", anchor=False)
     _tables.show(
         {
-            "The interval holds": [
+            "The 95 % interval holds": [
                 words.CLAIM_WORDS[Claim(row["claim"]), Physicians(row["physicians"])] for row in rows
             ],
-            "95 % interval now": [words.width_words(found.target, row["half_width_now"]) for row in rows],
-            f"With {n:,} further {words.units_words(found.target)}": [
+            "Expected now": [words.width_words(found.target, row["half_width_now"]) for row in rows],
+            f"With {words.counted_units(found.target, n, 'further')}": [
                 words.width_words(found.target, row["half_width"]) for row in rows
             ],
         },

@@ -54,7 +54,9 @@ def show(counted: Counted, model: str, chosen_settings: TriageSettings, harm: pd
 def corrected(counted: Counted, model: str, chosen_settings: TriageSettings) -> None:
     """Rates of the chosen model by the judge alone, by physicians alone, and corrected: a table a format of which enough was read."""
     mine = counted.rates["model"].eq(model) & counted.rates["measure"].isin(chosen_settings.metrics)
-    for word, of_format in counted.rates.loc[mine].groupby("format", sort=False, observed=True):
+    for word, of_format in ((word, counted.rates.loc[mine & counted.rates["format"].eq(word)]) for word in FORMATS):
+        if of_format.empty:
+            continue
         rows = of_format.to_dict(orient="records")
         if of_format[CORRECTED].isna().all():
             lacking = next((row["reason"] for row in rows if row["reason"]), "")

@@ -104,7 +104,7 @@ def show(here: Here) -> None:
         )
     st.html(
         _text.quiet(
-            "The parser reads qa answers, the rules read conversations: each every answer with a text that it has not read yet."
+            "The parser reads qa answers and the rules read conversations: every answer with a text that they have not read yet."
         )
     )
     offer(viewer)

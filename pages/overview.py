@@ -31,9 +31,7 @@ def reader_lines(viewer: Viewer) -> list[str]:
         if progress.n_left:
             left = _review_text.left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
-            lines.append(
-                f"{counted(progress.n_left, 'item')} {waits} for your read in Review{', ' + left if left else ''}."
-            )
+            lines.append(f"{counted(progress.n_left, 'read')} {waits} for you in Review{', ' + left if left else ''}.")
     if can_give_verdict(viewer):
         own = _common.read("readers")
         lines += [

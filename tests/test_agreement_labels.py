@@ -84,7 +84,7 @@ def test_the_finding_says_agreement_chance_for_whom_and_what_cannot_assess_leave
     assert said[1].startswith("Beyond chance: Gwet's AC1 0.67 [")
     assert said[2] == "Intervals are for these physicians only: physicians in general take at least 3 effective raters."
     assert said[3] == (
-        "2 labels were cannot assess: whatever each of them had been, percent agreement over all reads is 62 % to 88 %."
+        "Where two or more have read, 2 labels were cannot assess: whatever each of them had been, percent agreement over all reads is 62 % to 88 %."
     )
 
 

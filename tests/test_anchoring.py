@@ -264,6 +264,16 @@ def test_each_sentence_names_its_denominator():
     )
 
 
+def test_a_change_to_neither_label_is_said_so_that_the_movements_add_up():
+    """Two were changed: one of three that differed took the judge's label, one became cannot assess."""
+    rows = [{"example": e, "first": "+", "says": "-", "revised": "-?"[e] if e < 2 else ""} for e in range(3)]
+    changed, toward, away, third = sentences(anchoring(reads_of(rows), by=[OVERALL]))
+    assert "(2/3)" in changed
+    assert "(1/3)" in toward
+    assert away == "None of the first reads agreed with the judge."
+    assert third == "1 of the first reads that differed from the judge was changed to a third label."
+
+
 def test_a_movement_that_could_not_be_is_said_so():
     said_ = sentences(anchoring(drawn("first | says\n+ | +"), by=[OVERALL]))
     assert said_[1] == "None of the first reads differed from the judge."

@@ -207,7 +207,7 @@ def test_the_most_over_confident_model_is_named_and_no_more_than_three_others():
     ]
     (over,) = words.models_findings(pd.DataFrame(rows))
     assert over.startswith(
-        "M6 in qa is the most over-confident: 90 % sure on average, right on 80 % of 40 clear cases, 60 [5, 60] percentage points too sure."
+        "M6 in qa is over-confident: 90 % sure on average, right on 80 % of 40 clear cases, 60 [5, 60] percentage points too sure."
     )
     assert over.endswith("So are M5 in qa, M4 in qa, M3 in qa and 2 more.")
 

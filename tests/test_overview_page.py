@@ -62,13 +62,13 @@ def table(app: AppTest) -> pd.DataFrame:
 def test_a_reader_is_told_what_waits_and_what_they_have_read(small: world.World, opened):
     world.assigned(small)
     shown = said(opened(IMANI))
-    assert "2 items wait for your read in Review" in shown
+    assert "2 reads wait for you in Review" in shown
     assert "You have read nothing yet" in shown
     assert "Read so far" not in shown
     assert "seven days" not in shown
     world.submitted(small, IMANI, "++")
     shown = said(opened(IMANI))
-    assert "1 item waits for your read in Review" in shown
+    assert "1 read waits for you in Review" in shown
     assert "You have read 1 response (2 items), the last on" in shown
 
 
@@ -87,7 +87,7 @@ def test_a_lead_is_told_how_far_assigned_reading_and_each_reader_is(small: world
     shown = said(opened(LEAD))
     assert "Assigned reading: 1 of 4 reads done in 1 assignment, 0 being read now, 3 still needed." in shown
     assert "Read so far: Dr. Imani Noor 1 response (2 items)." in shown
-    assert "wait for your read" not in shown
+    assert "for you in Review" not in shown
 
 
 def test_a_researcher_is_told_what_has_come_of_late(small: world.World, opened):
@@ -128,7 +128,7 @@ def test_two_conversations_are_too_few_to_say_anything_of_themes(opened):
         f"A conversation has 1 turn (1 to 1) and {n_chars} characters ({n_chars} to {n_chars}), its rubric 2 criteria (2 to 2)"
         in shown
     )
-    assert "Undesirable are 25 % (1/4) of the criteria." in shown
+    assert "Of the criteria 25 % (1/4) are undesirable." in shown
     assert "No conversation here has the theme global health, communication" in shown
 
 

@@ -126,8 +126,9 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
         said.append(f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters.")
     if raw["n_cannot_assess"]:
         between = bounds_words(Coefficient.AGREEMENT, raw["bound_low"], raw["bound_high"])
+        could_not = undecided_words(raw["n_cannot_assess"])
         said.append(
-            f"{undecided_words(raw['n_cannot_assess'])}: whatever each of them had been, percent agreement over all reads is {between}."
+            f"Where two or more have read, {could_not}: whatever each of them had been, percent agreement over all reads is {between}."
         )
     return said
 

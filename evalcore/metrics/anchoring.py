@@ -311,6 +311,10 @@ def sentences(rows: pd.DataFrame) -> list[str]:
     for row in rows.to_dict(orient="records"):
         share = f"{share_words(row['n_moved'], row['n'], row['share'])} {interval_words(row['low'], row['high'])}"
         said.append((f"{share} {_WORDS[row['movement']]}" if row["n"] else _NONE[row["movement"]]) + ".")
+    moved = rows.set_index("movement")["n_moved"]
+    if n_third := int(moved.get(CHANGED, 0) - moved.get(TOWARD, 0) - moved.get(AWAY, 0)):
+        was = "was" if n_third == 1 else "were"
+        said.append(f"{n_third:,} of the first reads that differed from the judge {was} changed to a third label.")
     return said
 
 

@@ -126,7 +126,7 @@ def who(row: Row) -> str:
 
 
 def models_findings(errors: pd.DataFrame) -> list[str]:
-    """Which model is most over-confident on clear cases, and which are under-confident.
+    """Which models are over-confident on clear cases, that which was measured to be most first, and which are under-confident.
 
     Args:
         errors: Of `calibration.calibration_error` by model and format.
@@ -141,7 +141,7 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
         row = over.iloc[0].to_dict()
         others = [who(line) for line in over.iloc[1:].to_dict(orient="records")]
         said.append(
-            f"{who(row)} is {'the most ' if others else ''}over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
+            f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
             f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {_too_much(row)} too sure"
             f"{f'. So {_are(others)}' if others else ''}."
         )

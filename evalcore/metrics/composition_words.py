@@ -160,7 +160,7 @@ def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
     said = f"{', '.join(words)} (medians, with the least and the most)."
     if n["criteria"]:
         share = share_words(n["of these undesirable"], n["criteria"], n["of these undesirable"] / n["criteria"])
-        said += f" Undesirable are {share} of the criteria."
+        said += f" Of the criteria {share} are undesirable."
     return said
 
 

@@ -78,6 +78,34 @@ def length_slopes(responses: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFr
     return found[list(SLOPE_COLUMNS)]
 
 
+def length_finding(slopes: pd.DataFrame) -> str:
+    """Whose score rises or falls with the length of the response, a sentence: only where the slope's interval leaves out 0.
+
+    Args:
+        slopes: As `length_slopes` gives them, of one evaluation.
+
+    >>> table = pd.DataFrame(
+    ...     {"model": ["A", "B"], "slope": [0.2, 0.1], "slope_low": [0.1, -0.1], "slope_high": [0.3, 0.3]}
+    ... )
+    >>> length_finding(table)
+    'Longer responses of A score higher by 0.200 [0.100, 0.300] per 1,000 characters; of the other models none is shown to score higher or lower.'
+    >>> length_finding(table.iloc[1:])
+    'No model is shown to score higher or lower where its responses are longer.'
+    """
+    shown = slopes.loc[slopes["slope_low"].gt(0) | slopes["slope_high"].lt(0)]
+    if shown.empty:
+        return "No model is shown to score higher or lower where its responses are longer."
+    said = []
+    for row in shown.to_dict(orient="records"):
+        low, high = sorted(abs(row[f"slope_{end}"]) for end in ("low", "high"))
+        way = "higher" if row["slope"] > 0 else "lower"
+        said.append(
+            f"of {row['model']} score {way} by {abs(row['slope']):.3f} [{low:.3f}, {high:.3f}] per 1,000 characters"
+        )
+    others = "; of the other models none is shown to score higher or lower" if len(shown) < len(slopes) else ""
+    return f"Longer responses {'; '.join(said)}{others}."
+
+
 def length_bins(responses: pd.DataFrame, *, n_bins: int = N_BINS, level: float = LEVEL) -> pd.DataFrame:
     """Mean scores of each model's responses by length, in bins that all models share.
 

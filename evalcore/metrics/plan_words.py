@@ -87,6 +87,11 @@ def units_words(target: Target) -> str:
     return "examples" if target.goal is Goal.DIFFERENCE else "responses"
 
 
+def counted_units(target: Target, n: int, which: str = "") -> str:
+    """How many of them, e.g. "1 further response"."""
+    return counted(n, f"{which} {units_words(target)[:-1]}".strip())
+
+
 def finding(found: Answer) -> str:
     """How much has to be read, in a sentence."""
     target = found.target
@@ -226,9 +231,18 @@ def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
     best = str(further.idxmin())
     if round(float(further[best]), 4) >= round(float(known[NOW]), 4):
         return f"Nothing that {amount} could be spent on makes the standard error less than {known[NOW]:.4f} {CLAIM_WORDS[target.claim, target.physicians]}."
+    n_reads = {str(row["option"]): int(row["n_reads"]) for row in table.to_dict(orient="records")}
+    said = {name: f"{OPTION_WORDS[name][0].lower()}{OPTION_WORDS[name][1:]}" for name in map(str, further.index)}
+    fewer = {
+        name: float(further[name]) for name in said if n_reads[name] < n_reads[best] and further[name] < known[NOW]
+    }
+    less = ""
+    if fewer:
+        next_best = min(fewer, key=fewer.__getitem__)
+        less = f" {counted(n_reads[next_best], 'read')} as {said[next_best]} would give {fewer[next_best]:.4f}."
     return (
-        f"{amount[0].upper()}{amount[1:]} are expected to do most as {OPTION_WORDS[best][0].lower()}{OPTION_WORDS[best][1:]}: the standard error "
-        f"{CLAIM_WORDS[target.claim, target.physicians]} falls from {known[NOW]:.4f} to {further[best]:.4f}."
+        f"{amount[0].upper()}{amount[1:]} are expected to do most as {said[best]} ({counted(n_reads[best], 'read')} can be had): the standard error "
+        f"{CLAIM_WORDS[target.claim, target.physicians]} falls from {known[NOW]:.4f} to {further[best]:.4f}.{less}"
     )
 
 

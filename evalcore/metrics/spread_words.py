@@ -42,7 +42,7 @@ def spread_findings(summary: pd.DataFrame) -> list[str]:
     if distances:
         name = max(distances, key=lambda key: float(distances[key]["value"]))
         row = distances[name]
-        far = "lies furthest from" if len(distances) > 1 else "lies away from"
+        far = "lies furthest, as measured, from" if len(distances) > 1 else "lies away from"
         shown = f"{name} {far}" if row["low"] > 0 else f"it is not shown that {name} lies away from"
         said.append(
             f"On {counted(row['n_cases'], 'ambiguous case')} {shown} the panel's votes: distance "

@@ -104,6 +104,9 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_
     figure = go.Figure()
     for number, model in enumerate(models):
         rows = table.loc[table["model"].eq(model)]
+        rows = rows.assign(
+            **{name: rows[name].clip(upper=HIGHEST) for name in ("corrected", "corrected_low", "corrected_high")}
+        )
         shift = (number - (len(models) - 1) / 2) * GROUP_SPREAD / max(len(models), 1)
         place, colour = [groups.index(group) + shift for group in rows["group"]], colours[model]
         names = rows[["group"]].map(html.escape).join(rows[["corrected_low", "corrected_high"]])
@@ -165,6 +168,10 @@ def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[
     return bordered(figure, height=CURVE_PIXELS)
 
 
+FEWEST_BARRED = 4
+"""Examples of a bin from which on its interval is drawn."""
+
+
 def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
     """A line a model: the mean score of its responses over their length, with intervals.
 
@@ -176,6 +183,7 @@ def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Map
     figure = go.Figure()
     for model, rows in table.groupby("model", sort=True):
         colour = colours[str(model)]
+        told = rows["n_examples"].ge(FEWEST_BARRED)
         figure.add_scatter(
             x=rows["mean_chars"],
             y=rows["raw_mean"],
@@ -184,8 +192,8 @@ def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Map
             line={"color": colour, "dash": dashes[str(model)], "width": 2},
             marker={"size": 8},
             error_y={
-                "array": rows["raw_high"] - rows["raw_mean"],
-                "arrayminus": rows["raw_mean"] - rows["raw_low"],
+                "array": (rows["raw_high"] - rows["raw_mean"]).where(told),
+                "arrayminus": (rows["raw_mean"] - rows["raw_low"]).where(told),
                 "color": colour,
                 "thickness": 1.5,
                 "width": 0,
@@ -195,7 +203,7 @@ def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Map
             "%{customdata[2]:,} examples<extra></extra>",
         )
     figure.update_xaxes(title="Length of the response (characters)", tickformat=",.0f", gridcolor=FAINT, zeroline=False)
-    # Few responses in a bin have an interval beyond any score: it runs out of the picture, and stands in the hover.
+    # Two or three examples have an interval beyond any score: it would cross the whole picture, so it stands in the hover alone.
     lowest = min(0.0, float(table["raw_mean"].min())) if len(table) else 0.0
     figure.update_yaxes(
         title="Mean score", tickformat=".2f", gridcolor=FAINT, zeroline=False, range=[lowest - MARGIN, 1 + MARGIN / 2]

@@ -11,7 +11,7 @@ from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, trail_length
-from evalcore.schema import Format, RaterKind, ReadingMode, Role, Rules, Stage, Viewer
+from evalcore.schema import PARSER, RULES, Format, RaterKind, ReadingMode, Role, Rules, Stage, Viewer
 from evalcore.tables import (
     AuditEvent,
     Criterion,
@@ -100,7 +100,7 @@ def counts(session: Session) -> dict[str, int]:
     """Rows of the study: examples, criteria, responses, models, judges, reviewers, judge_verdicts, physician_verdicts.
 
     Of the examples so many are cases of triage (cases), of the responses so many answer them (samples). A judge counts once, whatever
-    prompts it was asked with, and its repeats not at all.
+    prompts it was asked with, and its repeats not at all; the parser and the rules of triage are no judges.
     """
     connection = session.connection()
 
@@ -120,7 +120,9 @@ def counts(session: Session) -> dict[str, int]:
         "cases": count(of(AcuityCase)),
         "samples": count(of(Response).where(col(Response.dataset).in_([word.evaluation for word in Format]))),
         "models": count(of(Model)),
-        "judges": count(select(func.count(col(Rater.name).distinct())).where(is_judge())),
+        "judges": count(
+            select(func.count(col(Rater.name).distinct())).where(is_judge(), col(Rater.name).not_in((PARSER, RULES)))
+        ),
         "reviewers": count(of(Rater).where(col(Rater.kind) == RaterKind.REVIEWER)),
         "judge_verdicts": count(by_kind.where(is_judge())),
         "physician_verdicts": count(by_kind.where(col(Rater.kind) == RaterKind.REVIEWER)),
