@@ -30,7 +30,7 @@ IS_READ = {
 }
 # What may never change, and what only where it was nothing.
 FIXED = {
-    "criterion": ("id", "example_id", "text"),
+    "criterion": ("id", "example_id"),
     "response": ("id", "example_id", "model_id", "dataset", "sample_index"),
     "task": ("id", "assignment_id", "example_id", "response_id", "place", "inclusion_probability"),
     "reading": ("id", "task_id", "person_id", "blinded", "opened_at", "locked_at", "guideline_version", "judge"),
@@ -175,6 +175,10 @@ def differs(table: str, unlike: str) -> str:
     """Whether an update changes what may not change."""
     parts = [f"OLD.{name} {unlike} NEW.{name}" for name in FIXED[table]]
     parts += [f"OLD.{name} IS NOT NULL AND OLD.{name} {unlike} NEW.{name}" for name in FILLED[table]]
+    if (
+        table == "criterion"
+    ):  # known from results alone, without points, it takes the wording of the rubric when that comes
+        parts.append(f"OLD.points IS NOT NULL AND OLD.text {unlike} NEW.text")
     if table == "response":  # the level of an answer may have come before its text
         parts.append(f"OLD.text <> '' AND OLD.text {unlike} NEW.text")
     return " OR ".join(parts)
