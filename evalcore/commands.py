@@ -2,17 +2,34 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from sqlalchemy import Engine
 
-from evalcore.console import Db, Json, actor, err, grid, out, print_json, progress, records, some_of, study, write_whole
+from evalcore.console import (
+    Db,
+    Json,
+    actor,
+    err,
+    grid,
+    location,
+    out,
+    print_json,
+    progress,
+    records,
+    some_of,
+    study,
+    write_whole,
+)
 from evalcore.errors import OverreadError
 from evalcore.metrics.wording import counted, decimal
 from evalcore.schema import ConfidenceMeaning
 from evalcore.settings import settings
+
+if TYPE_CHECKING:
+    from evalcore.auditing import ChainReport
 
 MAX_FLOW_LINES = 40
 
@@ -203,6 +220,8 @@ def export(
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
     from evalcore import export as exporting
+    from evalcore.db import reading
+    from evalcore.queries import study as queries
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
     if file_format not in (*exporting.WRITERS, "meta-eval"):
@@ -210,6 +229,8 @@ def export(
         raise OverreadError(msg)
     part = exporting.Part(judge=judge, read_only=read_only)
     with study(db) as engine:
+        with reading(engine) as session:
+            trail_hash = queries.trail_head(session)[1]
         if file_format == "meta-eval":
             content = exporting.meta_eval_rows(engine, part)
             n_rows = content.count(b"\n")
@@ -218,6 +239,44 @@ def export(
             content, n_rows = exporting.WRITERS[file_format](table), len(table)
         write_whole(path, content)
         if file_format != "meta-eval":
-            write_whole(path.with_name(path.name + ".codebook.md"), exporting.codebook_text(what).encode())
+            codebook = exporting.codebook_text(what, trail_hash)
+            write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         exporting.record(engine, actor=actor(), what=what, file_format=file_format, n_rows=n_rows, part=part)
     out.print(f"{path}: {counted(n_rows, 'row')}")
+
+
+def backup(
+    path: Annotated[Path, typer.Argument(help="A new file; of PostgreSQL a zip file.")],
+    db: Db = None,
+) -> None:
+    """Copy the study while it is in use, and prove the copy. `cp` would lose what SQLite has not yet moved into the file.
+
+    Exit status 1 where nothing was written, or where the copy is whole and its audit trail does not hold.
+    """
+    from evalcore import backups
+
+    with study(db) as engine:
+        report = backups.backup(engine, path)
+    out.print(f"{path}: {counted(path.stat().st_size, 'byte')}", markup=False)
+    _say_how_far(report)
+
+
+def restore(
+    path: Annotated[Path, typer.Argument(help="What `overread backup` wrote.")],
+    db: Db = None,
+) -> None:
+    """Make a study from a backup where there is none yet; nothing is overwritten.
+
+    Exit status 1 where nothing was restored, or where the study was restored and its audit trail does not hold.
+    """
+    from evalcore import backups
+
+    report = backups.restore(path, location(db))
+    out.print(f"Restored from {path}", markup=False)
+    _say_how_far(report)
+
+
+def _say_how_far(report: "ChainReport") -> None:
+    out.print(report.sentence, markup=False)
+    if not report.holds:
+        raise typer.Exit(1)

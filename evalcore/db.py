@@ -148,8 +148,7 @@ def migrate(engine: Engine) -> Path | None:
     Raises:
         OverreadError: The database holds something else, or was written by a newer Overread.
     """
-    config = Config()
-    config.set_main_option("script_location", str(files("evalcore") / "migrations"))
+    config = migrations()
     newest = ScriptDirectory.from_config(config).get_current_head()
     with engine.connect() as connection:
         if _revision(connection) == newest:
@@ -165,6 +164,14 @@ def migrate(engine: Engine) -> Path | None:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
     return copy
+
+
+def migrations(connection: Connection | None = None) -> Config:
+    """Alembic's settings, for a connection that is to be migrated."""
+    config = Config()
+    config.set_main_option("script_location", str(files("evalcore") / "migrations"))
+    config.attributes["connection"] = connection
+    return config
 
 
 def _revision(connection: Connection) -> str | None:

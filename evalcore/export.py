@@ -216,10 +216,11 @@ WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet":
 """Table to bytes, by the name of the file format."""
 
 
-def codebook_text(what: str) -> str:
-    """The codebook of a table as Markdown."""
+def codebook_text(what: str, trail_hash: str = "") -> str:
+    """The codebook of a table as Markdown; with the last hash of the audit trail, as the table was taken out, where it is given."""
     rows = "\n".join(f"| {column} | {meaning} |" for column, meaning in CODEBOOK[what])
-    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n"
+    kept = f"\nLast hash of the audit trail: {trail_hash}\n" if trail_hash else ""
+    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}"
 
 
 def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:

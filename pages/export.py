@@ -8,8 +8,10 @@ import streamlit as st
 from evalcore import export
 from evalcore.bundle import bundle
 from evalcore.codebook import CODEBOOK
+from evalcore.db import reading
 from evalcore.plots.study_flow import GROUND, INK
 from evalcore.policies import check_can_export
+from evalcore.queries import study
 from pages import _common, _exports, _filters, _text, _theme
 
 PREVIEW_ROWS = 50
@@ -213,9 +215,11 @@ with _common.shown_errors():
             key="download",
         )
         if what in CODEBOOK:
+            with reading(_common.engine()) as session:
+                trail_hash = study.trail_head(session)[1]
             st.download_button(
                 "Codebook",
-                export.codebook_text(what),
+                export.codebook_text(what, trail_hash),
                 file_name=f"overread-{what}-codebook.md",
                 mime=MIME["md"],
                 key="codebook",

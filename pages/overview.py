@@ -9,8 +9,8 @@ from evalcore.db import reading
 from evalcore.metrics.intervals import share_words
 from evalcore.metrics.own_reads import read_words
 from evalcore.metrics.wording import counted
-from evalcore.policies import can_adjudicate, can_assign, can_give_verdict, can_import, can_read
-from evalcore.queries import tasks
+from evalcore.policies import can_adjudicate, can_assign, can_give_verdict, can_import, can_read, can_see_audit
+from evalcore.queries import study, tasks
 from evalcore.queries.browse import CONFLICTING
 from evalcore.queries.composition import changed_since
 from evalcore.schema import Role, Viewer
@@ -166,6 +166,16 @@ if hidden:
             "Conversations that wait for your own first read are left out of what is said here of readers, their conflicts, the judges and what was read."
         )
     )
+if can_see_audit(viewer):
+    with reading(_common.engine()) as session:
+        head = study.trail_head(session)[1]
+    with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
+        st.code(head, language=None)
+        st.html(
+            _text.quiet(
+                "Keep it outside of this study: overread audit verify --expect HASH fails where the trail was since cut off or written anew."
+            )
+        )
 if counts["examples"] > counts["cases"]:
     st.subheader("What it is made of, and what has been read", anchor=False)
     _overview_composition.show(hidden)
