@@ -94,12 +94,28 @@ def judges(
     for name in chosen:
         out.print(escape(percentiles.finding(quality, ranks, name, min_pairs=min_pairs)))
     told = quality.loc[quality["rater_kind"].ne(pairs.PHYSICIAN)]
-    out.print(_quality(told.loc[told["balanced_f1"].notna()]))
+    listed, left_out = _worth_listing(told)
+    out.print(_quality(listed))
+    if left_out:
+        out.print(left_out)
     for sentence in percentiles.undefined_words(told):
         out.print(escape(sentence))
     out.print(_errors(errors))
     if decided:
         out.print(juries.words(decided))
+
+
+def _worth_listing(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """What is pooled and groups with an interval; and in a sentence how many others have a value."""
+    from evalcore.metrics.judge_quality import OVERALL
+
+    valued = table.loc[table["balanced_f1"].notna()]
+    listed = valued.loc[valued["low"].notna() | valued["grouping"].eq(OVERALL)]
+    n_bare = len(valued) - len(listed)
+    if not n_bare:
+        return listed, ""
+    rows = "1 row has" if n_bare == 1 else f"{n_bare:,} rows have"
+    return listed, f"{rows} a value and no interval, since too few conversations hold both labels: --json lists them."
 
 
 def _quality(table: pd.DataFrame) -> Table:

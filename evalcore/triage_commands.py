@@ -307,10 +307,11 @@ def _print(
 
 def _rates(rates: pd.DataFrame, wanted: Sequence[str]) -> Any:
     from evalcore.metrics.triage_bases import rate_words
-    from evalcore.metrics.triage_words import NAMES, by_model
+    from evalcore.metrics.triage_words import NAMES, by_model, short_reason
 
     lines = []
-    for (model, word), rows in by_model(rates).items():
+    short = rates.assign(reason=[short_reason(reason) for reason in rates["reason"]])
+    for (model, word), rows in by_model(short).items():
         lines.append([model, word, *(rate_words(rows[name]) if name in rows else "" for name in wanted)])
     return grid(("model", "format", *(NAMES[name].lower() for name in wanted)), lines)
 

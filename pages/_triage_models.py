@@ -6,14 +6,13 @@ import streamlit as st
 from evalcore.metrics.finding import chance_words
 from evalcore.metrics.triage_bases import WHOSE, Basis, Held, rate_words
 from evalcore.metrics.triage_differences import difference_words, margin_sentences, safety_sentences
-from evalcore.metrics.triage_words import elsewhere_words
+from evalcore.metrics.triage_words import elsewhere_words, short_reason
 from evalcore.plots import triage_models as figures
 from evalcore.schema import Viewer
 from evalcore.triage_settings import METRICS
 from pages import _tables, _text, _theme, _triage_counts, _triage_parts
 from pages._triage_counts import Counted
 from pages._triage_parts import FORMATS, Chosen, Here
-from pages._triage_rates import short_reason
 
 BARS = ("under", "exact", "over")
 IN_TABLE = ("under", "missed_emergencies", "over", "exact")

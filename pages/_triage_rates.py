@@ -11,7 +11,7 @@ from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words
 from evalcore.metrics.triage_bases import rate_words
 from evalcore.metrics.triage_corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
 from evalcore.metrics.triage_scores import SCORES
-from evalcore.metrics.triage_words import MEANINGS, NAMES, number_words, score_words
+from evalcore.metrics.triage_words import MEANINGS, NAMES, number_words, score_words, short_reason
 from evalcore.triage_settings import METRICS, TriageSettings
 from pages import _tables, _text
 from pages._triage_counts import Counted
@@ -75,18 +75,6 @@ def corrected(counted: Counted, model: str, chosen_settings: TriageSettings) -> 
             key=f"triage_corrected_{word}",
             alt=f"Rates of the chosen model in {FORMATS[word]} by the judge only, by physicians only, and corrected",
         )
-
-
-def short_reason(reason: str) -> str:
-    """How much is lacking, without which cases: for a cell.
-
-    >>> short_reason("27 more responses to be read, 7 of them to as many other cases")
-    '27 more to read'
-    >>> short_reason("no case is an emergency")
-    'no case is an emergency'
-    """
-    number, _, rest = reason.partition(" more response")
-    return f"{number} more to read" if rest else reason
 
 
 def _share(row: Mapping[Any, Any], kind: str) -> str:

@@ -1,8 +1,10 @@
 """`overread judges`: the tables of the Judges page, as text and as JSON."""
 
 import json
+import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import typer
 
@@ -97,6 +99,22 @@ def test_without_json_it_says_the_finding_and_the_tables(study):
     assert "50 % (1/2)" in said
     assert "Shown: all blind first reads, 4 of which no drawing is known" in said
     assert "undefined" not in said
+
+
+def test_groups_without_an_interval_are_counted_and_not_listed():
+    import evalcore.quality_commands as module
+
+    table = pd.DataFrame(
+        {
+            "grouping": ["overall", *["category"] * 3],
+            "balanced_f1": [0.8, 1.0, 0.6, math.nan],
+            "low": [math.nan, math.nan, 0.4, math.nan],
+        }
+    )
+    listed, said = module._worth_listing(table)
+    assert list(listed.index) == [0, 2]  # what is pooled stands there in any case
+    assert said.startswith("1 row has a value and no interval")
+    assert module._worth_listing(table.drop(index=1))[1] == ""
 
 
 def test_without_a_read_it_says_what_to_do(tmp_path):

@@ -75,6 +75,18 @@ def rate_words(row: Row) -> str:
     return f"{_share(row)} {interval_words(row['low'], row['high'])}"
 
 
+def short_reason(reason: str) -> str:
+    """How much is lacking, without which cases: for a cell.
+
+    >>> short_reason("27 more responses to be read, 7 of them to as many other cases")
+    '27 more to read'
+    >>> short_reason("no case is an emergency")
+    'no case is an emergency'
+    """
+    number, _, rest = reason.partition(" more response")
+    return f"{number} more to read" if rest else reason
+
+
 def count_words(k: float) -> str:
     """A count: whole, but for the halves that a read between two levels gives each of them.
 
