@@ -14,11 +14,18 @@ from evalcore.db import reading as reads
 from evalcore.db import writing
 from evalcore.desks import ANSWERS, check_note
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
-from evalcore.metrics.conflicts import Reason, faulted_criteria, needing
+from evalcore.metrics.conflicts import CASE, Reason, faulted_criteria, needing, without_judge
 from evalcore.metrics.conflicts import cases as by_case
-from evalcore.policies import can_settle, check_can_adjudicate, check_can_open, check_can_settle, visible_verdicts
+from evalcore.policies import (
+    can_adjudicate,
+    can_settle,
+    check_can_adjudicate,
+    check_can_open,
+    check_can_settle,
+    visible_verdicts,
+)
 from evalcore.queries import conflicts, frames, study, tasks
-from evalcore.queries.cases import Key, Question, Reader, questions, settlement, standing, subject
+from evalcore.queries.cases import Key, Question, Reader, questions, settlement, shown, standing, subject
 from evalcore.queries.conflicts import SaidBy
 from evalcore.queries.sheets import Sheet
 from evalcore.schema import (
@@ -40,7 +47,7 @@ class Waiting:
     """A response, or a case, with items that need an adjudicator.
 
     Attributes:
-        reasons: Of all its items, the worst first.
+        reasons: Of all its items, the worst first, without those that tell what the judge said.
         points: The most that an item with the worst reason is worth, without its sign; None where none has points.
     """
 
@@ -57,7 +64,7 @@ class Queue:
     """What waits for one adjudicator, the worst first.
 
     Attributes:
-        n_own: Further ones that the viewer has read and somebody else has to settle.
+        n_own: Further ones that the viewer has read and somebody else has to settle, of those on which the viewer sees everything.
     """
 
     waiting: tuple[Waiting, ...]
@@ -107,8 +114,8 @@ class Settling:
 def cases(engine: Engine, viewer: Viewer) -> Queue:
     """What waits for this adjudicator, the worst first.
 
-    Left out: what they have read themselves, which is counted, and conversations that wait for their own first read, which is not:
-    how many of those conflict is not for a blind reader.
+    Left out: what they have read themselves, which is counted, and conversations that wait for their own first read or another settlement of
+    theirs, which are not: how many of those conflict is not for a blind reader. What tells the judge's verdict moves nothing up or down.
 
     Raises:
         NotAllowed: The viewer does not adjudicate.
@@ -116,29 +123,56 @@ def cases(engine: Engine, viewer: Viewer) -> Queue:
     check_can_adjudicate(viewer)
     with reads(engine) as session:
         rules = study.rules(session)
-        found = by_case(_needing(session, rules))
+        items = without_judge(_needing(session, rules), rules)
+        found = by_case(items.assign(reasons=items["told_reasons"]))
         read_by = conflicts.readers(session)
         blind = tasks.blind_examples(session, viewer)
         words = conflicts.beginnings(session, [int(number) for number in found["example_id"]])
     waiting: list[Waiting] = []
-    n_own = 0
+    own: list[int] = []
     for row in found.to_dict(orient="records"):
         key = _key(row)
+        if key[0] in blind:
+            continue
         if not can_settle(viewer, read_by.get(key, ())):
-            n_own += 1
-        elif key[0] not in blind:
+            own.append(key[0])
+        else:
             points = None if pd.isna(row["points"]) else float(row["points"])
             waiting.append(Waiting(key, *words[key[0]], int(row["n_items"]), tuple(row["reasons"]), points))
-    return Queue(tuple(waiting), n_own)
+    hidden = {each.key[0] for each in waiting}
+    return Queue(tuple(waiting), sum(example not in hidden for example in own))
+
+
+def to_settle(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
+    """Conversations with something that waits to be settled by this person; none for who does not adjudicate.
+
+    Args:
+        session: Where to read.
+        viewer: Who.
+        example_id: Look at this conversation alone.
+    """
+    if not can_adjudicate(viewer):
+        return frozenset()
+    keys = set(map(_key, _needing(session, study.rules(session), example_id)[CASE].to_dict(orient="records")))
+    read_by = conflicts.readers(session, example_id)
+    return frozenset(key[0] for key in keys if can_settle(viewer, read_by.get(key, ())))
+
+
+def hidden_examples(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
+    """Conversations on which this person sees nobody's verdicts but their own, on no page and in no file, their settling apart.
+
+    They wait for the person's own first read, or for a settlement of theirs. The arguments are those of `to_settle`.
+    """
+    return tasks.blind_examples(session, viewer) | to_settle(session, viewer, example_id)
 
 
 def _key(row: dict[Any, Any]) -> Key:
     return int(row["example_id"]), None if pd.isna(row["response_id"]) else int(row["response_id"])
 
 
-def _needing(session: Session, rules: Rules, key: Key | None = None, *, settled_too: bool = False) -> pd.DataFrame:
+def _needing(session: Session, rules: Rules, on: Key | int | None = None, *, settled_too: bool = False) -> pd.DataFrame:
     """Items that need an adjudicator; the study's key draws the checks, so that no reader can tell which are drawn."""
-    found = conflicts.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, case=key)
+    found = conflicts.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, case=on)
     if settled_too:
         found = found.loc[found["stage"].ne(Stage.ADJUDICATED)]
     return needing(found, rules, seed=study.study_key(session) or "")
@@ -154,11 +188,11 @@ def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
 
 
 def at_fault(engine: Engine, viewer: Viewer) -> pd.DataFrame:
-    """Criteria for the rubric's authors (`metrics.conflicts.faulted_criteria`), without conversations that the viewer is to read blind."""
+    """Criteria for the rubric's authors (`metrics.conflicts.faulted_criteria`), without conversations that are hidden from the viewer."""
     check_can_adjudicate(viewer)
     with reads(engine) as session:
         verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True)
-        return faulted_criteria(visible_verdicts(verdicts, viewer, tasks.blind_examples(session, viewer)))
+        return faulted_criteria(visible_verdicts(verdicts, viewer, hidden_examples(session, viewer)))
 
 
 def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
@@ -186,7 +220,7 @@ def _check(session: Session, viewer: Viewer, key: Key) -> None:
 
 def _asked(session: Session, viewer: Viewer, key: Key, sheet: Sheet) -> tuple[Question, ...]:
     rules = study.rules(session)
-    why = _needing(session, rules, key, settled_too=True)
+    why = without_judge(_needing(session, rules, key, settled_too=True), rules)
     return tuple(questions(session, viewer, key, sheet, why, rules.judge))
 
 
@@ -223,7 +257,8 @@ def settle(
     """Settle items of one response or case, all or none: verdicts of stage `adjudicated`. Returns their numbers.
 
     An item that the viewer has settled before is corrected: the new verdict supersedes the old one. It counts as blinded unless the
-    viewer looked at the judge's verdict on it (`look`). A read that is amended later leaves the item settled.
+    viewer looked at the judge's verdict on it (`look`), could tell it from what the item is in question for, or corrects what is not
+    blinded. A read that is amended later leaves the item settled.
 
     Raises:
         NotAllowed: As for `open_case`.
@@ -242,8 +277,10 @@ def settle(
         _check(session, viewer, key)
         said = conflicts.said(session, key)
         mine = tasks.raters_of(session, viewer)
+        looked = conflicts.judge_shown(session, viewer.name, subject(key))
         for item in items:
-            _check_unchanged([verdict for verdict in said if verdict.criterion_id == item.criterion_id], item, mine)
+            on_item = [verdict for verdict in said if verdict.criterion_id == item.criterion_id]
+            _check_unchanged(on_item, item, mine, has_looked=item.criterion_id in looked)
         asked = {question.criterion_id: question for question in _asked(session, viewer, key, sheet)}
         guideline = study.guideline(session)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
@@ -269,7 +306,9 @@ def settle(
                     explanation=item.rationale.strip(),
                     conflict_cause=item.cause,
                     selection=Selection.ADJUDICATION,
-                    blinded=not question.has_looked,
+                    blinded=not (
+                        question.has_looked or question.tells_judge or (before and before[-1].blinded is False)
+                    ),
                     created_at=at,
                     supersedes=before[-1].verdict_id if before else None,
                     guideline_version=guideline.version if guideline else None,
@@ -280,8 +319,8 @@ def settle(
         return store.add_verdicts(session, verdicts, actor=viewer.name, action=action)
 
 
-def _check_unchanged(on_item: Sequence[SaidBy], item: Settling, mine: Collection[int]) -> None:
-    """Nobody has said anything on the item that the screen did not show.
+def _check_unchanged(on_item: Sequence[SaidBy], item: Settling, mine: Collection[int], *, has_looked: bool) -> None:
+    """Nobody has said anything on the item that the screen would show by now.
 
     Raises:
         AlreadyChanged: Somebody has.
@@ -289,7 +328,7 @@ def _check_unchanged(on_item: Sequence[SaidBy], item: Settling, mine: Collection
     settled = settlement(on_item)
     if settled is not None and settled.rater_id not in mine:
         raise AlreadyChanged(_SETTLED)
-    if standing(on_item) != frozenset(item.seen):
+    if standing(shown(on_item, has_looked=has_looked)) != frozenset(item.seen):
         is_own = settled is not None and settled.verdict_id not in item.seen
         raise AlreadyChanged(_OWN_TAB if is_own else _AMENDED)
 
@@ -313,6 +352,6 @@ def check_settling(item: Settling, question: Question) -> None:
 
 
 __all__ = [
-    "Case", "Key", "Question", "Queue", "Reader", "Settling", "Waiting", "at_fault", "cases", "check_settling", "look", "open_case", "settle",
-    "settled", "subject",
+    "Case", "Key", "Question", "Queue", "Reader", "Settling", "Waiting", "at_fault", "cases", "check_settling", "hidden_examples", "look", "open_case",
+    "settle", "settled", "subject", "to_settle",
 ]  # fmt: skip

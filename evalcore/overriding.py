@@ -7,11 +7,12 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import store
+from evalcore.adjudication import hidden_examples
 from evalcore.db import writing
 from evalcore.desks import check_against_judge, check_answer, check_note
 from evalcore.errors import AlreadyChanged, NotFound
 from evalcore.policies import check_can_give_verdict, check_can_open
-from evalcore.queries import reads, tasks
+from evalcore.queries import reads
 from evalcore.schema import Acuity, Ask, Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
 
 _SAID = (
@@ -114,7 +115,7 @@ def _check_not_blind(session: Session, viewer: Viewer, response_id: int) -> None
     """A page that was left open gives no open verdict on what has been assigned to the viewer since."""
     example_id = reads.example_of(session, response_id)
     if example_id is not None:
-        check_can_open(viewer, example_id, tasks.blind_examples(session, viewer))
+        check_can_open(viewer, example_id, hidden_examples(session, viewer, example_id))
 
 
 def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int | None, seen: int) -> int:

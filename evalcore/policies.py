@@ -135,12 +135,12 @@ def _check_own(viewer: Viewer, reader: int) -> None:
 
 
 def visible_verdicts(verdicts: pd.DataFrame, viewer: Viewer | None, blind: Collection[int]) -> pd.DataFrame:
-    """The one door to verdicts: of conversations that wait for the viewer's own first read, only the viewer's are seen.
+    """The one door to verdicts: of conversations that wait for the viewer's own first read or settlement, only the viewer's are seen.
 
     Args:
         verdicts: Rows with example_id, rater and rater_kind.
         viewer: Who looks; None: the viewer's own verdicts are left out as well.
-        blind: Numbers of the conversations that wait for this viewer (`queries.tasks.blind_examples`).
+        blind: Numbers of the conversations that wait for this viewer (`adjudication.hidden_examples`).
     """
     open_ = ~verdicts["example_id"].isin(list(blind))
     if viewer is None:
@@ -149,10 +149,15 @@ def visible_verdicts(verdicts: pd.DataFrame, viewer: Viewer | None, blind: Colle
 
 
 def check_can_open(viewer: Viewer, example_id: int, blind: Collection[int]) -> None:
-    """A conversation with its verdicts is open to everybody but those who are to read it blind."""
+    """A conversation with its verdicts is open to everybody but those who are to read it blind, or to settle it."""
     if example_id in blind:
-        msg = f"This conversation waits for your first read, {viewer.name}: its verdicts are shown once you have submitted it."
+        msg = f"This conversation waits for your {own_act(viewer)}, {viewer.name}: its verdicts are shown once you have submitted it."
         raise NotAllowed(msg)
+
+
+def own_act(viewer: Viewer) -> str:
+    """What a conversation that is hidden from somebody may wait for, in words: "first read", of adjudicators "first read or settlement"."""
+    return "first read or settlement" if can_adjudicate(viewer) else "first read"
 
 
 def reason(check: Callable[..., None], viewer: Viewer, *what: object) -> str:

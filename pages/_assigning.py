@@ -27,7 +27,9 @@ ON_ONE_CRITERION = (
     "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
     "A response of which only the level is known is never assigned."
 )
-NOT_YOURS = " Conversations that wait for your own first read are left out then, and wherever words are searched for."
+NOT_YOURS = (
+    " Conversations that wait for you, to be read or settled, are left out then, and wherever words are searched for."
+)
 MODES = {
     ReadingMode.BLIND: "Blind: the judge's verdict is shown after the first read is locked",
     ReadingMode.OPEN: "Open: the judge's verdict is in view from the start",

@@ -15,6 +15,7 @@ from evalcore.metrics.intervals import NO_VALUE, percent_words
 from evalcore.metrics.own_confidence import own_confidence
 from evalcore.metrics.triage_words import number_words
 from evalcore.metrics.wording import listed
+from evalcore.policies import own_act
 from evalcore.queries import triage_settings as stored
 from evalcore.schema import ConfidenceMeaning, Viewer
 from pages import _choices, _common, _kept, _tables, _text, _triage_parts
@@ -131,7 +132,7 @@ def waits(viewer: Viewer) -> bool:
     if not _common.blind(viewer):
         return False
     nothing(
-        "What could be shown here waits for your own first read; the numbers are shown once you have submitted it.",
+        f"What could be shown here waits for your own {own_act(viewer)}; the numbers are shown once you have submitted it.",
         "pages/review.py",
         "Go to Review",
         "rate_review",

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 from evalcore import store
+from evalcore.adjudication import to_settle
 from evalcore.db import Engine, open_study, reading, writing
 from evalcore.errors import OverreadError
 from evalcore.metrics.composition import judges_beside_physicians
@@ -23,7 +24,7 @@ from evalcore.metrics.panels import described
 from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
 from evalcore.opinions import Opinions
-from evalcore.policies import can_read, reason, visible_verdicts
+from evalcore.policies import can_adjudicate, can_read, reason, visible_verdicts
 from evalcore.queries import analyses, browse, composition, frames, run_plans, study, tasks, triage, triage_settings
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
@@ -160,12 +161,18 @@ def triaged(person: Viewer) -> Triaged:
     return _triaged(settings().db, judged_version(), version()).without(blind(person))
 
 
-def blind(person: Viewer) -> frozenset[int]:
-    """Conversations on which this person may yet give a first read: nothing of others' verdicts on them may be shown."""
-    if not can_read(person):
-        return frozenset()
+def to_read(person: Viewer) -> frozenset[int]:
+    """Conversations on which this person may yet give a blind first read."""
     with reading(engine()) as session:
         return tasks.blind_examples(session, person)
+
+
+def blind(person: Viewer) -> frozenset[int]:
+    """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`)."""
+    if not can_read(person):
+        return frozenset()
+    own = to_read(person)
+    return own | read("to_settle", person) if can_adjudicate(person) else own
 
 
 def _listed(
@@ -217,6 +224,7 @@ READS: dict[str, Callable[..., Any]] = {
     "blind_reads": _blind_reads,
     "run_datasets": run_plans.datasets,
     "n_cut_off": n_cut_off,
+    "to_settle": to_settle,
     "models_to_judge": run_plans.models_of,
 }
 

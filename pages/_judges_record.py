@@ -17,7 +17,7 @@ from evalcore.settings import settings
 from pages import _common, _judges_parts, _tables, _text, _theme
 
 TITLE = "How often the judge is right, and what readers changed after seeing it"
-LEFT_OUT = "Conversations that wait for your own first read are left out of all numbers here."
+LEFT_OUT = "Conversations that wait for you, to be read or settled, are left out of all numbers here."
 NOTHING_READ = (
     "No physician has read blind what this judge has labelled, so there is nothing to hold its labels against. Assign responses to "
     "readers, or import their first reads."

@@ -8,6 +8,7 @@ from evalcore.metrics import case_flow as flows
 from evalcore.metrics.panels import described
 from evalcore.metrics.wording import counted
 from evalcore.plots.case_flow import case_flow
+from evalcore.policies import own_act
 from evalcore.queries import triage_settings
 from evalcore.schema import Viewer
 from evalcore.triage_settings import rule_words
@@ -37,7 +38,7 @@ def show(viewer: Viewer) -> None:
         flow = flows.case_flow(described(found, rule), rule)
         drawn(flow, key="study_flow")
         if _common.blind(viewer):
-            st.html(_text.quiet("Cases that wait for your own first read are left out of all numbers here."))
+            st.html(_text.quiet(f"Cases that wait for your own {own_act(viewer)} are left out of all numbers here."))
         labels(flow)
         ways(flow)
         st.html(

@@ -4,7 +4,7 @@ import streamlit as st
 
 from evalcore.db import reading
 from evalcore.metrics.wording import counted
-from evalcore.policies import can_see_replies, check_can_see_replies, reason, visible_verdicts
+from evalcore.policies import can_see_replies, check_can_see_replies, own_act, reason, visible_verdicts
 from evalcore.queries import runs as queries
 from evalcore.queries.runs import Progress
 from evalcore.run_telling import OUTCOMES
@@ -78,7 +78,9 @@ def _page(viewer: Viewer, run_id: int, outcomes: list[Outcome], n_all: int) -> N
     shown = visible_verdicts(found, None, _common.blind(viewer))
     if n_hidden := len(found) - len(shown):
         st.html(
-            _text.quiet(f"{counted(n_hidden, 'question')} more on conversations that wait for your own first read.")
+            _text.quiet(
+                f"{counted(n_hidden, 'question')} more on conversations that wait for your own {own_act(viewer)}."
+            )
         )
     if not shown.empty:  # Streamlit refuses to draw nothing
         st.html(_runs_text.failures(shown))

@@ -45,7 +45,7 @@ def left_out(queue: Queue) -> list[str]:
     said = []
     if queue.n_own:
         said.append(f"{queue.n_own:,} more wait that you have read yourself: another adjudicator settles them.")
-    if _common.blind(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
+    if _common.to_read(viewer):  # said whether or not their readers differ: how many do is not for a blind reader
         said.append(BLIND_TOO)
     return said
 
@@ -56,7 +56,7 @@ def waiting(queue: Queue) -> None:
         st.html(
             _text.notice(
                 "Nothing waits to be settled. Items come here once all their readers have submitted and one of these holds: the first reads "
-                "conflict, a reader cannot assess or claims severe harm, or the item is drawn for a check."
+                "conflict, a reader cannot assess, or the item is to be checked."
             )
         )
         st.page_link("pages/browse.py", label="Read conversations", icon=":material/menu_book:")
@@ -157,7 +157,9 @@ def lists(queue: Queue) -> None:
     st.html(
         _text.foot(
             "First reads decide what conflicts; a read that was changed after the judge was shown settles nothing. An item waits once all its "
-            "readers have submitted. The worst come first: severe harm, then levels of care far apart, then conflicts by their points."
+            "readers have submitted. The worst come first: levels of care far apart, then conflicts by their points. What tells the judge's verdict "
+            "stays away until you ask for that verdict: severe harm that a reader claims, why a reader changed a label, that readers agree "
+            "against the judge. Until it is settled, a conversation that waits for you is hidden from you on all other pages."
         )
     )
 

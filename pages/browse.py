@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore import store
 from evalcore.db import reading
 from evalcore.languages import LANGUAGES
-from evalcore.policies import check_can_open, reason
+from evalcore.policies import check_can_open, own_act, reason
 from evalcore.queries.browse import Filters
 from evalcore.queries.one_conversation import Opened, open_example
 from evalcore.schema import Format, Viewer
@@ -105,7 +105,7 @@ def _marks(row: object) -> str:
 def waiting_words(n_hidden: int) -> str:
     """Why some conversations are not in the list."""
     wait = "One conversation waits" if n_hidden == 1 else f"{n_hidden:,} conversations wait"
-    return f"{wait} for your first read in Review; they are shown here once you have submitted it, so that no verdict pulls yours."
+    return f"{wait} for your {own_act(viewer)}; they are shown here once you have submitted it, so that no verdict pulls yours."
 
 
 def open_(example_id: int | None) -> None:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from evalcore.metrics.panels import Kind
 from evalcore.metrics.wording import counted
+from evalcore.policies import own_act
 from evalcore.schema import Format
 from pages import (
     _calibration_ambiguous,
@@ -77,6 +78,6 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="calibration
 with top:
     st.html(_text.heading(TITLES[section], line(section, known, chosen)))
 if _common.blind(viewer):
-    st.html(_text.quiet("What waits for your own first read is left out of all numbers here."))
+    st.html(_text.quiet(f"What waits for your own {own_act(viewer)} is left out of all numbers here."))
 SHOWN[section](Here(viewer, chosen, known, _triage_parts.chosen_settings(), row))
 _calibration_parts.leave()

@@ -10,7 +10,7 @@ from evalcore.bundle import bundle
 from evalcore.codebook import CODEBOOK
 from evalcore.db import reading
 from evalcore.plots.study_flow import GROUND, INK
-from evalcore.policies import check_can_export
+from evalcore.policies import check_can_export, own_act
 from evalcore.queries import study
 from pages import _common, _exports, _filters, _text, _theme
 
@@ -183,7 +183,7 @@ chosen = part(hidden)
 if hidden:
     st.html(
         _text.notice(
-            f"{len(hidden):,} {'conversation waits' if len(hidden) == 1 else 'conversations wait'} for your first read in Review and "
+            f"{len(hidden):,} {'conversation waits' if len(hidden) == 1 else 'conversations wait'} for your {own_act(viewer)} and "
             f"{'is' if len(hidden) == 1 else 'are'} left out until you have submitted it."
         )
     )

@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.metrics.wording import counted
+from evalcore.policies import own_act
 from pages import (
     _common,
     _kept,
@@ -66,7 +67,7 @@ if known.empty or not known["judges"].map(len).any():
             )
         elif _common.read("judges") and _common.blind(viewer):
             begin(
-                "All that is judged here waits for your own first read in Review; the numbers are shown once you have submitted it.",
+                f"All that is judged here waits for your own {own_act(viewer)}; the numbers are shown once you have submitted it.",
                 "Go to Study",
                 "Nothing that can be shown to you yet",
             )
@@ -86,7 +87,7 @@ with top:
     row = known.loc[known["evaluation"].eq(chosen.evaluation)].iloc[0]
     st.html(_text.heading(TITLES[section], line(row, chosen.judge)))
 if _common.blind(viewer):
-    st.html(_text.quiet("Conversations that wait for your own first read are left out of all numbers here."))
+    st.html(_text.quiet(f"Conversations that wait for your own {own_act(viewer)} are left out of all numbers here."))
 if weights_words:
     st.html(_text.quiet(weights_words))
 if _models_parts.is_labelled(viewer, chosen):

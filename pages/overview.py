@@ -9,7 +9,7 @@ from evalcore.db import reading
 from evalcore.metrics.intervals import share_words
 from evalcore.metrics.own_reads import read_words
 from evalcore.metrics.wording import counted
-from evalcore.policies import can_adjudicate, can_assign, can_give_verdict, can_import, can_read, can_see_audit
+from evalcore.policies import can_adjudicate, can_assign, can_give_verdict, can_import, can_read, can_see_audit, own_act
 from evalcore.queries import study, tasks
 from evalcore.queries.browse import CONFLICTING
 from evalcore.queries.composition import changed_since
@@ -105,7 +105,7 @@ def lines(viewer: Viewer) -> list[str]:
 
 viewer = _common.require()
 hidden = _common.blind(viewer)
-counts = _common.read("counts")
+counts = _common.read("counts", hidden)
 st.html(
     _text.heading(
         "Where the study stands",
@@ -163,10 +163,11 @@ if listed["by_judge"]:
 if hidden:
     st.html(
         _text.quiet(
-            "Conversations that wait for your own first read are left out of what is said here of readers, their conflicts, the judges and what was read."
+            f"Conversations that wait for your own {own_act(viewer)} are left out of what is said here of readers and their verdicts, their "
+            "conflicts, the judges and what was read."
         )
     )
-if can_see_audit(viewer):
+if can_see_audit(viewer) and not hidden:  # it moves with every act of others
     with reading(_common.engine()) as session:
         head = study.trail_head(session)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from evalcore.policies import own_act
 from evalcore.schema import Viewer
 from pages import (
     _common,
@@ -45,7 +46,7 @@ def nothing() -> None:
     if _common.blind(viewer) and _common.read("counts")["examples"]:
         line, sentence = (
             "Nothing that can be shown to you yet",
-            "All cases here wait for your own first read in Review; the numbers are shown once you have submitted it.",
+            f"All cases here wait for your own {own_act(viewer)}; the numbers are shown once you have submitted it.",
         )
     else:
         line, sentence = (
@@ -131,7 +132,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="triage_cont
 with top:
     st.html(_text.heading(TITLES[section], line(known, chosen)))
 if _common.blind(viewer):
-    st.html(_text.quiet("Cases that wait for your own first read are left out of all numbers here."))
+    st.html(_text.quiet(f"Cases that wait for your own {own_act(viewer)} are left out of all numbers here."))
 if not lacking(viewer, section, known):
     SHOWN[section](Here(viewer, chosen, known, _triage_parts.chosen_settings(), row))
 _triage_parts.leave()

@@ -20,7 +20,7 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from evalcore import export
+from evalcore import adjudication, export
 from evalcore.db import open_study
 from evalcore.schema import Ask
 from pages import _common, _filters
@@ -127,6 +127,11 @@ class Walker:
     def blind(self, name: str) -> frozenset[int]:
         """Numbers of the conversations that wait for somebody."""
         return leaks.blind(self.engine, name)
+
+    def settling(self) -> list[int]:
+        """Numbers of the responses that wait for the adjudicator."""
+        waiting = adjudication.cases(self.engine, leaks.viewer(self.engine, leaks.SETTLER)).waiting
+        return [each.key[1] for each in waiting if each.key[1] is not None]
 
     def flip(self, which: str, *, but: int | None = None) -> int:
         """Turn verdicts round before anybody looks."""

@@ -13,13 +13,13 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from evalcore import assigning, deciding, desks, overriding, reviewing, store
+from evalcore import adjudication, assigning, deciding, desks, overriding, reviewing, store
 from evalcore.assigning import Choice
 from evalcore.db import open_study, reading, writing
 from evalcore.deciding import Decision
 from evalcore.importing import import_file
 from evalcore.overriding import Reading
-from evalcore.queries import study, tasks
+from evalcore.queries import study
 from evalcore.queries.browse import Filters
 from evalcore.run_words import RunKind
 from evalcore.runs import Stop, spec_for, start, work
@@ -63,7 +63,9 @@ OF_OTHERS = (
 )  # fmt: skip
 
 REVIEWER, EVERY_ROLE, OPEN_EYES = "Dr. Iris Valk", "Dr. Nadir Osk", "Mina Castell"
-"""The walkers: a reviewer; a reader who is adjudicator, researcher and lead as well; and the same for whom nothing waits."""
+"""The walkers: a reviewer; a reader who is adjudicator, researcher and lead as well; and one for whom nothing waits: no adjudicator."""
+SETTLER = "Dr. Sunniva Falk"
+"""An adjudicator and researcher who reads nothing: two of the conversations wait to be settled."""
 WALKERS = (REVIEWER, EVERY_ROLE)
 
 RUBRIC = (("Names a warning sign", 7), ("Prescribes without asking", -5), ("Says when to come back", 4))
@@ -104,8 +106,8 @@ def make(location: str, folder: Path) -> Engine:
     with writing(engine) as session:
         store.ensure_study(session)
         people = (
-            (REVIEWER, [Role.REVIEWER]), (EVERY_ROLE, list(Role)), (OPEN_EYES, list(Role)), (READER, [Role.REVIEWER]),
-            (VOLUNTEER, [Role.REVIEWER]),
+            (REVIEWER, [Role.REVIEWER]), (EVERY_ROLE, list(Role)), (OPEN_EYES, [role for role in Role if role is not Role.ADJUDICATOR]),
+            (READER, [Role.REVIEWER]), (VOLUNTEER, [Role.REVIEWER]), (SETTLER, [Role.ADJUDICATOR, Role.RESEARCHER]),
         )  # fmt: skip
         for name, roles in people:
             store.add_person(session, name, roles=roles, actor="set-up")
@@ -326,7 +328,7 @@ def viewer(engine: Engine, name: str) -> Viewer:
 def blind(engine: Engine, name: str) -> frozenset[int]:
     """Numbers of the conversations that wait for somebody."""
     with reading(engine) as session:
-        return tasks.blind_examples(session, viewer(engine, name))
+        return adjudication.hidden_examples(session, viewer(engine, name))
 
 
 def rows(engine: Engine, statement: str) -> list[tuple[Any, ...]]:

@@ -36,6 +36,13 @@ from tests.run_steps import until
 __all__ = ["small"]  # a fixture
 
 
+def looked(small):
+    """The first question, once the judge was looked at: what readers amend is shown from then on."""
+    criterion = opened(small).questions[0].criterion_id
+    adjudication.look(small.engine, small.viewer(SOL), key_of(small), criterion)
+    return opened(small).questions[0]
+
+
 def test_what_somebody_else_has_settled_meanwhile_stands(small):
     asked = opened(small).questions[0]
     late = opened(small, RUNE).questions[0]
@@ -55,7 +62,7 @@ def test_a_second_tab_is_told(small):
 
 
 def test_a_read_that_was_amended_since_is_looked_at_first(small):
-    asked = opened(small).questions[0]
+    asked = looked(small)
     decision = Decision(Label.NOT_MET)
     deciding.decide(
         small.engine, small.viewer(IMANI), reading_of(small, IMANI), small.criteria[0][1], decision, seen=None
@@ -67,8 +74,19 @@ def test_a_read_that_was_amended_since_is_looked_at_first(small):
     assert len(settlements(small)) == 1
 
 
+def test_a_revision_that_is_not_shown_yet_keeps_nobody_from_settling(small):
+    """That there is one tells that the judge differs from that reader's first read."""
+    before = opened(small)
+    decision = Decision(Label.NOT_MET, note="The judge is right.")
+    number = reading_of(small, IMANI)
+    deciding.decide(small.engine, small.viewer(IMANI), number, small.criteria[0][1], decision, seen=None)
+    assert opened(small) == before
+    settle(small, item(before.questions[0]))
+    assert settlements(small)[0]["blinded"]
+
+
 def test_a_read_that_is_amended_later_leaves_the_item_settled(small):
-    settle(small, *(item(question) for question in opened(small).questions))
+    settle(small, *(item(question) for question in (looked(small), opened(small).questions[1])))
     decision = Decision(Label.NOT_MET)
     deciding.decide(
         small.engine, small.viewer(IMANI), reading_of(small, IMANI), small.criteria[0][1], decision, seen=None
@@ -127,7 +145,7 @@ def test_of_two_tabs_of_one_adjudicator_one_is_kept_and_one_is_told(small):
 
 
 def test_an_adjudicator_who_settles_while_a_reader_amends_has_seen_the_amended_read_or_came_before_it(small):
-    settling = item(opened(small).questions[0])
+    settling = item(looked(small))
     number, criterion = reading_of(small, IMANI), small.criteria[0][1]
     said = said_at_once(
         (settle_at_once, small.location, key_of(small), SOL, settling),
@@ -146,7 +164,7 @@ def test_an_adjudicator_who_settles_while_a_reader_amends_has_seen_the_amended_r
 
 def test_an_adjudicator_waits_for_a_reader_who_is_amending(small):
     """The reader's transaction is open when the adjudicator presses: it is waited for, and then seen."""
-    question, person = opened(small).questions[0], small.viewer(IMANI)
+    question, person = looked(small), small.viewer(IMANI)
 
     def amend(start):
         with writing(small.engine) as session:

@@ -3,11 +3,27 @@
 import msgspec
 import pytest
 
-from evalcore import adjudication
-from evalcore.errors import NotFound
-from evalcore.schema import Role
+from evalcore import adjudication, deciding, overriding, store
+from evalcore.db import reading, writing
+from evalcore.deciding import Decision
+from evalcore.errors import NotAllowed, NotFound
+from evalcore.metrics.conflicts import Reason
+from evalcore.schema import Cause, ErrorKind, Label, Role, Rules, Severity
 from tests import world
-from tests.adjudicating_steps import IMANI, RUNE, SOL, TOVE, item, key_of, opened, settle, settlements, small, waiting
+from tests.adjudicating_steps import (
+    IMANI,
+    RUNE,
+    SOL,
+    TOVE,
+    item,
+    key_of,
+    opened,
+    reading_of,
+    settle,
+    settlements,
+    small,
+    waiting,
+)  # fmt: skip
 
 __all__ = ["small"]  # a fixture
 
@@ -77,6 +93,66 @@ def test_a_settlement_says_whether_the_judge_was_looked_at(small):
         asked.criterion_id: False,
         other.criterion_id: True,
     }
+
+
+@pytest.mark.parametrize(("share", "is_blinded"), [(0.0, False), (0.001, True)])
+def test_an_item_that_only_its_judge_brings_here_is_not_settled_blind_unless_others_like_it_are_drawn(
+    share, is_blinded, database_url
+):
+    """Both readers say not met on 7 points and the judge met: with no checks drawn, that the item is here tells its label."""
+    made = world.made(database_url, points=((7,),), judged="+")
+    world.add_researcher(made.engine, SOL, Role.ADJUDICATOR)
+    with writing(made.engine) as session:
+        store.set_rules(session, Rules(both_against_judge=True, check_share=share), actor="Ana Ruiz")
+    world.assigned(made)
+    for name in (IMANI, TOVE):
+        world.submitted(made, name, "-")
+    assert waiting(made).waiting[0].reasons == (Reason.CHECK,)
+    (question,) = opened(made).questions
+    assert question.reasons == (Reason.CHECK,)
+    settle(made, item(question, Label.NOT_MET, None))
+    settle(made, item(opened(made).questions[0], Label.MET, None))
+    assert [row["blinded"] for row in settlements(made)] == [is_blinded, is_blinded]
+    made.engine.dispose()
+
+
+def test_what_readers_say_of_the_judge_is_told_once_it_was_looked_at(small):
+    """Cause, severity, kind of error, the revised stage and a note with the judge in view: each tells what the judge said."""
+    before, shown = opened(small), waiting(small)
+    decision = Decision(Label.MET, Cause.MISREAD_ANSWER, Severity.SEVERE, ErrorKind.OMISSION, note="Magpie misread it.")
+    number, criterion = reading_of(small, IMANI), small.criteria[0][1]
+    deciding.decide(small.engine, small.viewer(IMANI), number, criterion, decision, seen=None)
+    assert (opened(small), waiting(small)) == (before, shown)
+    world.add_researcher(small.engine, "Dr. Open Reader", Role.REVIEWER)
+    said = overriding.Reading(
+        Label.MET, cause=Cause.MISREAD_ANSWER, severity=Severity.SEVERE, note="Magpie misread it."
+    )
+    overriding.give_verdict(
+        small.engine,
+        small.viewer("Dr. Open Reader"),
+        **small.item(criterion=1),
+        reading=said,
+        judge=world.JUDGE,
+        seen=None,
+    )
+    hidden = ("misread", "severe", "omission", "revised")
+    assert not any(word in everything(opened(small)) for word in hidden)
+    adjudication.look(small.engine, small.viewer(SOL), key_of(small), criterion)
+    assert all(word in everything(opened(small).questions[0]) for word in hidden)
+
+
+def test_what_waits_for_an_adjudicator_is_hidden_from_them_elsewhere_until_it_is_settled(small):
+    def hidden(name):
+        with reading(small.engine) as session:
+            return adjudication.hidden_examples(session, small.viewer(name))
+
+    assert (hidden(SOL), hidden(RUNE), hidden("Ana Ruiz")) == ({1}, {1}, set())
+    with pytest.raises(NotAllowed, match="waits for your first read or settlement"):
+        overriding.give_verdict(
+            small.engine, small.viewer(SOL), **small.item(), reading=overriding.Reading(Label.MET), judge=world.JUDGE, seen=None
+        )  # fmt: skip
+    settle(small, *(item(question) for question in opened(small).questions))
+    assert (hidden(SOL), hidden(RUNE)) == (set(), set())
 
 
 def test_nobody_looks_where_nothing_is_in_question(small):

@@ -83,10 +83,12 @@ def test_only_adjudicators_settle(small):
 
 def test_whoever_has_read_a_response_does_not_settle_it_and_is_told_that_it_waits(small):
     """Also where the read was taken back: it has been seen."""
-    said = overriding.Reading(Label.MET)
-    seen = overriding.give_verdict(
-        small.engine, small.viewer(SOL), **small.item(), reading=said, judge=world.JUDGE, seen=None
-    )
+    with writing(small.engine) as session:
+        read = Verdict(
+            example_id=1, rater_id=store.ensure_rater(session, RaterKind.REVIEWER, SOL), stage=Stage.OPEN, label=Label.MET,
+            selection=Selection.VOLUNTEERED, blinded=False, **small.item(),
+        )  # fmt: skip
+        (seen,) = store.add_verdicts(session, [read], actor=SOL, action="verdict given")
     overriding.undo(small.engine, small.viewer(SOL), **small.item(), seen=seen)
     queue = waiting(small)
     assert (queue.waiting, queue.n_own) == ((), 1)
@@ -157,18 +159,24 @@ def test_both_against_the_judge_that_the_study_shows(database_url):
 # ---------------------------------------------------------------- settle
 
 
-def test_severe_harm_claimed_after_the_reveal_sends_an_item_on(small):
+def test_severe_harm_claimed_after_the_reveal_is_told_once_the_judge_was_looked_at(small):
     """The second criterion: the judge says not met, Dr. Noor met."""
     judged = Decision(Label.MET, Cause.MISREAD_ANSWER, Severity.SEVERE, note="It would kill.")
     reader = small.viewer(IMANI)
     deciding.decide(small.engine, reader, reading_of(small, IMANI), small.criteria[0][1], judged, seen=None)
-    assert waiting(small).waiting[0].reasons == (Reason.SEVERE_HARM, Reason.CONFLICT, Reason.CANNOT_ASSESS)
-    question = opened(small).questions[0]
+    shown = opened(small)
+    assert waiting(small).waiting[0].reasons == (Reason.CONFLICT, Reason.CANNOT_ASSESS)
+    assert shown.questions[0].reasons == (Reason.CONFLICT,)
+    assert {verdict.stage for reader in shown.questions[0].readers for verdict in reader.said} == {Stage.FIRST}
+    adjudication.look(small.engine, small.viewer(SOL), key_of(small), small.criteria[0][1])
+    question, other = opened(small).questions
+    assert question.reasons == (Reason.SEVERE_HARM, Reason.CONFLICT)
     said = [reader.said for reader in question.readers if len(reader.said) == 2]
     assert [(verdict.stage, verdict.severity, verdict.explanation) for verdict in said[0]] == [
         (Stage.FIRST, None, None),
         (Stage.REVISED, "severe", "It would kill."),
     ]
+    assert other == shown.questions[1]
 
 
 # ---------------------------------------------------------------- quick enough

@@ -115,10 +115,10 @@ def test_filters_on_what_was_said_leave_out_what_waits_for_ones_own_first_read(f
     world.assigned(study, ask="response_acuity", readers=(BOTH,), n_readers=1)
     said = checked(form(BOTH, **chosen))
     assert "Nothing is left to assign: no item fits." in said
-    assert "Conversations that wait for your own first read are left out then" in said
+    assert "Conversations that wait for you, to be read or settled, are left out then" in said
     said = checked(form(LEAD, **chosen))
     assert " would be assigned" in said
-    assert "Conversations that wait for your own first read" not in said
+    assert "Conversations that wait for you, to be read or settled," not in said
 
 
 def test_the_page_asks_once_a_run_what_waits_for_the_viewer(form, monkeypatch):

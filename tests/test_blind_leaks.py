@@ -87,7 +87,6 @@ def test_whoever_waits_for_nothing_finds_every_secret_on_the_same_walk(walker, p
     assert by_page["browse"] >= {*SECRETS, *BLIND}
     assert by_page["export"] >= {*SECRETS, *BLIND}
     assert by_page["audit"] >= {MODEL, *leaks.PEOPLE_AT_READING}
-    assert by_page["adjudicate"] >= {BLIND[0], leaks.FIRST_NOTE, leaks.IMPORTED_NOTE, leaks.OPEN_NOTE}
     assert by_page["overview"] >= {leaks.IMPORTED_READER, leaks.READER}
     assert leaks.READER in by_page["judges"]
     assert MODEL in by_page["study"]
@@ -133,6 +132,32 @@ def test_nor_does_any_while_all_waits_or_one_is_locked_but_the_judge_on_that_ver
     assert hand is not None
     revealed = one.see(Visit("review")).everything
     assert leaks.found(SECRETS, revealed) == {hand.own}
+
+
+def test_an_adjudicator_sees_the_readers_of_what_waits_without_names_in_adjudicate_and_nothing_of_it_elsewhere(
+    walker, phases
+):
+    one = walker(phases["in_hand"].path)
+    one.come(OPEN_EYES)
+    for visit in BRIEF:
+        one.see(visit, with_files=False)
+    one.come(leaks.SETTLER)
+    assert one.blind(leaks.SETTLER) == {1, 2}
+    elsewhere = (
+        *leaks.EXPLANATIONS[:4],
+        leaks.IMPORTED_ADJUDICATOR,
+        leaks.RATIONALE,
+        leaks.OPEN_NOTE,
+        leaks.IMPORTED_NOTE,
+    )
+    names = (leaks.IMPORTED_READER, leaks.IMPORTED_OTHER, leaks.READER, leaks.VOLUNTEER, MODEL)
+    for visit in (visit for visit in BRIEF if visit.page not in ("review", "my_reads")):
+        shown = leaks.found(elsewhere, one.see(visit).everything)
+        at_desk = visit.page == "adjudicate" and "case" in visit.query
+        assert shown <= ({leaks.IMPORTED_NOTE} if at_desk else set()), (str(visit), shown)
+    desk = b"".join(one.see(Visit("adjudicate", {"case": f"r{number}"})).everything for number in one.settling())
+    assert leaks.found((*SECRETS, *BLIND), desk) == {*BLIND[:2], leaks.FIRST_NOTE, leaks.IMPORTED_NOTE}
+    assert not leaks.found(names, desk)
 
 
 def test_a_conversation_that_waits_has_no_verdict_on_its_page_and_one_that_does_not_has(walker, phases):

@@ -171,7 +171,7 @@ def test_what_waits_for_a_reader_is_left_out_until_they_have_read_it(small, open
     reviewing.submit(small.engine, viewer, number)  # agrees throughout: done; the other conversation still waits
     shown = main_words(opened(IMANI))
     assert "Judge Magpie beside 4 blind first reads of criteria in 1 conversation" in shown
-    assert "Conversations that wait for your own first read are left out of all numbers here." in shown
+    assert "Conversations that wait for you, to be read or settled, are left out of all numbers here." in shown
     assert TOVE not in shown
     assert "Judge Magpie beside 6 blind first reads of criteria in 2 conversations" in words(opened(LEAD))
 
@@ -267,7 +267,7 @@ def test_against_physicians_a_reader_sees_nothing_of_reads_on_what_waits_for_the
     app = opened(IMANI, judges_show="Against physicians")
     shown = main_words(app)
     assert "Judge Magpie beside 0 blind first reads of criteria in 0 conversations" in shown
-    assert "Conversations that wait for your own first read are left out of all numbers here." in shown
+    assert "Conversations that wait for you, to be read or settled, are left out of all numbers here." in shown
     assert "No physician has read blind what these judges have labelled" in shown
     assert not app.dataframe
     assert "balanced F1 of 0." in words(opened(LEAD, judges_show="Against physicians"))

@@ -39,9 +39,11 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.CONFLICT: "First reads conflict",
     Reason.AGAINST_JUDGE: "Readers agree against the judge",
     Reason.CANNOT_ASSESS: "A reader cannot assess",
-    Reason.CHECK: "Readers agree: drawn for a check",
+    Reason.CHECK: "To be checked",
 }
 """The reasons as the screen says them."""
+OF_JUDGE = frozenset({Reason.SEVERE_HARM, Reason.AGAINST_JUDGE})
+"""Reasons that tell what the judge said: it differs from the label beside them."""
 
 # A boundary between two levels stands for both of them: the least and the most urgent that it may mean.
 LEAST: Mapping[str, int] = {"A": 1, "A/B": 1, "B": 2, "B/C": 2, "C": 3, "C/D": 3, "D": 4}
@@ -49,6 +51,25 @@ MOST: Mapping[str, int] = {"A": 1, "A/B": 2, "B": 2, "B/C": 3, "C": 3, "C/D": 4,
 _LEVEL = "level"
 _FIRST = {Stage.FIRST: 0, Stage.OPEN: 1, Stage.REVISED: 2}
 NEEDING_COLUMNS = [*ITEM, "points", "n_reads", "reasons", "differ"]
+
+
+def without_judge(items: pd.DataFrame, rules: Rules) -> pd.DataFrame:
+    """Items that need an adjudicator, as one meets them who has not looked at the judge's verdicts.
+
+    Args:
+        items: As `needing` gives them.
+        rules: What the study has chosen.
+
+    Returns:
+        The rows of `items` with told_reasons (without those of `OF_JUDGE`; an item with no other is to be checked, as those that are drawn)
+        and tells_judge (being in question tells by itself what the judge said: nothing else sends the item on, and none like it is drawn).
+    """
+    told = [tuple(reason for reason in reasons if reason not in OF_JUDGE) for reasons in items["reasons"]]
+    none_drawn = items["n_reads"].eq(1) | (rules.check_share == 0)
+    return items.assign(
+        told_reasons=pd.Series([reasons or (Reason.CHECK,) for reasons in told], index=items.index, dtype=object),
+        tells_judge=pd.Series([not reasons for reasons in told], index=items.index, dtype=bool) & none_drawn,
+    )
 
 
 def first_reads(reads: pd.DataFrame) -> pd.DataFrame:

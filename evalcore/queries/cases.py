@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import pandas as pd
+from msgspec import structs
 from sqlmodel import Session
 
 from evalcore.queries import conflicts, study, tasks
@@ -20,7 +21,7 @@ _ORDER = {Stage.FIRST: 0, Stage.OPEN: 1, Stage.REVISED: 2}
 
 @dataclass(frozen=True)
 class Reader:
-    """What one reader says on one item, by stage in the order of reading; who it is, is a number alone."""
+    """What one reader says on one item, by stage in the order of reading (until the viewer looks: `shown`); who it is, is a number alone."""
 
     number: int
     said: tuple[Said, ...]
@@ -32,7 +33,9 @@ class Question:
 
     Attributes:
         criterion: None for acuity.
-        reasons: Words of `metrics.conflicts.Reason`, the worst first; none where only the viewer's settlement stands.
+        reasons: Words of `metrics.conflicts.Reason`, the worst first; none where only the viewer's settlement stands. Until the viewer has
+            looked, without those that tell what the judge said.
+        tells_judge: Its being in question tells by itself what the judge said (`metrics.conflicts.tell_judge`).
         differ: The first reads conflict, so a settlement says why.
         settled: The viewer's own settlement that stands.
         seen: Numbers of all verdicts that are shown here: what `settle` is given back.
@@ -42,6 +45,7 @@ class Question:
     ask: Ask
     criterion: Item | None
     reasons: tuple[str, ...]
+    tells_judge: bool
     differ: bool
     readers: tuple[Reader, ...]
     settled: Said | None
@@ -71,7 +75,8 @@ def questions(
         viewer: The adjudicator.
         key: The response or case.
         sheet: Its texts.
-        needing: Its items that need an adjudicator, settled or not (`metrics.conflicts.needing`).
+        needing: Its items that need an adjudicator, settled or not (`metrics.conflicts.needing`), with told_reasons (those that tell nothing
+            of the judge) and tells_judge.
         judge: The judge that the study shows, or None.
     """
     why = {
@@ -92,17 +97,20 @@ def questions(
         if not is_asked:
             continue
         ask = Ask.RUBRIC if criterion else Ask.GOLD_ACUITY if key[1] is None else Ask.RESPONSE_ACUITY
-        shown, judged = judged_on(ask) if number in looked else (None, {})
+        has_looked = number in looked
+        named, judged = judged_on(ask) if has_looked else (None, {})
+        given = shown(on_item, has_looked=has_looked)
         yield Question(
             ask=ask,
             criterion=criterion,
-            reasons=why[number]["reasons"] if number in why else (),
+            reasons=why[number]["reasons" if has_looked else "told_reasons"] if number in why else (),
+            tells_judge=bool(number in why and why[number]["tells_judge"]),
             differ=bool(number in why and why[number]["differ"]),
-            readers=_readers(on_item, numbers),
+            readers=_readers(given, numbers),
             settled=settled.nameless() if settled else None,
-            seen=standing(on_item),
-            has_looked=number in looked,
-            judge=shown,
+            seen=standing(given),
+            has_looked=has_looked,
+            judge=named,
             judged=judged.get(number),
         )
 
@@ -111,6 +119,35 @@ def settlement(on_item: Sequence[SaidBy]) -> SaidBy | None:
     """The newest adjudication that stands on an item."""
     given = [verdict for verdict in on_item if verdict.stage is Stage.ADJUDICATED and verdict.label is not None]
     return max(given, key=lambda verdict: (verdict.created_at, verdict.verdict_id), default=None)
+
+
+def shown(on_item: Sequence[SaidBy], *, has_looked: bool) -> list[SaidBy]:
+    """The verdicts on an item that its adjudicator is shown: all once they have looked at the judge's.
+
+    Until then settlements, and of each reader the read that decides, without what was said of the judge: causes, severity and kind of its
+    error, and the note of a read with the judge in view. A read that was revised came after the judge was shown; it stands in for the first
+    one only where a file brought nothing else.
+    """
+    if has_looked:
+        return list(on_item)
+    deciding: dict[int, SaidBy] = {}
+    for verdict in on_item:
+        before = deciding.get(verdict.rater_id)
+        if verdict.stage is not Stage.ADJUDICATED and (before is None or _ORDER[verdict.stage] < _ORDER[before.stage]):
+            deciding[verdict.rater_id] = verdict
+    of_readers = {verdict.verdict_id: _without_judge(verdict) for verdict in deciding.values()}
+    return [
+        of_readers.get(verdict.verdict_id, verdict)
+        for verdict in on_item
+        if verdict.verdict_id in of_readers or verdict.stage is Stage.ADJUDICATED
+    ]
+
+
+def _without_judge(verdict: SaidBy) -> SaidBy:
+    note = verdict.explanation if verdict.stage is Stage.FIRST else None
+    return structs.replace(
+        verdict, cause=None, severity=None, error_kind=None, right_for_wrong_reason=False, explanation=note
+    )
 
 
 def standing(on_item: Sequence[SaidBy]) -> frozenset[int]:

@@ -43,17 +43,19 @@ def _of_physicians() -> ColumnElement[bool]:
     return of_physicians
 
 
-def _on(case: tuple[int, int | None] | None) -> list[ColumnElement[bool]]:
+def _on(case: tuple[int, int | None] | int | None) -> list[ColumnElement[bool]]:
+    verdict = _verdict().c
     if case is None:
         return []
+    if isinstance(case, int):
+        return [verdict.example_id == case]
     example_id, response_id = case
-    verdict = _verdict().c
     response = verdict.response_id.is_(None) if response_id is None else verdict.response_id == response_id
     return [verdict.example_id == example_id, response]
 
 
 def reads(
-    session: Session, *, judge: str | None, with_judge: bool, case: tuple[int, int | None] | None = None
+    session: Session, *, judge: str | None, with_judge: bool, case: tuple[int, int | None] | int | None = None
 ) -> pd.DataFrame:
     """Physicians' standing verdicts, as `metrics.conflicts.needing` takes them, with verdict_id.
 
@@ -63,7 +65,7 @@ def reads(
         session: Where to read.
         judge: The judge that the study shows, or None, as `sheets.judge_on` chooses.
         with_judge: Read the judge's labels too; else judge_label is missing throughout.
-        case: Only on this response, or this case: (example_id, response_id or None).
+        case: Only on this response, or this case: (example_id, response_id or None); or on everything of this example.
     """
     verdict, criterion = _verdict(), SQLModel.metadata.tables["criterion"]
     columns = [verdict.c.id, *(verdict.c[name] for name in READS[1:-1]), criterion.c.points]
@@ -89,7 +91,7 @@ def reads(
     return found.merge(_judged(session, judge, case), on=["response_id", "criterion_id"], how="left")
 
 
-def _wanted(session: Session, case: tuple[int, int | None] | None) -> pd.DataFrame:
+def _wanted(session: Session, case: tuple[int, int | None] | int | None) -> pd.DataFrame:
     """How many readers each assigned item gets: ask, example_id, response_id, n_wanted, chosen (1 where somebody chose it and assigned it)."""
     task = SQLModel.metadata.tables["task"].c
     statement = (
@@ -104,14 +106,14 @@ def _wanted(session: Session, case: tuple[int, int | None] | None) -> pd.DataFra
         .group_by(col(Assignment.ask), task.example_id, task.response_id)
     )
     if case is not None:
-        statement = statement.where(task.example_id == case[0])
+        statement = statement.where(task.example_id == (case if isinstance(case, int) else case[0]))
     found = frame(session, statement, ["ask", "example_id", "response_id", "n_wanted", "chosen"])
     numbers = {name: pd.to_numeric(found[name]).astype("int64") for name in ("example_id", "n_wanted", "chosen")}
     asks, responses = found["ask"].astype("str"), pd.to_numeric(found["response_id"]).astype("Int64")
     return found.assign(ask=asks, response_id=responses, **numbers)
 
 
-def _judged(session: Session, judge: str | None, case: tuple[int, int | None] | None) -> pd.DataFrame:
+def _judged(session: Session, judge: str | None, case: tuple[int, int | None] | int | None) -> pd.DataFrame:
     """The labels of the judge that each response shows, on responses that physicians read: response_id, criterion_id, judge_label."""
     verdict = _verdict()
     read = select(verdict.c.response_id).where(_of_physicians(), verdict.c.response_id.is_not(None), *_on(case))
@@ -127,7 +129,9 @@ def _judged(session: Session, judge: str | None, case: tuple[int, int | None] | 
     return found.assign(**numbers)
 
 
-def readers(session: Session, case: tuple[int, int | None] | None = None) -> dict[tuple[int, int | None], set[str]]:
+def readers(
+    session: Session, case: tuple[int, int | None] | int | None = None
+) -> dict[tuple[int, int | None], set[str]]:
     """Names of those who ever gave a verdict on a response or case, adjudications apart; also where it was taken back."""
     verdict, rater = _verdict(), SQLModel.metadata.tables["rater"]
     statement = (

@@ -96,8 +96,11 @@ def models(session: Session, hidden: frozenset[int] = frozenset()) -> list[str]:
     return list(session.exec(statement))
 
 
-def counts(session: Session) -> dict[str, int]:
+def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
     """Rows of the study: examples, criteria, responses, models, judges, reviewers, judge_verdicts, physician_verdicts.
+
+    Physicians (reviewers) are those with a verdict, and their verdicts are counted, without conversations that may not be seen: how many
+    verdicts stand there moves with every read that was revised, and a read is revised where the judge says otherwise.
 
     Of the examples so many are cases of triage (cases), of the responses so many answer them (samples). A judge counts once, whatever
     prompts it was asked with, and its repeats not at all; the parser and the rules of triage are no judges.
@@ -110,9 +113,13 @@ def counts(session: Session) -> dict[str, int]:
     def of(table: type[SQLModel]) -> Any:
         return select(func.count()).select_from(table)
 
-    by_kind = (
-        select(func.count()).select_from(Verdict).join(Rater).where(not_superseded(), col(Verdict.label).is_not(None))
-    )
+    given = select(func.count()).select_from(Verdict).where(not_superseded(), col(Verdict.label).is_not(None))
+    of_physicians = given.where(is_read(Verdict))
+    readers = select(func.count(col(Verdict.rater_id).distinct())).where(is_read(Verdict))
+    if hidden:
+        of_physicians, readers = (
+            each.where(col(Verdict.example_id).not_in(list(hidden))) for each in (of_physicians, readers)
+        )
     return {
         "examples": count(of(Example)),
         "criteria": count(of(Criterion)),
@@ -123,9 +130,9 @@ def counts(session: Session) -> dict[str, int]:
         "judges": count(
             select(func.count(col(Rater.name).distinct())).where(is_judge(), col(Rater.name).not_in((PARSER, RULES)))
         ),
-        "reviewers": count(of(Rater).where(col(Rater.kind) == RaterKind.REVIEWER)),
-        "judge_verdicts": count(by_kind.where(is_judge())),
-        "physician_verdicts": count(by_kind.where(col(Rater.kind) == RaterKind.REVIEWER)),
+        "reviewers": count(readers),
+        "judge_verdicts": count(given.join(Rater).where(is_judge())),
+        "physician_verdicts": count(of_physicians),
     }
 
 
