@@ -1,28 +1,40 @@
 """The trail: who, what, when, on which item."""
 
 import math
+from typing import Any
 
 import streamlit as st
 
 from evalcore import auditing
 from evalcore.db import reading
 from evalcore.metrics.wording import counted
-from evalcore.policies import check_can_see_audit
+from evalcore.policies import check_can_see_audit, own_act
 from evalcore.queries import study
 from pages import _common, _text
 
 PAGE_ROWS = 50
-WITHHELD = "shown once your blind reads are submitted"  # details name labels; subjects name responses, and files named by their models
+WITHHELD = (
+    "shown once nothing waits for you"  # details name labels; subjects name responses, and files named by their models
+)
+LEFT_OUT = (
+    "Acts of other physicians, numbers of events and hashes are left out while a conversation waits for your {act}: that a read was kept, "
+    "and how many acts there were, tells where somebody differs from the judge."
+)
+HOLDS = {
+    True: "The audit trail holds.",
+    False: "The audit trail does not hold. Somebody for whom nothing waits is told where.",
+}
 
 viewer = _common.require(check_can_see_audit)
-hidden = _common.blind(viewer)
+hidden = bool(_common.blind(viewer))
+blind = viewer if hidden else None
 with reading(_common.engine()) as session:
-    n_all = study.audit_trail(session, limit=1)[1]
+    n_all = study.audit_trail(session, blind=blind, limit=1)[1]
 st.html(
     _text.heading("Who did what, and when", f"{counted(n_all, 'event')}, newest first; none can be changed or removed")
 )
 with reading(_common.engine()) as session:
-    words = study.audit_words(session)  # not kept: who takes a file away changes nothing else
+    words = study.audit_words(session, blind)  # not kept: who takes a file away changes nothing else
 with st.container(horizontal=True, vertical_alignment="bottom"):
     search = st.text_input(
         "Search", key="audit_search", placeholder="Person, act, file, response", bind="query-params", width=320
@@ -35,22 +47,26 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 if check:
     with reading(_common.engine()) as session:
         report = auditing.verify(session)
-    st.html(_text.notice(report.sentence, kind="note" if report.holds else "error"))
+    st.html(_text.notice(HOLDS[report.holds] if hidden else report.sentence, kind="note" if report.holds else "error"))
 with reading(_common.engine()) as session:
-    n_fitting = study.audit_trail(session, search="" if hidden else search or "", actor=actor, action=action, limit=1)[
-        1
-    ]
+    wanted: dict[str, Any] = {
+        "blind": blind,
+        "search": "" if hidden else search or "",
+        "actor": actor,
+        "action": action,
+    }
+    n_fitting = study.audit_trail(session, **wanted, limit=1)[1]
     pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
     number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1
     trail = study.audit_trail(
         session,
-        search="" if hidden else search or "",
-        actor=actor,
-        action=action,
+        **wanted,
         limit=PAGE_ROWS,
         offset=(number - 1) * PAGE_ROWS,
     )[0]
 st.html(_text.quiet(f"{n_fitting:,} of {counted(n_all, 'event')} {'fits' if n_fitting == 1 else 'fit'}"))
+if hidden:
+    st.html(_text.quiet(LEFT_OUT.format(act=own_act(viewer))))
 if trail.empty:
     st.html(_text.notice("No event fits. Clear the search or a filter."))
 else:
@@ -61,8 +77,7 @@ else:
             "Act": trail["action"],
             "On": [WITHHELD] * len(trail) if hidden else trail["subject"],
             "Details": [WITHHELD] * len(trail) if hidden else trail["detail"],
-            "Event": trail["event"],
-            "Hash": trail["hash"].str[:12],
+            **({} if hidden else {"Event": trail["event"], "Hash": trail["hash"].str[:12]}),
         },
         key="trail",
         hide_index=True,

@@ -5,13 +5,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import BigInteger, case, cast, func, or_, select
+from sqlalchemy import BigInteger, ColumnElement, case, cast, func, or_, select
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, trail_length
-from evalcore.schema import PARSER, RULES, Format, RaterKind, ReadingMode, Role, Rules, Stage, Viewer
+from evalcore.schema import (
+    FILE_IMPORTED,
+    LABELS_EXPORTED,
+    PARSER,
+    RULES,
+    Format,
+    RaterKind,
+    ReadingMode,
+    Role,
+    Rules,
+    Stage,
+    Viewer,
+)
 from evalcore.tables import (
     AuditEvent,
     Criterion,
@@ -193,17 +205,38 @@ def trail_head(session: Session) -> tuple[int, str]:
     return trail_length(session), newest or ""
 
 
+TELL_NO_LABEL = frozenset(
+    {
+        "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
+        "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
+        LABELS_EXPORTED,
+    }
+)  # fmt: skip
+"""Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge
+said otherwise, and how many acts lie between two others tells how many there were."""
+
+
+def _told(blind: Viewer | None) -> list[ColumnElement[bool]]:
+    if blind is None:
+        return []
+    return [or_(col(AuditEvent.action).in_(sorted(TELL_NO_LABEL)), col(AuditEvent.actor) == blind.name)]
+
+
 def audit_trail(
     session: Session,
     *,
+    blind: Viewer | None = None,
     search: str = "",
     actor: str | None = None,
     action: str | None = None,
     limit: int = 50,
     offset: int = 0,
 ) -> tuple[pd.DataFrame, int]:
-    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash."""
-    conditions = []
+    """A page of the trail, newest first, and how many events fit: event, at, actor, action, subject, detail, hash.
+
+    For who is to read or settle blind: only their own acts, and those of `TELL_NO_LABEL`.
+    """
+    conditions = _told(blind)
     for word in search.split():
         pattern = "%" + word.replace(_LIKE, _LIKE * 2).replace("%", _LIKE + "%").replace("_", _LIKE + "_") + "%"
         fields = (AuditEvent.actor, AuditEvent.action, AuditEvent.subject, AuditEvent.detail)
@@ -225,12 +258,13 @@ def audit_trail(
     return frame(session, statement).rename(columns={"id": "event"}), n_events
 
 
-def audit_words(session: Session) -> dict[str, list[str]]:
-    """Who and what occur in the trail: actors, actions."""
-    connection = session.connection()
+def audit_words(session: Session, blind: Viewer | None = None) -> dict[str, list[str]]:
+    """Who and what occur in the trail, or in the part of it that a blind reader is shown: actors, actions."""
+    columns = {"actor": col(AuditEvent.actor), "action": col(AuditEvent.action)}
+    rows = session.connection()
     return {
-        "actor": sorted(connection.execute(select(col(AuditEvent.actor)).distinct()).scalars()),
-        "action": sorted(connection.execute(select(col(AuditEvent.action)).distinct()).scalars()),
+        name: sorted(rows.execute(select(column).where(*_told(blind)).distinct()).scalars())
+        for name, column in columns.items()
     }
 
 
