@@ -55,7 +55,7 @@ def criteria(
 
 
 def _criteria_shown(table: pd.DataFrame) -> Table:
-    from evalcore.metrics.intervals import interval_words, percent_words, share_words
+    from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words, share_words
 
     lines = [
         [
@@ -67,7 +67,7 @@ def _criteria_shown(table: pd.DataFrame) -> Table:
                 for side in ("judge", "physicians")
             ),
             f"{row['n']:,}",
-            share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"]),
+            share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"]) if row["n_pairs"] else NO_VALUE,
             row["reasons"] or "–",
         ]
         for row in rows(table)

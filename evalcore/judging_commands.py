@@ -9,6 +9,7 @@ from rich.table import Table
 
 from evalcore.console import Db, Json, grid, out, print_json, records, some_of, study
 from evalcore.errors import OverreadError
+from evalcore.metrics.wording import listed
 
 
 def anchoring(
@@ -56,7 +57,8 @@ def anchoring(
     counted = table.loc[table["n"].gt(0)]
     if len(counted):
         out.print(_shown(counted))
-    for name, of_judge in table.groupby("judge", sort=False):
+    shown = table.groupby("judge", sort=False)["n"].transform("sum").gt(0)
+    for name, of_judge in table.loc[shown].groupby("judge", sort=False):
         words = metric.population_words(of_judge.head(len(metric.MOVEMENTS)))
         n_without = int(of_judge["n"].eq(0).sum())
         rows = "1 row has" if n_without == 1 else f"{n_without:,} rows have"
@@ -64,6 +66,8 @@ def anchoring(
         if str(name) in effects:
             said.append(metric.effect_words(effects[str(name)]))
         out.print(f"{name}: {' '.join(filter(None, said))}", markup=False)
+    if nothing := list(table.loc[~shown, "judge"].unique()):
+        out.print(f"No first read was followed by a reveal of {listed(nothing)}.", markup=False)
 
 
 def _shown(table: pd.DataFrame) -> Table:

@@ -33,7 +33,7 @@ INTERVALS = {
     Basis.JUDGE: "Intervals are 95 %: a case enters each number once, so they are Wilson's, and of kappa and macro F1 by leaving out one case at a time.",
     Basis.PHYSICIANS: (
         "Intervals are 95 %, clustered by case, since several responses to one case may have been read: Wilson's on the effective number, and of kappa and "
-        "macro F1 by leaving out one case at a time."
+        "macro F1 by leaving out one case at a time. Physicians only, beside corrected rates, has the intervals of these (t), so it differs a little from here."
     ),
     Basis.CORRECTED: "Intervals are 95 %, clustered by case; judge only is Wilson's, a case once, and leaves out how often the judge is wrong.",
 }

@@ -69,7 +69,7 @@ def test_a_response_that_was_drawn_and_never_read_counts_as_if_each_criterion_of
     said = sensitivity_sentence(table)
     assert said.startswith("If the 8 responses of")
     assert (
-        "of drawings that have begun, which nobody has read (yet), had all spoken for the model, or all against it"
+        "of drawings that have begun and that nobody has read (yet) had all spoken for the model, or all against it"
         in said
     )
 

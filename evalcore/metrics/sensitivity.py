@@ -233,7 +233,7 @@ def sensitivity_sentence(table: pd.DataFrame) -> str:
     words = []
     for scenarios, said, what in (
         (_CANNOT, "in which physicians could not assess", "read"),
-        (_UNREAD, "of drawings that have begun, which nobody has read (yet)", "response"),
+        (_UNREAD, "of drawings that have begun and that nobody has read (yet)", "response"),
     ):
         rows = known.loc[known["scenario"].isin(scenarios)]
         once = rows.drop_duplicates(["model", "evaluation"])
@@ -241,7 +241,7 @@ def sensitivity_sentence(table: pd.DataFrame) -> str:
         if n_taken:
             shift, model = max(zip(rows["shift"].abs(), rows["model"].astype(str), strict=True))
             words.append(
-                f"If the {counted(n_taken, what)} of {n_of:,} {said}, had all spoken for the model, or all against it, no score would move by more "
+                f"If the {counted(n_taken, what)} of {n_of:,} {said} had all spoken for the model, or all against it, no score would move by more "
                 f"than {shift:.3f} ({model})."
             )
     return (
