@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalcore.errors import ImportFailed
 from evalcore.importers.options import Options
-from evalcore.importing import inspect_files, missing_options, zip_members
+from evalcore.importing import missing_options, streams, zip_members
 from tests.inspect_zips import LOGS, ZSTANDARD, as_json, document, header, item, log, packed, rubric, sample
 from tests.invented import bring, dump, study, write
 
@@ -101,7 +101,7 @@ def test_a_zip_that_unpacks_without_end_is_refused_before_it_is_held(engine, tmp
     assert "unpacks to more than 1,000,000 bytes" in refused(engine, tmp_path / "a.eval", bomb)
     monkeypatch.undo()
     many = packed(MEMBERS | {f"samples/{n}.json": as_json(sample(f"n{n}", answer="a" * 400_000)) for n in range(4)})
-    monkeypatch.setattr(zip_members, "MAX_UNPACKED", 1_000_000)
+    monkeypatch.setattr(streams, "MAX_UNPACKED", 1_000_000)
     assert "unpacks to more than" in refused(engine, tmp_path / "b.eval", many)
     assert "it unpacks to more than 1,000,000 bytes" in refused(
         engine, tmp_path / "c.eval.gz", packed({"x": bytes(2_000_000)}, method=0)
@@ -113,8 +113,8 @@ def test_a_zip_of_too_many_members_and_a_document_too_long_are_refused(engine, t
     assert "a zip of more than 3 members came" in refused(
         engine, tmp_path / "a.eval", packed({str(n): b"" for n in range(4)})
     )
-    monkeypatch.setattr(inspect_files, "MAX_DOCUMENT", 500)
-    assert "a log in JSON of more than 500 bytes came" in refused(engine, tmp_path / "a.json", document(sample()))
+    monkeypatch.setattr(streams, "MAX_DOCUMENT", 500)
+    assert "a JSON document of more than 500 bytes came" in refused(engine, tmp_path / "a.json", document(sample()))
 
 
 def test_names_of_members_are_never_places_and_of_two_the_last_counts(engine, tmp_path):

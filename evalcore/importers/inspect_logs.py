@@ -26,6 +26,7 @@ from evalcore.importers.inspect_scores import (
 )
 from evalcore.importers.inspect_texts import Attached, Turn, content, conversation, is_storable, is_talk
 from evalcore.importers.options import Options
+from evalcore.importers.wire import check_entries
 from evalcore.schema import Message
 
 NAME = "inspect-log"
@@ -181,6 +182,7 @@ def read_document(document: bytes) -> Document:
     Raises:
         RowFault: It is of another shape.
     """
+    check_entries(document, "samples")
     return decoded(document, Document)
 
 

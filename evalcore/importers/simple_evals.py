@@ -13,7 +13,7 @@ from evalcore.errors import RowFault
 from evalcore.importers.healthbench_examples import RubricItem, check_roles, criterion_of
 from evalcore.importers.options import Options
 from evalcore.importers.records import CriterionRef, GivenVerdict, Graded
-from evalcore.importers.wire import decode
+from evalcore.importers.wire import check_entries, decode
 from evalcore.schema import Label, Message, RaterKind, Stage
 
 NAME = "simple-evals"
@@ -69,6 +69,7 @@ def entries(document: bytes | bytearray) -> list[msgspec.Raw]:
 
 def decode_document(document: bytes | bytearray) -> Document:
     """The document with its entries undecoded."""
+    check_entries(document, "metadata", "example_level_metadata")
     try:
         return msgspec.json.decode(document, type=Document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

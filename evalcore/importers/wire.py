@@ -24,6 +24,9 @@ _TYPES = {
 }
 _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 MAX_SHOWN = 80
+MAX_ENTRIES = 1_000_000
+_LOOKED_INTO = 1 << 24
+"""Bytes. In a larger document a wrong value is not looked up for its fault: as Python's own values it would fill the memory."""
 _BEFORE = 10
 _WORDS = {
     "label": Label,
@@ -65,8 +68,41 @@ def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
     return row
 
 
+def check_entries(document: bytes | bytearray, *keys: str) -> None:
+    """Whether the list below these keys is short enough to be held: an entry of three bytes takes sixty in memory.
+
+    Raises:
+        RowFault: It has more than `MAX_ENTRIES` entries; or it may have, and holds something else than objects.
+    """
+    if document.count(b",") < MAX_ENTRIES:
+        return
+    n_entries = 0
+
+    class Entry(msgspec.Struct):
+        def __post_init__(self) -> None:
+            nonlocal n_entries
+            n_entries += 1
+            if n_entries > MAX_ENTRIES:
+                msg = "too many"
+                raise ValueError(msg)
+
+    shape: Any = list[Entry]
+    for key in reversed(keys):
+        shape = msgspec.defstruct("Above", [(key, shape | None, None)])
+    try:
+        msgspec.json.decode(document, type=shape)
+    except msgspec.ValidationError as error:
+        came = f"more than {MAX_ENTRIES:,} entries" if n_entries > MAX_ENTRIES else "something else"
+        msg = f"{'.'.join(keys)}: {came} came, expected a list of at most {MAX_ENTRIES:,} objects"
+        raise RowFault(msg) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return  # the reader itself says what is wrong
+
+
 def _json_fault(data: bytes, error: Exception) -> str:
     """In the words of orjson, which names line, column and halves of surrogate pairs."""
+    if len(data) > _LOOKED_INTO:
+        return str(error)
     try:
         orjson.loads(data)
     except orjson.JSONDecodeError as found:
@@ -124,6 +160,8 @@ def _wrong_value(message: str, line: bytes) -> str:
 
 
 def _value_at(line: bytes, path: str) -> tuple[Any, bool]:
+    if len(line) > _LOOKED_INTO:
+        return None, False
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:  # what stands behind the wrong value is no JSON either

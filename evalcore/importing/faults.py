@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from evalcore.errors import ImportFailed, RowFault
 
 MAX_FAULTS = 20
+MAX_COUNTED = 10_000
+"""With so many, a file is another than was meant: it is not read to its end."""
 
 
 class Faults:
@@ -22,11 +24,18 @@ class Faults:
         self.count = 0
 
     def add(self, sentence: str, number: int = 0) -> None:
-        """Note a fault, of a row where it has a number."""
+        """Note a fault, of a row where it has a number.
+
+        Raises:
+            ImportFailed: There are so many that the file is read no further.
+        """
         self.count += 1
         place = f" {self._row_word} {number}" if number else ""
         if len(self._sentences) < MAX_FAULTS:
             self._sentences.append(f"{self._file_name}{place}: {sentence}")
+        if self.count >= MAX_COUNTED:
+            last = f"{self._file_name}{place}: with {MAX_COUNTED:,} faults it was read no further"
+            raise ImportFailed([*self._sentences, last], self.count)
 
     @contextmanager
     def caught(self, number: int) -> Iterator[None]:

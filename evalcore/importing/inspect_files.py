@@ -14,13 +14,11 @@ from evalcore.importers.inspect_logs import Document, Header, Known
 from evalcore.importers.inspect_scores import Says
 from evalcore.importers.options import Options
 from evalcore.importing import zip_members
-from evalcore.importing.streams import BLOCK, BOM, opened
+from evalcore.importing.streams import opened, whole_document
 from evalcore.importing.zip_members import Members
 
 HEADER, START = "header.json", "_journal/start.json"
 """The second is all that a log has which was stopped in the middle."""
-MAX_DOCUMENT = 1 << 31
-"""Bytes of a log in JSON: it is held in memory whole."""
 _SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
 
 
@@ -102,15 +100,10 @@ class LogFile:
 
     @cached_property
     def _document(self) -> Document:
-        data = bytearray()
         with opened(self._path, self._name) as stream:
-            while block := stream.read(BLOCK):
-                data += block
-                if len(data) > MAX_DOCUMENT:
-                    msg = f"a log in JSON of more than {MAX_DOCUMENT:,} bytes came, expected at most that, or .eval"
-                    self._refuse(msg)
+            data = whole_document(stream, self._name)
         try:
-            return inspect_logs.read_document(bytes(data.removeprefix(BOM)))
+            return inspect_logs.read_document(data)
         except RowFault as fault:
             self._refuse(fault, fault)
 

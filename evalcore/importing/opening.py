@@ -16,7 +16,7 @@ from evalcore.importers.options import Options
 from evalcore.importers.wire import not_utf8
 from evalcore.importing import parquet
 from evalcore.importing.inspect_files import LogFile
-from evalcore.importing.streams import BLOCK, BOM, opened
+from evalcore.importing.streams import BLOCK, BOM, MAX_ROWS, check_document, opened, whole_document
 
 Row = Any
 """schema.Example, importers.records.Graded, a sample of a log, or a row of a format of triage."""
@@ -95,7 +95,7 @@ class Opened:
             return simple_evals.entries(self._document_read[0])
         except RowFault:
             with opened(self.path, self.name) as stream:
-                return simple_evals.entries(stream.read().removeprefix(BOM))
+                return simple_evals.entries(whole_document(stream, self.name))
 
     @cached_property
     def _document_read(self) -> tuple[bytearray, int, str]:
@@ -109,12 +109,16 @@ class Opened:
                 if not part.startswith(b"{" + _METADATA):
                     found = part.find(_METADATA)
                     part[:] = b"{" + part[found:] if found >= 0 else part[-LONGEST_KEY:]
+                check_document(part, self.name)
         return part, size, digest.hexdigest()
 
     def _parquet(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
         module = FORMATS[self.format]
-        with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as (table, size):
-            for number, cells in parquet.rows(table, size, self.name, known=known_columns(module), progress=progress):
+        with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
+            given = parquet.rows(
+                table, self.name, known=known_columns(module), longest=self.max_line_bytes, progress=progress
+            )
+            for number, cells in given:
                 if isinstance(cells, RowFault):
                     yield number, cells
                 else:
@@ -175,6 +179,9 @@ class Opened:
                 done += len(line)
                 if len(line) > self.max_line_bytes:
                     yield number, too_long(self.max_line_bytes)
+                    return
+                if number > MAX_ROWS:
+                    yield number, RowFault(f"more than {MAX_ROWS:,} lines came, expected at most that")
                     return
                 yield number, line.removeprefix(BOM) if number == 1 else line
                 progress(done)

@@ -42,8 +42,8 @@ def _parquet_format(path: Path, name: str, format_name: str | None) -> str | Non
     with opened(path, name) as stream:
         if stream.read(len(parquet.MAGIC)) != parquet.MAGIC:
             return None
-    with opened(path, name) as stream, parquet.table(stream, name) as (table, _):
-        columns = set(table.schema_arrow.names)
+    with opened(path, name) as stream, parquet.table(stream, name) as table:
+        columns = set(table.file.schema_arrow.names)
     found = format_name or next((known for known in PARQUET_ORDER if FORMATS[known].recognises(columns)), None)
     if found not in PARQUET:
         came = ", ".join(sorted(columns)[:8])[:MAX_SHOWN]

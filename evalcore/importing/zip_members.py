@@ -1,6 +1,7 @@
 """The members of a zip file, unpacked one at a time within bounds; zstandard too, which Python's own module does not read before 3.14."""
 
 import io
+import shutil
 import struct
 import zipfile
 import zlib
@@ -13,13 +14,12 @@ import pyarrow as pa
 
 from evalcore.errors import ImportFailed
 from evalcore.importers.wire import MAX_SHOWN
+from evalcore.importing.streams import bound_of, unpacks_to_more
 
 MAGIC = b"PK"
 MAX_MEMBERS = 1_000_000
 MAX_MEMBER = 1 << 29
 """Bytes of one member, unpacked."""
-MAX_UNPACKED = 1 << 34
-"""Bytes of all that is read of one file."""
 _ZSTANDARD = (20, 93)
 _LOCAL_HEADER, _LOCAL_MAGIC = struct.Struct("<4s22xHH"), b"PK\x03\x04"
 _ENCRYPTED = 0x1
@@ -32,13 +32,14 @@ _DAMAGED = (
 class Members:
     """A zip file that is open. Of members with one name the last counts, as for zip programs."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        """Read the list of members.
+    def __init__(self, stream: BinaryIO, name: str, bound: int) -> None:
+        """Read the list of members, of which no more than `bound` bytes are unpacked.
 
         Raises:
             ImportFailed: It is damaged, or has too many.
         """
-        self._stream, self._name, self._left = stream, name, MAX_UNPACKED
+        self._stream, self._name = stream, name
+        self._bound = self._left = bound
         try:
             self._zip = zipfile.ZipFile(stream)
         except _DAMAGED as error:
@@ -71,6 +72,8 @@ class Members:
                 self._refuse(f"{_shown(name)} is packed by method {info.compress_type}, expected deflate or zstandard")
         except _DAMAGED as error:
             self._refuse(f"{_shown(name)} is damaged: {_words(error)}", error)
+        if len(data) > self._left:
+            raise unpacks_to_more(self._name, self._bound)
         if len(data) > bound:
             self._refuse(f"{_shown(name)} unpacks to more than {bound:,} bytes, expected at most that")
         self._left -= len(data)
@@ -109,17 +112,11 @@ def members(stream: BinaryIO, name: str) -> Iterator[Members]:
         ImportFailed: It is damaged, or too large.
     """
     if isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO):
-        yield Members(stream, name)
+        yield Members(stream, name, bound_of(stream, stream.seek(0, io.SEEK_END)))
         return
     with TemporaryFile() as whole:
-        size = 0
-        while block := stream.read(_BLOCK):
-            size += len(block)
-            if size > MAX_UNPACKED:
-                msg = f"{name}: it unpacks to more than {MAX_UNPACKED:,} bytes, expected at most that"
-                raise ImportFailed([msg])
-            whole.write(block)
-        yield Members(whole, name)
+        shutil.copyfileobj(stream, whole, _BLOCK)
+        yield Members(whole, name, bound_of(stream, 0))
 
 
 def _bounded(stream: "IO[bytes] | pa.NativeFile", bound: int) -> bytes:
