@@ -32,7 +32,7 @@ from evalcore import (
     triage_run_commands,
     triage_settings_commands,
 )
-from evalcore.console import Db, Json, actor, err, location, out, print_json, study
+from evalcore.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, study
 from evalcore.errors import ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
 
@@ -86,6 +86,16 @@ app.command()(paper_commands.bundle)
 def _main(
     context: typer.Context,
     db: Db = None,
+    acting_as: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            help="Act as this person of the study, by the rules of their roles. Default: OVERREAD_ACTING_AS, else as its administrator, who may all that "
+            "researchers and leads may. The audit trail says which.",
+            show_default=False,
+        ),
+    ] = None,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
@@ -93,6 +103,8 @@ def _main(
         raise typer.Exit
     if db is not None:
         os.environ["OVERREAD_DB"] = db
+    said = ACTING_AS.set(acting_as)
+    context.call_on_close(lambda: ACTING_AS.reset(said))
     if context.invoked_subcommand is None:
         serve(db=db)
 
@@ -142,21 +154,14 @@ def people(
     as_json: Json = False,
 ) -> None:
     """List who uses this study, or add somebody."""
-    from evalcore import store
-    from evalcore.db import reading, writing
+    from evalcore.acting import add_person
+    from evalcore.db import reading
     from evalcore.queries import study as queries
 
     with study(db) as engine:
         if add is not None:
-            with writing(engine) as session:
-                store.add_person(
-                    session,
-                    add,
-                    roles=role or ["reviewer"],
-                    specialties=specialty or [],
-                    languages=language or [],
-                    actor=actor(),
-                )
+            profile = {"specialties": specialty or [], "languages": language or []}
+            add_person(engine, add, roles=role or ["reviewer"], **profile, actor=actor(engine))
         with reading(engine) as session:
             everybody = queries.people(session)
     if as_json:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import store
+from evalcore.acting import allow
 from evalcore.db import reading as reads
 from evalcore.db import writing
 from evalcore.desks import ANSWERS, check_note
@@ -120,8 +121,8 @@ def cases(engine: Engine, viewer: Viewer) -> Queue:
     Raises:
         NotAllowed: The viewer does not adjudicate.
     """
-    check_can_adjudicate(viewer)
     with reads(engine) as session:
+        allow(session, viewer, check_can_adjudicate)
         rules = study.rules(session)
         items = without_judge(_needing(session, rules), rules)
         found = by_case(items.assign(reasons=items["told_reasons"]))
@@ -180,8 +181,8 @@ def _needing(session: Session, rules: Rules, on: Key | int | None = None, *, set
 
 def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
     """What the viewer has settled, newest first: example_id, response_id (missing for a case), n_items, settled_at, first_words."""
-    check_can_adjudicate(viewer)
     with reads(engine) as session:
+        allow(session, viewer, check_can_adjudicate)
         found = conflicts.settled_by(session, tasks.raters_of(session, viewer))
         words = conflicts.beginnings(session, [int(number) for number in found["example_id"]])
     return found.assign(first_words=[words[int(number)][0] for number in found["example_id"]])
@@ -189,8 +190,8 @@ def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
 
 def at_fault(engine: Engine, viewer: Viewer) -> pd.DataFrame:
     """Criteria for the rubric's authors (`metrics.conflicts.faulted_criteria`), without conversations that are hidden from the viewer."""
-    check_can_adjudicate(viewer)
     with reads(engine) as session:
+        allow(session, viewer, check_can_adjudicate)
         verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True)
         return faulted_criteria(visible_verdicts(verdicts, viewer, hidden_examples(session, viewer)))
 
@@ -214,7 +215,7 @@ def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
 
 
 def _check(session: Session, viewer: Viewer, key: Key) -> None:
-    check_can_settle(viewer, conflicts.readers(session, key).get(key, ()))
+    allow(session, viewer, check_can_settle, conflicts.readers(session, key).get(key, ()))
     check_can_open(viewer, key[0], tasks.blind_examples(session, viewer))
 
 
@@ -266,8 +267,8 @@ def settle(
         AlreadyChanged: Somebody else settled an item, or a reader changed a verdict, since the screen was drawn.
         OverreadError: A rationale or a cause is missing, or a label is no answer.
     """
-    check_can_adjudicate(viewer)
     with writing(engine) as session:
+        allow(session, viewer, check_can_adjudicate)
         store.wait_for_others(session)
         conflicts.hold_readings(session, key)
         sheet = conflicts.sheet(session, key)

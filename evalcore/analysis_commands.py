@@ -74,9 +74,9 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
     db: Db = None,
 ) -> None:
     """State the analysis, whole: what is left out is as usual. The earlier versions stay, each with the reads that existed before it."""
-    from evalcore import store
+    from evalcore import acting
     from evalcore.analysis import Analysis, when_words
-    from evalcore.db import reading, writing
+    from evalcore.db import reading
     from evalcore.queries import analyses
     from evalcore.schema import Claim, Physicians
 
@@ -98,8 +98,7 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
         margin_missed=margin_missed,
     )
     with study(db) as engine:
-        with writing(engine) as session:
-            version = store.state_analysis(session, spec, actor=actor())
+        version = acting.state_analysis(engine, spec, actor=actor(engine))
         with reading(engine) as session:
             stated = analyses.stated(session)
     if version is None or stated is None:

@@ -10,10 +10,12 @@ import numpy as np
 from sqlalchemy import Engine
 
 from evalcore import store
+from evalcore.acting import allow
 from evalcore.csv_pairs import unguarded
 from evalcore.db import writing
 from evalcore.errors import NotFound, OverreadError
 from evalcore.metrics.wording import counted
+from evalcore.policies import check_can_assign
 from evalcore.queries import browse, candidates, study
 from evalcore.queries.browse import Filters
 from evalcore.queries.candidates import Planned
@@ -120,10 +122,11 @@ class Assigned:
         return said
 
 
-def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False) -> Assigned:
+def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = False) -> Assigned:
     """Choose items and readers, draw, order, and write it down.
 
     Raises:
+        NotAllowed: Whoever acts is no lead.
         OverreadError: Nothing fits, no reader can read, or a number is out of its range.
     """
     _check(choice)
@@ -131,6 +134,7 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
     if choice.filters.search or choice.filters.language:
         store.index_texts(engine)  # notes, and what an import that was broken off left, wait for it
     with writing(engine) as session:
+        allow(session, actor, check_can_assign)
         store.wait_for_others(session)  # two leads at once: what the first assigned is no longer free for the second
         readers = _readers(study.people(session), choice)
         if choice.chosen:
@@ -182,7 +186,7 @@ def assign(engine: Engine, choice: Choice, *, actor: str, dry_run: bool = False)
             selection=_selection(choice),
             chosen_by=_chosen_by(choice),
             n_population=n_population,
-            actor=actor,
+            actor=actor.signature,
         )
         store.refresh_statistics(session)
         return Assigned(**{**asdict(report), "assignment_id": number})
@@ -192,7 +196,7 @@ def assign_responses(
     engine: Engine,
     response_ids: Iterable[int],
     *,
-    actor: str,
+    actor: Viewer,
     ask: Ask = Ask.RESPONSE_ACUITY,
     readers: Sequence[str] = (),
     n_readers: int = READERS_EACH,

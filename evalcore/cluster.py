@@ -33,6 +33,7 @@ from evalcore.queries import runs as queries
 from evalcore.queries.runs import Progress
 from evalcore.run_words import Outcome, RunState
 from evalcore.runs import Stop, Worked, acts, finish, work
+from evalcore.schema import Viewer
 from evalcore.settings import PREFIX, settings
 
 BATCH = 500
@@ -81,7 +82,7 @@ def work_on_cluster(
     run_id: int,
     *,
     address: str,
-    actor: str,
+    actor: Viewer,
     stop: Stop,
     progress: Callable[[Progress], None] | None = None,
     batch: int = BATCH,

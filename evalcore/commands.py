@@ -14,6 +14,7 @@ from evalcore.console import (
     actor,
     err,
     grid,
+    hidden,
     location,
     out,
     print_json,
@@ -78,8 +79,8 @@ def _import_one(
     dry_run: bool,
     quiet: bool,
 ) -> dict[str, object]:
+    from evalcore.acting import prepare_search
     from evalcore.importing import Options, import_file, missing_options
-    from evalcore.store import index_texts
 
     if sys.stdin.isatty() and not quiet:
         said = Options(model=told["model"], judge=told["judge"])
@@ -89,7 +90,7 @@ def _import_one(
         report = import_file(
             engine,
             path,
-            actor=actor(),
+            actor=actor(engine),
             confidence_means=means,
             dry_run=dry_run,
             progress=lambda done: bar(done, _size(path)),
@@ -97,7 +98,7 @@ def _import_one(
         )
     if not dry_run:
         with err.status("Preparing the search"):
-            index_texts(engine)
+            prepare_search(engine)
     if not quiet:
         out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows" + (" (dry run)" if dry_run else ""))
         for sentence in report.sentences():
@@ -227,8 +228,10 @@ def export(
     if file_format not in (*exporting.WRITERS, "meta-eval"):
         msg = f"--format: {file_format!r} came, expected {', '.join(exporting.WRITERS)} or meta-eval"
         raise OverreadError(msg)
-    part = exporting.Part(judge=judge, read_only=read_only)
     with study(db) as engine:
+        who = actor(engine)
+        exporting.check(engine, who)
+        part = exporting.Part(judge=judge, read_only=read_only, blind=hidden(engine, who))
         with reading(engine) as session:
             trail_hash = queries.trail_head(session)[1]
         if file_format == "meta-eval":
@@ -241,7 +244,7 @@ def export(
         if file_format != "meta-eval":
             codebook = exporting.codebook_text(what, trail_hash)
             write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
-        exporting.record(engine, actor=actor(), what=what, file_format=file_format, n_rows=n_rows, part=part)
+        exporting.record(engine, actor=who, what=what, file_format=file_format, n_rows=n_rows, part=part)
     out.print(f"{path}: {counted(n_rows, 'row')}")
 
 

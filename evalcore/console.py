@@ -4,9 +4,11 @@ import getpass
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import orjson
 import pandas as pd
 import typer
@@ -17,12 +19,14 @@ from rich.table import Table
 from sqlalchemy import Engine
 
 from evalcore.errors import OverreadError
-from evalcore.schema import Format
+from evalcore.schema import Administrator, Format, Viewer
 from evalcore.settings import settings
 
 if TYPE_CHECKING:
     from evalcore.triaged import Triaged
 
+ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
+"""The person whom `--as` names, while the command runs."""
 PIPED_WIDTH = 200  # a table that goes to a file or another program is not folded to 80 columns
 
 
@@ -61,13 +65,10 @@ def location(db: str | None) -> str:
 @contextmanager
 def study(db: str | None) -> Iterator[Engine]:
     """The study, opened and brought up to date."""
-    from evalcore import store
-    from evalcore.db import open_study, writing
+    from evalcore.acting import opened
 
-    engine = open_study(location(db))
+    engine = opened(location(db))
     try:
-        with writing(engine) as session:
-            store.ensure_study(session)
         yield engine
     finally:
         engine.dispose()
@@ -125,9 +126,34 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
     return word
 
 
-def actor() -> str:
-    """Who acts, for the audit trail."""
-    return f"{getpass.getuser()} (command line)"
+def actor(engine: Engine) -> Viewer:
+    """Who acts: the person that `--as` or OVERREAD_ACTING_AS names, else the administrator, with the name of the machine's user.
+
+    Raises:
+        OverreadError: Nobody in the study has that name.
+    """
+    from evalcore.db import reading
+    from evalcore.queries.study import people
+
+    name, login = ACTING_AS.get() or settings().acting_as, getpass.getuser()
+    if not name:
+        return Administrator(name=login, by="administrator, command line")
+    with reading(engine) as session:
+        everybody = people(session)
+    for person in everybody:
+        if person.name == name:
+            return msgspec.structs.replace(person, by=f"command line of {login}")
+    msg = f"--as: {name!r} came, expected somebody in this study: {', '.join(p.name for p in everybody) or 'nobody is yet'}"
+    raise OverreadError(msg)
+
+
+def hidden(engine: Engine, who: Viewer) -> frozenset[int]:
+    """Conversations that wait for a blind read or a settlement of whoever acts: nothing on them is handed over."""
+    from evalcore.adjudication import hidden_examples
+    from evalcore.db import reading
+
+    with reading(engine) as session:
+        return hidden_examples(session, who)
 
 
 def print_json(value: object) -> None:

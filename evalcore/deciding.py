@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from evalcore import store
+from evalcore.acting import anew
 from evalcore.db import writing
 from evalcore.desks import (
     Desk,
@@ -89,6 +90,7 @@ def decide(
     at = at or now()
     check_note(decision.note)
     with writing(engine) as session:
+        viewer = anew(session, viewer)
         reading, asked = own_reading(session, viewer, reading_id, lock=True)
         check_can_decide(viewer, reading.person_id, ReadingState(reading.state))
         first, decided = said_in(session, reading, asked)
@@ -180,6 +182,7 @@ def finish(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
     """
     at = at or now()
     with writing(engine) as session:
+        viewer = anew(session, viewer)
         reading, asked = own_reading(session, viewer, reading_id, lock=True)
         check_can_decide(viewer, reading.person_id, ReadingState(reading.state))
         if reading.state == ReadingState.DONE:

@@ -17,10 +17,11 @@ from evalcore.importing import import_file
 from evalcore.metrics.panels import Kind, described
 from evalcore.queries import lookups, study, triage
 from evalcore.queries.browse import UNREAD, Filters
-from evalcore.schema import Acuity, Ask, Format, Selection
+from evalcore.schema import Acuity, Administrator, Ask, Format, Selection
 from evalcore.triaged import LEVELS
 
 ACTOR = "Overread"
+DEMO = Administrator(name=ACTOR)
 DATASET = "overread-demo"
 JUDGE = "Magpie"
 EXAMPLES, SECOND_JUDGE, READS, REVISED, PEOPLE, GUIDELINE, FAMILIES = (
@@ -70,23 +71,23 @@ def seed(engine: Engine) -> bool:
             store.add_person(session, person.pop("name"), **person, actor=ACTOR)
     results = sorted(folder().glob("*_allresults.json"))
     for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE]:
-        import_file(engine, path, actor=ACTOR, dataset=DATASET, judge=JUDGE if path in results else None)
+        import_file(engine, path, actor=DEMO, dataset=DATASET, judge=JUDGE if path in results else None)
     with writing(engine) as session:
         store.state_analysis(session, STATED, actor=LEAD, at=STATED_AT)
     for name in (READS, REVISED):
-        import_file(engine, folder() / name, actor=ACTOR, dataset=DATASET)
+        import_file(engine, folder() / name, actor=DEMO, dataset=DATASET)
     with writing(engine) as session:
         for path in sorted((folder() / LABEL_MAPS).glob("*.csv")):
             table = label_maps.parse(path.read_text(encoding="utf-8"), path.name)
             store.set_label_map(session, path.stem, table, actor=ACTOR)
     for name in TRIAGE:
-        import_file(engine, folder() / name, actor=ACTOR)
+        import_file(engine, folder() / name, actor=DEMO)
     store.index_texts(engine)
     with writing(engine) as session:
         store.set_guideline(session, (folder() / GUIDELINE).read_text(encoding="utf-8"), actor=ACTOR)
         families = parse((folder() / FAMILIES).read_text(encoding="utf-8"), FAMILIES)
         store.set_families(session, families, actor=ACTOR)
-    assign(engine, Choice(filters=Filters(reads=UNREAD), n_items=N_ASSIGNED, seed=ASSIGNED_SEED), actor=ACTOR)
+    assign(engine, Choice(filters=Filters(reads=UNREAD), n_items=N_ASSIGNED, seed=ASSIGNED_SEED), actor=DEMO)
     _assign_triage(engine)
     return True
 
@@ -112,5 +113,5 @@ def _assign_drawn(engine: Engine, ask: Ask, items: Sequence[Item], n_items: int)
     shares = dict.fromkeys(drawn, len(drawn) / len(items))
     how = {"of": "emergencies" if ask is Ask.RESPONSE_ACUITY else "ambiguous cases", "reads": UNREAD}
     assign(
-        engine, Choice(ask=ask, drawn=Drawn(shares, Selection.RANDOM, len(items), how), seed=TRIAGE_SEED), actor=ACTOR
+        engine, Choice(ask=ask, drawn=Drawn(shares, Selection.RANDOM, len(items), how), seed=TRIAGE_SEED), actor=DEMO
     )

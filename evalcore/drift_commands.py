@@ -177,9 +177,9 @@ def families(
     A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts. With --json an object: is_own (the study
     has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
     """
+    from evalcore import acting
     from evalcore import families as tables
-    from evalcore import store
-    from evalcore.db import reading, writing
+    from evalcore.db import reading
     from evalcore.queries import families as stored
     from evalcore.queries import study as queries
 
@@ -189,8 +189,7 @@ def families(
         raise OverreadError(msg)
     with study(db) as engine:
         if given or reset:
-            with writing(engine) as session:
-                store.set_families(session, given or [], actor=actor())
+            acting.set_families(engine, given or [], actor=actor(engine))
         with reading(engine) as session:
             own, patterns = stored.own_table(session), stored.table(session)
             kinds = [("model", queries.models(session)), ("judge", queries.judges(session))]

@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import store
+from evalcore.acting import allow
 from evalcore.codebook import CODEBOOK, DTYPES
 from evalcore.csv_pairs import guarded
 from evalcore.db import reading, writing
@@ -27,10 +28,10 @@ from evalcore.metrics.conflicts import faulted_criteria
 from evalcore.metrics.panels import described
 from evalcore.metrics.reference import current_reads, item_labels
 from evalcore.metrics.score import OVERALL, response_scores
-from evalcore.policies import visible_verdicts
+from evalcore.policies import check_can_export, visible_verdicts
 from evalcore.queries import frames, study, suspects, triage, triage_settings
 from evalcore.queries.blind_reads import LOOK, second_looks
-from evalcore.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Stage
+from evalcore.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Stage, Viewer
 from evalcore.triaged import Triaged
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
@@ -274,13 +275,30 @@ def anonymous(name: str, *, key: str) -> str:
     return name if _DIGEST.fullmatch(name) else hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()
 
 
-def record(engine: Engine, *, actor: str, what: str, file_format: str, n_rows: int, part: Part | None = None) -> None:
-    """Leave an audit event: who took what out of the study."""
+def check(engine: Engine, actor: Viewer) -> None:
+    """The first thing of whoever takes something out of the study, before it is made.
+
+    Raises:
+        NotAllowed: Whoever acts has no role in the study.
+    """
+    with reading(engine) as session:
+        allow(session, actor, check_can_export)
+
+
+def record(
+    engine: Engine, *, actor: Viewer, what: str, file_format: str, n_rows: int, part: Part | None = None
+) -> None:
+    """Leave an audit event: who took what out of the study. What was made is handed over only afterwards.
+
+    Raises:
+        NotAllowed: Whoever acts has no role in the study.
+    """
     asked = {key: value for key, value in vars(part or Part()).items() if value and key != "blind"}
     with writing(engine) as session:
+        allow(session, actor, check_can_export)
         store.append_event(
             session,
-            actor=actor,
+            actor=actor.signature,
             action=LABELS_EXPORTED,
             subject=f"{what} as {file_format}",
             detail={"rows": n_rows, **asked},

@@ -10,14 +10,16 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import store
+from evalcore.acting import allow
 from evalcore.db import reading, writing
 from evalcore.errors import OverreadError
 from evalcore.jury_members import Voter, jury_version, own_raters, voters
 from evalcore.metrics.jury_verdicts import MIN_VOTES, Said, Why, on_criterion, on_level
 from evalcore.metrics.wording import counted, listed
+from evalcore.policies import check_can_import
 from evalcore.queries import juries as queries
 from evalcore.queries.juries import Item, Standing
-from evalcore.schema import JURY_SAID, ConfidenceMeaning, RaterKind, Stage, Verdict
+from evalcore.schema import JURY_SAID, ConfidenceMeaning, RaterKind, Stage, Verdict, Viewer
 from evalcore.tables import now
 
 BATCH = 500
@@ -102,7 +104,7 @@ def convene(
     members: Sequence[str] = (),
     repeats_of: str | None = None,
     least: int | None = None,
-    actor: str,
+    actor: Viewer,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> JuryReport:
@@ -118,14 +120,16 @@ def convene(
         members: Judges, each with one vote: that of its newest prompt version.
         repeats_of: A judge that was asked several times: each time is a vote, the first too.
         least: So many have to vote on an item, 2 or more; None: all.
-        actor: For the audit trail.
+        actor: Who acts.
         dry_run: Change nothing.
         progress: Called with the number of the last response looked at.
 
     Raises:
+        NotAllowed: Whoever acts is no researcher and no lead.
         OverreadError: A member is no judge of the study, there are fewer than two, or the name is that of a judge.
     """
     with reading(engine) as session:
+        allow(session, actor, check_can_import)
         raters = queries.judges(session)
         own = own_raters(raters, name)
         found = voters(raters, name, members, repeats_of)
@@ -137,8 +141,9 @@ def convene(
         changes = list(_changes(session, found, own, report, progress))
     if changes and not dry_run:
         with writing(engine) as session:
+            allow(session, actor, check_can_import)
             store.wait_for_others(session)
-            _write(session, changes, report, actor=actor)
+            _write(session, changes, report, actor=actor.signature)
     return report
 
 

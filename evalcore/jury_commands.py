@@ -37,7 +37,7 @@ def jury(
             members=wanted,
             repeats_of=repeats_of,
             least=least,
-            actor=actor(),
+            actor=actor(engine),
             dry_run=dry_run,
             progress=lambda last: status.update(f"Counting votes: responses up to number {last:,}"),
         )

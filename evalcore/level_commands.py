@@ -32,7 +32,7 @@ def acuity_rules(
     with study(db) as engine, err.status("Reading") as status:
         report = read_levels(
             engine,
-            actor=actor(),
+            actor=actor(engine),
             again=again,
             progress=lambda done, most: status.update(f"Reading: {done:,} of at most {most:,} responses"),
         )

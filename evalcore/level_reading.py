@@ -9,11 +9,25 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import acuity_answer, acuity_rules, store
+from evalcore.acting import allow
 from evalcore.db import reading, writing
 from evalcore.metrics.wording import counted
+from evalcore.policies import check_can_import
 from evalcore.queries import level_reading as queries
 from evalcore.queries.level_reading import ResponseText
-from evalcore.schema import LEVELS_READ, PARSER, RULES, Acuity, CannotReason, Format, Label, RaterKind, Stage, Verdict
+from evalcore.schema import (
+    LEVELS_READ,
+    PARSER,
+    RULES,
+    Acuity,
+    CannotReason,
+    Format,
+    Label,
+    RaterKind,
+    Stage,
+    Verdict,
+    Viewer,
+)
 from evalcore.tables import now
 from evalcore.triaged import LETTERS
 
@@ -135,7 +149,7 @@ JUDGES = (
 )
 
 
-def read_levels(engine: Engine, *, actor: str, again: bool = False, progress: Progress | None = None) -> LevelsRead:
+def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress: Progress | None = None) -> LevelsRead:
     """Give every response to a case that has a text the level that its text states or recommends.
 
     The parser reads the format qa, the rules read conversations. Left out are responses that this version of the judge has read, and those
@@ -150,10 +164,14 @@ def read_levels(engine: Engine, *, actor: str, again: bool = False, progress: Pr
         actor: Who acts.
         again: Read all of them once more, also those whose level came with a file; what has not changed is not written again.
         progress: Told how many responses have been read, and how many there are at most.
+
+    Raises:
+        NotAllowed: Whoever acts is no researcher and no lead.
     """
     total = 0
     read: dict[Judge, list[tuple[ResponseText, Level]]] = {}
     with reading(engine) as session:
+        allow(session, actor, check_can_import)
         most = sum(queries.n_texts(session, judge.asked) for judge in JUDGES)
         for judge in JUDGES:
             for batch in _unread(session, judge, again=again):
@@ -165,6 +183,7 @@ def read_levels(engine: Engine, *, actor: str, again: bool = False, progress: Pr
     if not read:
         return report
     with writing(engine) as session:
+        allow(session, actor, check_can_import)
         store.wait_for_others(session)
         for judge, levels in read.items():
             _write(session, judge, levels, report)
@@ -172,7 +191,7 @@ def read_levels(engine: Engine, *, actor: str, again: bool = False, progress: Pr
             versions = {judge.name: judge.version for judge in JUDGES if judge.name in report.labels}
             detail = report.as_dict() | {"versions": versions, "again": again}
             store.append_event(
-                session, actor=actor, action=LEVELS_READ, subject=f"{report.n_read} responses", detail=detail
+                session, actor=actor.signature, action=LEVELS_READ, subject=f"{report.n_read} responses", detail=detail
             )
     return report
 

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import store
+from evalcore.acting import allow
 from evalcore.adjudication import hidden_examples
 from evalcore.db import writing
 from evalcore.desks import check_against_judge, check_answer, check_note
@@ -79,9 +80,9 @@ def give_verdict(
         NotFound: There is no such item.
         OverreadError: The parts of the reading contradict each other, or the label is none to the question.
     """
-    check_can_give_verdict(viewer)
     check_answer(reading.label, Ask.RESPONSE_ACUITY if criterion_id is None else Ask.RUBRIC)
     with writing(engine) as session:
+        allow(session, viewer, check_can_give_verdict)
         _check_not_blind(session, viewer, response_id)
         item = reads.item(session, response_id, criterion_id, judge=judge)
         if item is None:
@@ -125,8 +126,8 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int 
         NotAllowed: The viewer does not give verdicts.
         AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
     """
-    check_can_give_verdict(viewer)
     with writing(engine) as session:
+        allow(session, viewer, check_can_give_verdict)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         current = _check_seen(session, response_id, criterion_id, rater, seen)
         before = reads.verdict_numbered(session, current.supersedes) if current and current.supersedes else None

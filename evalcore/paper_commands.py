@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from evalcore.console import Db, Json, actor, out, print_json, study, write_whole
+from evalcore.console import Db, Json, actor, hidden, out, print_json, study, write_whole
 from evalcore.metrics.wording import counted
 
 
@@ -53,7 +53,9 @@ def bundle(path: Path, db: Db = None) -> None:
     from evalcore import export
 
     with study(db) as engine:
-        content, n_rows = bundling.bundle(engine)
+        who = actor(engine)
+        export.check(engine, who)
+        content, n_rows = bundling.bundle(engine, blind=hidden(engine, who))
         write_whole(path, content)
-        export.record(engine, actor=actor(), what="bundle", file_format="zip", n_rows=n_rows)
+        export.record(engine, actor=who, what="bundle", file_format="zip", n_rows=n_rows)
     out.print(f"{path}: {counted(n_rows, 'label')} with codebook, methods and manifest")

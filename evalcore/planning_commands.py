@@ -242,6 +242,6 @@ def _assigned(
     from evalcore.assigning import Choice, assign
 
     choice = Choice(drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed)
-    report = assign(engine, choice, actor=actor(), dry_run=dry_run)
+    report = assign(engine, choice, actor=actor(engine), dry_run=dry_run)
     last = "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}."
     return {"report": asdict(report), "sentences": [*report.sentences(), last]}

@@ -42,6 +42,13 @@ def check_can_add_people(viewer: Viewer) -> None:
     _check(viewer, frozenset({Role.LEAD}), "Adding people")
 
 
+def check_is_first(n_people: int) -> None:
+    """Whoever comes first makes themselves the first person; all others are added by a lead."""
+    if n_people:
+        msg = "Somebody is in this study already. Ask a lead to add you on the Study page."
+        raise NotAllowed(msg)
+
+
 def check_can_see_audit(viewer: Viewer) -> None:
     """The trail names people: researchers and leads read it."""
     _check(viewer, STUDY, "Reading the audit trail")

@@ -111,7 +111,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
         reserve_minutes=minutes,
     )
     with study(db) as engine:
-        report = assigning.assign(engine, choice, actor=actor(), dry_run=dry_run)
+        report = assigning.assign(engine, choice, actor=actor(engine), dry_run=dry_run)
     if as_json:
         print_json(asdict(report))
         return
@@ -125,8 +125,8 @@ def guideline(
     db: Db = None,
 ) -> None:
     """Write a new version of what readers are told, or print the newest."""
-    from evalcore import store
-    from evalcore.db import reading, writing
+    from evalcore import acting
+    from evalcore.db import reading
     from evalcore.queries import study as queries
 
     with study(db) as engine:
@@ -140,6 +140,5 @@ def guideline(
         except UnicodeDecodeError as error:
             msg = f"{path}: byte {error.start + 1}: expected UTF-8"
             raise OverreadError(msg) from error
-        with writing(engine) as session:
-            version = store.set_guideline(session, text, actor=actor())
+        version = acting.set_guideline(engine, text, actor=actor(engine))
     out.print(f"Guideline version {version}.")

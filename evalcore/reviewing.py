@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import store
+from evalcore.acting import allow, anew
 from evalcore.assigning import MAX_SEED
 from evalcore.db import reading as reads
 from evalcore.db import writing
@@ -50,13 +51,14 @@ def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk 
     Raises:
         NotAllowed: The viewer does not read.
     """
-    check_can_read(viewer)
     at = at or now()
     with reads(engine) as session:
+        viewer = allow(session, viewer, check_can_read)
         found = _in_hand(session, viewer, at)
         if found is not None and not _ran_out(found[0], at):
             return desk_of(session, *found)
     with writing(engine) as session:
+        viewer = allow(session, viewer, check_can_read)
         store.wait_for_others(session)
         for unfinished in tasks.unfinished(session, viewer.person_id):
             reading = tasks.reading(
@@ -145,6 +147,7 @@ def mark(  # noqa: PLR0913 - what a mark says
     at = at or now()
     check_note(note or "")
     with writing(engine) as session:
+        viewer = anew(session, viewer)
         reading, asked = own_reading(session, viewer, reading_id, lock=True)
         check_can_mark(viewer, reading.person_id, ReadingState(reading.state))
         if label is not None:
@@ -172,6 +175,7 @@ def move(engine: Engine, viewer: Viewer, reading_id: int, place: int, *, at: dat
         AlreadyChanged: The read is locked.
     """
     with writing(engine) as session:
+        viewer = anew(session, viewer)
         reading, asked = own_reading(session, viewer, reading_id, lock=True)
         check_can_mark(viewer, reading.person_id, ReadingState(reading.state))
         store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now(), place=place)
@@ -184,6 +188,7 @@ def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime |
         AlreadyChanged: The read is locked, or there is nothing to take back.
     """
     with writing(engine) as session:
+        viewer = anew(session, viewer)
         reading, asked = own_reading(session, viewer, reading_id, lock=True)
         check_can_mark(viewer, reading.person_id, ReadingState(reading.state))
         last = tasks.last_mark(session, reading_id)
@@ -208,6 +213,7 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
     """
     at = at or now()
     with writing(engine) as session:
+        viewer = anew(session, viewer)
         reading, asked = own_reading(session, viewer, reading_id, lock=True)
         check_can_mark(viewer, reading.person_id, ReadingState(reading.state))
         sheet = sheets.sheet(session, asked)

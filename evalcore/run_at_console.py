@@ -23,6 +23,7 @@ from evalcore.queries.runs import Progress
 from evalcore.run_telling import cost_words, cut_off_words, dollars, duration, title_of
 from evalcore.run_words import ChatRequest, Reply, RunSpec, RunState
 from evalcore.runs import Planned, Stop, Worked, on_interrupt, work
+from evalcore.schema import Viewer
 
 LINE_SECONDS = 5.0
 """Where nobody watches a bar, how far the run is comes as a line so often."""
@@ -139,7 +140,7 @@ def go(engine: Engine, run_id: int, *, again: str = SAME_COMMAND) -> Gone:
     return Gone(worked, at, n_cut, stop.is_asked, again)
 
 
-def go_on_cluster(engine: Engine, run_id: int, *, address: str, actor: str) -> Gone:
+def go_on_cluster(engine: Engine, run_id: int, *, address: str, actor: Viewer) -> Gone:
     """Spread a run over a cluster, with a bar or with lines here, until it ends or Ctrl-C is pressed.
 
     Raises:

@@ -300,8 +300,12 @@ def run_through(
         from evalcore.cluster import check
 
         check(engine, cluster)
-    run_id = start(engine, spec, actor=actor(), concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
-    gone = go(engine, run_id) if cluster is None else go_on_cluster(engine, run_id, address=cluster, actor=actor())
+    run_id = start(
+        engine, spec, actor=actor(engine), concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
+    )
+    gone = (
+        go(engine, run_id) if cluster is None else go_on_cluster(engine, run_id, address=cluster, actor=actor(engine))
+    )
     show(gone, quiet=quiet)
     return gone
 

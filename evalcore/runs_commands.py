@@ -114,18 +114,20 @@ def _line(row: dict[str, Any]) -> list[str]:
 
 
 def _failures(engine: Engine, run_id: int, *, as_json: bool) -> None:
+    from evalcore import runs as acts
     from evalcore.db import reading
     from evalcore.queries import runs as queries
     from evalcore.run_at_console import printable
     from evalcore.run_telling import about_words
 
+    who = actor(engine)
     with reading(engine) as session:
         queries.run(session, run_id)  # there is one
         n_failed = sum(n for outcome, n in queries.outcomes(session, run_id).items() if outcome in FAILURES)
-        if as_json:
-            print_json(_failed(queries.failures(session, run_id, most=n_failed)))
-            return
-        rows = _failed(queries.failures(session, run_id, most=MAX_LINES))
+    if as_json:
+        print_json(_failed(acts.failures(engine, who, run_id, most=n_failed)))
+        return
+    rows = _failed(acts.failures(engine, who, run_id, most=MAX_LINES))
     if not rows:
         out.print(f"Nothing failed in run {run_id}.")
         return
@@ -158,7 +160,7 @@ def _retry(engine: Engine, run_id: int, said: "list[str] | tuple[str, ...]", *, 
         msg = f"--outcome: {', '.join(unknown)} came, expected some of {', '.join(FAILURES)}"
         raise OverreadError(msg)
     _check_key(engine, run_id)
-    n = acts.retry(engine, run_id, actor=actor(), outcomes=[Outcome(word) for word in said])
+    n = acts.retry(engine, run_id, actor=actor(engine), outcomes=[Outcome(word) for word in said])
     if not as_json:
         out.print(f"{n:,} questions of run {run_id} are asked again." if n else f"Run {run_id}: nothing to ask again.")
     if n:
@@ -177,7 +179,12 @@ def _resume(engine: Engine, run_id: int, *, max_cost: float | None, as_json: boo
         found = queries.run(session, run_id)
     most = found.max_cost if max_cost is None else max_cost
     acts.start(
-        engine, found.spec, actor=actor(), concurrency=found.concurrency, max_cost=most, max_failures=found.max_failures
+        engine,
+        found.spec,
+        actor=actor(engine),
+        concurrency=found.concurrency,
+        max_cost=most,
+        max_failures=found.max_failures,
     )
     _go(engine, run_id, as_json=as_json)
 
@@ -187,7 +194,7 @@ def _stop(engine: Engine, run_id: int, *, as_json: bool) -> None:
     from evalcore.db import reading
     from evalcore.queries import runs as queries
 
-    acts.stop(engine, run_id, actor=actor())
+    acts.stop(engine, run_id, actor=actor(engine))
     with reading(engine) as session:
         at = queries.progress(session, run_id)
     if as_json:

@@ -240,10 +240,11 @@ class Physicians(StrEnum):
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """The person who looks at the screen.
+    """The person who looks at the screen, or acts.
 
     Attributes:
         languages: ISO 639-1 codes.
+        by: How they act where that is not on a page, for the audit trail.
     """
 
     person_id: int
@@ -251,6 +252,20 @@ class Viewer(msgspec.Struct, frozen=True):
     roles: frozenset[Role]
     specialties: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    by: str = ""
+
+    @property
+    def signature(self) -> str:
+        """Who acts, as the audit trail says it."""
+        return f"{self.name} ({self.by})" if self.by else self.name
+
+
+class Administrator(Viewer, frozen=True):
+    """Who has the database in their hands: acts as researcher and lead, is no person of the study, and gives no verdicts."""
+
+    person_id: int = 0
+    name: str = "administrator"
+    roles: frozenset[Role] = frozenset({Role.RESEARCHER, Role.LEAD})
 
 
 class Rules(msgspec.Struct, frozen=True):

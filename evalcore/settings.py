@@ -20,6 +20,7 @@ class Settings(BaseSettings):
         trail: A file, best on another machine, to which the last hash of each act is appended; one file a study.
         max_line_bytes: A line of a JSON Lines file longer than this is a fault.
         allowed_hosts: Names, separated by commas, under which a tunnel or a proxy serves the dashboard, beside this machine's own.
+        acting_as: Name of the person as whom commands act; None: as the administrator. `overread --as NAME` says it as well.
         read_ahead: Whether the dashboard reads the whole study as soon as a lead or a researcher opens it; `overread serve` says yes.
     """
 
@@ -31,6 +32,7 @@ class Settings(BaseSettings):
     trail: Path | None = None
     max_line_bytes: int = Field(default=16 * 1024 * 1024, gt=0)
     allowed_hosts: str = ""
+    acting_as: str | None = None
     read_ahead: bool = False
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore import store
+from evalcore import acting
 from evalcore.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
-from evalcore.db import reading, writing
+from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.wording import counted
 from evalcore.policies import can_assign, check_can_assign, reason
@@ -93,7 +93,7 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
                 reserve_minutes=int(minutes),
                 blind=hidden,
             )
-            report = assign(_common.engine(), choice, actor=viewer.name, dry_run=check)
+            report = assign(_common.engine(), choice, actor=viewer, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
             st.html(_text.notice(f"{counted(report.n_items, 'item')} {done}."))
             st.html(_text.items(report.sentences()))
@@ -208,8 +208,7 @@ def _guideline(viewer: Viewer, *, disabled: bool) -> None:
         if st.form_submit_button("Save as a new version", disabled=disabled):
             with _common.shown_errors():
                 if not found or text != found.text:
-                    with writing(_common.engine()) as session:
-                        store.set_guideline(session, text, actor=viewer.name)
+                    acting.set_guideline(_common.engine(), text, actor=viewer)
                 st.rerun()
 
 
@@ -243,9 +242,8 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
         )  # fmt: skip
         if st.form_submit_button("Save rules", disabled=disabled):
             try:
-                with writing(_common.engine()) as session:
-                    chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100)
-                    store.set_rules(session, chosen, actor=viewer.name)
+                chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100)
+                acting.set_rules(_common.engine(), chosen, actor=viewer)
             except OverreadError as error:
                 st.html(_text.notice(str(error), kind="error"))
             else:

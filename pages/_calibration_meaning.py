@@ -3,8 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore import store
-from evalcore.db import writing
+from evalcore.acting import set_confidence_meaning
 from evalcore.metrics.calibration_words import MEANINGS, meaning_words, stated_words
 from evalcore.policies import check_can_set_meaning, reason
 from evalcore.schema import ConfidenceMeaning, Viewer
@@ -97,7 +96,6 @@ def _choice(
             help=why_not or None,
         )
     if kept and chosen is not None:
-        with _common.shown_errors(), writing(_common.engine()) as session:
-            check_can_set_meaning(viewer)
-            store.set_confidence_meaning(session, str(row["judge"]), chosen, actor=viewer.name)
-        st.rerun()
+        with _common.shown_errors():
+            set_confidence_meaning(_common.engine(), str(row["judge"]), chosen, actor=viewer)
+            st.rerun()

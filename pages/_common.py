@@ -13,9 +13,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from evalcore import store
+from evalcore.acting import opened, prepare_search
 from evalcore.adjudication import to_settle
-from evalcore.db import Engine, open_study, reading, writing
+from evalcore.db import Engine, reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.composition import judges_beside_physicians
 from evalcore.metrics.judge_record import judge_record
@@ -45,10 +45,8 @@ MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
 @st.cache_resource(show_spinner=False)
 def _engine_at(location: str) -> Engine:
-    engine = open_study(location)
-    with writing(engine) as session:
-        store.ensure_study(session)
-    store.index_texts(engine)  # what an import that was broken off left waiting
+    engine = opened(location)
+    prepare_search(engine)  # what an import that was broken off left waiting
     _settle()
     return engine
 

@@ -315,7 +315,7 @@ def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
             choice = Choice(
                 drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed
             )
-            report = assign(_common.engine(), choice, actor=viewer.name, dry_run=check)
+            report = assign(_common.engine(), choice, actor=viewer, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
             st.html(
                 _text.notice(

@@ -4,9 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore import analysis, store
+from evalcore import acting, analysis
 from evalcore.analysis import CLAIM_WORDS, MARGINS, PHYSICIANS_WORDS, WIDEST, Analysis, StatedAnalysis
-from evalcore.db import reading, writing
+from evalcore.db import reading
 from evalcore.policies import check_can_state_analysis, reason
 from evalcore.queries import analyses
 from evalcore.schema import Viewer
@@ -137,9 +137,7 @@ def _form(viewer: Viewer, spec: Analysis, *, disabled: bool) -> None:
 
 def _state(viewer: Viewer, stated: Analysis) -> None:
     with _common.shown_errors():
-        check_can_state_analysis(viewer)
-        with writing(_common.engine()) as session:
-            version = store.state_analysis(session, stated, actor=viewer.name)
+        version = acting.state_analysis(_common.engine(), stated, actor=viewer)
         if version is None:
             st.html(_text.notice("That is what is stated already; nothing was written."))
             return

@@ -97,7 +97,7 @@ def start(viewer: Viewer, spec: RunSpec, *, concurrency: int, max_cost: float | 
     """
     check_can_run(viewer)
     key_of(spec.model)
-    run_id = runs.start(_common.engine(), spec, actor=viewer.name, concurrency=concurrency, max_cost=max_cost)
+    run_id = runs.start(_common.engine(), spec, actor=viewer, concurrency=concurrency, max_cost=max_cost)
     _work(run_id)
     return run_id
 
@@ -111,7 +111,7 @@ def retry(viewer: Viewer, row: RunRow, outcomes: Collection[Outcome]) -> None:
     """
     check_can_run(viewer)
     key_of(row.spec.model)
-    runs.retry(_common.engine(), row.run_id, actor=viewer.name, outcomes=outcomes)
+    runs.retry(_common.engine(), row.run_id, actor=viewer, outcomes=outcomes)
     _work(row.run_id)
 
 
@@ -122,7 +122,7 @@ def stop(viewer: Viewer, run_id: int) -> None:
         NotAllowed: The viewer is no lead.
     """
     check_can_run(viewer)
-    runs.stop(_common.engine(), run_id, actor=viewer.name)
+    runs.stop(_common.engine(), run_id, actor=viewer)
 
 
 def _work(run_id: int) -> None:

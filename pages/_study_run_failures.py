@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from evalcore import runs
 from evalcore.db import reading
 from evalcore.metrics.wording import counted
 from evalcore.policies import can_see_replies, check_can_see_replies, own_act, reason, visible_verdicts
@@ -56,7 +57,8 @@ def _failures(viewer: Viewer, run_id: int) -> None:
             _study_run_acts.retry(viewer, row, chosen)
             st.rerun()
     if n_chosen:
-        _page(viewer, run_id, chosen, n_chosen)
+        with _common.shown_errors():
+            _page(viewer, run_id, chosen, n_chosen)
     st.html(_text.quiet(WHY))
 
 
@@ -73,8 +75,9 @@ def _page(viewer: Viewer, run_id: int, outcomes: list[Outcome], n_all: int) -> N
     """Some of them, in the order in which they were asked."""
     n_pages = -(-n_all // ON_A_PAGE)
     place = min(st.session_state.get(f"run_failed_{run_id}", 1), n_pages)
-    with reading(_common.engine()) as session:
-        found = queries.failures(session, run_id, most=ON_A_PAGE, skipped=(place - 1) * ON_A_PAGE, outcomes=outcomes)
+    found = runs.failures(
+        _common.engine(), viewer, run_id, most=ON_A_PAGE, skipped=(place - 1) * ON_A_PAGE, outcomes=outcomes
+    )
     shown = visible_verdicts(found, None, _common.blind(viewer))
     if n_hidden := len(found) - len(shown):
         st.html(

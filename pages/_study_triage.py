@@ -7,9 +7,9 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from evalcore import label_maps, store, triage_settings
+from evalcore import acting, label_maps, triage_settings
 from evalcore.csv_pairs import text_of
-from evalcore.db import reading, writing
+from evalcore.db import reading
 from evalcore.metrics import label_counts
 from evalcore.policies import check_can_set_triage, reason
 from evalcore.queries import label_maps as maps_stored
@@ -129,11 +129,9 @@ def _editor(source: str, table: label_maps.Table, counts: pd.DataFrame, *, disab
 
 
 def _set_map(viewer: Viewer, source: str, rows: list[tuple[str, str]], *, keep_empty: bool = False) -> None:
-    check_can_set_triage(viewer)
     if not keep_empty:  # an emptied table is refused: going back has its own button
         label_maps.check([(f"row {n}", *row) for n, row in enumerate(rows, start=1)], f"the label map of {source}")
-    with writing(_common.engine()) as session:
-        store.set_label_map(session, source, rows, actor=viewer.name)
+    acting.set_label_map(_common.engine(), source, rows, actor=viewer)
 
 
 def _map_of_file(viewer: Viewer, source: str, *, disabled: bool) -> None:
@@ -240,9 +238,7 @@ def _limit(what: str, value: float, usual: float, highest: float, *, key: str, d
 
 
 def _set_settings(viewer: Viewer, settings: TriageSettings | None) -> None:
-    check_can_set_triage(viewer)
-    with writing(_common.engine()) as session:
-        store.set_triage_settings(session, settings, actor=viewer.name)
+    acting.set_triage_settings(_common.engine(), settings, actor=viewer)
 
 
 def _settings_of_file(viewer: Viewer, *, disabled: bool) -> None:

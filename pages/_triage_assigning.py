@@ -30,7 +30,5 @@ def button(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: str
     if pressed:
         reviewers = sum(Role.REVIEWER in person.roles for person in _common.read("people"))
         with _common.shown_errors():
-            assign_responses(
-                _common.engine(), [item[1]], actor=viewer.name, n_readers=min(READERS_EACH, max(reviewers, 1))
-            )
+            assign_responses(_common.engine(), [item[1]], actor=viewer, n_readers=min(READERS_EACH, max(reviewers, 1)))
             st.rerun()

@@ -40,7 +40,7 @@ def offer(viewer: Viewer) -> None:
     )
     if pressed:
         with _common.shown_errors():
-            st.session_state[DONE] = read_levels(_common.engine(), actor=viewer.name).sentences()
+            st.session_state[DONE] = read_levels(_common.engine(), actor=viewer).sentences()
             st.rerun()
 
 

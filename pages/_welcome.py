@@ -2,9 +2,7 @@
 
 import streamlit as st
 
-from evalcore import store
-from evalcore.db import writing
-from evalcore.schema import Role
+from evalcore.acting import begin
 from pages import _common, _text
 
 
@@ -37,6 +35,5 @@ def show() -> None:
         )
         if st.form_submit_button("Begin", type="primary"):
             with _common.shown_errors():
-                with writing(_common.engine()) as session:
-                    store.add_person(session, name, roles=list(Role), actor=name.strip() or "first person")
+                begin(_common.engine(), name)
                 st.rerun()

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore import store
+from evalcore.acting import prepare_search
 from evalcore.db import reading
 from evalcore.languages import LANGUAGES
 from evalcore.policies import check_can_open, own_act, reason
@@ -262,7 +262,7 @@ with top:
     asked = _find.bar(hidden=hidden, folded=is_open)
 filters = asked.filters
 if filters.search or filters.language:
-    store.index_texts(_common.engine())
+    prepare_search(_common.engine())
 judge = filters.judge or (judges[0] if judges else "")
 listed = _common.read("listed", filters, judge, hidden, asked.cases(viewer))
 on = asked.words()

@@ -98,9 +98,10 @@ def is_large() -> bool:
 
 def maker(what: str, file_format: str, chosen: export.Part) -> Callable[[], bytes]:
     """Makes the file when the button is pressed, and leaves the audit event."""
-    engine, actor = _common.engine(), viewer.name
+    engine, actor = _common.engine(), viewer
 
     def make() -> bytes:
+        export.check(engine, actor)
         now = replace(chosen, blind=_common.blind(viewer))  # what was assigned since the page was drawn waits too
         if what == "meta-eval":
             content = export.meta_eval_rows(engine, now)
@@ -156,9 +157,10 @@ def for_a_paper(hidden: frozenset[int]) -> None:
 
 def bundle_maker() -> Callable[[], bytes]:
     """Makes the bundle when the button is pressed, and leaves the audit event."""
-    engine, actor = _common.engine(), viewer.name
+    engine, actor = _common.engine(), viewer
 
     def make() -> bytes:
+        export.check(engine, actor)
         content, n_rows = bundle(engine, blind=_common.blind(viewer))
         export.record(engine, actor=actor, what="bundle", file_format="zip", n_rows=n_rows)
         return content

@@ -8,9 +8,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from evalcore import store
-from evalcore.db import writing
-from evalcore.errors import ImportFailed
+from evalcore.acting import add_person, prepare_search
+from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.importers import FORMATS
 from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.languages import LANGUAGES
@@ -105,13 +104,17 @@ def _run(
             report = import_file(
                 _common.engine(),
                 path,
-                actor=viewer.name,
+                actor=viewer,
                 name=upload.name,
                 confidence_means=means,
                 dry_run=dry_run,
                 progress=progress,
                 **chosen,
             )
+        except NotAllowed as refused:
+            bar.empty()
+            st.html(_text.notice(str(refused), kind="error"))
+            return
         except ImportFailed as refused:
             bar.empty()
             st.html(
@@ -123,7 +126,7 @@ def _run(
             st.html(_text.items(refused.faults))
             return
     bar.progress(1.0, text="Preparing the search")
-    store.index_texts(_common.engine())
+    prepare_search(_common.engine())
     bar.empty()
     _report(report)
 
@@ -187,15 +190,14 @@ def people(viewer: Viewer) -> None:
             )
         if st.form_submit_button("Add person", disabled=bool(why_not)):
             with _common.shown_errors():
-                with writing(_common.engine()) as session:
-                    store.add_person(
-                        session,
-                        name,
-                        roles=roles,
-                        specialties=specialties.split(","),
-                        languages=languages,
-                        actor=viewer.name,
-                    )
+                add_person(
+                    _common.engine(),
+                    name,
+                    roles=roles,
+                    specialties=specialties.split(","),
+                    languages=languages,
+                    actor=viewer,
+                )
                 st.rerun()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from evalcore.assigning import assign
 from evalcore.errors import OverreadError
+from evalcore.schema import Administrator
 from tests import world
 
 LEAD = "Ana Ruiz"
@@ -55,5 +56,5 @@ def refused(small, choice, sentence, *, error=OverreadError):
     """It says so, and nothing is left behind."""
     before = sizes(small)
     with pytest.raises(error, match=re.escape(sentence)):
-        assign(small.engine, choice, actor=LEAD)
+        assign(small.engine, choice, actor=Administrator(name=LEAD))
     assert sizes(small) == before

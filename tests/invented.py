@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 from evalcore import demo, store
 from evalcore.db import open_study, writing
 from evalcore.importing import ImportReport, import_file
+from evalcore.schema import Administrator
 
 TABLES = (
     "example", "example_subset", "criterion", "model", "rater", "response", "verdict", "imported_file", "search_entry", "search_pending",
@@ -165,7 +166,9 @@ def seeded_study(url: str) -> Iterator[Engine]:
 
 def bring(engine: Engine, path: Path, **told: Any) -> ImportReport:
     """Import a file; a results file's model and judge have names."""
-    return import_file(engine, path, **({"actor": "tester", "model": None, "judge": "Judge A"} | told))
+    return import_file(
+        engine, path, **({"actor": Administrator(name="tester"), "model": None, "judge": "Judge A"} | told)
+    )
 
 
 def dump(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:

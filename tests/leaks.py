@@ -23,7 +23,7 @@ from evalcore.queries import study
 from evalcore.queries.browse import Filters
 from evalcore.run_words import RunKind
 from evalcore.runs import Stop, spec_for, start, work
-from evalcore.schema import Acuity, Ask, Cause, Label, ReadingState, Role, Rules, Severity, Viewer
+from evalcore.schema import Acuity, Administrator, Ask, Cause, Label, ReadingState, Role, Rules, Severity, Viewer
 from tests.run_steps import Scripted
 from tests.run_world import settings
 
@@ -115,7 +115,7 @@ def make(location: str, folder: Path) -> Engine:
         store.set_guideline(session, "# Guideline\n\nRead what stands there.", actor="set-up")
     _import(engine, folder)
     choice = Choice(filters=Filters(model=MODEL), readers=(REVIEWER, EVERY_ROLE, READER), n_readers=3, seed=7)
-    assigning.assign(engine, choice, actor=OPEN_EYES)
+    assigning.assign(engine, choice, actor=Administrator(name=OPEN_EYES))
     _others_read(engine)
     _ask_about_cases(engine, folder)
     _run_fails(engine)
@@ -127,7 +127,7 @@ def _run_fails(engine: Engine) -> None:
     """A judge is asked about all that waits, and says each time something that cannot be read; the last words stand in why the run stopped."""
     asked = settings(name=RUN_JUDGE)
     spec = spec_for(RunKind.JUDGE, asked, "invented", of_models=(MODEL,))
-    run_id = start(engine, spec, actor=OPEN_EYES, concurrency=1)
+    run_id = start(engine, spec, actor=Administrator(name=OPEN_EYES), concurrency=1)
     says = f'{{"explanation": "{RUN_REPLY} is why.", "criteria_met": "{RUN_REPLY}"}}'
     with ThreadPoolExecutor(1) as beside:  # tests in a browser have a loop in this thread
         beside.submit(work, engine, run_id, key=None, stop=Stop(), client=Scripted(says)).result()
@@ -185,7 +185,7 @@ def _import(engine: Engine, folder: Path) -> None:
 
 def _bring(engine: Engine, path: Path, content: str, **told: str) -> None:
     path.write_text(content)
-    import_file(engine, path, actor=OPEN_EYES, dataset="invented", **told)
+    import_file(engine, path, actor=Administrator(name=OPEN_EYES), dataset="invented", **told)
 
 
 def _others_read(engine: Engine) -> None:
@@ -256,10 +256,10 @@ def _ask_about_cases(engine: Engine, folder: Path) -> None:
         "SELECT r.id FROM response r JOIN example e ON e.id = r.example_id JOIN model m ON m.id = r.model_id"
         f" WHERE e.prompt_id = '{SOURCE}_{CASES[0]}' AND m.name = '{MODEL}' AND r.dataset = 'acuity_conversation' AND r.text <> ''",
     )
-    assigning.assign_responses(engine, [responses[0][0]], actor=OPEN_EYES, **to)
+    assigning.assign_responses(engine, [responses[0][0]], actor=Administrator(name=OPEN_EYES), **to)
     planned = "".join(f"{SOURCE}_{word},0.5\n" for word in CASES[1:])
     plan = assigning.read_plan(f"prompt_id,inclusion_probability\n{planned}".encode())
-    assigning.assign(engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan, **to), actor=OPEN_EYES)
+    assigning.assign(engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan, **to), actor=Administrator(name=OPEN_EYES))
     reader = viewer(engine, READER)
     for note in CASE_NOTES:
         desk = reviewing.take(engine, reader)
@@ -316,7 +316,9 @@ def _hand(engine: Engine, number: int) -> Hand:
 
 def assign_to(engine: Engine, name: str) -> None:
     """Everything is to be read blind by somebody, for the level of care that the responses recommend."""
-    assigning.assign(engine, Choice(ask=Ask.RESPONSE_ACUITY, readers=(name,), n_readers=1), actor=OPEN_EYES)
+    assigning.assign(
+        engine, Choice(ask=Ask.RESPONSE_ACUITY, readers=(name,), n_readers=1), actor=Administrator(name=OPEN_EYES)
+    )
 
 
 def viewer(engine: Engine, name: str) -> Viewer:

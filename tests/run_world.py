@@ -16,7 +16,7 @@ from evalcore.queries import runs as queries
 from evalcore.run_words import ModelSettings, Question, RunKind, RunSpec, repeat_version
 from evalcore.runs import Planned, Stop, Worked, plan, spec_for, start, work
 from evalcore.runs.describing import Asker
-from evalcore.schema import CASES, Acuity, Format, Label, RaterKind, Stage, Verdict
+from evalcore.schema import CASES, Acuity, Administrator, Format, Label, RaterKind, Stage, Verdict
 from tests.judge_server.rule import key_of
 
 KEY = "sk-invented-1f9d3c77a2"
@@ -229,7 +229,7 @@ def planned(small: Study, spec: RunSpec) -> Planned:
 
 def begun(small: Study, spec: RunSpec, *, concurrency: int = 8, **bounds: Any) -> int:
     """The number of a run, started."""
-    return start(small.engine, spec, actor="Ana Ruiz", concurrency=concurrency, **bounds)
+    return start(small.engine, spec, actor=Administrator(name="Ana Ruiz"), concurrency=concurrency, **bounds)
 
 
 def worked(small: Study, run_id: int, **changed: Any) -> Worked:

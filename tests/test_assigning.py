@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalcore import assigning, store
 from evalcore.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, draw
 from evalcore.queries.browse import Filters
-from evalcore.schema import Ask, Label, Role, Viewer
+from evalcore.schema import Administrator, Ask, Label, Role, Viewer
 from tests import world
 from tests.assigning_steps import LEAD, N_CASES, N_RESPONSES, N_RUBRIC, readers, refused, sizes, small, tasks
 
@@ -21,7 +21,9 @@ __all__ = ["small"]  # a fixture
 
 
 def test_some_of_those_that_fit_are_drawn_each_with_the_same_known_probability(small):
-    done = assign(small.engine, Choice(filters=Filters(model="Birch-1"), n_items=3, seed=11), actor=LEAD)
+    done = assign(
+        small.engine, Choice(filters=Filters(model="Birch-1"), n_items=3, seed=11), actor=Administrator(name=LEAD)
+    )
     # Birch-1 answered five conversations, four of them with a rubric
     assert (done.n_items, done.n_population, done.n_waiting, done.seed) == (3, 4, 0, 11)
     found = tasks(small, done.assignment_id)
@@ -41,7 +43,7 @@ def test_some_of_those_that_fit_are_drawn_each_with_the_same_known_probability(s
 
 
 def test_the_stored_seed_gives_the_drawing_again(small):
-    done = assign(small.engine, Choice(n_items=5), actor=LEAD)
+    done = assign(small.engine, Choice(n_items=5), actor=Administrator(name=LEAD))
     ((seed,),) = world.rows(small.engine, "SELECT seed FROM assignment")
     assert seed == done.seed
     everything = [((index // 2) + 1, response) for index, response in enumerate(small.responses[:N_RUBRIC])]
@@ -49,7 +51,7 @@ def test_the_stored_seed_gives_the_drawing_again(small):
 
 
 def test_without_a_number_everything_that_fits_is_read_for_certain(small):
-    done = assign(small.engine, Choice(), actor=LEAD)
+    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD))
     found = tasks(small)
     assert (done.n_items, len(found)) == (N_RUBRIC, N_RUBRIC)
     assert {response for _, response, *_ in found} == set(small.responses[:N_RUBRIC])  # not the ones without a rubric
@@ -57,13 +59,13 @@ def test_without_a_number_everything_that_fits_is_read_for_certain(small):
 
 
 def test_more_than_there_are_is_all_of_them(small):
-    done = assign(small.engine, Choice(n_items=99), actor=LEAD)
+    done = assign(small.engine, Choice(n_items=99), actor=Administrator(name=LEAD))
     assert (done.n_items, done.n_population, {share for *_, share in tasks(small)}) == (N_RUBRIC, N_RUBRIC, {1.0})
 
 
 def test_each_question_has_its_own_items(small):
     for ask, n_items in ((Ask.RUBRIC, N_RUBRIC), (Ask.RESPONSE_ACUITY, N_RESPONSES), (Ask.GOLD_ACUITY, N_CASES)):
-        done = assign(small.engine, Choice(ask=ask), actor=LEAD)
+        done = assign(small.engine, Choice(ask=ask), actor=Administrator(name=LEAD))
         found = {(example, response) for example, response, *_ in tasks(small, done.assignment_id)}
         assert done.n_items == len(found) == n_items
         if ask is Ask.GOLD_ACUITY:
@@ -73,7 +75,11 @@ def test_each_question_has_its_own_items(small):
 
 
 def test_the_record_keeps_every_filter_that_was_set_a_zero_too(small):
-    assign(small.engine, Choice(filters=Filters(points_from=0, dataset="invented", judges_differ=False)), actor=LEAD)
+    assign(
+        small.engine,
+        Choice(filters=Filters(points_from=0, dataset="invented", judges_differ=False)),
+        actor=Administrator(name=LEAD),
+    )
     ((chosen_by,),) = world.rows(small.engine, "SELECT chosen_by FROM assignment")
     assert json.loads(chosen_by) == {"points_from": 0, "dataset": "invented"}
 
@@ -97,7 +103,9 @@ def test_filters_on_what_was_said_leave_out_what_waits_for_the_one_who_assigns_a
         for n_fitting, blind in ((n_whole, frozenset()), (n_seen, frozenset({1}))):
             choice = Choice(filters=filters, blind=blind)
             if n_fitting:
-                assert assign(small.engine, choice, actor=LEAD, dry_run=True).n_population == n_fitting, choice
+                assert (
+                    assign(small.engine, choice, actor=Administrator(name=LEAD), dry_run=True).n_population == n_fitting
+                ), choice
             else:
                 refused(small, choice, "Nothing is left to assign: no item fits.")
 
@@ -135,20 +143,20 @@ def test_every_item_is_drawn_as_often_as_its_probability_says_and_each_place_is_
 def test_by_default_all_reviewers_may_read_and_nobody_else(small):
     world.add_researcher(small.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
     world.add_researcher(small.engine, "Dr. Both", Role.LEAD, Role.REVIEWER)
-    done = assign(small.engine, Choice(), actor=LEAD)
+    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD))
     assert readers(small) == set(done.readers) == {"Dr. Imani Noor", "Dr. Tove Lind", "Dr. Both"}
 
 
 def test_readers_can_be_chosen_an_adjudicator_too(small):
     world.add_researcher(small.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
-    assign(small.engine, Choice(readers=("Dr. Adjudicator", "Dr. Tove Lind")), actor=LEAD)
+    assign(small.engine, Choice(readers=("Dr. Adjudicator", "Dr. Tove Lind")), actor=Administrator(name=LEAD))
     assert readers(small) == {"Dr. Adjudicator", "Dr. Tove Lind"}
 
 
 def test_a_specialty_in_any_case_narrows_the_readers(small):
     world.add_researcher(small.engine, "Dr. Heart", Role.REVIEWER, specialties=("Cardiology", "Sports"))
     world.add_researcher(small.engine, "Dr. Skin", Role.REVIEWER, specialties=("Dermatology",))
-    assign(small.engine, Choice(specialty="CARDIOLOGY", n_readers=1), actor=LEAD)
+    assign(small.engine, Choice(specialty="CARDIOLOGY", n_readers=1), actor=Administrator(name=LEAD))
     assert readers(small) == {"Dr. Heart"}
     refused(
         small,
@@ -182,19 +190,19 @@ def test_what_cannot_be_assigned_is_refused_and_nothing_is_left(small):
 
 def test_too_few_readers_of_a_language_are_counted_and_a_language_that_nobody_reads_is_named(small):
     """Example 2 is in Arabic, example 3 in a language that could not be told; two answers to each."""
-    done = assign(small.engine, Choice(), actor=LEAD, dry_run=True)
+    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
     assert (done.n_too_few, done.languages_missing) == (0, ("ar",))
     world.add_researcher(small.engine, "Dr. Arabic", Role.REVIEWER, languages=("ar",))
-    done = assign(small.engine, Choice(), actor=LEAD, dry_run=True)
+    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
     assert (done.n_too_few, done.languages_missing) == (2, ())  # both answers to example 2: one reader, two wanted
     world.add_researcher(small.engine, "Dr. Two", Role.REVIEWER, languages=("en", "ar"))
-    done = assign(small.engine, Choice(), actor=LEAD, dry_run=True)
+    done = assign(small.engine, Choice(), actor=Administrator(name=LEAD), dry_run=True)
     assert (done.n_too_few, done.languages_missing) == (0, ())
 
 
 def test_the_report_says_it_all_in_words(small):
-    assign(small.engine, Choice(filters=Filters(model="Alder-2"), n_items=1), actor=LEAD)
-    said = assign(small.engine, Choice(n_items=4, seed=5), actor=LEAD).sentences()
+    assign(small.engine, Choice(filters=Filters(model="Alder-2"), n_items=1), actor=Administrator(name=LEAD))
+    said = assign(small.engine, Choice(n_items=4, seed=5), actor=Administrator(name=LEAD)).sentences()
     assert said[0] == "4 of 7 items that fit, in random order (seed 5)"  # 8, and one is assigned
     assert said[1] == "readers: Dr. Imani Noor, Dr. Tove Lind"
     assert "1 more are assigned already and were left out" in said
@@ -204,9 +212,9 @@ def test_the_report_says_it_all_in_words(small):
 
 
 def test_an_item_is_assigned_once_for_each_question_and_the_others_are_counted(small):
-    first = assign(small.engine, Choice(n_items=3), actor=LEAD)
-    second = assign(small.engine, Choice(n_items=2), actor=LEAD)
-    third = assign(small.engine, Choice(), actor=LEAD)
+    first = assign(small.engine, Choice(n_items=3), actor=Administrator(name=LEAD))
+    second = assign(small.engine, Choice(n_items=2), actor=Administrator(name=LEAD))
+    third = assign(small.engine, Choice(), actor=Administrator(name=LEAD))
     assert (second.n_items, second.n_population, second.n_waiting) == (2, N_RUBRIC - 3, 3)
     assert {share for *_, share in tasks(small, second.assignment_id)} == {2 / (N_RUBRIC - 3)}  # of those still free
     assert (third.n_items, third.n_waiting) == (N_RUBRIC - 5, 5)
@@ -214,22 +222,22 @@ def test_an_item_is_assigned_once_for_each_question_and_the_others_are_counted(s
     read = [response for number in numbers for _, response, *_ in tasks(small, number)]
     assert len(read) == len(set(read)) == N_RUBRIC
     refused(small, Choice(), "Nothing is left to assign: no item fits, or all that fit are assigned already.")
-    assert assign(small.engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=LEAD).n_waiting == 0
-    assert assign(small.engine, Choice(ask=Ask.GOLD_ACUITY), actor=LEAD).n_waiting == 0
+    assert assign(small.engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=Administrator(name=LEAD)).n_waiting == 0
+    assert assign(small.engine, Choice(ask=Ask.GOLD_ACUITY), actor=Administrator(name=LEAD)).n_waiting == 0
 
 
 def test_a_dry_run_reports_what_the_true_one_does_and_leaves_nothing(small):
     before = sizes(small)
-    dry = assign(small.engine, Choice(n_items=4), actor=LEAD, dry_run=True)
+    dry = assign(small.engine, Choice(n_items=4), actor=Administrator(name=LEAD), dry_run=True)
     assert sizes(small) == before
     assert dry.assignment_id is None
-    true = assign(small.engine, Choice(n_items=4, seed=dry.seed), actor=LEAD)
+    true = assign(small.engine, Choice(n_items=4, seed=dry.seed), actor=Administrator(name=LEAD))
     assert (true.n_items, true.n_population, true.readers) == (dry.n_items, dry.n_population, dry.readers)
 
 
 def test_one_act_one_audit_event_with_what_was_chosen(small):
     n_events = len(small.events())
-    assign(small.engine, Choice(n_items=2, seed=9), actor=LEAD)
+    assign(small.engine, Choice(n_items=2, seed=9), actor=Administrator(name=LEAD))
     assert len(small.events()) == n_events + 1
     ((subject, detail),) = world.rows(
         small.engine, "SELECT subject, detail FROM audit_event WHERE action = 'items assigned'"
@@ -250,7 +258,7 @@ def test_an_act_that_breaks_off_in_the_middle_leaves_nothing(small, monkeypatch)
 
     monkeypatch.setattr(store.readings, "append_event", broken)
     with pytest.raises(RuntimeError, match="the power went"):
-        assign(small.engine, Choice(), actor=LEAD)
+        assign(small.engine, Choice(), actor=Administrator(name=LEAD))
     assert sizes(small) == before
 
 

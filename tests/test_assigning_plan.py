@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalcore.assigning import Choice, assign, read_plan
 from evalcore.errors import NotFound, OverreadError
 from evalcore.queries.candidates import Planned
-from evalcore.schema import Ask
+from evalcore.schema import Administrator, Ask
 from tests import world
 from tests.assigning_steps import LEAD, refused, small, tasks
 
@@ -21,7 +21,7 @@ def test_a_plan_brings_its_own_probabilities(small):
     plan = read_plan(
         b"\xef\xbb\xbfprompt_id,model,inclusion_probability\r\nprompt-0,Birch-1,0.25\r\nprompt-3,Alder-2,1\r\n\r\nprompt-1,Alder-2,1e-3\r\n"
     )
-    done = assign(small.engine, Choice(plan=plan, seed=3), actor=LEAD)
+    done = assign(small.engine, Choice(plan=plan, seed=3), actor=Administrator(name=LEAD))
     wanted = {(1, small.responses[1], 0.25), (4, small.responses[6], 1.0), (2, small.responses[2], 0.001)}
     assert {(example, response, share) for example, response, _, share in tasks(small)} == wanted
     assert (done.n_items, done.n_population) == (3, 3)
@@ -31,14 +31,14 @@ def test_a_plan_brings_its_own_probabilities(small):
 
 def test_a_plan_of_cases_names_no_model(small):
     plan = read_plan(b"prompt_id,inclusion_probability\nprompt-4,0.5\n")
-    assign(small.engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan), actor=LEAD)
+    assign(small.engine, Choice(ask=Ask.GOLD_ACUITY, plan=plan), actor=Administrator(name=LEAD))
     assert tasks(small) == [(5, None, 1, 0.5)]
 
 
 def test_what_is_assigned_already_falls_out_of_a_plan_and_the_rest_keeps_its_probability(small):
     plan = read_plan(b"prompt_id,model,inclusion_probability\nprompt-0,Alder-2,0.25\nprompt-1,Alder-2,0.125\n")
-    assign(small.engine, Choice(plan=plan[:1]), actor=LEAD)
-    done = assign(small.engine, Choice(plan=plan), actor=LEAD)
+    assign(small.engine, Choice(plan=plan[:1]), actor=Administrator(name=LEAD))
+    done = assign(small.engine, Choice(plan=plan), actor=Administrator(name=LEAD))
     assert (done.n_items, done.n_waiting) == (1, 1)
     assert tasks(small, done.assignment_id) == [(2, small.responses[2], 1, 0.125)]
 

@@ -17,7 +17,7 @@ from evalcore.metrics.triage_votes import drawn_votes
 from evalcore.queries import candidates, study, triage
 from evalcore.queries.browse import Filters, examples
 from evalcore.queries.candidates import Planned
-from evalcore.schema import Acuity, Ask, Format, ReadingMode, ReadingState, Role, Rules
+from evalcore.schema import Acuity, Administrator, Ask, Format, ReadingMode, ReadingState, Role, Rules
 from evalcore.triaged import NO_LEVEL
 from tests import world
 from tests.triage_cases import CONVERSATION, SOURCES, WORDS, drawn, stored
@@ -76,7 +76,9 @@ def read_next(engine, name, label):
 def test_chosen_responses_are_read_blind_and_stand_for_no_others(study_of):
     engine, triaged = study_of
     numbers = texts(triaged)[:3]
-    done = assign_responses(engine, [*numbers, numbers[0]], actor=LEAD, n_readers=1, readers=READERS[:1], seed=5)
+    done = assign_responses(
+        engine, [*numbers, numbers[0]], actor=Administrator(name=LEAD), n_readers=1, readers=READERS[:1], seed=5
+    )
     assert (done.n_items, done.n_population) == (3, 3)
     ((ask, selection, chosen_by),) = world.rows(engine, "SELECT ask, selection, chosen_by FROM assignment")
     assert (ask, selection, chosen_by) == (Ask.RESPONSE_ACUITY, "volunteered", '{"chosen": 3}')
@@ -99,10 +101,10 @@ def test_chosen_responses_are_read_blind_and_stand_for_no_others(study_of):
 def test_what_is_assigned_already_is_left_out(study_of):
     engine, triaged = study_of
     numbers = texts(triaged)
-    assign_responses(engine, numbers[:2], actor=LEAD)
-    assert assign_responses(engine, numbers[:3], actor=LEAD, dry_run=True).n_items == 1
+    assign_responses(engine, numbers[:2], actor=Administrator(name=LEAD))
+    assert assign_responses(engine, numbers[:3], actor=Administrator(name=LEAD), dry_run=True).n_items == 1
     with pytest.raises(OverreadError, match="all that fit are assigned already"):
-        assign_responses(engine, numbers[:2], actor=LEAD)
+        assign_responses(engine, numbers[:2], actor=Administrator(name=LEAD))
 
 
 @pytest.mark.parametrize(
@@ -121,14 +123,14 @@ def test_what_cannot_be_read_is_refused(study_of, number, more, sentence, error)
     silent = int(triaged.samples.loc[~triaged.samples["has_text"], "response_id"].iloc[0])
     numbers = {"no text": [silent], "text": texts(triaged)[:1], None: []}.get(number, [number])
     with pytest.raises(error, match=re.escape(sentence)):
-        assign_responses(engine, numbers, actor=LEAD, **more)
+        assign_responses(engine, numbers, actor=Administrator(name=LEAD), **more)
     assert world.count(engine, "assignment") == 0
 
 
 def test_readers_who_differ_on_a_chosen_response_go_to_an_adjudicator(study_of):
     engine, triaged = study_of
     number = texts(triaged, format=CONVERSATION)[0]
-    assign_responses(engine, [number], actor=LEAD)
+    assign_responses(engine, [number], actor=Administrator(name=LEAD))
     read_next(engine, READERS[0], Acuity.A)
     assert not adjudication.cases(engine, person(engine, LEAD)).waiting
     read_next(engine, READERS[1], Acuity.D)
@@ -141,7 +143,7 @@ def test_where_the_study_reads_open_a_chosen_response_is_read_like_any_other(stu
     with writing(engine) as session:
         store.set_rules(session, Rules(mode=ReadingMode.OPEN), actor=LEAD)
     number = texts(triaged, format=CONVERSATION)[0]
-    assign_responses(engine, [number], actor=LEAD)
+    assign_responses(engine, [number], actor=Administrator(name=LEAD))
     viewer = person(engine, READERS[0])
     said = float(triaged.levels["Magpie"][number - 1])
     other = Acuity.D if said != 4 else Acuity.A
@@ -158,12 +160,12 @@ def test_where_the_study_reads_open_a_chosen_response_is_read_like_any_other(stu
 def test_what_was_chosen_may_still_be_drawn_and_its_read_then_counts(study_of):
     engine, triaged = study_of
     numbers = texts(triaged, format=CONVERSATION)
-    assign_responses(engine, numbers[:1], actor=LEAD, n_readers=1, readers=READERS[:1])
+    assign_responses(engine, numbers[:1], actor=Administrator(name=LEAD), n_readers=1, readers=READERS[:1])
     read_next(engine, READERS[0], Acuity.C)
     done = assign(
         engine,
         Choice(ask=Ask.RESPONSE_ACUITY, filters=Filters(format=CONVERSATION), readers=READERS[1:2], n_readers=1),
-        actor=LEAD,
+        actor=Administrator(name=LEAD),
     )
     assert (done.n_items, done.n_waiting) == (len(numbers), 0)
     assert response_levels(loaded(engine))["is_drawn"].tolist() == [False]  # the drawing is not read as far as that
@@ -182,12 +184,12 @@ def test_two_drawings_one_after_the_other_are_one_of_their_joint_probability(stu
     numbers = texts(triaged, format=CONVERSATION)
     assert len(numbers) == 20
     how = {"ask": Ask.RESPONSE_ACUITY, "filters": Filters(format=CONVERSATION), "readers": READERS[:1], "n_readers": 1}
-    assign(engine, Choice(**how, n_items=10), actor=LEAD)
+    assign(engine, Choice(**how, n_items=10), actor=Administrator(name=LEAD))
     for _ in range(10):
         read_next(engine, READERS[0], Acuity.C)
     found = drawn_votes(loaded(engine))
     assert found["inclusion_probability"].to_numpy() == pytest.approx(0.5)
-    done = assign(engine, Choice(**how, n_items=5), actor=LEAD)
+    done = assign(engine, Choice(**how, n_items=5), actor=Administrator(name=LEAD))
     assert (done.n_items, done.n_population) == (5, 10)
     for _ in range(5):
         read_next(engine, READERS[0], Acuity.C)
@@ -236,12 +238,12 @@ def test_responses_with_a_text_are_found_by_format_source_model_and_level(study_
 
 def test_no_plan_filter_or_question_assigns_a_response_without_a_text(study_of):
     engine, triaged = study_of
-    done = assign(engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=LEAD, dry_run=True)
+    done = assign(engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=Administrator(name=LEAD), dry_run=True)
     assert done.n_items == triaged.samples["has_text"].sum()
     with pytest.raises(OverreadError, match="no item fits"):
-        assign(engine, Choice(ask=Ask.RUBRIC), actor=LEAD)
+        assign(engine, Choice(ask=Ask.RUBRIC), actor=Administrator(name=LEAD))
     sample = triaged.samples.loc[~triaged.samples["has_text"] & triaged.samples["format"].eq("qa")].iloc[0]
     names = {"prompt_id": triaged.cases["case_id"][sample["row"]], "model": str(sample["model"])}
     line = Planned(**names, sample_index=int(sample["sample_index"]), probability=0.5, dataset=Format.QA.evaluation)
     with pytest.raises(NotFound, match="of which only the level is known"):
-        assign(engine, Choice(ask=Ask.RESPONSE_ACUITY, plan=(line,)), actor=LEAD)
+        assign(engine, Choice(ask=Ask.RESPONSE_ACUITY, plan=(line,)), actor=Administrator(name=LEAD))

@@ -14,7 +14,7 @@ from evalcore.db import open_study, reading, writing
 from evalcore.errors import AlreadyChanged, ImportFailed, NotAllowed, OverreadError
 from evalcore.importing import import_file
 from evalcore.overriding import Reading
-from evalcore.schema import Label
+from evalcore.schema import Administrator, Label
 from evalcore.tables import AuditEvent
 from tests import world
 from tests.processes import at_once
@@ -236,7 +236,7 @@ def import_of_a_file(small, folder):
     path.write_text(
         "example_id,model,criterion_position,rater,label,dataset\nprompt-0,Alder-2,1,Dr. Elsewhere,not_met,invented\n"
     )
-    import_file(small.engine, path, actor="Ana Ruiz", dataset="invented")
+    import_file(small.engine, path, actor=Administrator(name="Ana Ruiz"), dataset="invented")
 
 
 def in_one(act):
@@ -272,7 +272,9 @@ ACTS = {
     ),
     "a file imported": (import_of_a_file, ("Ana Ruiz", "file imported")),
     "an export": (
-        lambda small, _: export.record(small.engine, actor="Ana Ruiz", what="labels", file_format="csv", n_rows=4),
+        lambda small, _: export.record(
+            small.engine, actor=Administrator(name="Ana Ruiz"), what="labels", file_format="csv", n_rows=4
+        ),
         ("Ana Ruiz", "labels exported"),
     ),
 }
@@ -301,7 +303,7 @@ def bad_import(small, folder):
     path.write_text(
         "example_id,model,criterion_position,rater,label,dataset\nprompt-0,Alder-2,1,Dr. E,perhaps,invented\n"
     )
-    import_file(small.engine, path, actor="Ana Ruiz", dataset="invented")
+    import_file(small.engine, path, actor=Administrator(name="Ana Ruiz"), dataset="invented")
 
 
 FAILED_ACTS = {
@@ -351,6 +353,6 @@ def test_a_dry_run_leaves_no_event(small, tmp_path):
     path = tmp_path / "more.csv"
     path.write_text(path.read_text().replace("not_met", "met"))
     before = small.events()
-    report = import_file(small.engine, path, actor="Ana Ruiz", dataset="invented", dry_run=True)
+    report = import_file(small.engine, path, actor=Administrator(name="Ana Ruiz"), dataset="invented", dry_run=True)
     assert report.verdicts_superseding == 1
     assert small.events() == before

@@ -18,6 +18,7 @@ from evalcore.errors import OverreadError
 from evalcore.importing import import_file
 from evalcore.queries import study, trail
 from evalcore.row_hashes import Digest, hashed_columns, ledger_row, row_hash, runs_told
+from evalcore.schema import Administrator
 from evalcore.settings import settings
 from tests import world
 from tests.storage_steps import refused
@@ -304,7 +305,7 @@ def test_an_import_and_a_completed_rubric_hold(database_url, tmp_path):
         "example_id,model,criterion_position,rater,label,dataset\n"
         "prompt-0,Alder-2,1,Dr. Elsewhere,not_met,invented\nprompt-0,Alder-2,2,Dr. Elsewhere,met,invented\n"
     )
-    import_file(small.engine, path, actor="Ana Ruiz", dataset="invented")
+    import_file(small.engine, path, actor=Administrator(name="Ana Ruiz"), dataset="invented")
     assert report_on(small.engine).sentence.startswith("The audit trail holds")
     with small.engine.connect() as connection:
         detail = connection.execute(text("SELECT detail FROM audit_event ORDER BY id DESC LIMIT 1")).scalar_one()

@@ -23,7 +23,7 @@ from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import joined, predictions, usual_judges
 from evalcore.queries import triage as stored_triage
 from evalcore.queries import triage_settings
-from evalcore.schema import PARSER, Ask, ConfidenceMeaning, Label, RaterKind, Role
+from evalcore.schema import PARSER, Administrator, Ask, ConfidenceMeaning, Label, RaterKind, Role
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
 from pages import _tables
@@ -304,7 +304,7 @@ def test_the_page_alone_shows_nothing_to_somebody_unknown(engine: Engine, opened
 def test_what_waits_for_the_viewers_own_blind_read_is_in_no_number(engine: Engine, look: Look):
     mean(engine, "Magpie", PARSER)
     choice = Choice(ask=Ask.GOLD_ACUITY, n_items=60, n_readers=1, readers=(NEWCOMER,), seed=1)
-    assign(engine, choice, actor=LEAD)
+    assign(engine, choice, actor=Administrator(name=LEAD))
     for section in SECTIONS[1:]:
         app = look(section, NEWCOMER)
         assert "Go to Review" in links(app), section

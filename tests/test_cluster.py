@@ -12,6 +12,7 @@ from evalcore.errors import RunRefused
 from evalcore.queries import runs as queries
 from evalcore.run_words import RunState
 from evalcore.runs import Stop
+from evalcore.schema import Administrator
 from tests.commands import overread
 from tests.judge_server.running import judge_server
 from tests.run_commands import asked, judge, quick
@@ -30,7 +31,13 @@ pytestmark = [
 
 def spread(small, run_id, *, address="local:2", stop=None, batch=10, progress=None):
     return work_on_cluster(
-        small.engine, run_id, address=address, actor=ACTOR, stop=stop or Stop(), batch=batch, progress=progress
+        small.engine,
+        run_id,
+        address=address,
+        actor=Administrator(name=ACTOR),
+        stop=stop or Stop(),
+        batch=batch,
+        progress=progress,
     )
 
 

@@ -18,7 +18,7 @@ from evalcore import cluster
 from evalcore.cluster import work_on_cluster
 from evalcore.run_words import Outcome, RunState
 from evalcore.runs import Stop
-from evalcore.schema import PARSER, RULES
+from evalcore.schema import PARSER, RULES, Administrator
 from tests.commands import overread
 from tests.judge_server import Fault, Faults
 from tests.run_commands import asked, judge, models_file, quick
@@ -88,7 +88,9 @@ def here(monkeypatch):
 
 def spread(small, run_id, **changed):
     return work_on_cluster(
-        small.engine, run_id, **({"address": SOMEWHERE, "actor": "Lea Lead", "stop": Stop(), "batch": 2} | changed)
+        small.engine,
+        run_id,
+        **({"address": SOMEWHERE, "actor": Administrator(name="Lea Lead"), "stop": Stop(), "batch": 2} | changed),
     )
 
 

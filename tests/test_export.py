@@ -14,7 +14,18 @@ from evalcore.errors import ExportError
 from evalcore.export import Part
 from evalcore.importing import import_file
 from evalcore.queries import frames
-from evalcore.schema import Acuity, CannotReason, ConflictCause, ErrorKind, Label, RaterKind, Selection, Stage, Verdict
+from evalcore.schema import (
+    Acuity,
+    Administrator,
+    CannotReason,
+    ConflictCause,
+    ErrorKind,
+    Label,
+    RaterKind,
+    Selection,
+    Stage,
+    Verdict,
+)
 from tests import world
 from tests.export_steps import NOTE, empty, from_csv, small
 
@@ -183,10 +194,10 @@ def test_exported_verdicts_come_back_the_same_in_a_study_without_them(small, dat
     table = export.table(small.engine, "verdicts")
     path.write_bytes(export.WRITERS[file_format](table.loc[table["rater_kind"].eq("reviewer")]))
     bare = world.made(str(tmp_path / "bare.db"))
-    report = import_file(bare.engine, path, actor="Ana Ruiz", dataset="invented")
+    report = import_file(bare.engine, path, actor=Administrator(name="Ana Ruiz"), dataset="invented")
     assert (report.verdicts_new, report.without_partner) == (5, 0)
     assert said_by_physicians(bare) == said_by_physicians(small) != []
-    again = import_file(bare.engine, path, actor="Ana Ruiz", dataset="invented")
+    again = import_file(bare.engine, path, actor=Administrator(name="Ana Ruiz"), dataset="invented")
     assert again.verdicts_new == 0
     bare.engine.dispose()
 
@@ -222,7 +233,9 @@ def said_by_physicians(small):
 
 def test_an_export_leaves_an_event_that_says_what_was_taken(small):
     part = Part(judge="Wren", read_only=True)
-    export.record(small.engine, actor="Ana Ruiz", what="labels", file_format="csv", n_rows=2, part=part)
+    export.record(
+        small.engine, actor=Administrator(name="Ana Ruiz"), what="labels", file_format="csv", n_rows=2, part=part
+    )
     assert small.events()[-1] == ("Ana Ruiz", "labels exported")
     with small.engine.connect() as connection:
         subject, detail = connection.exec_driver_sql(

@@ -13,6 +13,7 @@ from evalcore.importing import import_file
 from evalcore.importing.acuity_cases import Cases
 from evalcore.metrics.panels import described
 from evalcore.queries import triage
+from evalcore.schema import Administrator
 from evalcore.store import index_texts
 from evalcore.store.triage import set_label_map
 from tests.acuity_files import CASE, case, cases, table, votes
@@ -30,7 +31,7 @@ def refused(engine, path, content, **told):
     before = dump(engine)
     path.write_bytes(content)
     with pytest.raises(ImportFailed) as failed:
-        import_file(engine, path, actor="tester", **told)
+        import_file(engine, path, actor=Administrator(name="tester"), **told)
     assert dump(engine) == before
     assert all("\n" not in fault and len(fault) < 400 for fault in failed.value.faults), failed.value.faults
     return failed.value.faults

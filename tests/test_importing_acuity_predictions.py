@@ -14,7 +14,7 @@ from evalcore.importers.acuity_predictions import read_cells
 from evalcore.importers.options import Options
 from evalcore.importing.acuity_predictions import Predictions
 from evalcore.queries import triage, triage_settings
-from evalcore.schema import ConfidenceMeaning
+from evalcore.schema import Administrator, ConfidenceMeaning
 from evalcore.triaged import NO_LEVEL
 from tests.acuity_files import case, json_lines, levels, matrix, prediction, table
 from tests.invented import bring, dump, entry, judged, results, rows, study, write
@@ -259,7 +259,7 @@ def test_texts_that_come_are_read_at_once_and_the_report_says_so(engine, tmp_pat
     assert bring(engine, path, dry_run=True).levels_read == []
     assert calls == []
     report = bring(engine, path)
-    assert calls == [(engine, "tester")] * n_calls
+    assert calls == [(engine, Administrator(name="tester"))] * n_calls
     assert ("1 level read by rules." in report.sentences()) == bool(n_calls)
     bring(engine, path)
     assert len(calls) == n_calls

@@ -10,7 +10,7 @@ from evalcore.db import open_study, reading, writing
 from evalcore.errors import OverreadError
 from evalcore.queries import frames, opinions, triage
 from evalcore.run_words import repeat_version
-from evalcore.schema import JURY_SAID, CannotReason, Label, RaterKind, Stage, Verdict
+from evalcore.schema import JURY_SAID, Administrator, CannotReason, Label, RaterKind, Stage, Verdict
 from tests import world
 from tests.triage_cases import CONVERSATION, drawn, stored
 
@@ -62,7 +62,9 @@ def three(small):
 
 
 def convene(small, **more):
-    return juries.convene(small.engine, "Bench", **({"members": MEMBERS, "least": 2, "actor": "Ana Ruiz"} | more))
+    return juries.convene(
+        small.engine, "Bench", **({"members": MEMBERS, "least": 2, "actor": Administrator(name="Ana Ruiz")} | more)
+    )
 
 
 def standing(small, name="Bench"):
@@ -190,7 +192,9 @@ def test_other_members_under_the_same_name_leave_one_verdict_an_item(small):
 def test_a_judge_that_was_asked_several_times_is_a_jury_of_its_own_answers(small):
     for repeat, labels in enumerate(("+-++ ", "+++- ", "-++  ")):
         add(small, "Wren", labels, version=repeat_version(PROMPT, repeat))
-    report = juries.convene(small.engine, "Wren thrice", repeats_of="Wren", least=2, actor="Ana Ruiz")
+    report = juries.convene(
+        small.engine, "Wren thrice", repeats_of="Wren", least=2, actor=Administrator(name="Ana Ruiz")
+    )
     assert report.members == ("Wren", "Wren#2", "Wren#3")
     # + + -: met; - + +: met; + + +: met; + -: split
     assert [row[2:5] for row in standing(small, "Wren thrice")] == [
@@ -212,7 +216,9 @@ def test_of_a_members_prompts_the_newest_votes_and_of_repeats_those_of_the_newes
     assert [row[2] for row in standing(small)] == ["met", "met", "not_met"]
     assert report.n_split == 2
     add(small, "Wren", "+-", version=repeat_version(PROMPT, 1))
-    of_repeats = juries.convene(small.engine, "Twice", repeats_of="Wren", actor="Ana Ruiz", dry_run=True)
+    of_repeats = juries.convene(
+        small.engine, "Twice", repeats_of="Wren", actor=Administrator(name="Ana Ruiz"), dry_run=True
+    )
     assert (of_repeats.n_decided, of_repeats.n_split, of_repeats.n_too_few) == (1, 1, 1)
 
 
@@ -242,7 +248,7 @@ def test_what_cannot_be_a_jury_is_refused_in_one_sentence_and_nothing_is_written
     three(small)
     convene(small)
     n_verdicts = world.count(small.engine, "verdict")
-    wanted = {"name": "Bench", "members": MEMBERS, "actor": "Ana Ruiz"} | how
+    wanted = {"name": "Bench", "members": MEMBERS, "actor": Administrator(name="Ana Ruiz")} | how
     with pytest.raises(OverreadError) as refused:
         juries.convene(small.engine, wanted.pop("name"), **wanted)
     assert sentence in str(refused.value)
@@ -258,7 +264,7 @@ def test_a_jury_of_levels_stands_beside_its_members_and_has_no_vote_in_their_maj
     engine = open_study(database_url)
     with writing(engine) as session:
         stored(session, triaged)
-    report = juries.convene(engine, "Bench", members=("Magpie", "Wren", "Rook"), actor="Ana Ruiz")
+    report = juries.convene(engine, "Bench", members=("Magpie", "Wren", "Rook"), actor=Administrator(name="Ana Ruiz"))
     with reading(engine) as session:
         found = triage.load(session)
     from evalcore.metrics.level_jury import JURY, votes, with_jury
@@ -277,7 +283,7 @@ def test_a_jury_of_levels_stands_beside_its_members_and_has_no_vote_in_their_maj
     conversations = found.samples["format"].eq(CONVERSATION)
     together = with_jury(found).levels[JURY]
     assert np.array_equal(together[conversations], expected["level"][conversations], equal_nan=True)
-    assert juries.convene(engine, "Bench", members=names, actor="Ana Ruiz").n_written == 0
+    assert juries.convene(engine, "Bench", members=names, actor=Administrator(name="Ana Ruiz")).n_written == 0
     engine.dispose()
 
 
@@ -286,7 +292,7 @@ def test_a_level_that_lost_its_votes_is_taken_back_also_where_nothing_else_was_e
     engine = open_study(database_url)
     with writing(engine) as session:
         stored(session, triaged)
-    juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor="Ana Ruiz")
+    juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor=Administrator(name="Ana Ruiz"))
     with writing(engine) as session:
         rater = store.ensure_rater(session, RaterKind.JUDGE, "Magpie", prompt_version="judge@99999999")
         (row,) = world.rows(
@@ -304,7 +310,10 @@ def test_a_level_that_lost_its_votes_is_taken_back_also_where_nothing_else_was_e
         store.add_verdicts(session, [unsure], actor="set-up", action="file imported")
     with reading(engine) as session:
         before = triage.load(session).levels["Bench"].notna().sum()
-    assert juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor="Ana Ruiz").n_taken_back == 1
+    assert (
+        juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor=Administrator(name="Ana Ruiz")).n_taken_back
+        == 1
+    )
     with reading(engine) as session:
         assert triage.load(session).levels["Bench"].notna().sum() == before - 1
     engine.dispose()

@@ -12,7 +12,7 @@ from evalcore import level_reading, store
 from evalcore.db import open_study, reading, writing
 from evalcore.level_reading import LevelsRead, read_levels, recommended, stated
 from evalcore.queries import triage
-from evalcore.schema import CASES, LEVELS_READ, PARSER, RULES, Format, Label, RaterKind, Stage
+from evalcore.schema import CASES, LEVELS_READ, PARSER, RULES, Administrator, Format, Label, RaterKind, Stage
 from evalcore.tables import Model, now
 from evalcore.triage_tables import AcuityCase
 from evalcore.triaged import NO_LEVEL
@@ -80,7 +80,7 @@ def by_text(engine):
 
 
 def test_every_response_with_text_gets_the_level_of_its_text(engine):
-    report = read_levels(engine, actor="Dr. Noor")
+    report = read_levels(engine, actor=Administrator(name="Dr. Noor"))
     assert by_text(engine) == {
         ANSWERS[0]: "D",
         ANSWERS[1]: "cannot_assess",
@@ -105,7 +105,7 @@ def test_every_response_with_text_gets_the_level_of_its_text(engine):
 
 
 def test_what_is_invalid_is_counted_apart_and_never_a_level(engine):
-    read_levels(engine, actor="Dr. Noor")
+    read_levels(engine, actor=Administrator(name="Dr. Noor"))
     with reading(engine) as session:
         triaged = triage.load(session)
     table = triaged.samples.assign(**{name: triaged.levels[name] for name in triaged.levels})
@@ -117,7 +117,7 @@ def test_what_is_invalid_is_counted_apart_and_never_a_level(engine):
 
 
 def test_the_explanation_quotes_the_deciding_words(engine):
-    read_levels(engine, actor="Dr. Noor")
+    read_levels(engine, actor=Administrator(name="Dr. Noor"))
     said = {row["text"]: row["explanation"] for row in verdicts(engine)}
     assert said[ANSWERS[0]] == "“ACUITY: D”: the level that the answer states."
     assert said[ANSWERS[1]] == "Two different levels: “ACUITY: C or D”."
@@ -127,37 +127,37 @@ def test_the_explanation_quotes_the_deciding_words(engine):
 
 
 def test_a_run_leaves_one_event_and_one_that_finds_nothing_leaves_none(engine):
-    read_levels(engine, actor="Dr. Noor")
+    read_levels(engine, actor=Administrator(name="Dr. Noor"))
     (event,) = events(engine)
     assert event["actor"] == "Dr. Noor"
     assert event["subject"] == "7 responses"
     assert json.loads(event["detail"])["labels"][RULES] == {"A": 1, "D": 1, "cannot_assess": 2}
     before = verdicts(engine)
-    report = read_levels(engine, actor="Dr. Noor")
+    report = read_levels(engine, actor=Administrator(name="Dr. Noor"))
     assert report == LevelsRead()
     assert report.sentences() == ["No response waits to be read."]
     assert (len(events(engine)), verdicts(engine)) == (1, before)
 
 
 def test_reading_again_writes_only_what_has_changed(engine, monkeypatch):
-    read_levels(engine, actor="Dr. Noor")
-    report = read_levels(engine, actor="Dr. Noor", again=True)
+    read_levels(engine, actor=Administrator(name="Dr. Noor"))
+    report = read_levels(engine, actor=Administrator(name="Dr. Noor"), again=True)
     assert (report.n_read, report.n_unchanged) == (0, 7)
     assert len(events(engine)) == 1
     changed = [level_reading.Judge(PARSER, "1", QA, lambda _: level_reading.Level(Label.CANNOT_ASSESS, "No."))]
     monkeypatch.setattr(level_reading, "JUDGES", changed)
-    report = read_levels(engine, actor="Dr. Noor", again=True)
+    report = read_levels(engine, actor=Administrator(name="Dr. Noor"), again=True)
     assert (report.n_read, report.n_unchanged) == (3, 0)
     new = [row for row in verdicts(engine) if row["explanation"] == "No."]
     assert sorted(row["supersedes"] for row in new) == [row["id"] for row in verdicts(engine)[:3]]
 
 
 def test_a_new_version_reads_again_and_its_level_is_the_one_that_stands(engine, monkeypatch):
-    read_levels(engine, actor="Dr. Noor")
+    read_levels(engine, actor=Administrator(name="Dr. Noor"))
     newer = [level_reading.Judge(PARSER, "2", QA, lambda _: level_reading.Level(Label.CANNOT_ASSESS, "No."))]
     monkeypatch.setattr(level_reading, "JUDGES", newer)
-    assert read_levels(engine, actor="Dr. Noor").n_read == 3
-    assert read_levels(engine, actor="Dr. Noor").n_read == 0
+    assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 3
+    assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 0
     with reading(engine) as session:
         levels = triage.load(session).levels[PARSER]
     assert levels.dropna().tolist() == [NO_LEVEL] * 3
@@ -177,10 +177,10 @@ def test_a_level_that_came_with_a_file_stands_until_it_is_read_again(engine):
             "created_at": now(),
         }
         session.connection().execute(insert(SQLModel.metadata.tables["verdict"]), [row])
-    assert read_levels(engine, actor="Dr. Noor").labels[PARSER].total() == 2
+    assert read_levels(engine, actor=Administrator(name="Dr. Noor")).labels[PARSER].total() == 2
     with reading(engine) as session:
         assert triage.load(session).levels[PARSER].max() == 2.0
-    assert read_levels(engine, actor="Dr. Noor", again=True).labels[PARSER].total() == 1
+    assert read_levels(engine, actor=Administrator(name="Dr. Noor"), again=True).labels[PARSER].total() == 1
     with reading(engine) as session:
         assert triage.load(session).levels[PARSER].max() == 4.0
 
@@ -210,17 +210,17 @@ def test_whoever_stops_it_midway_leaves_nothing_half(engine, monkeypatch, at):
     elif at == "event":
         monkeypatch.setattr(store, "append_event", stop)
     with pytest.raises(Killed):
-        read_levels(engine, actor="Dr. Noor", progress=progress)
+        read_levels(engine, actor=Administrator(name="Dr. Noor"), progress=progress)
     assert seen[0] == (2, 7)
     assert verdicts(engine) == events(engine) == []
     monkeypatch.undo()
-    assert read_levels(engine, actor="Dr. Noor").n_read == 7
+    assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 7
 
 
 def test_batches_read_every_response_once(engine, monkeypatch):
     monkeypatch.setattr(level_reading, "BATCH", 1)
     done = []
-    read_levels(engine, actor="Dr. Noor", progress=lambda n, most: done.append((n, most)))
+    read_levels(engine, actor=Administrator(name="Dr. Noor"), progress=lambda n, most: done.append((n, most)))
     assert done == [(n, 7) for n in range(1, 8)]
     assert len(by_text(engine)) == len(verdicts(engine)) == 7
 
@@ -231,9 +231,9 @@ def test_what_another_run_wrote_meanwhile_is_seen_and_not_written_twice(engine):
     def progress(_done, _most):
         if not inner:
             inner.append(None)
-            inner.append(read_levels(engine, actor="Dr. Brandt"))
+            inner.append(read_levels(engine, actor=Administrator(name="Dr. Brandt")))
 
-    report = read_levels(engine, actor="Dr. Noor", progress=progress)
+    report = read_levels(engine, actor=Administrator(name="Dr. Noor"), progress=progress)
     assert (inner[1].n_read, report.n_read) == (7, 0)
     assert report.n_unchanged in (3, 7)  # PostgreSQL shows what was committed meanwhile to the next statement already
     assert len(verdicts(engine)) == 7
@@ -241,7 +241,7 @@ def test_what_another_run_wrote_meanwhile_is_seen_and_not_written_twice(engine):
 
 
 def test_the_report_says_what_was_read(engine):
-    assert read_levels(engine, actor="Dr. Noor").sentences() == [
+    assert read_levels(engine, actor=Administrator(name="Dr. Noor")).sentences() == [
         "parser: 3 responses read: D 1; without a level 2",
         "acuity_rules: 4 responses read: A 1, D 1; without a level 2",
         "Of those without a level, not in English: es 1",

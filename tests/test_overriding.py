@@ -12,7 +12,7 @@ from evalcore.desks import MAX_NOTE
 from evalcore.errors import NotAllowed, NotFound, OverreadError
 from evalcore.overriding import Reading, check_reading
 from evalcore.queries import frames
-from evalcore.schema import Cause, Label, RaterKind, Role, Severity, Stage, Verdict
+from evalcore.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage, Verdict
 from tests import world
 from tests.overriding_steps import SAID, labels, press, small, standing, take_back
 
@@ -206,7 +206,7 @@ def test_an_item_that_no_judge_has_read_can_be_read(sqlite_database_url):
 def test_no_open_verdict_is_given_on_what_waits_for_ones_own_blind_read(small):
     """From a page that was opened before the conversation was assigned."""
     earlier = press(small, Reading(Label.MET), name="Dr. Tove Lind")
-    assigning.assign(small.engine, assigning.Choice(), actor="set-up")
+    assigning.assign(small.engine, assigning.Choice(), actor=Administrator(name="set-up"))
     before = small.history()
     with pytest.raises(NotAllowed, match="waits for your first read"):
         press(small, Reading(Label.NOT_MET))

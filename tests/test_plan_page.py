@@ -17,7 +17,7 @@ from evalcore.metrics.targets import Goal, Target
 from evalcore.plots.plan import narrowing
 from evalcore.queries import opinions, study, tasks
 from evalcore.queries.browse import Filters
-from evalcore.schema import Ask, Claim, Physicians, Role
+from evalcore.schema import Administrator, Ask, Claim, Physicians, Role
 from tests import world
 from tests.page_steps import (  # noqa: F401 - fixtures
     BOTH_READER,
@@ -143,7 +143,7 @@ def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_t
     engine = open_study(demo_study)
     world.add_researcher(engine, sol, Role.LEAD, Role.REVIEWER)
     alder = Choice(filters=Filters(model="Alder-2", reads="unread"), readers=(sol,), n_readers=1, seed=1)
-    assign(engine, alder, actor=LEAD)
+    assign(engine, alder, actor=Administrator(name=LEAD))
     with reading(engine) as session:
         n_hidden = len(tasks.blind_examples(session, next(p for p in study.people(session) if p.name == sol)))
         known = opinions.load(session)

@@ -19,7 +19,7 @@ from evalcore.queries import opinions, reading_times
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.queries.drawings import Drawing, over_all
 from evalcore.recipes import by_recipe
-from evalcore.schema import Selection
+from evalcore.schema import Administrator, Selection
 from tests import world
 from tests.population import drawn
 
@@ -207,7 +207,7 @@ def test_a_drawing_that_cannot_be_made_is_refused(small, how, sentence):
 
 def test_what_is_drawn_is_assigned_with_its_probabilities_and_a_record_that_gives_those_of_all_others(small):
     plan = draw(small, n_units=5)
-    report = assign(small.engine, Choice(drawn=plan.drawn, n_readers=2, seed=plan.seed), actor=LEAD)
+    report = assign(small.engine, Choice(drawn=plan.drawn, n_readers=2, seed=plan.seed), actor=Administrator(name=LEAD))
     assert (report.n_items, report.n_population, report.seed) == (5, N_EXAMPLES, 1)
     assert dict(tasks(small)) == {response: share for (_, response), share in plan.drawn.shares.items()}
     ((selection, chosen_by, n_population),) = world.rows(
@@ -229,7 +229,11 @@ def test_over_two_drawings_by_importance_each_read_has_its_own_joint_probability
     for seed, minutes in ((1, 0), (2, 60)):
         plan = draw(small, n_units=4, seed=seed)
         drawn_by.append({response: share for (_, response), share in plan.drawn.shares.items()})
-        assign(small.engine, Choice(drawn=plan.drawn, readers=(reader,), n_readers=1, seed=seed), actor=LEAD)
+        assign(
+            small.engine,
+            Choice(drawn=plan.drawn, readers=(reader,), n_readers=1, seed=seed),
+            actor=Administrator(name=LEAD),
+        )
         recipes.append(json.loads(world.rows(small.engine, "SELECT chosen_by FROM assignment ORDER BY id DESC")[0][0]))
         for minute in range(4):
             desk = reviewing.take(small.engine, small.viewer(reader), at=world.after(minutes + minute))
@@ -293,7 +297,7 @@ def test_the_joint_probability_of_two_drawings_by_importance_is_how_often_a_resp
 def test_what_was_assigned_in_between_falls_out(small):
     plan = draw(small, n_units=N_EXAMPLES, design=UNIFORM)
     world.assigned(small, n_items=20)
-    report = assign(small.engine, Choice(drawn=plan.drawn), actor=LEAD)
+    report = assign(small.engine, Choice(drawn=plan.drawn), actor=Administrator(name=LEAD))
     assert report.n_items + report.n_waiting == N_EXAMPLES
     assert report.n_waiting >= 8  # 20 of 24 responses, 12 of which are Birch's
     ((selection,),) = world.rows(small.engine, "SELECT selection FROM assignment WHERE id = 2")
@@ -302,7 +306,7 @@ def test_what_was_assigned_in_between_falls_out(small):
 
 def test_a_drawing_and_a_number_of_items_contradict_each_other(small):
     with pytest.raises(OverreadError, match="a plan says itself which items are read"):
-        assign(small.engine, Choice(drawn=draw(small).drawn, n_items=2), actor=LEAD)
+        assign(small.engine, Choice(drawn=draw(small).drawn, n_items=2), actor=Administrator(name=LEAD))
     assert world.count(small.engine, "assignment") == 0
 
 
@@ -310,7 +314,7 @@ def test_a_drawing_as_csv_is_a_plan_that_assigning_reads(small):
     plan = draw(small, n_units=5)
     with reading(small.engine) as session:
         content = planning.csv_of(session, plan)
-    assign(small.engine, Choice(plan=read_plan(content)), actor=LEAD)
+    assign(small.engine, Choice(plan=read_plan(content)), actor=Administrator(name=LEAD))
     assert dict(tasks(small)) == {response: share for (_, response), share in plan.drawn.shares.items()}
 
 

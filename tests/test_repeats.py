@@ -35,7 +35,7 @@ from evalcore.queries.response_texts import told
 from evalcore.queries.tasks import Asked
 from evalcore.recipes import by_recipe
 from evalcore.run_words import repeat_version, version_and_repeat
-from evalcore.schema import Acuity, Ask, Label, RaterKind, Selection, Stage, Verdict
+from evalcore.schema import Acuity, Administrator, Ask, Label, RaterKind, Selection, Stage, Verdict
 from evalcore.tables import Criterion
 from pages import _judges_versions
 from tests import world
@@ -289,7 +289,7 @@ def test_what_a_judge_contradicts_itself_on_is_drawn_more_often_and_its_voters_a
         "Judges disagree on 2 of the 8 criteria that two judges or more, or one judge several times, have labelled: drawn by"
     )
     assert f"{after.disagreement.times:.1f} times as often as those on which they agree" in words
-    report = assign(unread.engine, Choice(drawn=plan.drawn, seed=plan.seed), actor="Ana Ruiz")
+    report = assign(unread.engine, Choice(drawn=plan.drawn, seed=plan.seed), actor=Administrator(name="Ana Ruiz"))
     assert report.n_items == 5
     stored_shares = dict(world.rows(unread.engine, "SELECT response_id, inclusion_probability FROM task"))
     assert stored_shares == {response: pytest.approx(share) for response, share in chances.items()}

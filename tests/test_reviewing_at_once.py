@@ -11,7 +11,7 @@ from evalcore.db import connect, reading
 from evalcore.deciding import Decision
 from evalcore.errors import AlreadyChanged, OverreadError
 from evalcore.review_tables import Reading
-from evalcore.schema import CannotReason, Label, ReadingState, Role
+from evalcore.schema import Administrator, CannotReason, Label, ReadingState, Role
 from tests import world
 from tests.processes import context
 from tests.world import after, answer, assigned, submitted
@@ -47,7 +47,7 @@ def finish(small, name, number):
 
 
 def assign(small, name):
-    return assigning.assign(small.engine, Choice(), actor=name).n_items
+    return assigning.assign(small.engine, Choice(), actor=Administrator(name=name)).n_items
 
 
 ACTS = {act.__name__: act for act in (take, submit, mark, decide, finish, assign)}

@@ -9,7 +9,7 @@ import pytest
 from evalcore.errors import RunRefused
 from evalcore.run_words import Outcome, RunState
 from evalcore.runs import Stop, asking, keeping, planning, retry, working
-from evalcore.schema import PARSER, RULES
+from evalcore.schema import PARSER, RULES, Administrator
 from tests.run_steps import MET, Scripted
 from tests.run_studies import larger, quick, small
 from tests.run_world import add_cases, begun, done, judging, study, triage, worked
@@ -32,10 +32,10 @@ def test_failures_that_cannot_be_asked_again_stay_as_they_are(quick, monkeypatch
     with monkeypatch.context() as newer:
         newer.setattr(planning, "prompt_version", lambda _spec: "judge@of-tomorrow")
         with pytest.raises(RunRefused, match="start a new run"):
-            retry(quick.engine, run_id, actor="Ana Ruiz", outcomes=[Outcome.REFUSED])
+            retry(quick.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
     assert {word for (word,) in quick.rows("SELECT outcome FROM run_question")} == {"refused"}
     assert quick.one("SELECT state FROM run") == "done"
-    retry(quick.engine, run_id, actor="Ana Ruiz", outcomes=[Outcome.REFUSED])
+    retry(quick.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
     assert worked(quick, run_id, client=Scripted()).n_answered == 6
 
 
@@ -103,7 +103,9 @@ def test_progress_counts_what_others_ask_and_once_what_is_asked_again(larger, mo
         if number == 10:  # another process asks what this one does not hold
             beside(lambda: worked(larger, run_id, client=Scripted()))
         if number == 15:
-            beside(lambda: retry(larger.engine, run_id, actor="Ana Ruiz", outcomes=[Outcome.REFUSED]))
+            beside(
+                lambda: retry(larger.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
+            )
         return MET
 
     ended = worked(larger, run_id, client=Slow(says), progress=told.append)

@@ -5,6 +5,7 @@ from hypothesis import strategies as some
 
 from evalcore.run_words import Outcome
 from evalcore.runs import retry
+from evalcore.schema import Administrator
 from tests.run_steps import MET, Scripted
 from tests.run_studies import small
 from tests.run_world import begun, judged, judging, planned, worked
@@ -71,7 +72,7 @@ def test_a_retry_does_not_ask_what_was_answered_elsewhere(small):
     run_id = begun(small, spec, concurrency=1)
     worked(small, run_id, client=fails(1, 2))
     answered_elsewhere(small, spec, run_id, 0)
-    assert retry(small.engine, run_id, actor="Ana Ruiz", outcomes=[Outcome.REFUSED]) == 1
+    assert retry(small.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED]) == 1
     assert outcomes(small, run_id) == ["answered", None, *["answered"] * (N_ITEMS - 2)]
     assert small.events("run retried") == [{"run": run_id, "questions": 1, "outcomes": ["refused"]}]
     client = Scripted()
@@ -84,6 +85,6 @@ def test_where_everything_that_failed_was_answered_elsewhere_a_retry_asks_nothin
     run_id = begun(small, spec, concurrency=1)
     worked(small, run_id, client=fails(1))
     answered_elsewhere(small, spec, run_id, 0)
-    assert retry(small.engine, run_id, actor="Ana Ruiz", outcomes=[Outcome.REFUSED]) == 0
+    assert retry(small.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED]) == 0
     assert outcomes(small, run_id) == ["answered"] * N_ITEMS
     assert small.progress(run_id).state == "done"

@@ -12,6 +12,7 @@ from evalcore.run_words import Call, Outcome, RunState
 from evalcore.runs import asking, retry
 from evalcore.runs.asking import MAX_CALLS
 from evalcore.runs.figures import Figures
+from evalcore.schema import Administrator
 from evalcore.store import workers
 from tests.run_steps import MET, UNREADABLE, Scripted
 from tests.run_studies import larger, small
@@ -58,7 +59,7 @@ def test_a_reply_that_cannot_be_read_is_not_asked_for_again_above_the_limit(larg
 def test_what_failed_before_and_is_asked_again_counts_towards_the_cost(small):
     run_id = begun(small, judging())
     assert worked(small, run_id, client=Scripted(UNREADABLE)).n_failed == 6
-    retry(small.engine, run_id, actor="Ana Ruiz", outcomes=[Outcome.UNREADABLE])
+    retry(small.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.UNREADABLE])
     with reading(small.engine) as session:
         before = queries.calls(session, run_id)
     with writing(small.engine) as session:

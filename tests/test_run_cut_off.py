@@ -8,6 +8,7 @@ from evalcore.db import open_study, reading
 from evalcore.queries.cut_off import n_cut_off
 from evalcore.run_words import RunKind
 from evalcore.runs import Stop, spec_for, start, work
+from evalcore.schema import Administrator
 from tests.commands import overread
 from tests.page_steps import LEAD, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
 from tests.run_commands import asked, judge, quick
@@ -58,7 +59,7 @@ def test_the_page_of_a_run_says_how_many_answers_were_cut_off(demo_study, open_p
         spec = spec_for(
             RunKind.RESPOND, settings(name=name), "overread-demo", limit=3
         )  # the first and third are cut off
-        run_id = start(engine, spec, actor=LEAD, concurrency=1)
+        run_id = start(engine, spec, actor=Administrator(name=LEAD), concurrency=1)
         work(engine, run_id, key=None, stop=Stop(), client=client)
         shown = said(open_page(demo_study, "study", LEAD, study_tab="Runs", run=str(run_id)))
         assert f"Answers of {name} to 3 conversations" in shown

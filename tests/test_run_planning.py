@@ -10,7 +10,7 @@ from evalcore.queries import run_plans, run_texts
 from evalcore.run_words import Outcome
 from evalcore.runs import retry
 from evalcore.runs.describing import Asker
-from evalcore.schema import CASES, Acuity, Format
+from evalcore.schema import CASES, Acuity, Administrator, Format
 from tests.run_steps import MET, NOT_MET, Scripted
 from tests.run_studies import small
 from tests.run_world import (
@@ -167,7 +167,10 @@ def test_failures_are_asked_again_only_when_that_is_said(small):
     assert (found.n_there, found.n_failed, found.n_missing) == (4, 2, 0)
     assert begun(small, spec, concurrency=1) == run_id
     assert worked(small, run_id, client=Scripted()).outcomes == {}
-    assert retry(small.engine, run_id, actor="Ana Ruiz", outcomes=[Outcome.REFUSED, Outcome.ANSWERED]) == 1
+    assert (
+        retry(small.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED, Outcome.ANSWERED])
+        == 1
+    )
     assert worked(small, run_id, client=Scripted(NOT_MET)).outcomes == {Outcome.ANSWERED: 1}
     assert small.events("run retried") == [{"run": run_id, "questions": 1, "outcomes": ["refused"]}]
     assert small.one("SELECT count(*) FROM run_call") == 7  # what came first is still known

@@ -15,6 +15,7 @@ from evalcore.errors import NotFound, OverreadError, RunRefused
 from evalcore.run_process import alive, start_worker
 from evalcore.run_words import RunState
 from evalcore.runs import stop
+from evalcore.schema import Administrator
 from evalcore.worker_tables import is_gone, this_host
 from tests.judge_server import judge_server
 from tests.run_commands import models_file
@@ -59,7 +60,7 @@ def test_a_worker_is_started_found_and_stopped(larger, judge, keyed, tmp_path):
     arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     assert arguments[-5:] == [b"evalcore", b"runs", b"--work", str(keyed).encode(), b""]
     until(lambda: larger.progress(keyed).n_answered > 0)
-    stop(larger.engine, keyed, actor="Ana Ruiz")
+    stop(larger.engine, keyed, actor=Administrator(name="Ana Ruiz"))
     until(lambda: not Path(f"/proc/{pid}").exists())  # ended, and nothing of it left in the list of processes
     at = larger.progress(keyed)
     assert (at.state, at.reason, pids(larger, keyed)) == (RunState.STOPPED, "Ana Ruiz stopped it", [])
@@ -111,7 +112,7 @@ def test_what_cannot_be_worked_on_is_refused_before_a_process_is_started(larger,
     monkeypatch.delenv("INVENTED_KEY")
     with pytest.raises(RunRefused, match="the environment variable INVENTED_KEY is not set"):
         start_worker(larger.url, keyed)
-    stop(larger.engine, keyed, actor="Ana Ruiz")
+    stop(larger.engine, keyed, actor=Administrator(name="Ana Ruiz"))
     with pytest.raises(RunRefused, match="is stopped: start it first"):
         start_worker(larger.url, keyed)
 

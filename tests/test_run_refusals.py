@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from evalcore.errors import RunRefused
 from evalcore.runs import start
-from evalcore.schema import CASES, JURY, Acuity
+from evalcore.schema import CASES, JURY, Acuity, Administrator
 from tests.run_studies import small
 from tests.run_world import add_cases, begun, judged, judging, responding, study, triage
 from tests.run_world import settings as model
@@ -16,7 +16,7 @@ __all__ = ["small"]  # fixtures
 
 def refused(small, spec, **changed):
     with pytest.raises(RunRefused) as caught:
-        start(small.engine, spec, **({"actor": "Ana Ruiz", "concurrency": 4} | changed))
+        start(small.engine, spec, **({"actor": Administrator(name="Ana Ruiz"), "concurrency": 4} | changed))
     return str(caught.value)
 
 

@@ -11,6 +11,7 @@ from evalcore.db import writing
 from evalcore.errors import RunRefused
 from evalcore.run_words import STREAK, WAS_STOPPED, Outcome, RunState
 from evalcore.runs import Stop, asking, stop
+from evalcore.schema import Administrator
 from evalcore.store import workers
 from tests.run_steps import MET, NOT_MET, Scripted, until
 from tests.run_studies import larger, small
@@ -112,13 +113,13 @@ def test_somebody_else_stops_the_run(larger, monkeypatch):
     thread = threading.Thread(target=lambda: found.update(worked=worked(larger, run_id, client=Slow(says))))
     thread.start()
     assert begun_asking.wait(20)
-    stop(larger.engine, run_id, actor="Dr. Tove Lind")
+    stop(larger.engine, run_id, actor=Administrator(name="Dr. Tove Lind"))
     thread.join(20)
     ended = found["worked"]
     assert (ended.state, ended.reason) == (RunState.STOPPED, "Dr. Tove Lind stopped it")
     assert 0 < ended.n_answered < 60
     assert larger.events("run stopped") == [{"run": run_id, "reason": "Dr. Tove Lind stopped it"}]
-    stop(larger.engine, run_id, actor="Dr. Tove Lind")
+    stop(larger.engine, run_id, actor=Administrator(name="Dr. Tove Lind"))
     assert len(larger.events("run stopped")) == 1
 
 
@@ -237,7 +238,7 @@ def test_who_was_told_to_stop_does_not_close_a_run_that_was_started_again(larger
     run_id = begun(larger, judging())
     with writing(larger.engine) as session:
         worker_id = workers.add_worker(session, run_id, pid=os.getpid())
-    stop(larger.engine, run_id, actor="Ana Ruiz")
+    stop(larger.engine, run_id, actor=Administrator(name="Ana Ruiz"))
     assert begun(larger, judging()) == run_id
     with writing(larger.engine) as session:
         ended = workers.end_worker(session, run_id, worker_id, actor="Ana Ruiz", reason=WAS_STOPPED, for_all=False)

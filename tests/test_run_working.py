@@ -10,7 +10,7 @@ from evalcore.queries import frames
 from evalcore.queries import runs as queries
 from evalcore.run_words import Outcome, RunState
 from evalcore.runs import Stop, start, stop
-from evalcore.schema import CASES, Format
+from evalcore.schema import CASES, Administrator, Format
 from tests.judge_server.faults import Fault, Faults
 from tests.judge_server.rule import drawn
 from tests.judge_server.running import judge_server
@@ -264,14 +264,17 @@ def test_a_run_that_is_not_there_is_named(quick):
     with pytest.raises(NotFound, match="run: 7 came"):
         worked(quick, 7)
     with pytest.raises(NotFound, match="run: 7 came"):
-        stop(quick.engine, 7, actor="Ana Ruiz")
+        stop(quick.engine, 7, actor=Administrator(name="Ana Ruiz"))
 
 
 def test_the_key_is_left_nowhere(small, tmp_path, caplog, capfd):
     with judge_server(key=KEY, faults=Faults.mixed(0.5, Fault.UNAUTHORIZED, Fault.WORD_TRUE), seed=2) as judge:
         ended = done(small, judging(judge.base_url))
         wrong = start(
-            small.engine, judging(judge.base_url, limit=1, with_points=False), actor="Ana Ruiz", concurrency=1
+            small.engine,
+            judging(judge.base_url, limit=1, with_points=False),
+            actor=Administrator(name="Ana Ruiz"),
+            concurrency=1,
         )
         assert worked(small, wrong, key="sk-another-2e8a").n_failed == 1
     assert ended.outcomes[Outcome.REJECTED] > 0

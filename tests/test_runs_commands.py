@@ -7,6 +7,7 @@ import pytest
 from evalcore.queries.runs import LIST_COLUMNS
 from evalcore.run_words import Outcome
 from evalcore.runs import retry, stop
+from evalcore.schema import Administrator
 from tests.commands import overread
 from tests.judge_server import Fault, Faults, judge_server
 from tests.run_commands import on_study
@@ -52,7 +53,7 @@ def test_runs_are_listed_newest_first(runs, small):
     assert json.loads(runs("--json")) == []
     failed(small, judging(limit=3), Outcome.REFUSED)
     stopped = begun(small, judging())
-    stop(small.engine, stopped, actor="Ana Ruiz")
+    stop(small.engine, stopped, actor=Administrator(name="Ana Ruiz"))
     found = json.loads(runs("--json"))
     assert [set(row) for row in found] == [set(LIST_COLUMNS)] * 2
     assert [[row[key] for key in ("run_id", "name", "state", "n_questions", "n_answered", "n_failed", "n_open", "reason")] for row in found] == [
@@ -128,7 +129,7 @@ def test_a_run_is_stopped_and_gone_on_with(runs, small, judge):
     assert runs("--stop", run_id) == "Run 1 is stopped. Go on by `overread runs --resume 1`.\n"
     done = runs.ended("--work", run_id)
     assert done.returncode == 1
-    assert "(command line) stopped it. Saved: 0 of 6 answers. Go on by `overread runs --resume 1`." in done.stderr
+    assert "command line) stopped it. Saved: 0 of 6 answers. Go on by `overread runs --resume 1`." in done.stderr
     assert judge.told.n_asked == 0
     assert "Run 1: 6 answered, 0 failed." in runs("--resume", run_id)
     assert runs("--stop", run_id) == "Run 1 is done.\n"
@@ -163,7 +164,7 @@ def test_one_thing_is_done_at_a_time(runs):
 @pytest.mark.parametrize("act", ["--retry", "--resume", "--work"])
 def test_without_its_key_a_run_stays_as_it_is(runs, small, judge, act):
     run_id = failed(small, judging(judge.base_url, model={"key_variable": "INVENTED_KEY"}), Outcome.REFUSED)
-    retry(small.engine, run_id, actor="Ana Ruiz", outcomes=[Outcome.REFUSED])
+    retry(small.engine, run_id, actor=Administrator(name="Ana Ruiz"), outcomes=[Outcome.REFUSED])
     before = (
         small.rows("SELECT * FROM run"),
         small.rows("SELECT * FROM run_worker"),

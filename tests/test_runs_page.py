@@ -17,7 +17,7 @@ from evalcore.queries import study, tasks
 from evalcore.queries.browse import Filters
 from evalcore.run_words import Outcome, RunKind, RunState
 from evalcore.runs import STREAK, Stop, retry, spec_for, start, work
-from evalcore.schema import CASES, Role
+from evalcore.schema import CASES, Administrator, Role
 from evalcore.store import workers
 from pages import _common, _runs_text, _study_run, _study_run_acts, _study_run_form, _study_runs
 from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
@@ -74,7 +74,7 @@ def here(tmp_path, monkeypatch) -> Path:
 def asked(engine, says, *, name="Merlin", **about) -> int:
     """A run whose model has said this on each question."""
     spec = spec_for(RunKind.JUDGE, settings(name=name), DATASET, **({"limit": N_ASKED} | about))
-    run_id = start(engine, spec, actor=LEAD, concurrency=1)
+    run_id = start(engine, spec, actor=Administrator(name=LEAD), concurrency=1)
     work(engine, run_id, key=None, stop=Stop(), client=Scripted(says))
     return run_id
 
@@ -167,7 +167,7 @@ def test_replies_are_shown_to_leads_as_text_and_to_nobody_else(opened, engine):
 def test_a_lead_who_reads_blind_sees_no_reply_on_what_waits_for_that_read_and_no_model_behind_it(opened, engine):
     judged = asked(engine, some_fail)
     answering = spec_for(RunKind.RESPOND, settings(name="Vexel-3", api_model="vexel-3-0901"), DATASET, limit=2)
-    answered = start(engine, answering, actor=LEAD, concurrency=1)
+    answered = start(engine, answering, actor=Administrator(name=LEAD), concurrency=1)
     work(engine, answered, key=None, stop=Stop(), client=Scripted("Rest, and drink enough."))
     with writing(engine) as session:
         store.add_person(session, READS_TOO, roles=[Role.LEAD, Role.REVIEWER], actor=LEAD)
@@ -179,7 +179,7 @@ def test_a_lead_who_reads_blind_sees_no_reply_on_what_waits_for_that_read_and_no
     assert all(name in told[1] for name in ("Vexel-3", "vexel-3-0901"))
     assert "Vexel-3" in told[2]
 
-    assign(engine, Choice(filters=Filters(), readers=(READS_TOO,), n_readers=1, seed=1), actor=LEAD)
+    assign(engine, Choice(filters=Filters(), readers=(READS_TOO,), n_readers=1, seed=1), actor=Administrator(name=LEAD))
     with reading(engine) as session:
         person = next(one for one in study.people(session) if one.name == READS_TOO)
         waits = failed["example_id"].isin(tasks.blind_examples(session, person))
@@ -312,7 +312,7 @@ def test_a_file_of_models_that_is_wrong_says_where(opened, here):
 
 def test_a_run_that_was_stopped_goes_on_and_an_open_one_without_a_process_does_too(opened, engine, here, started):
     spec = spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET, limit=N_ASKED)
-    run_id = start(engine, spec, actor=LEAD, concurrency=3)
+    run_id = start(engine, spec, actor=Administrator(name=LEAD), concurrency=3)
     app = opened(LEAD, run_id)
     assert "Paused: nothing is being asked now." in said(app)
     app.number_input(key=f"run_on_concurrency_{run_id}").set_value(9).run()
@@ -325,7 +325,7 @@ def test_a_run_started_again_gets_a_process_beside_one_that_was_told_to_stop_and
     engine, started
 ):
     spec = spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET, limit=N_ASKED)
-    run_id = start(engine, spec, actor=LEAD, concurrency=3)
+    run_id = start(engine, spec, actor=Administrator(name=LEAD), concurrency=3)
     with reading(engine) as session:
         lead = next(one for one in study.people(session) if one.name == LEAD)
     with writing(engine) as session:
@@ -338,7 +338,9 @@ def test_a_run_started_again_gets_a_process_beside_one_that_was_told_to_stop_and
 
 
 def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine, here, monkeypatch):
-    run_id = start(engine, spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET), actor=LEAD, concurrency=3)
+    run_id = start(
+        engine, spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET), actor=Administrator(name=LEAD), concurrency=3
+    )
 
     def start_worker(_location: str, run_id: int) -> int:
         msg = f"run {run_id}: the process that was started has ended: no room"
@@ -355,7 +357,7 @@ def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine
 def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
     with reading(engine) as session:
         physician = next(one for one in study.people(session) if one.name == PHYSICIAN)
-    run_id = start(engine, spec_for(RunKind.JUDGE, settings(), DATASET), actor=LEAD, concurrency=3)
+    run_id = start(engine, spec_for(RunKind.JUDGE, settings(), DATASET), actor=Administrator(name=LEAD), concurrency=3)
     row = _rows(engine)[0]
     sentence = reason(check_can_run, physician)
     for act in (
@@ -379,7 +381,7 @@ def test_what_is_drawn_every_two_seconds_reads_nothing_that_is_kept_until_the_st
     monkeypatch,
 ):
     answering = spec_for(RunKind.RESPOND, settings(name="Vexel-3"), DATASET, limit=2)
-    run_id = start(engine, answering, actor=LEAD, concurrency=1)
+    run_id = start(engine, answering, actor=Administrator(name=LEAD), concurrency=1)
     with reading(engine) as session:
         person = next(one for one in study.people(session) if one.name == PHYSICIAN)
     title = _study_run_acts.title(person, _rows(engine)[0], 2)
@@ -405,14 +407,14 @@ def test_a_run_that_has_ended_is_counted_once_and_again_when_it_has_changed(engi
     first, second = _study_run_acts.progress(_rows(engine)[0]), _study_run_acts.progress(_rows(engine)[0])
     assert first == second
     assert counted == [run_id]
-    retry(engine, run_id, actor=LEAD, outcomes=[Outcome.REFUSED])
+    retry(engine, run_id, actor=Administrator(name=LEAD), outcomes=[Outcome.REFUSED])
     assert _study_run_acts.progress(_rows(engine)[0]).n_open == first.outcomes[Outcome.REFUSED]
     assert counted == [run_id, run_id]
 
 
 def test_what_takes_long_to_count_is_counted_seldom(engine, demo_study, monkeypatch):  # noqa: F811
     spec = spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET, limit=N_ASKED)
-    run_id = start(engine, spec, actor=LEAD, concurrency=1)
+    run_id = start(engine, spec, actor=Administrator(name=LEAD), concurrency=1)
     clock, counted, count = [100.0], [], queries.progress
 
     def progress(session, run_id):

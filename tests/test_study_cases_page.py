@@ -9,7 +9,7 @@ from evalcore import store
 from evalcore.db import open_study, reading, writing
 from evalcore.importing import import_file
 from evalcore.queries import triage_settings
-from evalcore.schema import ConfidenceMeaning
+from evalcore.schema import Administrator, ConfidenceMeaning
 from evalcore.store.triage import set_triage_settings
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
@@ -43,7 +43,7 @@ def opened(engine, location, open_page):  # noqa: F811
 
 def bring(engine, tmp_path, *lines, name="cases.csv"):
     (tmp_path / name).write_bytes(table(*lines))
-    return import_file(engine, tmp_path / name, actor="set-up")
+    return import_file(engine, tmp_path / name, actor=Administrator(name="set-up"))
 
 
 def labels(app):

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from evalcore import juries, store
 from evalcore.db import open_study, writing
-from evalcore.schema import JURY, Role
+from evalcore.schema import JURY, Administrator, Role
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored
@@ -40,7 +40,7 @@ def test_a_jury_of_the_study_stands_beside_physicians_and_not_beside_its_own_mem
     engine: Engine, location: str, open_page: Open
 ):
     made(engine, Magpie=0.9, Wren=0.7)
-    juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor=LEAD)
+    juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor=Administrator(name=LEAD))
     app = open_page(location, "triage", LEAD, triage_show="Who read the level")
     assert "Bench" in app.selectbox(key="triage_conversation_judge").options
     pairs = app.selectbox(key="triage_beside").options

@@ -16,7 +16,7 @@ from evalcore.metrics.triage_corrected_harm import corrected_harm
 from evalcore.queries import candidates
 from evalcore.queries import triage as stored_triage
 from evalcore.queries.browse import Filters
-from evalcore.schema import Acuity, Ask, RaterKind, Selection, Stage, Verdict
+from evalcore.schema import Acuity, Administrator, Ask, RaterKind, Selection, Stage, Verdict
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored
@@ -138,7 +138,7 @@ def test_a_case_that_waits_for_the_viewers_own_blind_read_is_in_no_number(
     choice = Choice(
         ask=Ask.GOLD_ACUITY, filters=Filters(dataset="acuity"), n_items=10, n_readers=1, readers=(NEWCOMER,), seed=1
     )
-    assign(engine, choice, actor=LEAD)
+    assign(engine, choice, actor=Administrator(name=LEAD))
     shown = words(open_page(location, "triage", NEWCOMER))
     assert "50 cases" in shown
     assert "are left out of all numbers here" in shown

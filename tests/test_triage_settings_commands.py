@@ -57,7 +57,7 @@ def acts(location):
     with reading(engine) as session:
         trail = audit_trail(session, limit=50)[0]
     engine.dispose()
-    return [row.action for row in trail.itertuples() if row.actor.endswith("(command line)")][::-1]
+    return [row.action for row in trail.itertuples() if row.actor.endswith("command line)")][::-1]
 
 
 def test_label_maps_lists_every_source_with_its_labels_and_the_cases_that_have_them(location):

@@ -16,7 +16,18 @@ from evalcore.assigning import Choice
 from evalcore.db import open_study, reading, writing
 from evalcore.desks import Desk
 from evalcore.queries import frames, study
-from evalcore.schema import Acuity, CannotReason, Label, RaterKind, ReadingState, Role, Stage, Verdict, Viewer
+from evalcore.schema import (
+    Acuity,
+    Administrator,
+    CannotReason,
+    Label,
+    RaterKind,
+    ReadingState,
+    Role,
+    Stage,
+    Verdict,
+    Viewer,
+)
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Response
 
 JUDGE = "Magpie"
@@ -170,7 +181,12 @@ def after(minutes: float = 0, *, seconds: float = 0) -> datetime:
 
 def assigned(small: World, **choice: Any) -> int:
     """Have items read, all of them in a known order unless told otherwise. Returns the assignment's number."""
-    return assigning.assign(small.engine, Choice(**({"seed": 1} | choice)), actor="Ana Ruiz").assignment_id or 0
+    return (
+        assigning.assign(
+            small.engine, Choice(**({"seed": 1} | choice)), actor=Administrator(name="Ana Ruiz")
+        ).assignment_id
+        or 0
+    )
 
 
 def answer(small: World, viewer: Viewer, desk: Desk, labels: str, *, at: datetime = START) -> int:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore import store
+from evalcore.acting import allow
 from evalcore.db import writing
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importers import CONFIDENT, inspect_logs, judge_verdicts, simple_evals
@@ -25,8 +26,9 @@ from evalcore.importing.recognising import recognise
 from evalcore.importing.report import ImportReport
 from evalcore.importing.responses import Responses
 from evalcore.level_reading import read_levels
+from evalcore.policies import check_can_import
 from evalcore.queries import lookups, triage_settings
-from evalcore.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Example, RaterKind
+from evalcore.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Example, RaterKind, Viewer
 from evalcore.settings import settings
 from evalcore.store import Bulk
 from evalcore.store.triage import set_confidence_meaning
@@ -91,7 +93,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     engine: Engine,
     path: Path,
     *,
-    actor: str,
+    actor: Viewer,
     name: str | None = None,
     format_name: str | None = None,
     dataset: str | None = None,
@@ -118,6 +120,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
         progress: Is told how many (unpacked) bytes have been read.
 
     Raises:
+        NotAllowed: Whoever acts is no researcher and no lead.
         ImportFailed: With the first 20 faults; the study is as it was.
     """
     file = _recognised(path, name, format_name)
@@ -128,23 +131,24 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     meaning = f"{file.content_hash()} {file.format} {options}"
     content_hash = sha256(meaning.encode()).hexdigest()
     with writing(engine) as session:
+        allow(session, actor, check_can_import)
         before = lookups.imported_before(session, content_hash) is not None
         if before and confidence_means is None:
             report.already_imported = True
             return report
         _import(session, file, options, report, progress)
-        _set_meanings(session, file, report, confidence_means, actor)
+        _set_meanings(session, file, report, confidence_means, actor.signature)
         if dry_run or report.adds_nothing:
             session.rollback()
             store.forget_written(session)
         else:
-            _record(session, None if before else content_hash, report, actor)
+            _record(session, None if before else content_hash, report, actor.signature)
     if report.texts_new and not dry_run:
         _read_levels(engine, report, actor)
     return report
 
 
-def _read_levels(engine: Engine, report: ImportReport, actor: str) -> None:
+def _read_levels(engine: Engine, report: ImportReport, actor: Viewer) -> None:
     """Let the parser and the rules read the levels of the texts that came: an act of its own, with its own event."""
     report.levels_read.extend(read_levels(engine, actor=actor).sentences())
 

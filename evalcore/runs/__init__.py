@@ -5,7 +5,7 @@ each takes questions in small lots by writing its number on them, and says every
 """
 
 from evalcore.run_words import STREAK
-from evalcore.runs.acts import check_bounds, retry, start, stop
+from evalcore.runs.acts import check_bounds, failures, retry, start, stop
 from evalcore.runs.describing import spec_for
 from evalcore.runs.planning import Planned, check_asked, plan, spent
 from evalcore.runs.stopping import Stop, on_interrupt
@@ -18,6 +18,7 @@ __all__ = [
     "Worked",
     "check_asked",
     "check_bounds",
+    "failures",
     "finish",
     "on_interrupt",
     "plan",

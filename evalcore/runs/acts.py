@@ -1,14 +1,19 @@
 """A run is started, stopped, and its failures are tried again."""
 
 from collections.abc import Collection
+from typing import Any
 
+import pandas as pd
 from sqlalchemy import Engine
 
+from evalcore.acting import allow
 from evalcore.db import reading, writing
 from evalcore.errors import RunRefused
+from evalcore.policies import check_can_run, check_can_see_replies
 from evalcore.queries import runs as queries
 from evalcore.run_words import STREAK, Outcome, RunSpec
 from evalcore.runs.planning import check, check_asked
+from evalcore.schema import Viewer
 from evalcore.store import runs as stored
 
 MAX_CONCURRENCY = 2_000
@@ -18,7 +23,7 @@ def start(
     engine: Engine,
     spec: RunSpec,
     *,
-    actor: str,
+    actor: Viewer,
     concurrency: int,
     max_cost: float | None = None,
     max_failures: int = STREAK,
@@ -37,14 +42,17 @@ def start(
         The run's number.
 
     Raises:
+        NotAllowed: Whoever acts is no lead.
         RunRefused: It cannot be started as asked for; one sentence says why.
     """
     check_bounds(spec, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures)
     with reading(engine) as session:
+        allow(session, actor, check_can_run)
         check(session, spec)
     with writing(engine) as session:
+        allow(session, actor, check_can_run)
         return stored.start_run(
-            session, spec, actor=actor, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
+            session, spec, actor=actor.signature, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
         )
 
 
@@ -64,24 +72,42 @@ def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max
         raise RunRefused(msg)
 
 
-def stop(engine: Engine, run_id: int, *, actor: str) -> None:
+def stop(engine: Engine, run_id: int, *, actor: Viewer) -> None:
     """Stop a run, wherever its workers are: within seconds they ask nothing more, finish what is in flight, and end.
 
     Raises:
+        NotAllowed: Whoever acts is no lead.
         NotFound: There is no such run.
     """
     with writing(engine) as session:
-        stored.stop_run(session, run_id, actor=actor, reason=f"{actor} stopped it")
+        allow(session, actor, check_can_run)
+        stored.stop_run(session, run_id, actor=actor.signature, reason=f"{actor.signature} stopped it")
 
 
-def retry(engine: Engine, run_id: int, *, actor: str, outcomes: Collection[Outcome]) -> int:
+def retry(engine: Engine, run_id: int, *, actor: Viewer, outcomes: Collection[Outcome]) -> int:
     """Have questions that ended so asked again, at the next `work`. Returns how many it is; answered ones are never among them.
 
     Raises:
+        NotAllowed: Whoever acts is no lead.
         NotFound: There is no such run.
         RunRefused: It cannot be asked as it was; nothing was written.
     """
     with reading(engine) as session:
+        allow(session, actor, check_can_run)
         check_asked(session, queries.run(session, run_id).spec)
     with writing(engine) as session:
-        return stored.retry_questions(session, run_id, actor=actor, outcomes=outcomes)
+        allow(session, actor, check_can_run)
+        return stored.retry_questions(session, run_id, actor=actor.signature, outcomes=outcomes)
+
+
+def failures(engine: Engine, viewer: Viewer, run_id: int, **which: Any) -> pd.DataFrame:
+    """What failed in a run with the replies as they came (`queries.runs.failures`), for whoever may see them.
+
+    Raises:
+        NotAllowed: The viewer is no lead.
+        NotFound: There is no such run.
+    """
+    with reading(engine) as session:
+        allow(session, viewer, check_can_see_replies)
+        queries.run(session, run_id)
+        return queries.failures(session, run_id, **which)

@@ -28,6 +28,7 @@ from evalcore.runs.asking import Asking
 from evalcore.runs.describing import prompt_version
 from evalcore.runs.figures import Figures
 from evalcore.runs.stopping import Stop
+from evalcore.schema import Administrator
 from evalcore.store import index_texts, workers
 from evalcore.store.answers import Saving
 from evalcore.store.workers import Ended
@@ -214,7 +215,9 @@ def finish(engine: Engine, found: RunRow, *, stop: Stop) -> LevelsRead | None:
     levels = None
     if found.spec.kind is RunKind.TRIAGE:
         try:
-            levels = read_levels(engine, actor=found.started_by, progress=look)
+            levels = read_levels(
+                engine, actor=Administrator(name=found.started_by), progress=look
+            )  # the run goes on for them
         except _BrokenOff:
             return None
     index_texts(engine)

@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from evalcore.db import open_study  # noqa: E402 - found beside this file, installed or not
 from evalcore.importing import import_file  # noqa: E402
+from evalcore.schema import Administrator  # noqa: E402
 from evalcore.store import index_texts  # noqa: E402
 
 REAL_RESULTS = ROOT.parent / "shared" / "data" / "results"
@@ -144,9 +145,9 @@ def seconds_of_import(path: Path) -> float:
         engine = open_study(str(Path(folder) / "study.db"))
         first = Path(folder) / "first.json"
         write_results(first, CRITERIA_PER_RESPONSE[0])
-        import_file(engine, first, actor=ACTOR, model="First Model", judge=JUDGE)
+        import_file(engine, first, actor=Administrator(name=ACTOR), model="First Model", judge=JUDGE)
         with timed() as seconds:
-            import_file(engine, path, actor=ACTOR, model=MODEL, judge=JUDGE)
+            import_file(engine, path, actor=Administrator(name=ACTOR), model=MODEL, judge=JUDGE)
         engine.dispose()
         return seconds()
 
@@ -155,7 +156,7 @@ def peak_of_import(path: Path) -> float:
     """The most memory that this process ever held, in MB; for a process of its own."""
     with TemporaryDirectory() as folder:
         engine = open_study(str(Path(folder) / "study.db"))
-        import_file(engine, path, actor=ACTOR, model=MODEL, judge=JUDGE)
+        import_file(engine, path, actor=Administrator(name=ACTOR), model=MODEL, judge=JUDGE)
         index_texts(engine)  # what the command does next: the index, and the language model
         engine.dispose()
     status = Path("/proc/self/status").read_text(encoding="ascii")

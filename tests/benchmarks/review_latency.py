@@ -25,6 +25,7 @@ from evalcore import assigning, store  # noqa: E402
 from evalcore.db import open_study, reading, writing  # noqa: E402
 from evalcore.importing import import_file  # noqa: E402
 from evalcore.queries import study  # noqa: E402
+from evalcore.schema import Administrator  # noqa: E402
 from evalcore.store import index_texts  # noqa: E402
 from tests import chromium  # noqa: E402
 from tests.benchmarks.import_speed import write_results  # noqa: E402
@@ -103,9 +104,9 @@ def made(folder: Path, n_verdicts: int) -> None:
         store.ensure_study(session)
         for name in READERS:
             store.add_person(session, name, roles=["reviewer"], actor="benchmark")
-    import_file(engine, results, actor="benchmark", model="Bench Model", judge=JUDGE)
+    import_file(engine, results, actor=Administrator(name="benchmark"), model="Bench Model", judge=JUDGE)
     index_texts(engine)
-    assigning.assign(engine, assigning.Choice(seed=1), actor="benchmark")
+    assigning.assign(engine, assigning.Choice(seed=1), actor=Administrator(name="benchmark"))
     with reading(engine) as session:
         assert study.counts(session)["judge_verdicts"] == n_verdicts
     engine.dispose()

@@ -37,6 +37,7 @@ from evalcore import assigning, store  # noqa: E402
 from evalcore.db import connect, open_study, reading, writing  # noqa: E402
 from evalcore.importing import import_file  # noqa: E402
 from evalcore.queries import study  # noqa: E402
+from evalcore.schema import Administrator  # noqa: E402
 from evalcore.serving import cookie_name  # noqa: E402
 from evalcore.store import index_texts  # noqa: E402
 from tests.benchmarks import _tab  # noqa: E402
@@ -65,9 +66,9 @@ def made(location: str, folder: Path, *, n_verdicts: int, n_reviewers: int) -> d
         store.ensure_study(session)
         for name in names:
             store.add_person(session, name, roles=["reviewer"], actor="benchmark")
-    import_file(engine, results, actor="benchmark", model="Bench Model", judge="Bench Judge")
+    import_file(engine, results, actor=Administrator(name="benchmark"), model="Bench Model", judge="Bench Judge")
     index_texts(engine)
-    assigning.assign(engine, assigning.Choice(seed=1, n_readers=READERS_EACH), actor="benchmark")
+    assigning.assign(engine, assigning.Choice(seed=1, n_readers=READERS_EACH), actor=Administrator(name="benchmark"))
     with reading(engine) as session:
         assert study.counts(session)["judge_verdicts"] == n_verdicts
         name_of_cookie = cookie_name(study.study_key(session) or "")

@@ -35,6 +35,7 @@ from evalcore.queries import run_texts  # noqa: E402
 from evalcore.run_words import ChatRequest, ModelSettings, Outcome, Question, RunKind, RunSpec  # noqa: E402
 from evalcore.runs import Stop, spec_for, start, work  # noqa: E402
 from evalcore.runs.describing import Asker  # noqa: E402
+from evalcore.schema import Administrator  # noqa: E402
 from tests.benchmarks.reviewers import database  # noqa: E402
 from tests.judge_server import judge_process  # noqa: E402
 from tests.run_world import Study, study  # noqa: E402
@@ -171,7 +172,7 @@ async def through_client(model: ModelSettings, requests: list[ChatRequest], conc
 def asked(folder: Path, spec: RunSpec, n: int) -> list[ChatRequest]:
     """What a run sends."""
     with database("sqlite", folder) as url, made(url, n) as small:
-        run_id = start(small.engine, spec, actor="benchmark", concurrency=1)
+        run_id = start(small.engine, spec, actor=Administrator(name="benchmark"), concurrency=1)
         rows = small.rows(
             "SELECT id, example_id, response_id, criterion_id, format, sample_index, repeat FROM run_question WHERE run_id = :run",
             run=run_id,
@@ -198,7 +199,7 @@ def into(kind: str, folder: Path, spec: RunSpec, n: int, concurrency: int) -> Me
     """A run from the first question to the last verdict saved."""
     folder.mkdir()
     with database(kind, folder) as url, made(url, n) as small:
-        run_id = start(small.engine, spec, actor="benchmark", concurrency=concurrency)
+        run_id = start(small.engine, spec, actor=Administrator(name="benchmark"), concurrency=concurrency)
         with measured(f"a run into {kind}", n) as found:
             worked = work(small.engine, run_id, key=None, stop=Stop())
         assert worked.outcomes == {Outcome.ANSWERED: n}, worked

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from evalcore import demo, export
 from evalcore.db import open_study
 from evalcore.importing import import_file
+from evalcore.schema import Administrator
 from tests.browser import steps
 from tests.browser.server import AppServer, running_app
 
@@ -34,7 +35,7 @@ def contrary(demo_folder: Path) -> Iterator[AppServer]:
     opposite = labels["label"].map({"met": "not_met", "not_met": "met"})
     path = demo_folder / "contrary.csv"
     path.write_bytes(export.to_csv(labels.assign(rater=CONTRARY, label=opposite)))
-    import_file(engine, path, actor=LEAD)
+    import_file(engine, path, actor=Administrator(name=LEAD))
     engine.dispose()
     with running_app(demo_folder) as server:
         yield server

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from evalcore import assigning, store
 from evalcore.db import open_study, writing
 from evalcore.importing import import_file
+from evalcore.schema import Administrator
 from evalcore.store import index_texts
 from tests.browser import steps
 from tests.browser.server import AppServer, free_port, running_app
@@ -56,9 +57,16 @@ def made(folder: Path, rubrics: tuple[int, ...], *, judged: bool) -> Path:
         for name in READERS:
             store.add_person(session, name, roles=["reviewer"], actor="set-up")
         store.set_guideline(session, GUIDELINE, actor="set-up")
-    import_file(engine, folder / "results.json", actor="set-up", model=MODEL, judge=JUDGE, dataset="invented")
+    import_file(
+        engine,
+        folder / "results.json",
+        actor=Administrator(name="set-up"),
+        model=MODEL,
+        judge=JUDGE,
+        dataset="invented",
+    )
     index_texts(engine)
-    assigning.assign(engine, assigning.Choice(seed=5, n_readers=len(READERS)), actor="set-up")
+    assigning.assign(engine, assigning.Choice(seed=5, n_readers=len(READERS)), actor=Administrator(name="set-up"))
     engine.dispose()
     return folder
 

@@ -11,7 +11,7 @@ from evalcore import store
 from evalcore.assigning import Choice, assign
 from evalcore.db import open_study, writing
 from evalcore.queries.browse import Filters
-from evalcore.schema import Ask, Role
+from evalcore.schema import Administrator, Ask, Role
 from tests.browser import steps
 from tests.browser.looks import looked_at
 from tests.browser.server import AppServer, running_app
@@ -39,7 +39,7 @@ def triage_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServe
     choice = Choice(
         ask=Ask.RESPONSE_ACUITY, filters=Filters(dataset="acuity", model="Alder-2"), n_items=N_ASSIGNED, n_readers=1, readers=(READER,), seed=2
     )  # fmt: skip
-    assign(engine, choice, actor=LEAD)
+    assign(engine, choice, actor=Administrator(name=LEAD))
     engine.dispose()
     with running_app(folder) as server:
         yield server
