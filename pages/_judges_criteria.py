@@ -43,8 +43,8 @@ def _health(opinions: Opinions, judge: str, by: str) -> pd.DataFrame:
 def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     """The criteria, as judge and physicians label them, with alarms; a click on a row lists its items."""
     categories = _judges_parts.computed(_health, viewer, judge, metric.CATEGORY)
-    told = categories["n"].ge(metric.MIN_ITEMS).any() or categories["n_reads"].eq(0).all()
-    usual = "Category" if told else "Axis"
+    told = categories["n"].ge(metric.MIN_ITEMS).any() or not _judges_parts.computed(_judges_parts.n_reads, viewer)
+    usual = "Category" if told else "Axis"  # categories are of few items each, or there are none: axes then say more
     chosen = row.segmented_control(
         "By",
         list(GROUPINGS),

@@ -183,6 +183,8 @@ def errors(**more):
     [
         ({}, "debiased error 0.00 [0.00, 0.20]); with 40 criteria errors of up to 0.20 cannot be excluded"),
         ({"error": 0.2, "error_low": 0.1}, "neither over- nor under-confident (difference 0.00 [−0.10, 0.10]), but off along the way"),
+        ({"ece": 0.11, "null": 0.08, "null_high": 0.1}, "but its plain error of 0.11 is more than 95 % of perfectly calibrated data give (up to 0.10)"),
+        ({"ece": 0.09, "null": 0.08, "null_high": 0.1}, "Its confidences are consistent with this"),
         ({"difference": 0.2, "difference_low": 0.1, "difference_high": 0.3}, "over-confident by 0.20 [0.10, 0.30]"),
         ({"difference": -0.2, "difference_low": -0.3, "difference_high": -0.1}, "under-confident by 0.20 [0.10, 0.30]"),
     ],

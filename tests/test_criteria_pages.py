@@ -62,9 +62,12 @@ def test_without_a_blind_read_the_criteria_say_so(opened):
     assert "No physician has read any of these criteria blind yet." in words(opened("Criteria", criteria_by="Axis"))
 
 
-def test_without_categories_the_criteria_say_where_to_look(small, opened):
+def test_without_categories_the_criteria_open_by_axis_and_say_where_to_look(small, opened):
     read(small, IMANI, "+-+-")
-    assert "No criterion that physicians have read belongs to a category" in words(opened("Criteria"))
+    assert "axis that physicians have read" in words(opened("Criteria"))
+    assert "No criterion that physicians have read belongs to a category" in words(
+        opened("Criteria", criteria_by="Category")
+    )
 
 
 def test_the_criteria_are_listed_with_what_judge_and_physicians_find(small, opened):

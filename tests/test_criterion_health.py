@@ -284,10 +284,14 @@ def test_criteria_without_a_category_are_in_none():
 
 def test_the_finding_counts_alarms_of_what_was_read():
     bad = one_a_case("-" * 60, "+" * 60)
+    table = criterion_health(bad, "Magpie")
+    bad_group = table["group"].iloc[0].replace("_", " ")
     assert (
-        health.finding(criterion_health(bad, "Magpie"))
-        == "The one category that physicians have read raises an alarm: 1 too strict."
+        health.finding(table)
+        == f"The one category that physicians have read raises an alarm: {bad_group} (too strict)."
     )
+    many = pd.concat([table.assign(group=f"group_{n}") for n in range(4)], ignore_index=True)
+    assert health.finding(many) == "All 4 categories that physicians have read raise an alarm: 4 too strict."
     well_read = criterion_health(one_a_case("+-" * 5, "+-" * 5), "Magpie")
     assert health.finding(well_read) == "No alarm on the one category that physicians have read."
     assert health.finding(criterion_health(one_a_case("++", "++"), "Magpie")) == (

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -144,6 +145,15 @@ def test_differences_after_correction_are_solid_and_the_judges_opinion_is_hollow
     assert list(solid.x) == [0.1, -0.2]
     assert list(solid.error_x.array) == pytest.approx([0.1, 0.3])
     assert list(solid.error_x.arrayminus) == pytest.approx([0.1, 0.2])
+
+
+def test_head_to_head_needs_no_webgl_however_many_points_it_has():
+    """A browser without it shows a grey box and a foreign address in place of the points."""
+    scores = np.linspace(0, 1, 5_000)
+    table = pd.DataFrame(
+        {"example_id": range(5_000), "first": scores, "second": scores[::-1], "words": "I have had a fever"}
+    )
+    assert {trace.type for trace in pairs.head_to_head(table, "A", "B").data} == {"scatter"}
 
 
 def test_a_click_on_a_point_of_head_to_head_knows_its_example():

@@ -71,6 +71,10 @@ def _borne_out(row: Row, labels: str) -> str:
     neither = f"neither over- nor under-confident (difference {difference})"
     if row["error_low"] > 0:
         return f". On average it is {neither}, but off along the way: {error}."
+    plain, usual = row.get("ece", math.nan), row.get("null_high", math.nan)
+    if plain > usual:
+        told = f"its plain error of {plain:.2f} is more than 95 % of perfectly calibrated data give (up to {usual:.2f})"
+        return f". On average it is {neither}, but {told}; {error}."
     most = _not_excluded(row)
     return f". Its confidences are consistent with this (difference {difference}, {error}); with {labels} errors of up to {most} cannot be excluded."
 

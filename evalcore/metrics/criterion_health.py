@@ -236,6 +236,10 @@ def _reasons(row: dict[str, Any]) -> Iterator[str]:
         yield f"Physicians could not assess it in {reads} of the reads, more than {percent_words(UNASSESSABLE_SHARE)}."
 
 
+NAMED = 3
+"""So many groups with an alarm are named in the sentence; of more, and of single criteria, the alarms are counted."""
+
+
 def finding(table: pd.DataFrame) -> str:
     """The alarms of one grouping in a sentence.
 
@@ -258,7 +262,14 @@ def finding(table: pd.DataFrame) -> str:
         few = ""
     if not n_alarmed:
         return f"No alarm {'on' if is_one else 'among'} the {of}.{few}"
-    counts = [f"{int(read[alarm].sum()):,} {ALARM_WORDS[alarm]}" for alarm in ALARM_COLUMNS if read[alarm].any()]
+    alarmed = read.loc[read["n_alarms"].gt(0)]
+    if n_alarmed <= NAMED and str(table["grouping"].iloc[0]) != CRITERION:
+        counts = [
+            f"{str(row['group']).replace('_', ' ')} ({', '.join(ALARM_WORDS[alarm] for alarm in ALARM_COLUMNS if row[alarm])})"
+            for row in alarmed.to_dict(orient="records")
+        ]
+    else:
+        counts = [f"{int(read[alarm].sum()):,} {ALARM_WORDS[alarm]}" for alarm in ALARM_COLUMNS if read[alarm].any()]
     said = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
     return f"{said} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
 

@@ -10,7 +10,6 @@ from evalcore.plots.frames import bordered, named_rows
 
 ROW_PIXELS, FRAME_PIXELS = 30, 92
 SOLID, HOLLOW = "circle", "circle-open"
-MANY_POINTS = 2_000
 LOWEST = -0.1
 
 
@@ -64,7 +63,6 @@ def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
         first: Name of the model across.
         second: Name of the model up.
     """
-    drawn = go.Scattergl if len(table) > MANY_POINTS else go.Scatter
     low = min(LOWEST, float(table[["first", "second"]].min().min()) - 0.05) if len(table) else LOWEST
     across, up = html.escape(first), html.escape(second)
     figure = go.Figure()
@@ -72,7 +70,7 @@ def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
         x=[low, 1.05], y=[low, 1.05], mode="lines", line={"color": GREY, "width": 1}, hoverinfo="skip", showlegend=False
     )
     figure.add_trace(
-        drawn(
+        go.Scatter(  # drawn as SVG however many: where a browser has no WebGL, its points would be missing
             x=table["first"],
             y=table["second"],
             mode="markers",
