@@ -52,6 +52,7 @@ page = st.navigation(
 if viewer is None:
     _welcome.show()
 else:
+    _common.came(viewer)
     _ahead.begin(viewer)
     _common.sidebar_foot(viewer)
     page.run()

@@ -15,6 +15,7 @@ from evalcore.db import reading as reads
 from evalcore.db import writing
 from evalcore.desks import ANSWERS, check_note
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
+from evalcore.exposing import expose
 from evalcore.metrics.conflicts import CASE, Reason, faulted_criteria, needing, without_judge
 from evalcore.metrics.conflicts import cases as by_case
 from evalcore.policies import (
@@ -36,6 +37,7 @@ from evalcore.schema import (
     Label,
     RaterKind,
     Rules,
+    Seen,
     Selection,
     Stage,
     Verdict,
@@ -211,7 +213,9 @@ def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
             msg = f"This study has no {subject(key)}. The link may belong to another study."
             raise NotFound(msg)
         _check(session, viewer, key)
-        return Case(key, sheet, _asked(session, viewer, key, sheet))
+        found = Case(key, sheet, _asked(session, viewer, key, sheet))
+    expose(engine, viewer, Seen.ADJUDICATION, [key[0]])
+    return found
 
 
 def _check(session: Session, viewer: Viewer, key: Key) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 from sqlalchemy import Engine
 
@@ -15,11 +16,11 @@ from evalcore.csv_pairs import unguarded
 from evalcore.db import writing
 from evalcore.errors import NotFound, OverreadError
 from evalcore.metrics.wording import counted
-from evalcore.policies import check_can_assign
-from evalcore.queries import browse, candidates, study
+from evalcore.policies import STUDY, check_can_assign
+from evalcore.queries import browse, candidates, exposures, study
 from evalcore.queries.browse import Filters
 from evalcore.queries.candidates import Planned
-from evalcore.schema import Ask, Role, Selection, Viewer
+from evalcore.schema import Ask, ReadingMode, Role, Rules, Selection, Viewer
 
 READERS_EACH, RESERVE_MINUTES = 2, 45
 MAX_NAME = 1_000  # characters
@@ -68,6 +69,7 @@ class Choice:
         reserve_minutes: For how long an opened item is kept.
         blind: Numbers of conversations that wait for whoever assigns (`queries.tasks.blind_examples`): filters on items, and words that are
             searched for, leave them out, since how many fit would tell what was said there.
+        make_blind: Set the study to show readers no verdict on what they have not read.
     """
 
     ask: Ask = Ask.RUBRIC
@@ -82,6 +84,7 @@ class Choice:
     seed: int | None = None
     reserve_minutes: int = RESERVE_MINUTES
     blind: frozenset[int] = frozenset()
+    make_blind: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,9 @@ class Assigned:
         assignment_id: None for a dry run.
         n_items: Items assigned, of n_population that fit.
         n_waiting: Items left out since they are assigned already.
-        n_too_few: Items of those assigned that fewer readers than wanted can read (by language).
+        n_too_few: Items of those assigned that fewer readers than wanted can read: by language, or since they have seen verdicts on it.
+        exposed: Readers who have seen others' verdicts on some of the items, each with how many: they are left out of those.
+        leading: Leads and researchers who were left out, since the study does not let them read.
         languages_missing: Languages of items that nobody among the readers reads.
     """
 
@@ -104,6 +109,8 @@ class Assigned:
     languages_missing: tuple[str, ...]
     readers: tuple[str, ...]
     seed: int
+    exposed: tuple[tuple[str, int], ...] = ()
+    leading: tuple[str, ...] = ()
 
     def sentences(self) -> list[str]:
         """The report in words."""
@@ -113,9 +120,15 @@ class Assigned:
         ]
         if self.n_waiting:
             said.append(f"{self.n_waiting:,} more are assigned already and were left out")
+        said += [
+            f"{name} has seen others' verdicts on {n:,} of {counted(self.n_items, 'item')}, and is left out there"
+            for name, n in self.exposed
+        ]
+        if self.leading:
+            said.append(f"left out, since leads and researchers do not read in this study: {', '.join(self.leading)}")
         if self.n_too_few:
             said.append(
-                f"{counted(self.n_too_few, 'item')} {'has' if self.n_too_few == 1 else 'have'} fewer readers of their language than are wanted"
+                f"{counted(self.n_too_few, 'item')} {'has' if self.n_too_few == 1 else 'have'} fewer readers left than are wanted"
             )
         if self.languages_missing:
             said.append(f"nobody of these readers reads: {', '.join(self.languages_missing)}")
@@ -136,7 +149,8 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
     with writing(engine) as session:
         allow(session, actor, check_can_assign)
         store.wait_for_others(session)  # two leads at once: what the first assigned is no longer free for the second
-        readers = _readers(study.people(session), choice)
+        rules = study.rules(session)
+        readers, leading = _readers(study.people(session), choice, rules)
         if choice.chosen:
             fitting: list[Item] = _chosen(session, choice)
             shares = {}
@@ -163,18 +177,30 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
         n_population = choice.drawn.n_population if choice.drawn is not None else len(free)
         languages = candidates.languages(session, {example for example, _ in drawn})
         able = {code: [r for r in readers if code is None or code in reads(r)] for code in set(languages.values())}
+        is_blind, who = rules.mode is ReadingMode.BLIND, [reader.person_id for reader in readers]
+        seen = exposures.exposed_among(session, who, set(languages)) if is_blind else {}
+        n_left = {
+            item: sum(item[0] not in seen.get(r.person_id, ()) for r in able[languages[item[0]]]) for item in drawn
+        }
+        if not any(n_left.values()) and any(able.values()):
+            msg = "Nobody is left to read blind: everybody chosen has seen others' verdicts on these items. Choose other items or readers."
+            raise OverreadError(msg)
         report = Assigned(
             assignment_id=None,
             n_items=len(drawn),
             n_population=n_population,
             n_waiting=len(fitting) - len(free),
-            n_too_few=sum(0 < len(able[languages[example]]) < choice.n_readers for example, _ in drawn),
+            n_too_few=sum(n < choice.n_readers for item, n in n_left.items() if able[languages[item[0]]]),
             languages_missing=tuple(sorted(code for code, who in able.items() if code and not who)),
             readers=tuple(sorted(reader.name for reader in readers)),
             seed=seed,
+            exposed=_exposed(readers, seen, drawn),
+            leading=tuple(leading),
         )
         if dry_run:
             return report
+        if choice.make_blind:
+            store.set_rules(session, msgspec.structs.replace(rules, blind=True), actor=actor.signature)
         number = store.add_assignment(
             session,
             [(*item, shares.get(item, share)) for item in drawn],
@@ -265,7 +291,16 @@ def _check(choice: Choice) -> None:
         raise OverreadError(msg)
 
 
-def _readers(people: Sequence[Viewer], choice: Choice) -> list[Viewer]:
+def _exposed(
+    readers: Sequence[Viewer], seen: dict[int, set[int]], items: Sequence[Item]
+) -> tuple[tuple[str, int], ...]:
+    """Who has seen verdicts on how many of the items."""
+    found = ((r.name, sum(example in seen.get(r.person_id, ()) for example, _ in items)) for r in readers)
+    return tuple(sorted((name, n) for name, n in found if n))
+
+
+def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[list[Viewer], list[str]]:
+    """Who may read, and which leads and researchers were left out: they read blind only where the study says so."""
     able = [person for person in people if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
     if unknown := sorted(set(choice.readers) - {person.name for person in able}):
         msg = f"readers: {', '.join(unknown)} came, expected reviewers or adjudicators of this study: {', '.join(p.name for p in able)}"
@@ -273,13 +308,26 @@ def _readers(people: Sequence[Viewer], choice: Choice) -> list[Viewer]:
     able = [p for p in able if (p.name in choice.readers if choice.readers else Role.REVIEWER in p.roles)]
     if choice.specialty is not None:
         able = [person for person in able if choice.specialty.casefold() in map(str.casefold, person.specialties)]
+    apart = rules.mode is ReadingMode.BLIND and not rules.leads_read
+    leading = sorted(person.name for person in able if apart and person.roles & STUDY)
+    if named := sorted(set(leading) & set(choice.readers)):
+        msg = (
+            f"readers: {', '.join(named)}: lead or researcher here, expected readers who are neither. "
+            "To let them read all the same, set so under Rules of the study; their reads are stored as not blind."
+        )
+        raise OverreadError(msg)
+    able = [person for person in able if person.name not in leading]
     if len(able) < choice.n_readers:
         with_specialty = f" with the specialty {choice.specialty}" if choice.specialty else ""
         msg = (
             f"readers: {len(able)}{with_specialty} came, expected at least {choice.n_readers}, as many as read an item"
         )
+        if leading:
+            msg += (
+                f". Leads and researchers do not read here unless the rules of the study say so: {', '.join(leading)}"
+            )
         raise OverreadError(msg)
-    return able
+    return able, leading
 
 
 def _fitting(session: Any, choice: Choice) -> list[Item]:

@@ -8,7 +8,7 @@ import hmac
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,9 +29,9 @@ from evalcore.metrics.panels import described
 from evalcore.metrics.reference import current_reads, item_labels
 from evalcore.metrics.score import OVERALL, response_scores
 from evalcore.policies import check_can_export, visible_verdicts
-from evalcore.queries import frames, study, suspects, triage, triage_settings
+from evalcore.queries import exposures, frames, study, suspects, triage, triage_settings
 from evalcore.queries.blind_reads import LOOK, second_looks
-from evalcore.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Stage, Viewer
+from evalcore.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
 from evalcore.triaged import Triaged
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
@@ -286,16 +286,38 @@ def check(engine: Engine, actor: Viewer) -> None:
 
 
 def record(
-    engine: Engine, *, actor: Viewer, what: str, file_format: str, n_rows: int, part: Part | None = None
+    engine: Engine,
+    *,
+    actor: Viewer,
+    what: str,
+    file_format: str,
+    n_rows: int,
+    part: Part | None = None,
+    named: Collection[str] | None = None,
 ) -> None:
-    """Leave an audit event: who took what out of the study. What was made is handed over only afterwards.
+    """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
+
+    Args:
+        engine: The study.
+        actor: Who takes it; where it is nobody of the study, whom they show it to is not known here.
+        what: A table, or bundle.
+        file_format: Of the file.
+        n_rows: Of the table; with none, nothing was seen.
+        part: Which part of the study was taken.
+        named: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out.
 
     Raises:
         NotAllowed: Whoever acts has no role in the study.
     """
-    asked = {key: value for key, value in vars(part or Part()).items() if value and key != "blind"}
+    part = part or Part()
+    asked = {key: value for key, value in vars(part).items() if value and key != "blind"}
     with writing(engine) as session:
         allow(session, actor, check_can_export)
+        person = next((person for person in study.people(session) if person.name == actor.name), None)
+        if person is not None and n_rows:
+            is_whole = not asked and not part.blind
+            seen = None if is_whole else exposures.numbers_of(session, named) - part.blind
+            store.add_exposures(session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen)
         store.append_event(
             session,
             actor=actor.signature,

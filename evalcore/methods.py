@@ -38,7 +38,7 @@ from evalcore.queries import analyses, frames, reporting, study, triage, triage_
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.run_words import RunKind, version_and_repeat
-from evalcore.schema import JURY, Format, RaterKind, Selection, Stage
+from evalcore.schema import JURY, Format, NotBlind, RaterKind, Selection, Stage
 from evalcore.triaged import Triaged
 
 PACKAGES = ("numpy", "pandas", "scipy")
@@ -167,6 +167,7 @@ class Facts:
         n_brought: So many reads.
         n_blind: First reads of which it is recorded that they were blind; of the others the file did not say.
         by_guideline: First reads by the version of the guideline that the reader had; 0: none recorded.
+        not_blind: First reads that were not blind, by the reason (`schema.NotBlind`; empty where a file gave none); they are no first reads here.
         n_open: Reads that were made with the judge in view.
         n_wanted, n_missing: Reads that were assigned here, and those of them that were not made.
         n_conflicting: Items whose first reads differ; n_adjudicated of them are settled, by n_adjudicators.
@@ -206,6 +207,7 @@ class Facts:
     brought: tuple[float, float] | None
     n_brought: int
     n_blind: int
+    not_blind: dict[str, int]
     by_guideline: dict[int, int]
     n_open: int
     drawn: tuple[Drawn, ...]
@@ -246,6 +248,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Analyse
         judge = study.rules(session).judge or next(iter(known.judges), None)
         shown = blind_reads(session, judge) if judge else pd.DataFrame()
         made = reporting.first_reads(session, blind)
+        not_blind = reporting.not_blind(session, blind)
         found = found or _analysed(session, known)
         told = {
             **_asked(session, known, blind),
@@ -274,6 +277,7 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Analyse
         n_read_twice=int(rows.size().gt(1).sum()),
         by_selection=_counts(reads["selection"].fillna("")),
         n_blind=int(reads["blinded"].isin([True]).sum()),
+        not_blind=not_blind,
         n_open=int(known.reads["stage"].eq(Stage.OPEN).sum()),
         n_conflicting=int(differing.sum()),
         n_adjudicated=int(differing.index[differing].isin(settled["row"]).sum()),
@@ -632,6 +636,8 @@ def _reading(done: Facts) -> Iterator[Clause]:
         yield from _profiles(done)
         yield Clause("blinding", READING, _blinding(done), is_blank=not done.n_blind)
         yield Clause("guideline", READING, _guideline(done.by_guideline), is_blank=not any(done.by_guideline))
+    if done.not_blind:
+        yield Clause("not_blind", READING, _not_blind(done.not_blind))
     if done.n_open:
         further = "A further " if done.n_reads else ""
         yield Clause(
@@ -666,10 +672,24 @@ def _profiles(done: Facts) -> Iterator[Clause]:
     yield Clause("readers_chosen", READING, "[to fill in: how the physicians were chosen, trained and paid]", is_blank=True)  # fmt: skip
 
 
+_WHY_NOT_BLIND = {
+    NotBlind.EXPOSED: "by readers who had seen others' verdicts on the conversation",
+    NotBlind.ROLE: "by leads or researchers of the study",
+    "": "as the imported files say",
+}
+
+
+def _not_blind(reasons: dict[str, int]) -> str:
+    n = sum(reasons.values())
+    why = ", ".join(f"{n_reads:,} {_WHY_NOT_BLIND.get(reason, reason)}" for reason, n_reads in reasons.items())
+    return f"A further {counted(n, 'first read')} {_was(n)} not blind and {'enters' if n == 1 else 'enter'} no estimate: {why}."
+
+
 def _blinding(done: Facts) -> str:
     if not done.n_blind:
         return "The imported files do not say whether these reads were blind."
-    share = "Every first read" if done.n_blind == done.n_reads else f"{done.n_blind:,} of the first reads"
+    every = "Each of these first reads" if done.not_blind else "Every first read"
+    share = every if done.n_blind == done.n_reads else f"{done.n_blind:,} of the first reads"
     verb, pronoun, reader = (
         ("was", "it was", "its reader") if done.n_blind in (1, done.n_reads) else ("were", "they were", "their readers")
     )

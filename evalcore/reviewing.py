@@ -22,8 +22,8 @@ from evalcore.desks import (
     own_reading,
 )
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
-from evalcore.policies import check_can_mark, check_can_read
-from evalcore.queries import sheets, study, tasks
+from evalcore.policies import STUDY, check_can_mark, check_can_read
+from evalcore.queries import exposures, sheets, study, tasks
 from evalcore.queries.sheets import Given
 from evalcore.queries.tasks import Asked, Draft
 from evalcore.review_tables import Reading
@@ -32,6 +32,7 @@ from evalcore.schema import (
     Ask,
     CannotReason,
     Label,
+    NotBlind,
     RaterKind,
     ReadingMode,
     ReadingState,
@@ -205,7 +206,8 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
 
     Done at once where the judge says the same throughout, or nothing; else the differences wait for keep or revise. Where the study has a
     control, some criteria are drawn now for a second look before anything of the judge is shown. A read whose
-    reservation ran out is taken all the same: it counts as one read more.
+    reservation ran out is taken all the same: it counts as one read more. What somebody submits who has seen others' verdicts on the
+    conversation, or who leads the study, is stored as not blind, with the reason.
 
     Raises:
         AlreadyChanged: It is locked already.
@@ -225,11 +227,12 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         # in an open study somebody may have said something here of their own accord since the item was opened: this takes its place
         before = {} if reading.blinded else sheets.said_by(session, asked, rater, [Stage.OPEN])
-        verdicts = [_first_verdict(asked, reading, rater, key, drafts[key], before.get(key)) for key in keys]
+        why = _not_blind(session, viewer, reading, asked)
+        verdicts = [_first_verdict(asked, reading, rater, key, drafts[key], before.get(key), why) for key in keys]
         store.add_verdicts(session, verdicts, actor=viewer.name, action="first read submitted")
         rules = study.rules(session)
         judge, judged = sheets.judge_on(session, asked, rules.judge)
-        is_drawn = rules.control_share > 0 and reading.blinded and asked.ask is Ask.RUBRIC and bool(judged)
+        is_drawn = rules.control_share > 0 and why is None and asked.ask is Ask.RUBRIC and bool(judged)
         seed, share = (secrets.randbelow(MAX_SEED + 1), rules.control_share) if is_drawn else (None, None)
         control = control_keys(seed, share, keys, judged)
         differs = any(key in judged and judged[key].label != drafts[key].label for key in keys if key not in control)
@@ -242,8 +245,23 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
         return state
 
 
+def _not_blind(session: Session, viewer: Viewer, reading: Reading, asked: Asked) -> NotBlind | None:
+    """Why what is submitted now was not read blind; None where it was."""
+    if not reading.blinded:
+        return NotBlind.OPEN
+    if exposures.is_exposed(session, viewer.person_id, asked.example_id):
+        return NotBlind.EXPOSED
+    return NotBlind.ROLE if viewer.roles & STUDY else None
+
+
 def _first_verdict(
-    asked: Asked, reading: Reading, rater: int, key: int | None, draft: Draft, before: Given | None
+    asked: Asked,
+    reading: Reading,
+    rater: int,
+    key: int | None,
+    draft: Draft,
+    before: Given | None,
+    why: NotBlind | None,
 ) -> Verdict:
     return Verdict(
         example_id=asked.example_id,
@@ -256,7 +274,8 @@ def _first_verdict(
         explanation=draft.note,
         selection=asked.selection,
         inclusion_probability=asked.chance,
-        blinded=reading.blinded,
+        blinded=why is None,
+        not_blind=why,
         guideline_version=reading.guideline_version,
         supersedes=before.verdict_id if before else None,
     )

@@ -302,8 +302,8 @@ JURY = "jury@"
 
 FILE_IMPORTED, LEVELS_READ, JURY_SAID = "file imported", "levels read", "jury said"
 """The acts in the audit trail that bring judges' verdicts."""
-LABELS_EXPORTED, JUDGE_SHOWN = "labels exported", "judge shown"
-"""The acts that leave the study as it is: somebody took something out of it, or looked."""
+LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN = "labels exported", "judge shown", "reader chosen"
+"""The acts that leave the study as it is: somebody took something out of it, looked, or came."""
 
 MIN_POINTS, MAX_POINTS = -10, 10
 AXES = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore import acting
+from evalcore import acting, exposing
 from evalcore.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
 from evalcore.db import reading
 from evalcore.errors import OverreadError
@@ -34,6 +34,12 @@ MODES = {
     ReadingMode.BLIND: "Blind: the judge's verdict is shown after the first read is locked",
     ReadingMode.OPEN: "Open: the judge's verdict is in view from the start",
 }
+
+HIDE = "Readers see no verdict on what they have not read"
+HIDE_HELP = (
+    "Without this a reviewer may open any verdict in Browse or Export; that takes the conversation out of the reviewer's blind reads. "
+    "With it nothing is shown to reviewers before their own read, unless a lead releases them."
+)
 
 
 def show(viewer: Viewer) -> None:
@@ -76,6 +82,7 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
             "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="assign_seed"
         )
     readers, specialty = who("assign")
+    make_blind = _offers_blind() and st.checkbox(HIDE, key="assign_blind", help=HIDE_HELP)
     with st.container(horizontal=True):
         go = st.button("Assign", type="primary", icon=":material/assignment_ind:", key="assign")
         check = st.button("Check only", key="assign_check")
@@ -92,11 +99,19 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
                 seed=seed,
                 reserve_minutes=int(minutes),
                 blind=hidden,
+                make_blind=make_blind,
             )
             report = assign(_common.engine(), choice, actor=viewer, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
             st.html(_text.notice(f"{counted(report.n_items, 'item')} {done}."))
             st.html(_text.items(report.sentences()))
+
+
+def _offers_blind() -> bool:
+    """Whether nothing is assigned yet in a study that reads blind and still shows verdicts to its readers."""
+    with reading(_common.engine()) as session:
+        rules = study.rules(session)
+        return rules.mode is ReadingMode.BLIND and not rules.blind and not tasks.is_any_assigned(session)
 
 
 def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
@@ -240,11 +255,32 @@ def _rules(viewer: Viewer, *, disabled: bool) -> None:
             disabled=disabled, help="Drawn at random when a blind read is locked, and asked before anything of the judge is shown. Their changes, "
             "beside those after seeing the verdict, tell what seeing it does. 0: no control.",
         )  # fmt: skip
+        blind = st.checkbox(HIDE, value=rules.blind, key="rules_blind", disabled=disabled, help=HIDE_HELP)
+        leads_read = st.checkbox(
+            "Leads and researchers may be readers too; their reads are stored as not blind", value=rules.leads_read, key="rules_leads_read",
+            disabled=disabled,
+        )  # fmt: skip
         if st.form_submit_button("Save rules", disabled=disabled):
             try:
-                chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100)
+                chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100, blind, leads_read)
                 acting.set_rules(_common.engine(), chosen, actor=viewer)
             except OverreadError as error:
                 st.html(_text.notice(str(error), kind="error"))
             else:
                 st.rerun()
+    if rules.blind:
+        _release(viewer, disabled=disabled)
+
+
+def _release(viewer: Viewer, *, disabled: bool) -> None:
+    """Let somebody see every verdict who will read nothing blind any more."""
+    readers = [person for person in _common.read("people") if Role.REVIEWER in person.roles]
+    with st.form("release"):
+        chosen = st.selectbox(
+            "Release a reader: they see every verdict, and read nothing blind any more", readers, index=None, placeholder="Choose",
+            format_func=lambda person: person.name, key="release_person", disabled=disabled,
+        )  # fmt: skip
+        if st.form_submit_button("Release", disabled=disabled) and chosen is not None:
+            with _common.shown_errors():
+                exposing.release(_common.engine(), viewer, chosen.person_id)
+                st.html(_text.notice(f"{chosen.name} is released."))

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from evalcore import exposing
 from evalcore.db import reading
 from evalcore.label_maps import PANEL, level_of
 from evalcore.metrics.panels import Kind, described
@@ -15,7 +16,6 @@ from evalcore.metrics.triage_words import level_letter
 from evalcore.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.queries import triage_settings
 from evalcore.queries.one_case import one_case
-from evalcore.queries.one_conversation import open_example
 from evalcore.schema import Acuity, Format, Mapping, Viewer
 from evalcore.triaged import Triaged
 from pages import _common, _rubric, _text, _triage_text
@@ -47,11 +47,15 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
     if waits:  # it was assigned to the viewer after the page had been drawn
         st.html(_text.notice(waits))
         return
+    opened = None
+    with _common.shown_errors():
+        opened = exposing.open_conversation(_common.engine(), viewer, example_id)
+    if opened is None:
+        return
     with reading(_common.engine()) as session:
-        opened = open_example(session, example_id)
         found = one_case(session, example_id)
         rule = triage_settings.load(session).rule
-    if opened is None or found is None:
+    if found is None:
         return
     triaged = described(found, rule)
     of_case = opened.verdicts.loc[opened.verdicts["response_id"].isna() & opened.verdicts["label"].notna()]

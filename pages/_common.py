@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
+from evalcore import exposing
 from evalcore.acting import opened, prepare_search
 from evalcore.adjudication import to_settle
 from evalcore.db import Engine, reading
@@ -271,6 +272,13 @@ def viewer() -> Viewer | None:
         return None
     with reading(engine()) as session:
         return study.person(session, number)
+
+
+def came(person: Viewer) -> None:
+    """Once a session: whether somebody else came last by this browser is in the trail."""
+    if st.session_state.get("came") != person.person_id:
+        exposing.choose_reader(engine(), person, st.context.headers.get("User-Agent") or "")
+        st.session_state["came"] = person.person_id
 
 
 def require(check: Callable[[Viewer], None] | None = None) -> Viewer:

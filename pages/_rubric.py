@@ -7,13 +7,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore import overriding
-from evalcore.db import reading
+from evalcore import exposing, overriding
 from evalcore.desks import as_label
 from evalcore.errors import OverreadError
 from evalcore.overriding import Reading
 from evalcore.policies import check_can_give_verdict, check_can_open, reason
-from evalcore.queries.one_conversation import open_example
 from evalcore.schema import Acuity, Cause, Label, Severity, Viewer
 from pages import _common, _text
 
@@ -53,8 +51,9 @@ def panel(
     if waits:  # it was assigned to the viewer after the page had been drawn
         st.html(_text.notice(waits))
         return
-    with reading(_common.engine()) as session:
-        opened = open_example(session, example_id)
+    opened = None
+    with _common.shown_errors():
+        opened = exposing.open_conversation(_common.engine(), viewer, example_id)
     if opened is None:
         return
     why_not = reason(check_can_give_verdict, viewer)

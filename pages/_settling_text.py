@@ -66,13 +66,16 @@ def question(asked: Question, place: int, n_questions: int) -> str:
 def readers(given: Iterable[Reader]) -> str:
     """What each reader says, first read before later ones. No names."""
     return "".join(
-        f'<div class="or-reader"><h3>Reader {reader.number}</h3>{"".join(map(_said, reader.said))}</div>'
+        f'<div class="or-reader"><h3>Reader {reader.number}</h3>'
+        f"{''.join(_said(said, before) for said, before in zip(reader.said, (None, *reader.said), strict=False))}</div>"
         for reader in given
     )
 
 
-def _said(said: Said) -> str:
+def _said(said: Said, before: Said | None) -> str:
     words = [] if said.stage is Stage.FIRST else [_text.STAGES[said.stage]]
+    if said.stage is Stage.REVISED and before is not None and before.label == said.label:
+        words = ["kept after the judge was shown"]
     if said.reason:
         words.append(REASONS[CannotReason(said.reason)].lower())
     if said.cause:

@@ -9,12 +9,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from evalcore import exposing
 from evalcore.acting import prepare_search
-from evalcore.db import reading
+from evalcore.errors import OverreadError
 from evalcore.languages import LANGUAGES
-from evalcore.policies import check_can_open, own_act, reason
+from evalcore.policies import can_read, check_can_open, own_act, reason
 from evalcore.queries.browse import Filters
-from evalcore.queries.one_conversation import Opened, open_example
+from evalcore.queries.one_conversation import Opened
 from evalcore.schema import Format, Viewer
 from pages import _case, _common, _filters, _find, _rubric, _suspects, _text
 from pages._holdings import holdings
@@ -32,6 +33,7 @@ FORMATS = {
     Format.QA.evaluation: "asked for a level of care", Format.CONVERSATION.evaluation: "told the patient, no level asked for"
 }  # fmt: skip
 """How a model was asked about a case of triage."""
+OPENED = "You see others' verdicts here: this conversation is no longer one of your blind reads."
 
 
 def listing(listed: pd.DataFrame, judge: str) -> None:
@@ -88,7 +90,8 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
         if judge and scores
         else ""
     )
-    st.html(_text.foot(f"Click a row to open it. {made}"))
+    blind = "Opening it shows its verdicts, and takes it out of your blind reads. " if can_read(viewer) else ""
+    st.html(_text.foot(f"Click a row to open it. {blind}{made}"))
 
 
 def _marks(row: object) -> str:
@@ -137,8 +140,11 @@ def detail(
     viewer: Viewer, row: DeltaGenerator, listed: pd.DataFrame, filters: Filters, judge: str, example_id: int
 ) -> None:
     """The conversation, the chosen responses, and the rubric; `row` holds what steers them."""
-    with reading(_common.engine()) as session:
-        opened = open_example(session, example_id)
+    try:
+        opened = exposing.open_conversation(_common.engine(), viewer, example_id)
+    except OverreadError as refusal:  # it was assigned to the viewer this very moment
+        st.html(_text.notice(str(refusal), kind="error"))
+        return
     if opened is None:
         st.html(_text.notice(f"This study has no conversation {example_id}. The link may belong to another study."))
         return
@@ -149,6 +155,8 @@ def detail(
     example["is_answered"] = not opened.responses.empty
     tags = [example["theme"], example["category"], LANGUAGES.get(example["language"] or ""), *opened.subsets]
     st.html(_text.chips([*(_filters.plain(tag) for tag in tags if tag), example["prompt_id"]]))
+    if can_read(viewer):
+        st.html(_text.quiet(OPENED))
     if example["provisional"]:
         st.html(
             _text.notice(

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from evalcore import export
+from evalcore import export, exposing
 from evalcore.bundle import bundle
 from evalcore.codebook import CODEBOOK
 from evalcore.db import reading
 from evalcore.plots.study_flow import GROUND, INK
-from evalcore.policies import check_can_export, own_act
+from evalcore.policies import can_read, check_can_export, own_act
 from evalcore.queries import study
 from pages import _common, _exports, _filters, _text, _theme
 
@@ -47,6 +47,9 @@ MIME = {
     "svg": "image/svg+xml",
     "zip": "application/zip",
 }
+
+
+SEEN = "You see others' verdicts in these rows and in every download: those conversations are no longer among your blind reads."
 
 
 def is_labelled() -> bool:
@@ -86,6 +89,7 @@ def preview(what: str, chosen: export.Part) -> int:
         if not is_labelled():
             st.page_link("pages/study.py", label="Import a file", icon=":material/database:")
         return 0
+    exposing.preview(_common.engine(), viewer, set(table.head(PREVIEW_ROWS)["example_id"]), blind=chosen.blind)
     st.dataframe(table.head(PREVIEW_ROWS), key="preview", hide_index=True, height=390, alt=f"First rows of {what}")
     return len(table)
 
@@ -103,13 +107,15 @@ def maker(what: str, file_format: str, chosen: export.Part) -> Callable[[], byte
     def make() -> bytes:
         export.check(engine, actor)
         now = replace(chosen, blind=_common.blind(viewer))  # what was assigned since the page was drawn waits too
+        named = None
         if what == "meta-eval":
             content = export.meta_eval_rows(engine, now)
             n_rows = content.count(b"\n")
         else:
             table = export.table(engine, what, now)
             content, n_rows = export.WRITERS[file_format](table), len(table)
-        export.record(engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=chosen)
+            named = set(table["example_id"])
+        export.record(engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=now, named=named)
         return content
 
     return make
@@ -161,8 +167,9 @@ def bundle_maker() -> Callable[[], bytes]:
 
     def make() -> bytes:
         export.check(engine, actor)
-        content, n_rows = bundle(engine, blind=_common.blind(viewer))
-        export.record(engine, actor=actor, what="bundle", file_format="zip", n_rows=n_rows)
+        part = export.Part(blind=_common.blind(viewer))
+        content, n_rows = bundle(engine, blind=part.blind)
+        export.record(engine, actor=actor, what="bundle", file_format="zip", n_rows=n_rows, part=part)
         return content
 
     return make
@@ -190,6 +197,8 @@ if hidden:
         )
     )
 st.html(_text.quiet(MEANING[what]))
+if can_read(viewer):
+    st.html(_text.quiet(SEEN))
 with _common.shown_errors():
     is_shown = not is_large() or st.toggle("Show the first rows (with so many verdicts that takes a while)", key="show")
     n_rows = preview(what, chosen) if is_shown else None

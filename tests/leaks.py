@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from sqlalchemy import Engine, text
 
 from evalcore import adjudication, assigning, deciding, desks, overriding, reviewing, store
@@ -111,7 +112,7 @@ def make(location: str, folder: Path) -> Engine:
         )  # fmt: skip
         for name, roles in people:
             store.add_person(session, name, roles=roles, actor="set-up")
-        store.set_rules(session, Rules(both_against_judge=True), actor="set-up")
+        store.set_rules(session, Rules(both_against_judge=True, leads_read=True), actor="set-up")
         store.set_guideline(session, "# Guideline\n\nRead what stands there.", actor="set-up")
     _import(engine, folder)
     choice = Choice(filters=Filters(model=MODEL), readers=(REVIEWER, EVERY_ROLE, READER), n_readers=3, seed=7)
@@ -314,11 +315,10 @@ def _hand(engine: Engine, number: int) -> Hand:
     return Hand(number, conversation, explanation(conversation, MODEL))
 
 
-def assign_to(engine: Engine, name: str) -> None:
-    """Everything is to be read blind by somebody, for the level of care that the responses recommend."""
-    assigning.assign(
-        engine, Choice(ask=Ask.RESPONSE_ACUITY, readers=(name,), n_readers=1), actor=Administrator(name=OPEN_EYES)
-    )
+def make_blind(engine: Engine) -> None:
+    """Readers see no verdict on what they have not read, also where they have seen some before."""
+    with writing(engine) as session:
+        store.set_rules(session, msgspec.structs.replace(study.rules(session), blind=True), actor=OPEN_EYES)
 
 
 def viewer(engine: Engine, name: str) -> Viewer:

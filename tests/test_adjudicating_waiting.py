@@ -112,8 +112,9 @@ def test_a_conversation_that_waits_for_the_viewers_own_first_read_is_left_out(da
                 label=label, selection=Selection.RANDOM, blinded=True,
             )  # fmt: skip
             store.add_verdicts(session, [read], actor=name, action="x")
+    world.add_researcher(made.engine, "Dr. Ada Kern", Role.ADJUDICATOR)
+    question = opened(made, "Dr. Ada Kern").questions[0]
     assert len(waiting(made).waiting) == 1
-    question = opened(made).questions[0]
     world.assigned(made, readers=(SOL,), n_readers=1)
     queue = waiting(made)
     assert (queue.waiting, queue.n_own) == ((), 0)

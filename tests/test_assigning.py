@@ -141,6 +141,7 @@ def test_every_item_is_drawn_as_often_as_its_probability_says_and_each_place_is_
 
 
 def test_by_default_all_reviewers_may_read_and_nobody_else(small):
+    world.leads_read(small.engine)
     world.add_researcher(small.engine, "Dr. Adjudicator", Role.ADJUDICATOR)
     world.add_researcher(small.engine, "Dr. Both", Role.LEAD, Role.REVIEWER)
     done = assign(small.engine, Choice(), actor=Administrator(name=LEAD))

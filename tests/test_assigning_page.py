@@ -23,6 +23,7 @@ def study(location):
     """Three responses, of two criteria each: + - | + + | + -; Wren says - of the very last. Dr. Reyes is lead and reader."""
     made = world.made(location, points=((7, -4), (5, 3), (2, -1)), judged="+-+++-")
     world.add_researcher(made.engine, BOTH, Role.LEAD, Role.REVIEWER)
+    world.leads_read(made.engine)
     world.judged(made, "Wren", Label.MET, example=2, criterion=1, explanation="Kelbrunth.")
     yield made
     made.engine.dispose()

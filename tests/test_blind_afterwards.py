@@ -10,19 +10,19 @@ from tests.page_steps import _no_cache, location, open_page
 __all__ = ["_no_cache", "location", "open_page", "phases", "walker"]  # fixtures
 
 
-def test_a_file_that_is_made_after_a_conversation_was_assigned_leaves_it_out(walker, phases):
+def test_a_file_that_is_made_after_the_study_was_set_to_blind_leaves_it_out(walker, phases):
     one = walker(phases["waiting"].path)
     one.come(OPEN_EYES)
     one.see(Visit("export", chosen={"export_what": "verdicts"}))
     table, bundle = one.makers()
     for maker in (table, bundle):
         assert leaks.found(SECRETS, as_words(maker())) >= {MODEL}
-    leaks.assign_to(one.engine, OPEN_EYES)
+    leaks.make_blind(one.engine)
     for maker in (table, bundle):
         assert leaks.found((*SECRETS, *BLIND), as_words(maker())) == set()
 
 
-def test_a_rubric_that_is_redrawn_after_its_conversation_was_assigned_shows_nothing(walker, phases):
+def test_a_rubric_that_is_redrawn_after_the_study_was_set_to_blind_shows_nothing(walker, phases):
     one = walker(phases["waiting"].path)
     one.come(OPEN_EYES)
 
@@ -37,5 +37,5 @@ def test_a_rubric_that_is_redrawn_after_its_conversation_was_assigned_shows_noth
         return b"\n".join(element.proto.SerializeToString() for element in app.get("html"))
 
     assert leaks.found(SECRETS, drawn())
-    leaks.assign_to(one.engine, OPEN_EYES)
+    leaks.make_blind(one.engine)
     assert leaks.found(SECRETS, drawn()) == set()

@@ -142,6 +142,7 @@ def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_t
     sol = "Dr. Sol Reyes"
     engine = open_study(demo_study)
     world.add_researcher(engine, sol, Role.LEAD, Role.REVIEWER)
+    world.leads_read(engine)
     alder = Choice(filters=Filters(model="Alder-2", reads="unread"), readers=(sol,), n_readers=1, seed=1)
     assign(engine, alder, actor=Administrator(name=LEAD))
     with reading(engine) as session:

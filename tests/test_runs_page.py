@@ -17,7 +17,7 @@ from evalcore.queries import study, tasks
 from evalcore.queries.browse import Filters
 from evalcore.run_words import Outcome, RunKind, RunState
 from evalcore.runs import STREAK, Stop, retry, spec_for, start, work
-from evalcore.schema import CASES, Administrator, Role
+from evalcore.schema import CASES, Administrator, Role, Rules
 from evalcore.store import workers
 from pages import _common, _runs_text, _study_run, _study_run_acts, _study_run_form, _study_runs
 from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
@@ -171,6 +171,7 @@ def test_a_lead_who_reads_blind_sees_no_reply_on_what_waits_for_that_read_and_no
     work(engine, answered, key=None, stop=Stop(), client=Scripted("Rest, and drink enough."))
     with writing(engine) as session:
         store.add_person(session, READS_TOO, roles=[Role.LEAD, Role.REVIEWER], actor=LEAD)
+        store.set_rules(session, Rules(leads_read=True), actor=LEAD)
     with reading(engine) as session:
         failed = queries.failures(session, judged)
     told = (raw(opened(READS_TOO, judged)), raw(opened(READS_TOO, answered)), raw(opened(READS_TOO)))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
@@ -172,6 +173,12 @@ def add_researcher(
     """Somebody with these roles."""
     with writing(engine) as session:
         store.add_person(session, name, roles=roles, languages=languages, specialties=specialties, actor="set-up")
+
+
+def leads_read(engine: Engine) -> None:
+    """Leads and researchers may be readers too."""
+    with writing(engine) as session:
+        store.set_rules(session, msgspec.structs.replace(study.rules(session), leads_read=True), actor="set-up")
 
 
 def after(minutes: float = 0, *, seconds: float = 0) -> datetime:

@@ -4,10 +4,13 @@ from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
-from sqlmodel import Session, col
+from sqlmodel import Session, SQLModel, col
 
 from evalcore.review_tables import Exposure
 from evalcore.schema import Seen
+
+MANY = 500
+"""With more names than this those of all examples are read: a database takes only so many bound values."""
 
 
 def has_seen(person_id: int, example: Any) -> ColumnElement[bool]:
@@ -31,6 +34,18 @@ def _of(person_id: int) -> ColumnElement[bool]:
     return col(Exposure.person_id) == person_id
 
 
+def numbers_of(session: Session, names: Collection[str] | None) -> set[int]:
+    """The numbers of the examples with these names (of both, where two data sets share one); None: of all."""
+    example = SQLModel.metadata.tables["example"].c
+    statement = select(example.id)
+    if names is not None and len(names) <= MANY:
+        statement = statement.where(example.prompt_id.in_(list(names)))
+        return set(session.connection().execute(statement).scalars())
+    wanted = None if names is None else set(names)
+    rows = session.connection().execute(select(example.id, example.prompt_id))
+    return {number for number, name in rows if wanted is None or name in wanted}
+
+
 def is_exposed(session: Session, person_id: int, example_id: int) -> bool:
     """Whether somebody has seen others' verdicts on an example."""
     return bool(session.connection().execute(select(has_seen(person_id, example_id))).scalar_one())
@@ -51,7 +66,7 @@ def exposed_among(session: Session, people: Collection[int], examples: Collectio
     return found
 
 
-def released(session: Session, person_id: int) -> bool:
+def is_released(session: Session, person_id: int) -> bool:
     """Whether a lead has released somebody from reading blind, altogether."""
     whole = and_(_of(person_id), col(Exposure.what) == Seen.RELEASED, col(Exposure.example_id).is_(None))
     return bool(session.connection().execute(select(exists().where(whole))).scalar_one())

@@ -17,6 +17,7 @@ from evalcore.schema import (
     JURY_SAID,
     LABELS_EXPORTED,
     LEVELS_READ,
+    READER_CHOSEN,
     REPEAT,
     Ask,
     RaterKind,
@@ -42,7 +43,9 @@ def data_version(session: Session) -> int:
 
     The newest event's id would not do, since PostgreSQL may commit events out of order.
     """
-    return trail_length(session) - _n_acts(session, LABELS_EXPORTED, JUDGE_SHOWN)  # the few are found by the index
+    return trail_length(session) - _n_acts(
+        session, LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN
+    )  # the few are found by the index
 
 
 def trail_length(session: Session) -> int:

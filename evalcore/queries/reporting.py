@@ -44,6 +44,24 @@ def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.Da
     return frame(session, statement)
 
 
+def not_blind(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
+    """Standing first reads of criteria that were not blind, by the reason; an empty one where an imported file gave none."""
+    why = func.coalesce(col(Verdict.not_blind), "")
+    statement = (
+        select(why, func.count())
+        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
+        .where(
+            is_read(Verdict), not_superseded(), col(Rater.kind) == RaterKind.REVIEWER, col(Verdict.stage) == Stage.FIRST,
+            col(Verdict.label).is_not(None), col(Verdict.criterion_id).is_not(None), col(Verdict.blinded).is_(False),
+        )
+        .group_by(why)
+        .order_by(why.desc())
+    )  # fmt: skip
+    if hidden:
+        statement = statement.where(col(Verdict.example_id).not_in(list(hidden)))
+    return {str(reason): int(n) for reason, n in session.connection().execute(statement)}
+
+
 def assigned(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Responses that were assigned to be read by their rubrics, one row a response and assignment, in the order of the assignments.
 

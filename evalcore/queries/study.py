@@ -258,6 +258,13 @@ def audit_trail(
     return frame(session, statement).rename(columns={"id": "event"}), n_events
 
 
+def last_actor(session: Session, action: str, subject: str) -> str | None:
+    """Who did this last to this; None where nobody has."""
+    event = SQLModel.metadata.tables["audit_event"].c
+    statement = select(event.actor).where(event.action == action, event.subject == subject)
+    return session.connection().execute(statement.order_by(event.id.desc()).limit(1)).scalar()
+
+
 def audit_words(session: Session, blind: Viewer | None = None) -> dict[str, list[str]]:
     """Who and what occur in the trail, or in the part of it that a blind reader is shown: actors, actions."""
     columns = {"actor": col(AuditEvent.actor), "action": col(AuditEvent.action)}

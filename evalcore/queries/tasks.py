@@ -11,11 +11,12 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
+from evalcore.queries.exposures import has_seen, is_released
 from evalcore.queries.frames import frame, is_read
 from evalcore.queries.study import rules
 from evalcore.review_tables import Assignment, AssignmentReader, Mark, Reading, Task
-from evalcore.schema import Ask, CannotReason, RaterKind, ReadingMode, ReadingState, Selection, Stage, Viewer
-from evalcore.tables import Example, Rater, Verdict
+from evalcore.schema import Ask, CannotReason, RaterKind, ReadingMode, ReadingState, Role, Selection, Stage, Viewer
+from evalcore.tables import Example, Rater, Study, Verdict
 
 DEFAULT_LANGUAGE = "en"
 """What somebody reads whose profile names no language."""
@@ -134,6 +135,7 @@ def _open_to(viewer: Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
         .scalar_subquery()
     )
     languages = viewer.languages or (DEFAULT_LANGUAGE,)
+    reads_open = exists().where(col(Study.reading_mode) == ReadingMode.OPEN)
     return (
         select(*columns)
         .select_from(Task)
@@ -145,6 +147,7 @@ def _open_to(viewer: Viewer, at: datetime | None, *columns: Any) -> Select[Any]:
             or_(col(Example.language).is_(None), col(Example.language).in_(languages)),
             ~mine,
             ~_spoken_on(viewer),
+            or_(reads_open, ~has_seen(viewer.person_id, col(Task.example_id))),
             n_taken < col(Assignment.n_readers),
         )
     )
@@ -235,7 +238,10 @@ def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
 
 
 def blind_examples(session: Session, viewer: Viewer) -> frozenset[int]:
-    """Conversations on which this person may yet give a blind first read, or is at one: nothing of others' verdicts on them may be shown."""
+    """Conversations on which this person may yet give a blind first read, or is at one: nothing of others' verdicts on them may be shown.
+
+    In a study that is set to blind: for a reader who has not been released, everything that they have not read.
+    """
     connection = session.connection()
     in_hand = (
         select(col(Task.example_id))
@@ -247,9 +253,25 @@ def blind_examples(session: Session, viewer: Viewer) -> frozenset[int]:
         )
     )
     blind = frozenset(connection.execute(in_hand).scalars())
-    if rules(session).mode is ReadingMode.OPEN:
+    chosen = rules(session)
+    if chosen.mode is ReadingMode.OPEN:
         return blind
-    return blind | frozenset(connection.execute(_open_to(viewer, None, col(Task.example_id))).scalars())
+    blind |= frozenset(connection.execute(_open_to(viewer, None, col(Task.example_id))).scalars())
+    if not chosen.blind or not _is_reader(session, viewer) or is_released(session, viewer.person_id):
+        return blind
+    read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters_of(viewer)))
+    unread: Select[Any] = select(col(Example.id)).where(col(Example.id).not_in(read))
+    return blind | frozenset(connection.execute(unread).scalars())
+
+
+def _is_reader(session: Session, viewer: Viewer) -> bool:
+    chosen = exists().where(col(AssignmentReader.person_id) == viewer.person_id)
+    return Role.REVIEWER in viewer.roles or bool(session.connection().execute(select(chosen)).scalar_one())
+
+
+def is_any_assigned(session: Session) -> bool:
+    """Whether anything was ever assigned."""
+    return session.connection().execute(select(col(Assignment.id)).limit(1)).first() is not None
 
 
 def assignments(session: Session) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from evalcore.store.analyses import state_analysis
 from evalcore.store.bulk import Bulk, add_imported_file
 from evalcore.store.events import FIRST_PREVIOUS_HASH, append_event
-from evalcore.store.exposures import add_exposures
+from evalcore.store.exposures import add_exposures, unseen
 from evalcore.store.families import set_families
 from evalcore.store.people import add_person, ensure_rater, ensure_study
 from evalcore.store.plain_text import is_storable
@@ -54,6 +54,7 @@ __all__ = [
     "set_triage_settings",
     "state_analysis",
     "touch",
+    "unseen",
     "wait_for_others",
     "write_confidence_meaning",
     "written",
