@@ -26,7 +26,7 @@ from evalcore.policies import (
     check_can_settle,
     visible_verdicts,
 )
-from evalcore.queries import conflicts, frames, study, tasks
+from evalcore.queries import conflicts, exposures, frames, study, tasks
 from evalcore.queries.cases import Key, Question, Reader, questions, settlement, shown, standing, subject
 from evalcore.queries.conflicts import SaidBy
 from evalcore.queries.sheets import Sheet
@@ -262,8 +262,8 @@ def settle(
     """Settle items of one response or case, all or none: verdicts of stage `adjudicated`. Returns their numbers.
 
     An item that the viewer has settled before is corrected: the new verdict supersedes the old one. It counts as blinded unless the
-    viewer looked at the judge's verdict on it (`look`), could tell it from what the item is in question for, or corrects what is not
-    blinded. A read that is amended later leaves the item settled.
+    viewer looked at the judge's verdict on it (`look`), saw verdicts on the conversation on another page or in a file, could tell the
+    judge's from what the item is in question for, or corrects what is not blinded. A read that is amended later leaves the item settled.
 
     Raises:
         NotAllowed: As for `open_case`.
@@ -289,6 +289,7 @@ def settle(
         asked = {question.criterion_id: question for question in _asked(session, viewer, key, sheet)}
         guideline = study.guideline(session)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
+        has_seen = exposures.saw_elsewhere(session, viewer.person_id, key[0])
         verdicts = []
         for item in items:
             if item.criterion_id not in asked:
@@ -312,7 +313,10 @@ def settle(
                     conflict_cause=item.cause,
                     selection=Selection.ADJUDICATION,
                     blinded=not (
-                        question.has_looked or question.tells_judge or (before and before[-1].blinded is False)
+                        has_seen
+                        or question.has_looked
+                        or question.tells_judge
+                        or (before and before[-1].blinded is False)
                     ),
                     created_at=at,
                     supersedes=before[-1].verdict_id if before else None,

@@ -8,7 +8,7 @@ from evalcore.db import reading, writing
 from evalcore.deciding import Decision
 from evalcore.errors import NotAllowed, NotFound
 from evalcore.metrics.conflicts import Reason
-from evalcore.schema import Cause, ErrorKind, Label, Role, Rules, Severity
+from evalcore.schema import Cause, ErrorKind, Label, Role, Rules, Seen, Severity
 from tests import world
 from tests.adjudicating_steps import (
     IMANI,
@@ -153,6 +153,16 @@ def test_what_waits_for_an_adjudicator_is_hidden_from_them_elsewhere_until_it_is
         )  # fmt: skip
     settle(small, *(item(question) for question in opened(small).questions))
     assert (hidden(SOL), hidden(RUNE)) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    ("what", "is_blinded"), [(Seen.CONVERSATION, False), (Seen.EXPORT, False), (Seen.ADJUDICATION, True)]
+)
+def test_who_saw_verdicts_before_they_conflicted_does_not_settle_blind(what, is_blinded, small):
+    with writing(small.engine) as session:
+        store.add_exposures(session, small.viewer(SOL).person_id, what, None if what is Seen.EXPORT else [1])
+    settle(small, item(opened(small).questions[0]))
+    assert settlements(small)[0]["blinded"] is is_blinded
 
 
 def test_nobody_looks_where_nothing_is_in_question(small):

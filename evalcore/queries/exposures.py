@@ -51,6 +51,14 @@ def is_exposed(session: Session, person_id: int, example_id: int) -> bool:
     return bool(session.connection().execute(select(has_seen(person_id, example_id))).scalar_one())
 
 
+def saw_elsewhere(session: Session, person_id: int, example_id: int) -> bool:
+    """Whether somebody has seen verdicts on an example, the judge's too, anywhere but where they settle."""
+    number = func.coalesce(col(Exposure.example_id), 0)
+    elsewhere = col(Exposure.what).not_in([Seen.ADJUDICATION, Seen.RELEASED])
+    this = exists().where(_of(person_id), elsewhere, or_(number == example_id, and_(number == 0, _reaches(example_id))))
+    return bool(session.connection().execute(select(this)).scalar_one())
+
+
 def exposed_among(session: Session, people: Collection[int], examples: Collection[int]) -> dict[int, set[int]]:
     """Of each of these people the examples, of these, on which they have seen others' verdicts."""
     rows = select(Exposure.person_id, Exposure.example_id, Exposure.through).where(  # type: ignore[call-overload]

@@ -223,7 +223,7 @@ def last_mark(session: Session, reading_id: int) -> Mark | None:
 
 
 def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
-    """How far a reader is, and how long an item takes: them, else anybody."""
+    """How far a reader is, and how long an item takes: them, else anybody on what does not wait for this reader."""
     connection, table = session.connection(), SQLModel.metadata.tables["reading"]
     mine, locked = table.c.person_id == viewer.person_id, table.c.state != ReadingState.READING
     n_done = connection.execute(select(func.count()).select_from(table).where(mine, locked)).scalar_one()
@@ -231,7 +231,8 @@ def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
     waiting = _open_to(viewer, at, func.count())
     n_left = connection.execute(in_hand).scalar_one() + connection.execute(waiting).scalar_one()
     seconds: list[float] = []
-    for whose in ([mine], []):
+    blind = select(col(Task.id)).where(col(Task.example_id).in_(list(blind_examples(session, viewer))))
+    for whose in ([mine], [table.c.task_id.not_in(blind)]):  # how long others took there tells how hard they found it
         times = select(table.c.seconds).where(locked, *whose).order_by(table.c.locked_at.desc()).limit(RECENT)
         seconds = seconds or list(connection.execute(times).scalars())
     return Progress(n_done=n_done, n_left=n_left, seconds_each=median(seconds) if seconds else None)
