@@ -18,6 +18,7 @@ from evalcore import (
     assigning,
     deciding,
     export,
+    exposing,
     juries,
     level_reading,
     overriding,
@@ -86,6 +87,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
         lambda w, a, _f, _n: overriding.give_verdict(w.engine, a, **w.item(), reading=Reading(Label.MET), judge=JUDGE, seen=None),
     ),
     "overriding.undo": ("give_verdict", lambda w, a, _f, _n: overriding.undo(w.engine, a, **w.item(), seen=0)),
+    "exposing.release": ("assign", lambda w, a, _f, _n: exposing.release(w.engine, a, 1)),
     "adjudication.cases": ("adjudicate", lambda w, a, _f, _n: adjudication.cases(w.engine, a)),
     "adjudication.settled": ("adjudicate", lambda w, a, _f, _n: adjudication.settled(w.engine, a)),
     "adjudication.at_fault": ("adjudicate", lambda w, a, _f, _n: adjudication.at_fault(w.engine, a)),
@@ -95,6 +97,8 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
 }  # fmt: skip
 OF_ONES_OWN = {"reviewing.mark", "reviewing.move", "reviewing.undo_mark", "reviewing.submit", "deciding.decide", "deciding.finish"}  # fmt: skip
 NOBODYS = {
+    "exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",
+    "exposing.choose_reader": "writes who came by which browser",
     "acting.opened": "makes the study's one row",
     "acting.begin": "the first person, where there is none: tested below",
     "demo.seed": "fills a study that holds nothing",
