@@ -1,17 +1,22 @@
 """Whoever changes the study past the program, with the database in hands, is found out by `overread audit verify`."""
 
+import importlib
 import json
 import re
 from contextlib import contextmanager
 
 import pytest
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 from sqlmodel import Session
+from typer.testing import CliRunner
 
 from evalcore import store
+from evalcore.__main__ import app
 from evalcore.auditing import verify
 from evalcore.db import connect, open_study, reading, writing
 from evalcore.errors import OverreadError
@@ -319,3 +324,34 @@ def test_the_demo_study_holds(demo_url):
     assert (report.broken_event, report.faults) == (None, ())
     assert report.n_verdicts > 1_000
     engine.dispose()
+
+
+# ---------------------------------------------------------------- rows from before
+
+
+def test_rows_from_before_are_hashed_and_the_event_says_that_nothing_vouched_for_them(tmp_path):
+    """What this migration does to a study of the version before: made here by taking its work back."""
+    small = world.made(str(tmp_path / "old.db"))
+    with unguarded(small.engine) as session:
+        session.execute(text("UPDATE verdict SET row_hash = NULL"))
+        session.execute(text("DELETE FROM row_hash"))
+        session.execute(text("DELETE FROM audit_event"))
+    migration = importlib.import_module("evalcore.migrations.versions.0010_row_hashes")
+    with small.engine.begin() as connection, Operations.context(MigrationContext.configure(connection)):
+        wrote = {"verdict": migration.hash_verdicts(connection), "row_hash": migration.hash_content(connection)}
+        migration.append_event(connection, {"wrote": {table: digest.told() for table, digest in wrote.items()}})
+    report = report_on(small.engine)
+    assert (report.faults, report.n_events, report.n_verdicts, report.n_rows) == ((), 1, 4, 13)
+    assert "nothing vouched for them until now" in migration.NOTE
+    small.engine.dispose()
+
+
+def test_the_command_fails_where_the_trail_has_not_the_expected_hash(sqlite_database_url, monkeypatch):
+    small = world.made(sqlite_database_url)
+    monkeypatch.setenv("OVERREAD_DB", sqlite_database_url)
+    runner, head = CliRunner(), heads(small.engine)[1]
+    small.engine.dispose()
+    assert runner.invoke(app, ["audit", "verify", "--expect", head]).exit_code == 0
+    missed = runner.invoke(app, ["audit", "verify", "--expect", "a" * 64])
+    assert missed.exit_code == 1
+    assert "events were removed from the end, or the trail was written anew" in missed.output

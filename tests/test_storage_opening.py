@@ -18,7 +18,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
 from evalcore import db, store
-from evalcore.db import connect, migrate, open_study, writing
+from evalcore.auditing import verify
+from evalcore.db import connect, migrate, open_study, reading, writing
 from evalcore.errors import OverreadError
 from tests import world
 from tests.conftest import postgres_database
@@ -177,6 +178,13 @@ def test_verdicts_of_the_first_version_are_kept_and_stay_append_only(database_ur
     added = {"reason", "error_kind", "conflict_cause", "guideline_version", "not_blind", "row_hash"}
     assert [{name: value for name, value in row.items() if name not in added} for row in rows] == first_revision
     assert all(row[name] is None for row in rows for name in added - {"row_hash"})
+    with reading(engine) as session:
+        report = verify(session)
+    assert (report.faults, report.n_events, report.n_verdicts) == (
+        (),
+        1,
+        3,
+    )  # the event says that nothing vouched for them before
     for change in ("UPDATE verdict SET label = 'met'", "DELETE FROM verdict WHERE id = 3"):
         with pytest.raises(DBAPIError, match="append-only"), engine.begin() as connection:
             connection.execute(text(change))
