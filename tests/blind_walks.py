@@ -91,6 +91,8 @@ class Walker:
         self._files: list[Callable[[], bytes] | bytes] = []
         self._bundles: list[Callable[[], bytes]] = []
         self._is_bundled = False
+        # who came when is in the trail: its time would tell two copies of a study apart
+        monkeypatch.setattr("evalcore.exposing.choose_reader", lambda *_: None)
         ran, made, later = LocalScriptRunner.run, MediaFileManager.add, MediaFileManager.add_deferred
 
         def kept(runner: LocalScriptRunner, *arguments: Any, **named: Any) -> Any:
