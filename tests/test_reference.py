@@ -125,9 +125,24 @@ def test_the_newest_verdict_of_a_reader_over_the_stages_counts_once():
     ]  # fmt: skip
 
 
-def test_newest_is_by_time_and_not_by_the_name_of_the_stage():
+def test_a_later_stage_counts_whichever_was_written_first():
     drawing = "response | criterion | dr_a:open | dr_a | judge\nr1 | c1 | - | + | +"
-    assert labelled(drawing) == ("met", "single")
+    assert labelled(drawing) == ("not_met", "single")
+
+
+def test_a_clock_that_steps_back_changes_no_label():
+    drawn = tables.verdicts("""
+        response | criterion | dr_a | dr_a:revised | dr_b:open | dr_v:adjudicated | judge
+        r1       | c1        |  +   |  -           |  -        |                  | +
+        r1       | c2        |  +   |  +           |  -        |  ?               | +
+    """)
+    backwards = drawn.assign(created_at=drawn["created_at"].iloc[::-1].to_numpy())
+    said = ["reference_label", "reference_source"]
+    for each in (drawn, backwards):
+        assert item_labels(each, "judge")[said].to_numpy().tolist() == [
+            ["not_met", "agreed"],
+            ["cannot_assess", "adjudicated"],
+        ]
 
 
 def test_of_two_verdicts_at_the_same_moment_the_later_number_counts():

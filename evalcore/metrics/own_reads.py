@@ -23,8 +23,8 @@ def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     """
     mine = verdicts.loc[verdicts["rater"].eq(reader) & verdicts["rater_kind"].eq(RaterKind.REVIEWER)]
     now = current_reads(mine).set_index("item_id")
-    first = mine.loc[mine["stage"].isin([Stage.FIRST, Stage.OPEN])].sort_values(["created_at", "verdict_id"])
-    settled = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)].sort_values(["created_at", "verdict_id"])
+    first = mine.loc[mine["stage"].isin([Stage.FIRST, Stage.OPEN])].sort_values("verdict_id")
+    settled = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)].sort_values("verdict_id")
     table = now.reindex(columns=["example_id", "response_id", "criterion_id", "label"])
     table["first_label"] = first.drop_duplicates("item_id").set_index("item_id")["label"].reindex(table.index)
     table["final_label"] = (

@@ -9,13 +9,20 @@ ADJUDICATED, AGREED, SINGLE, JUDGE, UNSETTLED = "adjudicated", "agreed", "single
 
 
 def current_reads(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Each physician's standing verdict on each item: the newest over the stages first, revised and open.
+    """Each physician's standing verdict on each item: revised or open before first, then the one that was written last.
+
+    A clock may step back and a file may state any time, so no time decides.
 
     Returns:
         Rows of `verdicts`, one a physician and item; adjudications are left out.
     """
-    newest = _reads(verdicts).sort_values(["created_at", "verdict_id"])
-    return newest.drop_duplicates(["item_id", "rater_id"], keep="last")
+    return in_order(_reads(verdicts)).drop_duplicates(["item_id", "rater_id"], keep="last")
+
+
+def in_order(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """First reads before all later stages, each in the order in which they were written (their numbers)."""
+    is_later = verdicts["stage"].ne(Stage.FIRST)
+    return verdicts.assign(_is_later=is_later).sort_values(["_is_later", "verdict_id"]).drop(columns="_is_later")
 
 
 def _reads(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -57,7 +64,7 @@ def reference_labels(verdicts: pd.DataFrame) -> pd.DataFrame:
             "first_read_at": _reads(verdicts).groupby("item_id")["created_at"].min(),
         }
     )
-    adjudications = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)].sort_values(["created_at", "verdict_id"])
+    adjudications = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)].sort_values("verdict_id")
     settled = adjudications.drop_duplicates("item_id", keep="last").set_index("item_id")["label"]
     table = table.reindex(table.index.union(settled.index))
     counted = ["n_reads", "n_met", "n_not_met", "n_cannot_assess"]
@@ -115,13 +122,11 @@ def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
     table["reference_label"] = table["reference_label"].mask(unread, table["judge_label"])
     counted = ["n_reads", "n_met", "n_not_met", "n_cannot_assess"]
     table[counted] = table[counted].fillna(0).astype(int)
-    differing = (
-        overrides(shown, judge).sort_values(["created_at", "verdict_id"]).drop_duplicates("item_id", keep="last")
-    )
+    differing = overrides(shown, judge).sort_values("verdict_id").drop_duplicates("item_id", keep="last")
     differing = differing.set_index("item_id")
     table["overridden"] = table.index.isin(differing.index)
     table["override_cause"], table["severity"] = differing["cause"], differing["severity"]
-    notes = current_reads(shown).sort_values(["created_at", "verdict_id"]).drop_duplicates("item_id", keep="last")
+    notes = current_reads(shown).sort_values("verdict_id").drop_duplicates("item_id", keep="last")
     note = notes.set_index("item_id")["explanation"].reindex(table.index)
     table["note"] = note.mask(table["overridden"], differing["explanation"].reindex(table.index))
     return table.sort_values(["dataset", "prompt_id", "model", "response_id", "position"]).reset_index()
@@ -135,7 +140,7 @@ ITEM_COLUMNS = [
 
 def standing_marks(marks: pd.DataFrame) -> pd.DataFrame:
     """Of each physician's verdicts on an item the newest, adjudications apart: rows of `queries.read_marks.read_marks`."""
-    words = marks.sort_values(["created_at", "verdict_id"])
+    words = in_order(marks)
     reads = words.loc[words["stage"].ne(Stage.ADJUDICATED)]
     last = reads.groupby(["response_id", "criterion_id", "rater_id"])["verdict_id"].last()
     return words.loc[words["stage"].eq(Stage.ADJUDICATED) | words["verdict_id"].isin(last)]

@@ -15,7 +15,7 @@ import pandas as pd
 from evalcore.metrics.conflicts import LEVELS_APART
 from evalcore.metrics.opinions import first_reads, settlements
 from evalcore.metrics.panels import Kind, medians
-from evalcore.metrics.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED
+from evalcore.metrics.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED, in_order
 from evalcore.metrics.triage_counts import KEYS, coded
 from evalcore.metrics.triage_votes import blind_reads, drawn_votes, levels_of
 from evalcore.schema import Acuity, Label, Stage
@@ -71,7 +71,7 @@ def _blind(reads: pd.DataFrame) -> pd.DataFrame:
 
 
 def _levels(reads: pd.DataFrame, key: str) -> pd.DataFrame:
-    ordered = reads.sort_values("verdict_id")
+    ordered = in_order(reads)
     is_settled = ordered["stage"].eq(Stage.ADJUDICATED)
     items = np.unique(ordered[key].to_numpy(dtype=np.int64))
     standing = ordered.loc[~is_settled].drop_duplicates([key, "rater"], keep="last")

@@ -10,7 +10,7 @@ from sqlmodel import Session, SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.queries import level_reads
-from evalcore.queries.frames import frame, is_judge, is_read, not_superseded, replaced
+from evalcore.queries.frames import came_later, frame, is_judge, is_read, not_superseded, replaced
 from evalcore.schema import Format, RaterKind, Stage
 from evalcore.search_words import postgresql_query, sqlite_query
 from evalcore.tables import Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
@@ -220,7 +220,6 @@ def _same_item(other: type[Verdict], one: type[Verdict] = Verdict) -> ColumnElem
 def _last_word(one: type[Verdict]) -> ColumnElement[bool]:
     """No later stage of the same physician stands on the item: a revised read counts instead of the first."""
     later = aliased(Verdict)
-    newer = and_(col(later.created_at) == col(one.created_at), col(later.id) > col(one.id))
     return or_(
         col(one.stage) == Stage.ADJUDICATED,
         ~exists(select(col(later.id)))
@@ -229,7 +228,7 @@ def _last_word(one: type[Verdict]) -> ColumnElement[bool]:
             col(later.rater_id) == col(one.rater_id),
             col(later.stage).not_in([Stage.ADJUDICATED, Stage.JUDGE]),
             col(later.label).is_not(None),
-            or_(col(later.created_at) > col(one.created_at), newer),
+            came_later(later, one),
             col(later.id).not_in(replaced()),
         )
         .correlate(one),

@@ -118,7 +118,7 @@ def questions(
 def settlement(on_item: Sequence[SaidBy]) -> SaidBy | None:
     """The newest adjudication that stands on an item."""
     given = [verdict for verdict in on_item if verdict.stage is Stage.ADJUDICATED and verdict.label is not None]
-    return max(given, key=lambda verdict: (verdict.created_at, verdict.verdict_id), default=None)
+    return max(given, key=lambda verdict: verdict.verdict_id, default=None)
 
 
 def shown(on_item: Sequence[SaidBy], *, has_looked: bool) -> list[SaidBy]:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, and_, case, func, literal_column, select
+from sqlalchemy import Select, and_, case, func, literal_column, or_, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.run_words import ANSWERS_SAVED
@@ -86,6 +86,16 @@ def is_read(verdict: Any) -> Any:
         verdict: The columns of the table or of an alias of it, or the class of its rows.
     """
     return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")
+
+
+def came_later(later: Any, one: Any) -> Any:
+    """The condition that of one physician's two reads of an item the other counts: a later stage, else the one written later.
+
+    No time decides: a clock may step back, and a file may state any time.
+    """
+    first = Stage.FIRST
+    is_newer = and_((later.stage == first) == (one.stage == first), later.id > one.id)
+    return or_(and_(later.stage != first, one.stage == first), is_newer)
 
 
 def is_judge(rater: Any = None) -> Any:

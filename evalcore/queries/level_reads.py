@@ -7,7 +7,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
-from evalcore.queries.frames import is_judge, is_read, replaced
+from evalcore.queries.frames import came_later, is_judge, is_read, replaced
 from evalcore.schema import RaterKind, Stage
 from evalcore.tables import Rater, Response, Verdict
 
@@ -103,7 +103,6 @@ def _same(other: Any, one: Any) -> ColumnElement[bool]:
 def _last_word(one: Any) -> ColumnElement[bool]:
     """No later read by the same physician stands: a revised one counts instead of the first."""
     later = aliased(Verdict)
-    newer = and_(col(later.created_at) == col(one.created_at), col(later.id) > col(one.id))
     return or_(
         col(one.stage) == Stage.ADJUDICATED,
         ~exists(select(col(later.id))).where(
@@ -111,6 +110,6 @@ def _last_word(one: Any) -> ColumnElement[bool]:
             _by_physician(later),
             col(later.rater_id) == col(one.rater_id),
             col(later.stage) != Stage.ADJUDICATED,
-            or_(col(later.created_at) > col(one.created_at), newer),
+            came_later(later, one),
         ),
     )
