@@ -1,6 +1,7 @@
 """Data in and out by the command line: import, download, scores, export."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,13 +50,20 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
             help="What a judge's confidence is the probability of: met (the criterion is met) or right (its own label is right)."
         ),
     ] = None,
+    reads_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A person with an account here whose reads, made elsewhere, the file brings; repeat for more."
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would happen and change nothing.")] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
     """Import files, each whole or not at all.
 
-    --json: a list, one object a file: file, format, dataset, dry_run, already_imported, rows, then how many of what came (examples_new,
+    --json: a list, one object a file: file, format, dataset, dry_run, source_hash (of the content), reads_of, already_imported, rows,
+    then how many of what came (examples_new,
     responses_new, verdicts_new, cases_new, votes_new, texts_new, levels_new, without_level, matrices_new and the like; *_known: were here already),
     without_partner with without_partner_named, different with different_named (cases whose file says something else than their votes or the label map),
     flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
@@ -65,7 +73,17 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
         reports = []
         for path in paths:
             told = {"model": model, "judge": judge, "format_name": format_name, "dataset": dataset}
-            reports.append(_import_one(engine, path, told=told, means=confidence_means, dry_run=dry_run, quiet=as_json))
+            reports.append(
+                _import_one(
+                    engine,
+                    path,
+                    told=told,
+                    means=confidence_means,
+                    reads_of=reads_of or (),
+                    dry_run=dry_run,
+                    quiet=as_json,
+                )
+            )
         if as_json:
             print_json(reports)
 
@@ -76,6 +94,7 @@ def _import_one(
     *,
     told: dict[str, str | None],
     means: ConfidenceMeaning | None = None,
+    reads_of: Sequence[str] = (),
     dry_run: bool,
     quiet: bool,
 ) -> dict[str, object]:
@@ -92,6 +111,7 @@ def _import_one(
             path,
             actor=actor(engine),
             confidence_means=means,
+            reads_of=reads_of,
             dry_run=dry_run,
             progress=lambda done: bar(done, _size(path)),
             **told,

@@ -67,21 +67,21 @@ def seed(engine: Engine) -> bool:
         if study.people(session) or lookups.has_examples(session):
             return False
     with writing(engine) as session:
-        for person in json.loads((folder() / PEOPLE).read_text(encoding="utf-8")):
-            store.add_person(session, person.pop("name"), **person, actor=ACTOR)
+        told = json.loads((folder() / PEOPLE).read_text(encoding="utf-8"))
+        people = [store.add_person(session, person.pop("name"), **person, actor=ACTOR).name for person in told]
     results = sorted(folder().glob("*_allresults.json"))
     for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE]:
         import_file(engine, path, actor=DEMO, dataset=DATASET, judge=JUDGE if path in results else None)
     with writing(engine) as session:
         store.state_analysis(session, STATED, actor=LEAD, at=STATED_AT)
     for name in (READS, REVISED):
-        import_file(engine, folder() / name, actor=DEMO, dataset=DATASET)
+        import_file(engine, folder() / name, actor=DEMO, dataset=DATASET, reads_of=people)
     with writing(engine) as session:
         for path in sorted((folder() / LABEL_MAPS).glob("*.csv")):
             table = label_maps.parse(path.read_text(encoding="utf-8"), path.name)
             store.set_label_map(session, path.stem, table, actor=ACTOR)
     for name in TRIAGE:
-        import_file(engine, folder() / name, actor=DEMO)
+        import_file(engine, folder() / name, actor=DEMO, reads_of=people if name == TRIAGE[-1] else ())
     store.index_texts(engine)
     with writing(engine) as session:
         store.set_guideline(session, (folder() / GUIDELINE).read_text(encoding="utf-8"), actor=ACTOR)

@@ -49,6 +49,11 @@ def check_is_first(n_people: int) -> None:
         raise NotAllowed(msg)
 
 
+def check_can_import_reads_of(viewer: Viewer) -> None:
+    """The lead answers for reads that were made elsewhere and come under the name of somebody with an account."""
+    _check(viewer, frozenset({Role.LEAD}), "Importing reads of people with an account")
+
+
 def check_can_see_audit(viewer: Viewer) -> None:
     """The trail names people: researchers and leads read it."""
     _check(viewer, STUDY, "Reading the audit trail")

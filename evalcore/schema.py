@@ -192,6 +192,17 @@ class NotBlind(StrEnum):
     """The reader is lead or researcher of the study."""
 
 
+class Source(StrEnum):
+    """How a verdict came into the study; one from before this was kept has none."""
+
+    SESSION = "session"
+    """A person gave it here."""
+    IMPORT = "import"
+    """It came with a file."""
+    RUN = "run"
+    """A model, a parser, a rule set or a jury gave it here."""
+
+
 class ReadingState(StrEnum):
     """How far one reader is with one task."""
 

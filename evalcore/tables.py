@@ -40,6 +40,7 @@ from evalcore.schema import (
     ReadingMode,
     Selection,
     Severity,
+    Source,
     Stage,
 )
 
@@ -225,6 +226,11 @@ class Verdict(SQLModel, table=True):
 
     The first verdict of a rater on an item and stage is unique, and so is the one that supersedes a given verdict:
     two tabs that press at once leave one verdict, and the second is told.
+
+    Attributes:
+        created_at: When it was given: of an imported one what its file says.
+        source, source_hash: How it came here (`schema.Source`), and the SHA-256 of the file that brought it. None: from before this was kept.
+        recorded_at: When this program wrote it, by its own clock.
     """
 
     __table_args__ = (
@@ -237,6 +243,7 @@ class Verdict(SQLModel, table=True):
         one_of("severity", Severity),
         one_of("selection", Selection),
         one_of("not_blind", NotBlind),
+        one_of("source", Source),
         CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
         CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
     )
@@ -263,6 +270,9 @@ class Verdict(SQLModel, table=True):
     conflict_cause: str | None = None
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
     not_blind: str | None = None
+    source: str | None = None
+    source_hash: str | None = None
+    recorded_at: datetime | None = moment_or_none()
     row_hash: bytes | None = Field(default=None, sa_column=Column(LargeBinary, nullable=True))
 
 

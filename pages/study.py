@@ -13,7 +13,7 @@ from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.importers import FORMATS
 from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.languages import LANGUAGES
-from evalcore.policies import check_can_add_people, check_can_import, reason
+from evalcore.policies import check_can_add_people, check_can_import, check_can_import_reads_of, reason
 from evalcore.schema import ConfidenceMeaning, Role, Viewer
 from pages import _assigning, _common, _planning, _study_analysis, _study_cases, _study_runs, _text
 from pages._holdings import holdings
@@ -65,6 +65,16 @@ def importing(viewer: Viewer) -> None:
             key=f"import_confidence_{upload.file_id}",
             help="What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right.",
         )
+    unmapped = reason(check_can_import_reads_of, viewer)
+    reads_of = st.multiselect(
+        "Reads of people",
+        [person.name for person in _common.read("people")],
+        key=f"import_reads_of_{upload.file_id}",
+        placeholder="only if the file holds reads that people of this study made elsewhere",
+        disabled=bool(unmapped),
+        help=unmapped
+        or "Reads under the name of somebody with an account come in only if a lead names them here. The audit trail keeps it.",
+    )
     with st.container(horizontal=True):
         go = st.button("Import", type="primary", icon=":material/database_upload:", key="import")
         check = st.button("Check only", key="check")
@@ -75,7 +85,7 @@ def importing(viewer: Viewer) -> None:
             "model": model.strip() or None,
             "judge": judge.strip() or None,
         }
-        _run(viewer, upload, chosen, MEANINGS[means], dry_run=check)
+        _run(viewer, upload, chosen, MEANINGS[means], reads_of=reads_of, dry_run=check)
 
 
 def _run(
@@ -84,6 +94,7 @@ def _run(
     chosen: dict[str, str | None],
     means: ConfidenceMeaning | None,
     *,
+    reads_of: list[str],
     dry_run: bool,
 ) -> None:
     bar = st.progress(0.0, text="Reading")
@@ -107,6 +118,7 @@ def _run(
                 actor=viewer,
                 name=upload.name,
                 confidence_means=means,
+                reads_of=reads_of,
                 dry_run=dry_run,
                 progress=progress,
                 **chosen,

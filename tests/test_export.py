@@ -193,11 +193,13 @@ def test_exported_verdicts_come_back_the_same_in_a_study_without_them(small, dat
     said_in_review(small)
     table = export.table(small.engine, "verdicts")
     path.write_bytes(export.WRITERS[file_format](table.loc[table["rater_kind"].eq("reviewer")]))
-    bare = world.made(str(tmp_path / "bare.db"))
-    report = import_file(bare.engine, path, actor=Administrator(name="Ana Ruiz"), dataset="invented")
+    lead, bare = Administrator(name="Ana Ruiz"), world.made(str(tmp_path / "bare.db"))
+    report = import_file(
+        bare.engine, path, actor=lead, dataset="invented", reads_of=["Dr. Imani Noor", "Dr. Tove Lind"]
+    )
     assert (report.verdicts_new, report.without_partner) == (5, 0)
     assert said_by_physicians(bare) == said_by_physicians(small) != []
-    again = import_file(bare.engine, path, actor=Administrator(name="Ana Ruiz"), dataset="invented")
+    again = import_file(bare.engine, path, actor=lead, dataset="invented", reads_of=["Dr. Imani Noor", "Dr. Tove Lind"])
     assert again.verdicts_new == 0
     bare.engine.dispose()
 

@@ -31,7 +31,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "0010"
+HEAD = "0011"
 
 
 @pytest.fixture
@@ -175,7 +175,17 @@ def test_verdicts_of_the_first_version_are_kept_and_stay_append_only(database_ur
     engine = open_study(database_url)
     with engine.connect() as connection:
         rows = [dict(row) for row in connection.execute(text("SELECT * FROM verdict ORDER BY id")).mappings()]
-    added = {"reason", "error_kind", "conflict_cause", "guideline_version", "not_blind", "row_hash"}
+    added = {
+        "reason",
+        "error_kind",
+        "conflict_cause",
+        "guideline_version",
+        "not_blind",
+        "row_hash",
+        "source",
+        "source_hash",
+        "recorded_at",
+    }
     assert [{name: value for name, value in row.items() if name not in added} for row in rows] == first_revision
     assert all(row[name] is None for row in rows for name in added - {"row_hash"})
     with reading(engine) as session:

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine, update
-from sqlmodel import SQLModel
+from sqlalchemy import Engine
 
 from evalcore import store
 from evalcore.db import open_study, reading, writing
@@ -245,12 +244,10 @@ def test_a_repeat_too_far_on_to_count_with_is_one_clear_error(study: Engine, mon
 
 def test_a_response_of_another_evaluation_is_in_neither_format_and_is_counted_apart(study: Engine):
     triaged, _ = drawn(np.random.default_rng(7), n_cases=4)
+    mine = triaged.samples.loc[triaged.samples["format"].eq(CONVERSATION) & triaged.samples["row"].eq(1)]
+    other = mine["response_id"].loc[mine["model"].eq("Alder-2")].tolist()
     with writing(study) as session:
-        stored(session, triaged)
-        response = SQLModel.metadata.tables["response"]
-        mine = triaged.samples.loc[triaged.samples["format"].eq(CONVERSATION) & triaged.samples["row"].eq(1)]
-        other = mine["response_id"].loc[mine["model"].eq("Alder-2")].tolist()
-        session.connection().execute(update(response).where(response.c.id.in_(other)).values(dataset="helpfulness"))
+        stored(session, triaged, elsewhere=other)
     found = panels.described(loaded(study))
     assert not set(other) & set(found.samples["response_id"])
     assert len(found.samples) == len(triaged.samples) - 5

@@ -1,7 +1,7 @@
 """Drawn cases of triage for the statistics, with models, judges and physicians that err as they are told to; and how to store them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -142,8 +142,8 @@ def _reads(
     )
 
 
-def stored(session: Session, triaged: Triaged) -> None:
-    """Write drawn cases into an empty study, so that reading them gives them back."""
+def stored(session: Session, triaged: Triaged, *, elsewhere: Collection[int] = ()) -> None:
+    """Write drawn cases into an empty study, so that reading them gives them back; some responses, by number, as of an evaluation of something else."""
     connection = session.connection()
     tables = SQLModel.metadata.tables
     store.ensure_study(session)
@@ -192,7 +192,7 @@ def stored(session: Session, triaged: Triaged) -> None:
                 id=sample["response_id"],
                 example_id=int(cases["example_id"][sample["row"]]),
                 model_id=names.index(sample["model"]) + 1,
-                dataset=Format(sample["format"]).evaluation,
+                dataset="helpfulness" if sample["response_id"] in elsewhere else Format(sample["format"]).evaluation,
                 sample_index=sample["sample_index"],
                 text="Rest, drink, and see a doctor." if sample["has_text"] else "",
             )

@@ -1,7 +1,7 @@
 """Read a file, check every row, store all or nothing."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,13 +22,14 @@ from evalcore.importing.examples import Examples
 from evalcore.importing.faults import Faults
 from evalcore.importing.inspect_samples import Samples
 from evalcore.importing.opening import Opened
+from evalcore.importing.readers import Readers
 from evalcore.importing.recognising import recognise
 from evalcore.importing.report import ImportReport
 from evalcore.importing.responses import Responses
 from evalcore.level_reading import read_levels
-from evalcore.policies import check_can_import
+from evalcore.policies import check_can_import, check_can_import_reads_of
 from evalcore.queries import lookups, triage_settings
-from evalcore.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Example, RaterKind, Viewer
+from evalcore.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Example, RaterKind, Source, Viewer
 from evalcore.settings import settings
 from evalcore.store import Bulk
 from evalcore.store.triage import set_confidence_meaning
@@ -100,6 +101,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     model: str | None = None,
     judge: str | None = None,
     confidence_means: ConfidenceMeaning | None = None,
+    reads_of: Collection[str] = (),
     dry_run: bool = False,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> ImportReport:
@@ -116,11 +118,12 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
         judge: Who judged, where the file does not say.
         confidence_means: What the confidences of judges in this file are the probability of. Of levels of care it can only be that the judge's own
             label is right, which is taken for granted there.
+        reads_of: Names of people with an account here whose reads, made elsewhere, the file brings: a lead says so.
         dry_run: Do everything, then undo it: the report is what an import would do.
         progress: Is told how many (unpacked) bytes have been read.
 
     Raises:
-        NotAllowed: Whoever acts is no researcher and no lead.
+        NotAllowed: Whoever acts is no researcher and no lead; or, with `reads_of`, no lead.
         ImportFailed: With the first 20 faults; the study is as it was.
     """
     file = _recognised(path, name, format_name)
@@ -128,7 +131,8 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     _check_confidence_means(file, confidence_means)
     dataset_name = CASES if file.format in acuity.TAKERS else options.evaluation
     report = ImportReport(file=file.name, format=file.format, dataset=dataset_name, dry_run=dry_run)
-    meaning = f"{file.content_hash()} {file.format} {options}"
+    report.source_hash, report.reads_of = file.content_hash(), list(reads_of)
+    meaning = f"{report.source_hash} {file.format} {options}"
     content_hash = sha256(meaning.encode()).hexdigest()
     with writing(engine) as session:
         allow(session, actor, check_can_import)
@@ -136,6 +140,8 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
         if before and confidence_means is None:
             report.already_imported = True
             return report
+        if reads_of:
+            allow(session, actor, check_can_import_reads_of)
         _import(session, file, options, report, progress)
         _set_meanings(session, file, report, confidence_means, actor.signature)
         if dry_run or report.adds_nothing:
@@ -212,12 +218,12 @@ def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str
 def _import(
     session: Session, file: Opened, options: Options, report: ImportReport, progress: Callable[[int], None]
 ) -> None:
-    bulk = Bulk(session)
+    bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
     examples = Examples(session, bulk, report)
     row_word = "row" if file.is_parquet else ROW_WORDS.get(file.format, "line")
     faults = Faults(file.name, row_word=row_word)
-    responses = Responses(session, bulk, examples, options, report, faults)
-    hand = Hand(session, bulk, report, faults)
+    hand = Hand(session, bulk, report, faults, Readers(session, faults, reads_of=report.reads_of))
+    responses = Responses(hand, examples, options)
     taker: Taker | None = acuity.taker(file.format, hand)
     if file.format == inspect_logs.NAME:
         taker = Samples(hand, responses, options, file.log.known)

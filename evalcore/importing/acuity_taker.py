@@ -8,6 +8,7 @@ from typing import Any
 from sqlmodel import Session
 
 from evalcore.importing.faults import Faults
+from evalcore.importing.readers import Readers
 from evalcore.importing.report import ImportReport
 from evalcore.store import Bulk
 
@@ -20,12 +21,14 @@ class Hand:
         bulk: Writes by the thousand.
         report: What came of the file.
         faults: What is wrong with it: after the first one rows are checked, and nothing is written.
+        readers: Whose verdicts it may bring.
     """
 
     session: Session
     bulk: Bulk
     report: ImportReport
     faults: Faults
+    readers: Readers
 
 
 class Taker(ABC):
@@ -42,6 +45,7 @@ class Taker(ABC):
         self._bulk = hand.bulk
         self._report = hand.report
         self._faults = hand.faults
+        self._readers = hand.readers
 
     @abstractmethod
     def add(self, rows: Sequence[Any]) -> None:

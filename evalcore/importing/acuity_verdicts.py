@@ -10,9 +10,9 @@ from sqlalchemy import RowMapping
 from evalcore.errors import RowFault
 from evalcore.importers.acuity_verdicts import GivenLevel
 from evalcore.importing.acuity_taker import Hand, Taker
+from evalcore.importing.readers import is_own
 from evalcore.queries import lookups
 from evalcore.schema import RaterKind, Verdict
-from evalcore.store import ensure_rater
 from evalcore.tables import now
 
 COMPARED = (
@@ -34,17 +34,17 @@ class AcuityVerdicts(Taker):
         super().__init__(hand)
         self._at = now()
         self._models: dict[str, int] = {}
-        self._raters: dict[tuple[RaterKind, str], int] = {}
         self._lines: dict[Key, int] = {}
 
     def add(self, rows: Sequence[GivenLevel]) -> None:
         """Check a batch and write it."""
         joined = self._joined(rows)
         earlier = self._earlier([item for _, item in joined])
+        own = {key[:2] for key, said in earlier.items() if is_own(said)}
         new: list[Verdict] = []
         for row, item in joined:
             with self._faults.caught(row.line):
-                key = (item, self._rater(row), row.stage.value)
+                key = (item, self._readers.number(row.rater_kind, row.rater), row.stage.value)
                 if (first := self._lines.setdefault(key, row.line)) != row.line:
                     msg = f"rater: {row.rater!r} came again for this item and stage, expected one verdict, as on line {first}"
                     raise RowFault(msg)
@@ -52,6 +52,7 @@ class AcuityVerdicts(Taker):
                 if before is not None and all(before[name] == getattr(row, name) for name in COMPARED):
                     self._report.verdicts_known += 1
                     continue
+                self._readers.check(key[1], row.line, has_own=key[:2] in own)
                 new.append(self._verdict(row, key, None if before is None else before["id"]))
         if not self._faults.count:
             self._bulk.verdicts(new)
@@ -100,12 +101,6 @@ class AcuityVerdicts(Taker):
         """What has been said of these items before, by item, rater and stage; what was taken back too, to be replaced."""
         found = lookups.said_of_acuity(self._session, set(items))
         return {((row["example_id"], row["response_id"]), row["rater_id"], row["stage"]): row for row in found}
-
-    def _rater(self, row: GivenLevel) -> int:
-        key = (row.rater_kind, row.rater)
-        if key not in self._raters:
-            self._raters[key] = ensure_rater(self._session, *key)
-        return self._raters[key]
 
     def _verdict(self, row: GivenLevel, key: Key, supersedes: int | None) -> Verdict:
         if row.confidence is not None and row.rater_kind is RaterKind.JUDGE:

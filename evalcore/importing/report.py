@@ -11,6 +11,8 @@ class ImportReport:
     """Counts of what came, what was joined, what had no partner, and where the sent prompt differs.
 
     Attributes:
+        source_hash: SHA-256 of the content, unpacked: every verdict of the file keeps it.
+        reads_of: People with an account here whose reads, made elsewhere, the file brings, as a lead said.
         rows: Rows (lines, entries) of the file.
         examples_new, examples_completed, examples_known: Examples by what they added; completed: known in part before.
         memberships_new: Examples that joined a part of the data set, such as hard.
@@ -41,6 +43,8 @@ class ImportReport:
     format: str = ""
     dataset: str = ""
     dry_run: bool = False
+    source_hash: str = ""
+    reads_of: list[str] = field(default_factory=list)
     already_imported: bool = False
     rows: int = 0
     examples_new: int = 0

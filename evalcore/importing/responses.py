@@ -3,35 +3,29 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from sqlmodel import Session
-
 from evalcore.errors import RowFault
 from evalcore.importers.options import Options
 from evalcore.importers.records import CriterionRef, GivenVerdict, Graded
+from evalcore.importing.acuity_taker import Hand
 from evalcore.importing.examples import Examples, KnownExample, as_stored, turns
-from evalcore.importing.faults import Faults
 from evalcore.importing.known_responses import Joined, KnownResponse
-from evalcore.importing.report import ImportReport
 from evalcore.importing.rubrics import KnownCriterion, complete, match, tag_columns
 from evalcore.importing.verdicts import Verdicts
 from evalcore.queries import lookups
 from evalcore.schema import Example, Message
-from evalcore.store import Bulk
 
 
 class Responses:
     """Joins batches of graded responses with the study."""
 
-    def __init__(
-        self, session: Session, bulk: Bulk, examples: Examples, options: Options, report: ImportReport, faults: Faults
-    ) -> None:
-        self._session = session
-        self._bulk = bulk
+    def __init__(self, hand: Hand, examples: Examples, options: Options) -> None:
+        self._session = hand.session
+        self._bulk = hand.bulk
         self._examples = examples
         self._options = options
-        self._report = report
-        self._faults = faults
-        self._verdicts = Verdicts(session, bulk, report)
+        self._report = hand.report
+        self._faults = hand.faults
+        self._verdicts = Verdicts(hand)
         self._models: dict[str, int] = {}
         self._met: set[int] = set()  # responses of the study that a row of this file has been matched with
 

@@ -6,14 +6,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import RowMapping
-from sqlmodel import Session
 
 from evalcore.importers.records import GivenVerdict
+from evalcore.importing.acuity_taker import Hand
 from evalcore.importing.known_responses import Joined
-from evalcore.importing.report import ImportReport
+from evalcore.importing.readers import is_own
 from evalcore.queries import lookups
-from evalcore.schema import RaterKind, Verdict
-from evalcore.store import Bulk, ensure_rater
+from evalcore.schema import Verdict
 from evalcore.tables import now
 
 Key = tuple[int, int, int, str]
@@ -32,11 +31,12 @@ class Labels(NamedTuple):
 class Verdicts:
     """Writes the verdicts of joined rows."""
 
-    def __init__(self, session: Session, bulk: Bulk, report: ImportReport) -> None:
-        self._session = session
-        self._bulk = bulk
-        self._report = report
-        self._raters: dict[tuple[RaterKind, str], int] = {}
+    def __init__(self, hand: Hand) -> None:
+        self._session = hand.session
+        self._bulk = hand.bulk
+        self._report = hand.report
+        self._readers = hand.readers
+        self._own: set[tuple[int, int, int]] = set()
         self._at = now()
 
     def write(self, joined: Sequence[Joined], *, fresh: Mapping[int, list[str]]) -> list[tuple[int, list[str]]]:
@@ -61,13 +61,14 @@ class Verdicts:
             for given, criterion in zip(found.record.verdicts, found.criteria, strict=True):
                 if criterion is None:
                     continue
-                rater_id = self._rater(given.rater_kind, given.rater)
+                rater_id = self._readers.number(given.rater_kind, given.rater)
                 key = (response_id, criterion.number or 0, rater_id, given.stage)
                 pending, before = new.get(key), earlier.get(key)
                 said_before = _said(pending) if pending is not None else before[1] if before is not None else None
                 if said_before is not None and said_before == _said(given):
                     self._report.verdicts_known += 1
                     continue
+                self._readers.check(rater_id, 0, has_own=key[:3] in self._own)
                 if pending is not None:  # the file itself revises it: the first has to have its number
                     self._bulk.verdicts(list(new.values()))
                     new, earlier = {}, self._earlier(joined, ())
@@ -97,17 +98,13 @@ class Verdicts:
             for given, criterion in zip(verdicts, found.criteria, strict=True)
             if criterion is not None
         }
-        return Labels(self._rater(verdicts[0].rater_kind, verdicts[0].rater), said)
-
-    def _rater(self, kind: RaterKind, name: str) -> int:
-        if (kind, name) not in self._raters:
-            self._raters[kind, name] = ensure_rater(self._session, kind, name)
-        return self._raters[kind, name]
+        return Labels(self._readers.number(verdicts[0].rater_kind, verdicts[0].rater), said)
 
     def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int, Said]]:
         """What has been said before on these responses: nothing on those that are new themselves."""
         responses = {found.response.number or 0 for found in joined if found.response is not None}
         rows = lookups.newest_verdicts(self._session, responses.difference(fresh))
+        self._own = {(row["response_id"], row["criterion_id"], row["rater_id"]) for row in rows if is_own(row)}
         return {
             (row["response_id"], row["criterion_id"], row["rater_id"], row["stage"]): (row["id"], _said_in(row))
             for row in rows

@@ -12,7 +12,7 @@ from sqlalchemy.dialects import sqlite
 from sqlmodel import Session, SQLModel
 
 from evalcore.row_hashes import CONTENT, VERDICT, number_column, row_hash, stored
-from evalcore.schema import Verdict
+from evalcore.schema import Source, Verdict
 from evalcore.search_words import index_parts, postgresql_vector
 from evalcore.store.verdicts import verdict_row
 from evalcore.store.written import written
@@ -35,9 +35,16 @@ def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
 
 
 class Bulk:
-    """Inserts and updates within one writing transaction."""
+    """Inserts and updates within one writing transaction.
 
-    def __init__(self, session: Session) -> None:
+    Args:
+        session: The transaction.
+        source: How verdicts come here.
+        source_hash: SHA-256 of the file that brings them.
+    """
+
+    def __init__(self, session: Session, *, source: Source = Source.RUN, source_hash: str | None = None) -> None:
+        self._stamp: dict[str, Any] = {"source": source, "source_hash": source_hash, "recorded_at": now()}
         self._connection = session.connection()
         self._is_sqlite = session.get_bind().dialect.name == "sqlite"
         self._written = written(session)
@@ -73,21 +80,29 @@ class Bulk:
             self._connection.execute(insert(_TABLES[table]), rows)
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
-        """Insert verdicts, each with its hash."""
+        """Insert verdicts, each with how it came here and its hash."""
         if verdicts and self._is_sqlite:
             last = self._connection.execute(_last_number(VERDICT)).scalar_one()
             hashes = self._insert_tuples(
-                _TABLES[VERDICT], Verdict.__struct_fields__, map(msgspec.structs.astuple, verdicts), hashed=True
+                _TABLES[VERDICT],
+                Verdict.__struct_fields__,
+                map(msgspec.structs.astuple, verdicts),
+                stamp=self._stamp,
             )
             numbers: Iterable[int] = range(last + 1, last + 1 + len(hashes))
         else:
-            rows = [verdict_row(verdict) for verdict in verdicts]
+            rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
             hashes, numbers = [row["row_hash"] for row in rows], self.insert(VERDICT, rows)
         for number, content in zip(numbers, hashes, strict=True):
             self._written.verdicts.add(number, content)
 
     def _insert_tuples(
-        self, target: Table, names: Sequence[str], rows: Iterable[tuple[Any, ...]], *, hashed: bool = False
+        self,
+        target: Table,
+        names: Sequence[str],
+        rows: Iterable[tuple[Any, ...]],
+        *,
+        stamp: Mapping[str, Any] | None = None,
     ) -> list[bytes]:
         """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert.
 
@@ -95,9 +110,12 @@ class Bulk:
             target: The table.
             names: Of the columns.
             rows: Values in their order.
-            hashed: Give each row its hash. Returns the hashes.
+            stamp: What every row has alike, in further columns; each row gets its hash then. Returns the hashes.
         """
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        if stamp is not None:
+            columns += [(value,) * len(columns[0]) for value in stamp.values()]
+            names = [*names, *stamp]
         filled = [index for index, cells in enumerate(columns) if cells.count(None) < len(cells)]
         columns, names = [columns[index] for index in filled], [names[index] for index in filled]
         for index, name in enumerate(names):
@@ -108,7 +126,7 @@ class Bulk:
                 processed = {value: value if value is None else process(value) for value in set(columns[index])}
                 columns[index] = [processed[value] for value in columns[index]]
         hashes: list[bytes] = []
-        if hashed:
+        if stamp is not None:
             for index, name in enumerate(names):
                 if isinstance(target.c[name].type, Float):
                     columns[index] = [stored(target.name, name, value) for value in columns[index]]

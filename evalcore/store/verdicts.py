@@ -1,6 +1,6 @@
 """Verdicts that people give, one act at a time; imports write theirs in bulk."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from evalcore.errors import AlreadyChanged
 from evalcore.row_hashes import VERDICT, hash_of
-from evalcore.schema import Verdict
+from evalcore.schema import Source, Verdict
 from evalcore.store.events import append_event
 from evalcore.store.written import written
 from evalcore.tables import SearchPending, now
@@ -25,7 +25,8 @@ def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, a
         AlreadyChanged: One of them was given already, or supersedes a verdict that has been superseded.
     """
     at = now()
-    rows = [verdict_row(verdict, at=at) for verdict in verdicts]
+    stamp = {"source": Source.SESSION, "recorded_at": at}
+    rows = [verdict_row(verdict, stamp, at=at) for verdict in verdicts]
     try:
         found = session.execute(insert(VerdictRow).returning(VerdictRow.id, sort_by_parameter_order=True), rows)  # type: ignore[call-overload]
     except IntegrityError as error:
@@ -71,8 +72,8 @@ def _subject(verdicts: Sequence[Verdict]) -> str:
     return f"example {example_id}" if response_id is None else f"response {response_id}"
 
 
-def verdict_row(verdict: Verdict, *, at: datetime | None = None) -> dict[str, Any]:
-    """A verdict as a row of the table, with its hash; of the time `at` where it has none of its own."""
-    row = msgspec.structs.asdict(verdict)
+def verdict_row(verdict: Verdict, stamp: Mapping[str, Any], *, at: datetime | None = None) -> dict[str, Any]:
+    """A verdict as a row of the table, with how it came here and its hash; of the time `at` where it has none of its own."""
+    row = {**msgspec.structs.asdict(verdict), **stamp}
     row["created_at"] = row["created_at"] or at
     return {**row, "row_hash": hash_of(VERDICT, row)}
