@@ -68,7 +68,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
         files[f"{what}.csv"] = export.to_csv(table)
         files[f"{what}-codebook.md"] = export.codebook_text(what).encode()
     files |= {name: text.encode() for name, text in texts.items()}
-    files[MANIFEST] = _manifest(files, trail)
+    files[MANIFEST] = _manifest(files, trail, with_number=not blind)
     return _zipped(files), len(tables["labels"])
 
 
@@ -107,12 +107,15 @@ def _computed(done: Analysed) -> dict[str, object]:
     }
 
 
-def _manifest(files: dict[str, bytes], trail: tuple[int, str]) -> bytes:
+def _manifest(files: dict[str, bytes], trail: tuple[int, str], *, with_number: bool) -> bytes:
     listed = {
         name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in sorted(files.items())
     }
-    said = {"overread": version("overread"), "audit_events": trail[0], "audit_hash": trail[1], "files": listed}
+    number = (
+        {"audit_events": trail[0]} if with_number else {}
+    )  # how many acts there were tells a blind reader how many reads were revised
+    said = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
     return orjson.dumps(said, option=orjson.OPT_INDENT_2)
 
 

@@ -262,7 +262,7 @@ hidden = _common.blind(viewer)
 chosen_example = _common.row_number(st.query_params.get("example", ""))
 is_open = chosen_example is not None
 if not is_open:
-    counts = _common.read("counts")
+    counts = _common.read("counts", hidden)
     line = f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts"
     st.html(_text.heading("Read conversations beside their verdicts", line))
 top = st.container(horizontal=is_open, vertical_alignment="center", key="choose" if is_open else "find")

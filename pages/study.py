@@ -214,7 +214,7 @@ def people(viewer: Viewer) -> None:
 
 
 viewer = _common.require()
-counts = _common.read("counts")
+counts = _common.read("counts", _common.blind(viewer))
 st.html(
     _text.heading(
         "Bring data in, and say who reads it",

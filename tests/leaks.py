@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from evalcore import adjudication, assigning, deciding, desks, overriding, reviewing, store
 from evalcore.assigning import Choice
@@ -24,7 +24,22 @@ from evalcore.queries import study
 from evalcore.queries.browse import Filters
 from evalcore.run_words import RunKind
 from evalcore.runs import Stop, spec_for, start, work
-from evalcore.schema import Acuity, Administrator, Ask, Cause, Label, ReadingState, Role, Rules, Severity, Viewer
+from evalcore.schema import (
+    Acuity,
+    Administrator,
+    Ask,
+    Cause,
+    Label,
+    RaterKind,
+    ReadingState,
+    Role,
+    Rules,
+    Selection,
+    Severity,
+    Stage,
+    Verdict,
+    Viewer,
+)  # fmt: skip
 from tests.run_steps import Scripted
 from tests.run_world import settings
 
@@ -357,7 +372,7 @@ FLIPS: dict[str, tuple[str, ...]] = {
     ),
 }
 """What is turned round on the conversations that wait: the judge's labels, and what cases need by panel and file; the other physicians' labels, causes
-and severities."""
+and severities, with their number, order and times."""
 
 
 def flip(engine: Engine, which: str, *, but: int | None = None) -> int:
@@ -371,10 +386,69 @@ def flip(engine: Engine, which: str, *, but: int | None = None) -> int:
     first, *others = FLIPS[which]
     if but is not None:
         first += f" AND response_id NOT IN (SELECT t.response_id FROM reading r JOIN task t ON t.id = r.task_id WHERE r.id = {but})"
-    trigger = "verdict_no_update" if engine.dialect.name == "sqlite" else "verdict_append_only ON verdict"
     with engine.begin() as connection:
-        connection.execute(text(f"DROP TRIGGER IF EXISTS {trigger}"))
-        return sum(int(connection.execute(text(statement)).rowcount) for statement in (first, *others))
+        for table in ("verdict", "audit_event", "reading"):
+            of_sqlite = f"SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = '{table}'"
+            of_postgresql = f"SELECT tgname FROM pg_trigger WHERE tgrelid = '{table}'::regclass AND NOT tgisinternal"
+            is_sqlite = engine.dialect.name == "sqlite"
+            for name in connection.execute(text(of_sqlite if is_sqlite else of_postgresql)).scalars().all():
+                connection.execute(text(f"DROP TRIGGER {name}" if is_sqlite else f"DROP TRIGGER {name} ON {table}"))
+        n_flipped = sum(int(connection.execute(text(statement)).rowcount) for statement in (first, *others))
+        if which == "readers":
+            for table, columns, chosen in _TIMES:
+                _reverse(connection, table, columns, chosen)
+    if which == "readers":
+        _say_more(engine)
+    return n_flipped
+
+
+_ON_BLIND_TASKS = f"task_id IN (SELECT id FROM task WHERE {_ON_BLIND})"
+_TIMES = (
+    ("verdict", ("created_at",), f"stage <> 'judge' AND {_ON_BLIND} AND NOT {_OF_WALKERS}"),
+    (
+        "reading",
+        ("locked_at", "seconds"),
+        f"{_ON_BLIND_TASKS} AND person_id IN (SELECT id FROM person WHERE name NOT IN ('{WALKERS[0]}', '{WALKERS[1]}'))",
+    ),
+    ("audit_event", ("at",), f"actor IN ('{READER}', '{VOLUNTEER}')"),
+)
+"""Times, with which their order is turned round: a table, its columns, and which rows."""
+
+
+def _reverse(connection: Connection, table: str, columns: tuple[str, ...], chosen: str) -> None:
+    """The last becomes the first."""
+    statement = text(f"SELECT id, {', '.join(columns)} FROM {table} WHERE {chosen} ORDER BY id")
+    rows_ = connection.execute(statement).all()
+    assert len(rows_) > 1
+    change = text(f"UPDATE {table} SET {', '.join(f'{name} = :{name}' for name in columns)} WHERE id = :id")
+    for row, other in zip(rows_, reversed(rows_), strict=True):
+        connection.execute(change, {"id": row[0], **dict(zip(columns, other[1:], strict=True))})
+
+
+def _say_more(engine: Engine) -> None:
+    """More reads are revised, with severe harm, and more people read and conflict, each in an act of its own."""
+    items = rows(
+        engine,
+        f"SELECT DISTINCT example_id, response_id, criterion_id FROM verdict WHERE stage = 'first' AND criterion_id IS NOT NULL AND {_ON_BLIND}"
+        f" AND NOT {_OF_WALKERS} ORDER BY response_id, criterion_id",
+    )
+    with writing(engine) as session:
+        others = [store.ensure_rater(session, RaterKind.REVIEWER, name) for name in ("Dr. One More", "Dr. Two More")]
+        for example, response, criterion in items:
+            item = {"example_id": example, "response_id": response, "criterion_id": criterion, "blinded": False}
+            revised = Verdict(
+                **item,
+                rater_id=others[0],
+                stage=Stage.REVISED,
+                label=Label.MET,
+                severity=Severity.SEVERE,
+                cause=Cause.OTHER,
+            )
+            more = Verdict(
+                **item, rater_id=others[1], stage=Stage.OPEN, label=Label.NOT_MET, selection=Selection.VOLUNTEERED
+            )
+            store.add_verdicts(session, [revised], actor=READER, action="read kept")
+            store.add_verdicts(session, [more], actor=IMPORTED_OTHER, action="judge overridden")
 
 
 def copied(source: Path, target: Path) -> Path:
