@@ -18,6 +18,12 @@ _SUSPECT = (
     "judge, and an import does not",
 )
 _CANARY = ("canary", "the source's canary: keep it with the rows, so that they stay out of training data")
+_ORIGIN = (
+    ("not_blind", "why a physician's read is not blind: open (the study reads open), exposed (others' verdicts seen before), role (lead or researcher)"),
+    ("came_by", "how it came: session (given here by a person), import (with a file), run (by a model, a rule set or a jury); empty: before this was kept"),
+    ("file_sha256", "of the content of the file that it came with"),
+    ("recorded_at", "when it was written here, UTC; read_at may be what a file says"),
+)
 
 _ANALYSIS = [
     ("dataset", "the data set that the responses were made for"),
@@ -125,6 +131,7 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ),
         _SUSPECT,
         ("read_at", "when, UTC"),
+        *_ORIGIN,
         _CANARY,
     ],
     "scores": [
@@ -178,6 +185,7 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("blinded", "true where the rater did not see the judge's verdict"),
         _SUSPECT,
         ("read_at", "when, UTC"),
+        *_ORIGIN,
         _CANARY,
     ],
     "cases": [

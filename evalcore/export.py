@@ -86,6 +86,8 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         if what == "verdicts":  # an amendment takes the place of what was said on a second look
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
+        if what in ("verdicts", "acuity"):
+            made = made.join(frames.origins(session), on="verdict_id")
         if what == "labels":  # with reads that were replaced
             ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
             made["first_read_at"] = _first_read_at(made, ever_read)

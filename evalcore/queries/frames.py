@@ -235,6 +235,14 @@ def acuity_verdicts(
     return found
 
 
+def origins(session: Session) -> pd.DataFrame:
+    """How each verdict came: not_blind, came_by, file_sha256 and recorded_at, by verdict_id."""
+    table = SQLModel.metadata.tables["verdict"]
+    statement = select(*(table.c[name] for name in ("id", "not_blind", "source", "source_hash", "recorded_at")))
+    names = ["verdict_id", "not_blind", "came_by", "file_sha256", "recorded_at"]
+    return frame(session, statement, names).set_index("verdict_id")
+
+
 def raters(session: Session) -> pd.DataFrame:
     """One row a rater: rater_id, rater, rater_kind, prompt_version, person_id."""
     statement = select(Rater.id, Rater.name, Rater.kind, Rater.prompt_version, Rater.person_id)  # type: ignore[call-overload]
