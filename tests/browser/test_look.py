@@ -66,7 +66,7 @@ def test_arabic_reads_from_right_to_left_and_a_latin_explanation_beside_it_does_
 def test_long_text_is_folded_and_opens_by_mouse_and_by_key(page: Page, app_server: AppServer):
     # A physician's long note, as the next reader sees it.
     note = " ".join(f"Sentence {number} of a long note." for number in range(100))
-    steps.choose_reader(page, app_server, "Dr. Tomas Vega", path="/browse?example=4")
+    steps.choose_reader(page, app_server, "Dr. Jonas Weber", path="/browse?example=4")
     item = steps.items(page)[0]
     steps.verdict(page, item, "Cannot assess").click()
     steps.type_in(page, f"note_{item}", note)

@@ -202,7 +202,7 @@ def test_a_note_typed_while_the_last_choice_is_still_being_saved_is_kept(page: P
 
 
 def test_a_click_on_a_verdict_that_another_tab_has_changed_is_not_saved_and_says_so(page: Page, app_server: AppServer):
-    steps.choose_reader(page, app_server, "Dr. Tomas Vega", path="/browse?example=6")
+    steps.choose_reader(page, app_server, "Dr. Tomas Vega", path="/browse?example=9")
     item = steps.items(page)[0]
     steps.verdict(page, item, "Not met").click()
     expect(steps.stamp(page, item)).to_be_visible()
