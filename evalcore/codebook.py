@@ -19,8 +19,14 @@ _SUSPECT = (
 )
 _CANARY = ("canary", "the source's canary: keep it with the rows, so that they stay out of training data")
 _ORIGIN = (
-    ("not_blind", "why a physician's read is not blind: open (the study reads open), exposed (others' verdicts seen before), role (lead or researcher)"),
-    ("came_by", "how it came: session (given here by a person), import (with a file), run (by a model, a rule set or a jury); empty: before this was kept"),
+    (
+        "not_blind",
+        "why a physician's read is not blind: open (the study reads open), exposed (others' verdicts seen before), role (lead or researcher)",
+    ),
+    (
+        "came_by",
+        "how it came: session (given here by a person), import (with a file), run (by a model, a rule set or a jury); empty: before this was kept",
+    ),
     ("file_sha256", "of the content of the file that it came with"),
     ("recorded_at", "when it was written here, UTC; read_at may be what a file says"),
 )

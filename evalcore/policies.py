@@ -191,6 +191,11 @@ def can_import(viewer: Viewer) -> bool:
     return not reason(check_can_import, viewer)
 
 
+def can_import_reads_of(viewer: Viewer) -> bool:
+    """Whether `check_can_import_reads_of` passes."""
+    return not reason(check_can_import_reads_of, viewer)
+
+
 def can_export(viewer: Viewer) -> bool:
     """Whether `check_can_export` passes."""
     return not reason(check_can_export, viewer)

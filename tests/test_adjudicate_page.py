@@ -356,7 +356,9 @@ def test_hostile_words_stay_words(small, open_page):
     """A note, a criterion and a rationale that hold HTML reach the screen escaped."""
     hostile = "<img src=x onerror=alert(1)>"
     case = keys(small)[0]
-    world.tampered(small.engine, "DROP TRIGGER IF EXISTS criterion_read_no_update", f"UPDATE criterion SET text = '{hostile}'")
+    world.tampered(
+        small.engine, "DROP TRIGGER IF EXISTS criterion_read_no_update", f"UPDATE criterion SET text = '{hostile}'"
+    )
     app = open_page(small.location, "adjudicate", SOL, case=case)
     check(app)
     bodies = " ".join(element.proto.body for element in app.get("html"))

@@ -7,14 +7,17 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 from scipy.stats import t as students
 
+from evalcore.metrics import survey
 from evalcore.metrics.corrected import (
     CORRECTED,
     JUDGE,
     KINDS,
     PHYSICIANS,
     Claim,
+    Estimate,
     Physicians,
     anytime_factor,
     claim_sentence,
@@ -178,12 +181,12 @@ def test_physicians_who_differ_widen_the_interval_for_physicians_in_general():
 
 
 def test_the_standard_error_is_that_of_the_interval_also_where_a_narrower_claim_gives_it():
-    # these four happen to look more alike than their reads can be: for physicians in general the interval is that for these
-    opinions, _ = study(seed=0, readers=("Dr. A", "Dr. B", "Dr. C", "Dr. D"))
-    these = one(opinions, claim=Claim.NEW_EXAMPLES)
-    general = one(opinions, claim=Claim.NEW_EXAMPLES, physicians=Physicians.IN_GENERAL)
-    assert width(general) == width(these)
-    assert general["corrected_se"] == these["corrected_se"]
+    fit = survey.Fit(0.5, np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
+    found = Estimate(fit, 0.01, 0.0, np.inf, np.empty(0), narrower=((0.04, np.inf), (0.02, np.inf))).columns(
+        CORRECTED, 0.95
+    )
+    assert found[f"{CORRECTED}_se"] == pytest.approx(0.2)
+    assert found[f"{CORRECTED}_high"] - 0.5 == pytest.approx(norm.ppf(0.975) * 0.2)
 
 
 def test_terms_of_examples_average_to_the_scores():

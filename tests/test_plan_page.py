@@ -87,8 +87,8 @@ def test_the_claim_is_named_the_other_claims_stand_beside_it_and_the_uncertainty
     app = opened(LEAD, plan_model_0="Briar-1", plan_within_score=0.05)
     shown = said(app)
     assert "for physicians in general would still be" in shown
-    claims = next(table.value for table in app.dataframe if "The interval holds" in table.value)
-    assert list(claims["The interval holds"]) == list(plan_words.CLAIM_WORDS.values())
+    claims = next(table.value for table in app.dataframe if "The 95 % interval holds" in table.value)
+    assert list(claims["The 95 % interval holds"]) == list(plan_words.CLAIM_WORDS.values())
     sources = next(table.value for table in app.dataframe if "Less with" in table.value)
     assert sum(int(share.split()[0]) for share in sources["Share of the variance"]) in (99, 100, 101)
     spent = next(table.value for table in app.dataframe if "Spent on" in table.value)

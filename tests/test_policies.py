@@ -16,6 +16,7 @@ ALLOWED = {
     # rule:          reviewer, adjudicator, researcher, lead
     "give_verdict": (True, True, False, False),
     "import": (False, False, True, True),
+    "import_reads_of": (False, False, False, True),
     "export": (True, True, True, True),
     "add_people": (False, False, False, True),
     "see_audit": (False, False, True, True),

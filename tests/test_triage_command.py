@@ -90,7 +90,12 @@ def test_by_physicians_counts_responses_and_corrected_has_no_counts(db: Path):
     }
     assert 0 < n["physicians"] < n["judge"]
     assert {row["n"] for row in corrected["cells"]} == {None}
-    assert "to be read" in ran(db, "--basis", "corrected")
+    assert "Too little was read of every model" in ran(db, "--basis", "corrected")
+
+
+def test_an_empty_study_has_no_matrix_on_any_basis(tmp_path: Path):
+    for basis in ("judge", "physicians", "corrected"):
+        assert said(tmp_path / "empty.db", "--basis", basis)["cells"] == []
 
 
 def test_every_basis_has_its_harm_and_corrected_says_what_its_interval_holds_for(db: Path):

@@ -185,6 +185,7 @@ def corrected(
     cells = corrected_cells(triaged, judges, claim=held.claim, physicians=held.physicians, known=known).astype(_WORDS)
     judged = confusion(found).astype(_WORDS).rename(columns={"n": "n_open"})
     keys = [*_WORDS, "gold", "predicted"]
+    judged = judged.astype({key: cells[key].dtype for key in keys})  # without a case they are of nothing in particular
     cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
     made = corrected_rates(triaged, judges, claim=held.claim, physicians=held.physicians, known=known)
     made = made.astype({**_WORDS, "measure": str})
