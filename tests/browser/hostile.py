@@ -13,7 +13,7 @@ from evalcore.db import open_study, reading, writing
 from evalcore.importing import import_file
 from evalcore.overriding import Reading
 from evalcore.queries import study
-from evalcore.schema import Cause, Label, Role, Severity
+from evalcore.schema import Administrator, Cause, Label, Role, Severity
 from tests.browser import steps
 from tests.browser.canary import Canary, listening
 from tests.browser.server import AppServer, running_app
@@ -151,7 +151,7 @@ def write_study(folder: Path, canary: str) -> None:
     ]
     path = folder / "written"
     path.write_text("\n".join(json.dumps(example) for example in examples))
-    asked = {"actor": name("importer"), "dataset": name("dataset")}
+    asked = {"actor": Administrator(name=name("importer")), "dataset": name("dataset")}
     import_file(engine, path, name=name("file") + ".jsonl", **asked)
     for model in range(3):
         entries = [

@@ -31,12 +31,8 @@ def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only
     expect(settle).to_be_visible()
     page.wait_for_timeout(300)
     desk = page.get_by_test_id("stMain")
-    expect(desk).to_contain_text("Severe harm claimed")  # an emergency that was sent home: the worst comes first
-    expect(desk).to_contain_text("Which level of care does the response recommend")
-    for secret in (*READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
-        expect(desk).not_to_contain_text(secret)
-    page.keyboard.press("ArrowRight")
     expect(desk).to_contain_text("First reads conflict")
+    expect(desk).not_to_contain_text("Severe harm")  # it would tell the judge's label
     for secret in (*READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
         expect(desk).not_to_contain_text(secret)
     page.wait_for_timeout(300)
