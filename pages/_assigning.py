@@ -42,10 +42,9 @@ HIDE_HELP = (
 )
 
 
-def show(viewer: Viewer) -> None:
+def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """Everything that a lead says about the reading; others see how far it is."""
     why_not = reason(check_can_assign, viewer)
-    hidden = _common.blind(viewer)
     if why_not:
         st.html(_text.notice(why_not))
     else:

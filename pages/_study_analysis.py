@@ -16,7 +16,7 @@ USUAL_DATA, USUAL_JUDGE, NO_MODEL = "the judged one with most responses", "the o
 DRAWN = "study_analysis_drawn"
 
 
-def show(viewer: Viewer) -> None:
+def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The statement in force, the form for the next one, and the earlier ones."""
     st.session_state.setdefault(DRAWN, 0)
     with reading(_common.engine()) as session:
@@ -35,7 +35,7 @@ def show(viewer: Viewer) -> None:
     why_not = reason(check_can_state_analysis, viewer)
     if why_not:
         st.html(_text.notice(why_not))
-    _form(viewer, Analysis() if current is None else current.spec, disabled=bool(why_not))
+    _form(viewer, hidden, Analysis() if current is None else current.spec, disabled=bool(why_not))
     if len(versions) > 1:
         st.subheader("Earlier versions", anchor=False)
         for version in versions[1:]:
@@ -55,14 +55,14 @@ def _said(stated: StatedAnalysis) -> None:
     st.html(_text.items(f"{name}: {value}" for name, value in analysis.words(stated.spec).items()))
 
 
-def _form(viewer: Viewer, spec: Analysis, *, disabled: bool) -> None:
+def _form(viewer: Viewer, hidden: frozenset[int], spec: Analysis, *, disabled: bool) -> None:
     """All of the next version; it begins as the one in force."""
     st.subheader("State the analysis", anchor=False)
     known = _models_parts.evaluations(viewer)
     judged = known.loc[known["judges"].map(len).gt(0)]
     judges = list(dict.fromkeys(judge for names in judged["judges"] for judge in names))
     subsets = [name for name in _common.read("choices")["subset"] if name != _models_parts.WHOLE]
-    models = list(_common.read("models", _common.blind(viewer)))
+    models = list(_common.read("models", hidden))
     number = st.session_state[DRAWN]
 
     def one_of(label: str, options: list[Any], usual: str, value: Any, words: Any = None) -> Any:

@@ -23,7 +23,7 @@ COUNTS = {
 }
 
 
-def show(viewer: Viewer) -> None:
+def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The flow of the study's cases, the table of labels, and what label maps and settings make of them."""
     found = _common.triaged(viewer)
     with reading(_common.engine()) as session:
@@ -37,7 +37,7 @@ def show(viewer: Viewer) -> None:
     else:
         flow = flows.case_flow(described(found, rule), rule)
         drawn(flow, key="study_flow")
-        if _common.blind(viewer):
+        if hidden:
             st.html(_text.quiet(f"Cases that wait for your own {own_act(viewer)} are left out of all numbers here."))
         labels(flow)
         ways(flow)

@@ -214,7 +214,8 @@ def people(viewer: Viewer) -> None:
 
 
 viewer = _common.require()
-counts = _common.read("counts", _common.blind(viewer))
+hidden = _common.blind(viewer)
+counts = _common.read("counts", hidden)
 st.html(
     _text.heading(
         "Bring data in, and say who reads it",
@@ -237,18 +238,18 @@ with import_tab:
     )
 with cases_tab:
     if cases_tab.open:
-        _study_cases.show(viewer)
+        _study_cases.show(viewer, hidden)
 with runs_tab:
     if runs_tab.open:
         _study_runs.show(viewer)
 with analysis_tab:
     if analysis_tab.open:
-        _study_analysis.show(viewer)
+        _study_analysis.show(viewer, hidden)
 with plan_tab:
     if plan_tab.open:
         _planning.show(viewer)
 with reading_tab:
     if reading_tab.open:
-        _assigning.show(viewer)
+        _assigning.show(viewer, hidden)
 with people_tab:
     people(viewer)

@@ -133,7 +133,7 @@ def test_the_page_asks_once_a_run_what_waits_for_the_viewer(form, monkeypatch):
     app = form(BOTH)
     monkeypatch.setattr(_common, "blind", counted)
     app.run()
-    assert asked == [BOTH, BOTH]  # for the counts of the page, and once for all of the section
+    assert asked == [BOTH]
 
 
 def test_who_may_not_assign_has_no_filters(form):
