@@ -40,11 +40,15 @@ def _health(opinions: Opinions, judge: str, by: str) -> pd.DataFrame:
     return metric.criterion_health(opinions, judge, by=by)
 
 
+def _usual(opinions: Opinions, judge: str) -> str:
+    """Axes where something was read and no category has enough of it to say how the judge does."""
+    told = metric.has_enough(opinions, judge, by=metric.CATEGORY) or not _judges_parts.n_reads(opinions)
+    return "Category" if told else "Axis"
+
+
 def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     """The criteria, as judge and physicians label them, with alarms; a click on a row lists its items."""
-    categories = _judges_parts.computed(_health, viewer, judge, metric.CATEGORY)
-    told = categories["n"].ge(metric.MIN_ITEMS).any() or not _judges_parts.computed(_judges_parts.n_reads, viewer)
-    usual = "Category" if told else "Axis"  # categories are of few items each, or there are none: axes then say more
+    usual = _judges_parts.computed(_usual, viewer, judge)
     chosen = row.segmented_control(
         "By",
         list(GROUPINGS),

@@ -336,6 +336,13 @@ def test_the_order_of_rows_does_not_matter(study, seed, by):
     pd.testing.assert_frame_equal(told, anew, rtol=1e-9)
 
 
+@given(share=st.floats(0.01, 1), seed=st.integers(0, 2**32 - 1), by=st.sampled_from(list(GROUPINGS)))
+def test_enough_is_what_the_table_counts(study, share, seed, by):
+    some = study.where(np.random.default_rng(seed).random(len(study.items)) < share)
+    counted = criterion_health(some, "Wren", by=by)["n"].ge(health.MIN_ITEMS).any()
+    assert health.has_enough(some, "Wren", by=by) == counted
+
+
 @given(seed=st.integers(0, 2**32 - 1), by=st.sampled_from(list(GROUPINGS)))
 def test_calling_met_not_met_mirrors_every_share_and_alarm_and_only_what_is_opposed_is_inverted(study, seed, by):
     rng = np.random.default_rng(seed)

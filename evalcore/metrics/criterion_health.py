@@ -151,6 +151,13 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> p
     return _with_alarms(table)
 
 
+def has_enough(opinions: Opinions, judge: str, *, by: str) -> bool:
+    """Whether judge and physicians have labelled `MIN_ITEMS` items or more of any group, of one of `GROUPINGS`."""
+    group, _ = codes_of(opinions.items[GROUPINGS[by][0]])
+    both = opinions.judged[judge].notna().to_numpy() & (read_counts(opinions)[1] > 0) & (group >= 0)
+    return bool(np.bincount(group[both]).max(initial=0) >= MIN_ITEMS)
+
+
 def read_counts(opinions: Opinions) -> tuple[Floats, Floats, Floats]:
     """Of each item the blind first reads: how many say met, how many say met or not met, how many could not assess."""
     reads = first_reads(opinions.reads)
