@@ -76,7 +76,9 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)
         else:
-            given = frames.verdicts(session, texts=what != "scores", every_prompt=what == "verdicts")
+            given = frames.verdicts(
+                session, texts=what != "scores", every_prompt=what == "verdicts", origin=what == "verdicts"
+            )
             verdicts = visible_verdicts(given, None, part.blind)
             judge = part.judge or (judges[0] if judges else "")
             tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
@@ -86,8 +88,6 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         if what == "verdicts":  # an amendment takes the place of what was said on a second look
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
-        if what in ("verdicts", "acuity"):
-            made = made.join(frames.origins(session), on="verdict_id")
         if what == "labels":  # with reads that were replaced
             ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
             made["first_read_at"] = _first_read_at(made, ever_read)
@@ -136,7 +136,7 @@ def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
     judges = judges_of(triaged, part.judge)
     if what == "cases":
         return _named(_read_cases(_kept(case_table(triaged, judges).assign(theme=None), part), part))
-    verdicts = visible_verdicts(frames.acuity_verdicts(session), None, part.blind)
+    verdicts = visible_verdicts(frames.acuity_verdicts(session, origin=True), None, part.blind)
     return _levels(verdicts.merge(_cases(triaged), on="example_id", how="left"), judges, part)
 
 

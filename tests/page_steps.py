@@ -39,7 +39,7 @@ TITLES = {
     "export": "Export",
     "audit": "Who did what",
 }
-HOLES = re.compile(r"\b(nan|NaN|None(?! of)|NaT|<NA>|null|undefined)\b")
+HOLES = re.compile(r"\b(nan|NaN|None|NaT|<NA>|null|undefined)\b")
 Open = Callable[..., AppTest]
 
 

@@ -130,6 +130,7 @@ def verdicts(
     example_ids: Collection[int] | None = None,
     history: bool = False,
     every_prompt: bool = False,
+    origin: bool = False,
 ) -> pd.DataFrame:
     """The newest verdict of each rater on each criterion of each response and stage; those taken back are left out.
 
@@ -142,6 +143,7 @@ def verdicts(
         example_ids: Of these examples only.
         history: All verdicts that were ever given, those taken back too (label None).
         every_prompt: Judges' verdicts by older prompts and their repeats as well.
+        origin: With not_blind, came_by, file_sha256 and recorded_at.
 
     Returns:
         One row a verdict: verdict_id, item_id, response_id, criterion_id, example_id, prompt_id, data set columns
@@ -151,7 +153,8 @@ def verdicts(
         conflict_cause, guideline_version, n_expected (criteria that a judge is asked on the response).
     """
     table = SQLModel.metadata.tables["verdict"]
-    columns = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
+    columns: list[Any] = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
+    columns += _origin(table.c) if origin else []
     statement = _in_order(select(*columns).where(table.c.criterion_id.is_not(None)), table.c, kind)
     if not history:
         statement = statement.where(not_superseded(), table.c.label.is_not(None))
@@ -172,6 +175,12 @@ def verdicts(
     )
 
 
+def _origin(verdict: Any) -> list[Any]:
+    """Why a verdict is not blind, and how it came."""
+    came = [verdict.source.label("came_by"), verdict.source_hash.label("file_sha256")]
+    return [verdict.not_blind, *came, verdict.recorded_at]
+
+
 def _in_order(statement: Select[Any], verdict: Any, kind: RaterKind | None) -> Select[Any]:
     """As they were given; reads by their index, and without a walk over all verdicts in their order: hence + 0."""
     if kind is RaterKind.REVIEWER:
@@ -189,7 +198,11 @@ def _by_newest_prompt(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def acuity_verdicts(
-    session: Session, *, kind: RaterKind | None = None, example_ids: Collection[int] | None = None
+    session: Session,
+    *,
+    kind: RaterKind | None = None,
+    example_ids: Collection[int] | None = None,
+    origin: bool = False,
 ) -> pd.DataFrame:
     """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out, judges' repeats are not.
 
@@ -197,6 +210,7 @@ def acuity_verdicts(
         session: Where to read.
         kind: Judges' or reviewers' only; judges may have given millions.
         example_ids: Of these examples only.
+        origin: With not_blind, came_by, file_sha256 and recorded_at.
 
     Returns:
         One row a verdict: verdict_id, item_id, asked (response_acuity or gold_acuity), response_id, model, sample_index and evaluation
@@ -216,6 +230,7 @@ def acuity_verdicts(
         col(Rater.name).label("rater"),
         col(Rater.kind).label("rater_kind"),
         col(Rater.prompt_version),
+        *(_origin(table.c) if origin else ()),
     ]  # fmt: skip
     statement = (
         select(*columns)
@@ -233,14 +248,6 @@ def acuity_verdicts(
     found = frame(session, statement)
     found["item_id"] = found["example_id"] * ITEM_BASE + found["response_id"].astype(float).fillna(0).astype(int)
     return found
-
-
-def origins(session: Session) -> pd.DataFrame:
-    """How each verdict came: not_blind, came_by, file_sha256 and recorded_at, by verdict_id."""
-    table = SQLModel.metadata.tables["verdict"]
-    statement = select(*(table.c[name] for name in ("id", "not_blind", "source", "source_hash", "recorded_at")))
-    names = ["verdict_id", "not_blind", "came_by", "file_sha256", "recorded_at"]
-    return frame(session, statement, names).set_index("verdict_id")
 
 
 def raters(session: Session) -> pd.DataFrame:

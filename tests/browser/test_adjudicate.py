@@ -3,7 +3,7 @@
 import sqlite3
 from contextlib import closing
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser import steps
 from tests.browser.server import AppServer
@@ -20,6 +20,13 @@ def settled(server: AppServer) -> list[tuple]:
         ).fetchall()
 
 
+def tells_nothing(desk: Locator) -> None:
+    """A conflict that waits: no reader, judge or model, and nothing that would tell the judge's label."""
+    expect(desk).to_contain_text("First reads conflict")
+    for secret in ("Severe harm", *READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
+        expect(desk).not_to_contain_text(secret)
+
+
 def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only_on_demand(
     page: Page, app_server: AppServer
 ):
@@ -31,10 +38,14 @@ def test_a_conflict_is_settled_by_keyboard_without_names_and_with_the_judge_only
     expect(settle).to_be_visible()
     page.wait_for_timeout(300)
     desk = page.get_by_test_id("stMain")
-    expect(desk).to_contain_text("First reads conflict")
-    expect(desk).not_to_contain_text("Severe harm")  # it would tell the judge's label
-    for secret in (*READERS, "Magpie", "Alder-2", "Briar-1", "Clover-mini"):
-        expect(desk).not_to_contain_text(secret)
+    tells_nothing(desk)
+    first = desk.inner_text()
+    page.keyboard.press("ArrowRight")
+    expect(desk).not_to_have_text(first, use_inner_text=True)
+    tells_nothing(desk)
+    page.wait_for_timeout(300)
+    page.keyboard.press("ArrowLeft")
+    expect(desk).to_have_text(first, use_inner_text=True)
     page.wait_for_timeout(300)
     page.keyboard.press("2")
     page.wait_for_timeout(300)
