@@ -31,8 +31,8 @@ FOOT = (
     "Inverted: physicians say met less often where the judge says met than where it says not met, beyond chance. Too lenient, too strict: the judge "
     f"finds more met, or less, than physicians do by {100 * metric.SHIFT:.0f} points or more, and the interval of the difference (Newcombe) leaves out 0. "
     f"Disputed: physicians differ in more than {metric.DISPUTED_SHARE:.0%} of the pairs of reads, beyond chance. Unassessable: they could not assess more "
-    f"than {metric.UNASSESSABLE_SHARE:.0%} of the reads, beyond chance. With fewer than {metric.MIN_ITEMS} items, pairs or reads there is no alarm. Each "
-    "alarm is allowed to be false in 2.5 % of the groups at its bound, so among hundreds of criteria some are."
+    f"than {metric.UNASSESSABLE_SHARE:.0%} of the reads, beyond chance. With fewer than {metric.MIN_ITEMS} items, pairs or reads there is no "
+    "alarm, and no interval of the difference. Each alarm is allowed to be false in 2.5 % of the groups at its bound, so among hundreds of criteria some are."
 ).replace("%", " %").replace("  %", " %")  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def _shift(row: Mapping[Any, Any]) -> str:
     if math.isnan(row["shift"]):
         return NO_VALUE
     value, low, high = (signed_points(row[name]) for name in ("shift", "shift_low", "shift_high"))
-    return f"{value} [{low}, {high}]"
+    return value if math.isnan(row["shift_low"]) else f"{value} [{low}, {high}]"
 
 
 def _read_items(opinions: Opinions, judge: str, by: str, group: str | int) -> pd.DataFrame:

@@ -204,6 +204,13 @@ def test_the_shift_has_newcombes_interval_for_shares_of_the_same_items():
     assert alarms(one_a_case(judge, reader)) == {"lenient"}
 
 
+@pytest.mark.parametrize(("n", "given"), [(4, False), (9, False), (10, True)])
+def test_fewer_than_ten_items_have_a_difference_without_an_interval(n, given):
+    found = row(one_a_case("+" * n, "-" + "+" * (n - 1)))
+    assert found["shift"] == pytest.approx(1 / n)
+    assert found[["shift_low", "shift_high"]].notna().all() == given
+
+
 def test_a_judge_that_says_what_physicians_say_raises_no_alarm():
     letters = "+-" * 30
     assert alarms(one_a_case(letters, letters, letters)) == set()

@@ -87,8 +87,9 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> p
         (mean vote), right (1 - |label - vote|), if_met and if_not_met (physicians' share met where the judge says met, not met),
         disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
         clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians in [-1, 1] (above 0: the judge
-        finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high. inverted, lenient, strict,
-        disputed, unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence an alarm; empty without one).
+        finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high, NaN of fewer than `MIN_ITEMS`
+        items. inverted, lenient, strict, disputed, unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence
+        an alarm; empty without one).
 
     Raises:
         KeyError: `by` or the judge is unknown.
@@ -199,7 +200,11 @@ def _with_difference(table: pd.DataFrame, name: str, first: str, second: str, co
 
     below = half(one[:, 0] - one[:, 1], other[:, 2] - other[:, 0])
     above = half(one[:, 2] - one[:, 0], other[:, 0] - other[:, 1])
-    return table.assign(**{name: difference, f"{name}_low": difference - below, f"{name}_high": difference + above})
+    few = (
+        table["n"].lt(MIN_ITEMS).to_numpy()
+    )  # two shares beside one another then say more than an interval of their difference
+    low, high = (np.where(few, np.nan, end) for end in (difference - below, difference + above))
+    return table.assign(**{name: difference, f"{name}_low": low, f"{name}_high": high})
 
 
 def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:

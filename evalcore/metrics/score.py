@@ -43,7 +43,7 @@ class Scored(NamedTuple):
 
 
 def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> Scored:
-    """The formula, the one place where it stands. Whether a cell is complete enough to be scored is the caller's to say.
+    """The scores of labelled criteria. Whether a cell is complete enough to be scored is the caller's to say.
 
     Args:
         cells: The cell of each criterion, from 0.
@@ -57,9 +57,12 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
     counted = ~np.isnan(met) & ~np.isnan(points)
     achieved: Floats = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells).astype(np.float64)
     possible: Floats = np.bincount(cells, np.where(counted, points.clip(min=0), 0.0), n_cells).astype(np.float64)
-    score = np.full(n_cells, np.nan)
-    np.divide(achieved, possible, out=score, where=possible > 0)
-    return Scored(np.bincount(cells, counted, n_cells).astype(np.int64), achieved, possible, score)
+    return Scored(np.bincount(cells, counted, n_cells).astype(np.int64), achieved, possible, _ratio(achieved, possible))
+
+
+def _ratio(achieved: Floats, possible: Floats) -> Floats:
+    """The formula: NaN where nothing positive can be achieved."""
+    return np.divide(achieved, possible, out=np.full(len(possible), np.nan), where=possible > 0)
 
 
 def response_scores(verdicts: pd.DataFrame, *, by: Sequence[str] = GROUPINGS) -> pd.DataFrame:
@@ -147,10 +150,9 @@ def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The rows of `sums` with the column score: NaN where a verdict is missing or nothing positive can be achieved.
     """
-    achieved = sums["achieved"].fillna(0).astype(float)
-    possible = sums["possible"].fillna(0).astype(float)
-    defined = possible.gt(0) & sums["n_judged"].ge(sums["n_expected"])
-    return sums.assign(score=achieved.div(possible.where(defined)))
+    achieved, possible = (sums[name].fillna(0).to_numpy(dtype=np.float64) for name in ("achieved", "possible"))
+    complete = sums["n_judged"].ge(sums["n_expected"])
+    return sums.assign(score=pd.Series(_ratio(achieved, possible), index=sums.index).where(complete))
 
 
 def mean_scores_by_example(scored: pd.DataFrame, judge: str) -> pd.DataFrame:
