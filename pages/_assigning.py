@@ -16,13 +16,14 @@ from evalcore.policies import can_assign, check_can_assign, reason
 from evalcore.queries import study, tasks
 from evalcore.queries.browse import Filters
 from evalcore.schema import Ask, ReadingMode, Role, Rules, Viewer
-from pages import _common, _filters, _text
+from pages import _common, _filters, _tables, _text
 
 ASKS = {
     Ask.RUBRIC: "Each criterion of the rubric",
     Ask.RESPONSE_ACUITY: "The level of care that the response recommends",
     Ask.GOLD_ACUITY: "The level of care that the case needs",
 }
+BRIEFLY = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
 ON_ONE_CRITERION = (
     "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
     "A response of which only the level is known is never assigned."
@@ -172,25 +173,31 @@ def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
         st.html(_text.notice("Nothing is assigned yet: choose items above, and who reads them."))
         return
     wanted = found["n_tasks"] * found["n_readers"]
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "Assigned": [_common.local_time(moment) for moment in found["created_at"]],
-                "Question": [ASKS[Ask(ask)] for ask in found["ask"]],
-                "Items": found["n_tasks"],
-                "Drawn from": found["n_population"],
-                "Readers each": found["n_readers"],
-                "Reads done": [f"{done:,} of {want:,}" for done, want in zip(found["n_reads"], wanted, strict=True)],
-                "Being read": found["n_open"],
-                **_for_leads(viewer, found, hidden),
-                "Seed": [str(seed) for seed in found["seed"]],
-                "By": found["created_by"],
-            }
-        ),
+    _tables.show(
+        {
+            "Assigned": [_common.local_time(moment) for moment in found["created_at"]],
+            "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
+            "Items": _of(found["n_tasks"], found["n_population"]),
+            "Reads done": _of(found["n_reads"], wanted),
+            "Being read": found["n_open"],
+            **_for_leads(viewer, found, hidden),
+            "Seed": [str(seed) for seed in found["seed"]],
+            "By": found["created_by"],
+        },
         key="assignments",
-        hide_index=True,
         alt="Assignments",
+        optional=("Being read",),
+        names=("Readers", "Chosen by"),
     )
+    st.html(
+        _text.quiet(
+            "Items: how many were drawn, of how many that fitted. Reads done: of as many as the items and readers ask for."
+        )
+    )
+
+
+def _of(some: pd.Series, of: pd.Series) -> list[str]:
+    return [f"{part:,} of {whole:,}" for part, whole in zip(some, of, strict=True)]
 
 
 def _for_leads(viewer: Viewer, found: pd.DataFrame, hidden: frozenset[int]) -> dict[str, Any]:

@@ -29,6 +29,10 @@ HOW = {
     ),
 }
 """Where the levels come from, by who gives them."""
+BY_JUDGE = (
+    "Levels are as the judge or the parser reads them. How often these are wrong stands under Who read the level; "
+    "levels of answers by physicians, or corrected, rest on what physicians have read."
+)
 INTERVALS = {
     Basis.JUDGE: "Intervals are 95 %: a case enters each number once, so they are Wilson's, and of kappa and macro F1 by leaving out one case at a time.",
     Basis.PHYSICIANS: (
@@ -55,6 +59,8 @@ def show(here: Here) -> None:
         st.html(_text.notice(counted.caution, kind="warning"))
         st.page_link("pages/study.py", label="Assign reads on Study", icon=":material/database:")
     if counted.is_known:
+        if basis is Basis.JUDGE:
+            st.html(_text.quiet(BY_JUDGE))
         if words := _triage_counts.held_words(basis, held):
             st.html(_text.quiet(f"{words} {why}".rstrip()))
         _side_by_side(counted, model, here.settings)

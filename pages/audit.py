@@ -83,7 +83,7 @@ else:
         hide_index=True,
         height=min(560, 38 + 35 * len(trail)),
         column_config={
-            "Details": st.column_config.TextColumn(width="large"),
+            "Details": st.column_config.TextColumn(width=330),
             "Event": st.column_config.NumberColumn(width=70),
         },
         alt="Audit events",
