@@ -27,6 +27,10 @@ _ORIGIN = (
         "came_by",
         "how it came: session (given here by a person), import (with a file), run (by a model, a rule set or a jury); empty: before this was kept",
     ),
+    (
+        "knows_model",
+        "true where the reader said, before locking the read, that they know which model wrote the response; empty: not said",
+    ),
     ("file_sha256", "of the content of the file that it came with"),
     ("recorded_at", "when it was written here, UTC; read_at may be what a file says"),
 )
@@ -100,6 +104,10 @@ CODEBOOK: dict[str, list[tuple[str, str]]] = {
         ("inclusion_probability", "with which it was drawn, above 0 and at most 1; empty where it was not drawn"),
         ("blinded", "true where the readers did not see the judge's verdict; several joined by ;"),
         ("first_read_at", "time of the first read, one that was changed later too, UTC"),
+        (
+            "knows_model",
+            "true where one of the readers said that they know which model wrote the response; empty: nobody said so",
+        ),
         _CANARY,
     ],
     "verdicts": [
@@ -379,7 +387,7 @@ _KINDS = {
     **dict.fromkeys(_NUMBERS, "Int64"),
     **dict.fromkeys(("confidence", "inclusion_probability", "score", "uncertainty", "spread", "share"), "float64"),
     **dict.fromkeys(("n_A", "n_B", "n_C", "n_D"), "float64"),
-    **dict.fromkeys(("overridden", "right_for_wrong_reason", "is_edge_case", "suspect"), "boolean"),
+    **dict.fromkeys(("overridden", "right_for_wrong_reason", "is_edge_case", "suspect", "knows_model"), "boolean"),
     **dict.fromkeys(("first_read_at", "read_at"), "datetime64[us, UTC]"),
 }
 DTYPES = {

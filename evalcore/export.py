@@ -88,9 +88,14 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         if what == "verdicts":  # an amendment takes the place of what was said on a second look
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
+        known, known_by = pd.Series(frames.knowing_numbers(session), dtype="int64"), "verdict_id"
         if what == "labels":  # with reads that were replaced
             ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
             made["first_read_at"] = _first_read_at(made, ever_read)
+            known, known_by = ever_read.loc[ever_read["verdict_id"].isin(known), "item_id"], "item_id"
+        if "knows_model" in columns_of(what):
+            said = made[known_by].isin(known)
+            made["knows_model"] = said.astype("boolean").where(said)
     return made[list(columns_of(what))].astype({column: DTYPES[what].get(column, "str") for column in columns_of(what)})
 
 

@@ -1,5 +1,6 @@
 """Families of models: which maker a model or judge comes from, told by patterns on its name."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from importlib.resources import files
@@ -72,6 +73,40 @@ def families_of(names: Iterable[str], table: Table) -> Mapping[str, str]:
     """The family of each name that has one."""
     found = ((name, family_of(name, table)) for name in names)
     return {name: family for name, family in found if family is not None}
+
+
+def mentions(text: str, models: Iterable[str], table: Table) -> bool:
+    """Whether a text names one of these models, its maker, or what its maker's models are called.
+
+    Whole words alone count, upper and lower case are the same; a version may follow ("Llama3"). It is no proof: some names are common words.
+
+    Args:
+        text: What is looked through.
+        models: Names of models; of a path the last part counts too.
+        table: Whose patterns tell a maker's other names: "gpt" of "gpt-4*".
+
+    >>> mentions("As ChatGPT told you before ...", ["gpt-4.1"], [("gpt-4*", "OpenAI"), ("*chatgpt*", "OpenAI")])
+    True
+    >>> mentions("A meta-analysis of egypt", ["llama-3", "gpt-4"], [("*llama*", "Meta"), ("gpt*", "OpenAI")])
+    False
+    """
+    names = list(models)
+    makers = set(families_of(names, table).values())
+    stems = {_stem(pattern) for pattern, family in table if family in makers}
+    called = {word for name in names for word in (name, name.rsplit("/", 1)[-1])} | stems
+    either = "|".join(re.escape(word) for word in sorted(called) if len(word) > 1)
+    maker = "|".join(map(re.escape, sorted(makers)))
+    found = (rf"(?<!\w)(?:{either})(?![^\W\d_])" if either else "", rf"(?<![\w-])(?:{maker})(?![\w-])" if maker else "")
+    return any(pattern and re.search(pattern, text, re.IGNORECASE) for pattern in found)
+
+
+def _stem(pattern: str) -> str:
+    """The longest part of a pattern that stands for itself, without the signs at its ends.
+
+    >>> _stem("*/o1*"), _stem("command-r*")
+    ('o1', 'command-r')
+    """
+    return max(re.split(r"[*?]|\[[^\]]*\]", pattern), key=len).strip("-_./ ")
 
 
 def to_csv(table: Table) -> str:

@@ -168,6 +168,7 @@ class Facts:
         n_blind: First reads of which it is recorded that they were blind; of the others the file did not say.
         by_guideline: First reads by the version of the guideline that the reader had; 0: none recorded.
         not_blind: First reads that were not blind, by the reason (`schema.NotBlind`; empty where a file gave none); they are no first reads here.
+        n_knowing: First reads whose reader said that they know which model wrote the response.
         n_open: Reads that were made with the judge in view.
         n_wanted, n_missing: Reads that were assigned here, and those of them that were not made.
         n_conflicting: Items whose first reads differ; n_adjudicated of them are settled, by n_adjudicators.
@@ -209,6 +210,7 @@ class Facts:
     n_blind: int
     not_blind: dict[str, int]
     by_guideline: dict[int, int]
+    n_knowing: int
     n_open: int
     drawn: tuple[Drawn, ...]
     n_wanted: int
@@ -330,6 +332,7 @@ def _readers(session: Session, made: pd.DataFrame) -> dict[str, Any]:
         "specialties": _tally(specialty for person in known for specialty in set(person.specialties)),
         "reader_languages": _tally(code for person in known for code in set(person.languages)),
         "dates": (times.min().date(), times.max().date()) if len(made) else None,
+        "n_knowing": int(made["knows_model"].sum()),
         "by_guideline": {int(number): n for number, n in _counts(made["guideline_version"].fillna(0)).items()},
     }
 
@@ -635,6 +638,10 @@ def _reading(done: Facts) -> Iterator[Clause]:
             yield Clause("read_dates", READING, f"They read {when}.")
         yield from _profiles(done)
         yield Clause("blinding", READING, _blinding(done), is_blank=not done.n_blind)
+        if done.n_knowing:
+            share = share_words(done.n_knowing, done.n_reads, done.n_knowing / done.n_reads)
+            said = f"The model was not named; of {share} of these first reads the reader said that they knew which model had written the response."
+            yield Clause("knows_model", READING, said)
         yield Clause("guideline", READING, _guideline(done.by_guideline), is_blank=not any(done.by_guideline))
     if done.not_blind:
         yield Clause("not_blind", READING, _not_blind(done.not_blind))

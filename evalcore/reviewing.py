@@ -201,13 +201,22 @@ def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime |
         return last.criterion_id
 
 
-def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> ReadingState:
+def submit(
+    engine: Engine, viewer: Viewer, reading_id: int, *, knows_model: bool = False, at: datetime | None = None
+) -> ReadingState:
     """Lock the first read: drafts become verdicts, and the judge's may be shown. Returns the new state.
 
     Done at once where the judge says the same throughout, or nothing; else the differences wait for keep or revise. Where the study has a
     control, some criteria are drawn now for a second look before anything of the judge is shown. A read whose
     reservation ran out is taken all the same: it counts as one read more. What somebody submits who has seen others' verdicts on the
     conversation, or who leads the study, is stored as not blind, with the reason.
+
+    Args:
+        engine: The study.
+        viewer: Who reads.
+        reading_id: The item in hand.
+        knows_model: The reader says that they know which model wrote the response: by its style, or since the text names it.
+        at: When; now by default.
 
     Raises:
         AlreadyChanged: It is locked already.
@@ -229,7 +238,8 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
         before = {} if reading.blinded else sheets.said_by(session, asked, rater, [Stage.OPEN])
         why = _not_blind(session, viewer, reading, asked)
         verdicts = [_first_verdict(asked, reading, rater, key, drafts[key], before.get(key), why) for key in keys]
-        store.add_verdicts(session, verdicts, actor=viewer.name, action="first read submitted")
+        said = {"knows_model": True} if knows_model else {}
+        store.add_verdicts(session, verdicts, actor=viewer.name, action="first read submitted", **said)
         rules = study.rules(session)
         judge, judged = sheets.judge_on(session, asked, rules.judge)
         is_drawn = rules.control_share > 0 and why is None and asked.ask is Ask.RUBRIC and bool(judged)
@@ -237,7 +247,15 @@ def submit(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
         control = control_keys(seed, share, keys, judged)
         differs = any(key in judged and judged[key].label != drafts[key].label for key in keys if key not in control)
         state = ReadingState.REVEALED if differs or control else ReadingState.DONE
-        store.set_state(session, reading, state, reserve_minutes=asked.reserve_minutes, at=at, judge=judge)
+        store.set_state(
+            session,
+            reading,
+            state,
+            reserve_minutes=asked.reserve_minutes,
+            at=at,
+            judge=judge,
+            knows_model=knows_model,
+        )
         if seed is not None:
             store.touch(
                 session, reading, reserve_minutes=asked.reserve_minutes, at=at, control_seed=seed, control_share=share

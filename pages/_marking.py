@@ -42,17 +42,18 @@ KEYS_OF = {
 
 
 @st.fragment
-def panel(viewer: Viewer, desk: Desk, guideline: str | None) -> None:
+def panel(viewer: Viewer, desk: Desk, guideline: str | None, *, names_model: bool) -> None:
     """The right side of a read that is not locked.
 
     A fragment: a mark redraws the list alone. Buttons come first in the script and the list after them, so that one run both stores
     and shows a mark; the page puts the list above.
     """
-    _Marking(viewer, desk, guideline).draw()
+    _Marking(viewer, desk, guideline, names_model=names_model).draw()
 
 
 class _Marking:
-    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None) -> None:
+    def __init__(self, viewer: Viewer, desk: Desk, guideline: str | None, *, names_model: bool) -> None:
+        self._names_model = names_model
         self._viewer = viewer
         self._desk = desk
         self._guideline = guideline
@@ -146,6 +147,7 @@ class _Marking:
             self._note()
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._submit()
+            self._model()
         clicked = _keys.listen("keys", KEYS_OF[self._desk.asked.ask], self._status(), arrows=True)
         if clicked is not None:
             self._go(clicked)
@@ -234,6 +236,15 @@ class _Marking:
             "Note", key=self._field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=desks.MAX_NOTE
         )  # fmt: skip
 
+    def _model(self) -> None:
+        """Whether the reader knows who wrote the response: asked of every one, since style may tell it too."""
+        if self._desk.asked.response_id is None:
+            return
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="model_row"):
+            st.checkbox("I know which model this is", key=f"knows_model_{self._number}")
+            if self._names_model:
+                st.html('<span class="or-stamp">The text may name the model that wrote it.</span>', width="content")
+
     def _submit(self) -> None:
         missing = desks.missing(self._keys, self._drafts)
         done = len(self._keys) - len(missing)
@@ -245,7 +256,8 @@ class _Marking:
             disabled=bool(missing),
         ):
             try:
-                state = reviewing.submit(_common.engine(), self._viewer, self._number)
+                knows = bool(st.session_state.get(f"knows_model_{self._number}", False))
+                state = reviewing.submit(_common.engine(), self._viewer, self._number, knows_model=knows)
             except OverreadError as error:
                 st.session_state["review_notice"] = str(error)
             else:

@@ -2,12 +2,13 @@
 
 import streamlit as st
 
-from evalcore import reviewing
+from evalcore import families, reviewing
 from evalcore.db import reading
 from evalcore.desks import Desk
 from evalcore.metrics.wording import counted
 from evalcore.policies import check_can_read
 from evalcore.queries import study, tasks
+from evalcore.queries.families import table as family_table
 from evalcore.queries.tasks import Progress
 from evalcore.schema import Ask, ReadingState, Viewer
 from evalcore.tables import now
@@ -48,6 +49,17 @@ def texts(desk: Desk) -> None:
             _suspects.show(desk.asked.response_id)
 
 
+def names_model(desk: Desk) -> bool:
+    """Whether the texts name one of the study's models or their makers, whoever wrote this one; looked up once for each read."""
+    kept = st.session_state.get("names_model")
+    if kept is None or kept[0] != desk.reading.id:
+        said = "\n".join([*(turn["content"] for turn in desk.sheet.messages), desk.sheet.response or ""])
+        with reading(_common.engine()) as session:
+            kept = desk.reading.id, families.mentions(said, study.models(session), family_table(session))
+        st.session_state["names_model"] = kept
+    return bool(kept[1])
+
+
 def heading(desk: Desk, progress: Progress, said: str) -> None:
     """Where one is, and what became of the read before: "Response 14 of 60, about 35 minutes left"."""
     is_locked = desk.state is not ReadingState.READING
@@ -78,6 +90,6 @@ with left, st.container(key="reading"):
     texts(desk)
 with right, st.container(key="desk"):
     if desk.state is ReadingState.READING:
-        _marking.panel(viewer, desk, guideline.text if guideline else None)
+        _marking.panel(viewer, desk, guideline.text if guideline else None, names_model=names_model(desk))
     else:
         _revealing.panel(viewer, desk.reading.id or 0, guideline.text if guideline else None)

@@ -48,7 +48,7 @@ _MODELS, _JUDGES = ("models_asked", "models_brought"), ("judges_asked", "judges_
 _SAMPLE = ("sample_size", "reads", "selection", "drawings", "drawn_elsewhere")
 _RATERS = ("reads", "specialties", "reader_languages", "readers_unknown", "readers_chosen")
 _LEVEL_READS = ("triage_panels", "triage_reads", "triage_case_reads")
-_REFERENCE = ("reads", "no_reads", "blinding", "not_blind", "guideline", *_LEVEL_READS)
+_REFERENCE = ("reads", "no_reads", "blinding", "not_blind", "knows_model", "guideline", *_LEVEL_READS)
 _STATED = ("stated", "primary", "deviations", "otherwise", "not_stated")
 ITEMS = (
     Item(CHART, "1-2", "title, abstract, background"),
@@ -72,7 +72,7 @@ ITEMS = (
     Item(GRRAS, "6", "how the sample size was chosen; raters, subjects, replicates", (*_SAMPLE, "missing_reads")),
     Item(GRRAS, "7", "sampling method", ("selection", "drawings", "drawn_elsewhere")),
     Item(GRRAS, "8", "rating process: blinding, instructions, intervals", ("blinding", "not_blind", "guideline", "read_dates", "revealed", "second_look")),
-    Item(GRRAS, "9", "whether ratings were independent", ("blinding", "not_blind")),
+    Item(GRRAS, "9", "whether ratings were independent", ("blinding", "not_blind", "knows_model")),
     Item(GRRAS, "10", "statistical analysis", ("agreement",), ("agreement.csv",)),
     Item(GRRAS, "11", "raters, subjects and replicates that were included", ("reads", "no_reads"), ("flow.csv",)),
     Item(GRRAS, "12", "characteristics of raters and subjects", ("languages", *_RATERS)),

@@ -10,6 +10,7 @@ import pandas as pd
 from sqlalchemy import Select, and_, case, func, literal_column, or_, select
 from sqlmodel import Session, SQLModel, col
 
+from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.run_words import ANSWERS_SAVED
 from evalcore.schema import (
     FILE_IMPORTED,
@@ -21,6 +22,7 @@ from evalcore.schema import (
     REPEAT,
     Ask,
     RaterKind,
+    Source,
     Stage,
 )
 from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, SearchPending, Verdict
@@ -248,6 +250,30 @@ def acuity_verdicts(
     found = frame(session, statement)
     found["item_id"] = found["example_id"] * ITEM_BASE + found["response_id"].astype(float).fillna(0).astype(int)
     return found
+
+
+def knowing() -> Select[Any]:
+    """Numbers of physicians' verdicts from readings whose reader said that they know which model this is."""
+    same_ask = col(Verdict.criterion_id).is_not(None) == (col(Assignment.ask) == Ask.RUBRIC)
+    return (
+        select(col(Verdict.id))
+        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
+        .join(Reading, col(Reading.person_id) == col(Rater.person_id))
+        .join(Task, col(Task.id) == col(Reading.task_id))
+        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+        .where(
+            col(Reading.knows_model),
+            col(Task.response_id) == col(Verdict.response_id),
+            same_ask,
+            col(Verdict.source) == Source.SESSION,
+            col(Verdict.stage) != Stage.ADJUDICATED,
+        )
+    )
+
+
+def knowing_numbers(session: Session) -> list[int]:
+    """The same, read."""
+    return list(session.connection().execute(knowing()).scalars())
 
 
 def raters(session: Session) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from sqlalchemy import func, or_, select
 from sqlmodel import Session, SQLModel, col
 
 import evalcore.run_tables  # noqa: F401 - fills the metadata
-from evalcore.queries.frames import frame, is_read, not_superseded
+from evalcore.queries.frames import frame, is_read, knowing, not_superseded
 from evalcore.queries.runs import rows
 from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.run_words import Outcome, RunKind
@@ -20,7 +20,7 @@ def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.Da
 
     Returns:
         response_id, criterion_id, rater, person_id (missing where the physician is known from a file alone), guideline_version (missing where none is
-        recorded), created_at.
+        recorded), created_at, knows_model (the reader said that they know which model this is).
     """
     columns: list[Any] = [
         col(Verdict.response_id),
@@ -29,6 +29,7 @@ def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.Da
         col(Rater.person_id),
         col(Verdict.guideline_version),
         col(Verdict.created_at),
+        col(Verdict.id).in_(knowing()).label("knows_model"),
     ]
     statement = (
         select(*columns)

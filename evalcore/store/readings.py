@@ -158,11 +158,12 @@ def set_state(
     reserve_minutes: int,
     at: datetime,
     judge: str | None = None,
+    knows_model: bool = False,
 ) -> None:
-    """A reading is locked (`judge`: whose verdicts are shown from now on), or done."""
+    """A reading is locked (`judge`: whose verdicts are shown from now on; `knows_model`: what its reader says of the model), or done."""
     changes: dict[str, Any] = {}
     if reading.locked_at is None:
-        changes |= {"locked_at": at, "judge": judge}
+        changes |= {"locked_at": at, "judge": judge, "knows_model": knows_model}
     if state is ReadingState.DONE:
         changes["done_at"] = at
     touch(session, reading, reserve_minutes=reserve_minutes, at=at, state=state, **changes)

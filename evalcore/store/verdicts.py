@@ -18,8 +18,10 @@ from evalcore.tables import SearchPending, now
 from evalcore.tables import Verdict as VerdictRow
 
 
-def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, action: str) -> list[int]:
-    """Append verdicts and one audit event. Returns the new row numbers, in order.
+def add_verdicts(
+    session: Session, verdicts: Sequence[Verdict], *, actor: str, action: str, **further: Any
+) -> list[int]:
+    """Append verdicts and one audit event, which tells what is said further. Returns the new row numbers, in order.
 
     Raises:
         AlreadyChanged: One of them was given already, or supersedes a verdict that has been superseded.
@@ -38,6 +40,7 @@ def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, a
     for number, row in zip(numbers, rows, strict=True):
         written(session).verdicts.add(number, row["row_hash"])
     detail: dict[str, Any] = {
+        **further,
         "verdicts": [
             {
                 "verdict": number,
@@ -46,7 +49,7 @@ def add_verdicts(session: Session, verdicts: Sequence[Verdict], *, actor: str, a
                 "label": verdict.label,
             }
             for number, verdict in zip(numbers, verdicts, strict=True)
-        ]
+        ],
     }
     notes = [(verdict.example_id, verdict.explanation) for verdict in verdicts if verdict.explanation]
     session.add_all(SearchPending(example_id=example_id, body=note) for example_id, note in notes)
