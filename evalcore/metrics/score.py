@@ -62,7 +62,8 @@ def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> 
 
 def _ratio(achieved: Floats, possible: Floats) -> Floats:
     """The formula: NaN where nothing positive can be achieved."""
-    return np.divide(achieved, possible, out=np.full(len(possible), np.nan), where=possible > 0)
+    ratio: Floats = np.divide(achieved, possible, out=np.full(len(possible), np.nan), where=possible > 0)
+    return ratio
 
 
 def response_scores(verdicts: pd.DataFrame, *, by: Sequence[str] = GROUPINGS) -> pd.DataFrame:
