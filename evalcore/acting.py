@@ -58,8 +58,12 @@ def allow(session: Session, viewer: Viewer, check: Callable[..., None], *what: o
 def opened(location: str) -> Engine:
     """A study, brought up to date and made where there is none yet; nobody's act, so nothing of it is in the trail."""
     engine = open_study(location)
-    with writing(engine) as session:
-        store.ensure_study(session)
+    try:
+        with writing(engine) as session:
+            store.ensure_study(session)
+    except BaseException:
+        engine.dispose()
+        raise
     return engine
 
 

@@ -1,5 +1,6 @@
 """Fixtures for every test: a real PostgreSQL server, and a fresh database of each kind."""
 
+import gc
 import shutil
 import sqlite3
 import sys
@@ -174,7 +175,11 @@ def postgres_spare(postgres_url: str, postgres_template: str) -> Iterator[Spare]
 @pytest.fixture
 def postgres_database_url(postgres_spare: Spare) -> Iterator[str]:
     """A PostgreSQL database, migrated and empty."""
-    yield postgres_spare.take()
+    url = postgres_spare.take()
+    gc.freeze()  # so that only what the test makes is looked through
+    yield url
+    gc.collect()  # a connection that it left open is its own fault, and not that of whichever test comes when Python clears away
+    gc.unfreeze()
     postgres_spare.give_back()
 
 
