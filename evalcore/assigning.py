@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from evalcore import store
 from evalcore.acting import allow
@@ -27,6 +28,8 @@ MAX_NAME = 1_000  # characters
 MAX_SEED = MAX_SAMPLE = 2**31 - 1
 MAX_DIGITS = len(str(MAX_SAMPLE))  # Python itself refuses to read a number of thousands of digits
 MAX_MINUTES = 60 * 24 * 30
+COMPANIONS = 3
+"""Of responses that somebody chose at least so many others are read with them, and as many as were chosen: see `_companions`."""
 PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
 
 Item = tuple[int, int | None]
@@ -60,7 +63,8 @@ class Choice:
         plan: Items with their probabilities, from `read_plan`; empty: by filters.
         drawn: Items that were drawn here, with their probabilities; goes before filters and plan.
         chosen: Numbers of responses that somebody chose; goes before all others. They say nothing of the rest: they enter no estimate, and may be
-            drawn later.
+            drawn later. Others are drawn to be read among them (`_companions`).
+        alone: Without these others: readers who see what few items they were given may guess why.
         n_items: How many are drawn of those that fit; None: all.
         readers: Names of those who may read; empty: everybody who can.
         specialty: Only readers with this specialty.
@@ -77,6 +81,7 @@ class Choice:
     plan: tuple[Planned, ...] = ()
     drawn: Drawn | None = None
     chosen: tuple[int, ...] = ()
+    alone: bool = False
     n_items: int | None = None
     readers: tuple[str, ...] = ()
     specialty: str | None = None
@@ -98,6 +103,7 @@ class Assigned:
         n_too_few: Items of those assigned that fewer readers than wanted can read: by language, or since they have seen verdicts on it.
         exposed: Readers who have seen others' verdicts on some of the items, each with how many: they are left out of those.
         leading: Leads and researchers who were left out, since the study does not let them read.
+        n_companions: Of the items, those that were drawn to be read among the chosen ones; n_alone: how many more such were wanted, of which there are none.
         languages_missing: Languages of items that nobody among the readers reads.
     """
 
@@ -111,6 +117,8 @@ class Assigned:
     seed: int
     exposed: tuple[tuple[str, int], ...] = ()
     leading: tuple[str, ...] = ()
+    n_companions: int = 0
+    n_alone: int = 0
 
     def sentences(self) -> list[str]:
         """The report in words."""
@@ -120,6 +128,14 @@ class Assigned:
         ]
         if self.n_waiting:
             said.append(f"{self.n_waiting:,} more are assigned already and were left out")
+        if self.n_companions:
+            said.append(
+                f"{self.n_companions:,} of them were drawn at random to be read among the chosen ones, so that no reader can tell which were chosen"
+            )
+        if self.n_alone:
+            said.append(
+                f"{counted(self.n_alone, 'item')} fewer than wanted could be drawn to be read among the chosen ones: a reader may guess which were chosen"
+            )
         said += [
             f"{name} has seen others' verdicts on {n:,} of {counted(self.n_items, 'item')}, and is left out there"
             for name, n in self.exposed
@@ -172,12 +188,17 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
                 ", or all that fit are assigned already." if fitting else "."
             )
             raise OverreadError(msg)
+        is_blind, who = rules.mode is ReadingMode.BLIND, [reader.person_id for reader in readers]
+        beside, n_alone = (
+            _companions(session, choice, free, readers, seed=seed) if choice.chosen and is_blind else ([], 0)
+        )
+        n_waiting = len(fitting) - len(free)
+        free += beside
         drawn = draw(free, choice.n_items, seed=seed)
         share = len(drawn) / len(free)
         n_population = choice.drawn.n_population if choice.drawn is not None else len(free)
         languages = candidates.languages(session, {example for example, _ in drawn})
         able = {code: [r for r in readers if code is None or code in reads(r)] for code in set(languages.values())}
-        is_blind, who = rules.mode is ReadingMode.BLIND, [reader.person_id for reader in readers]
         seen = exposures.exposed_among(session, who, set(languages)) if is_blind else {}
         n_left = {
             item: sum(item[0] not in seen.get(r.person_id, ()) for r in able[languages[item[0]]]) for item in drawn
@@ -189,13 +210,15 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             assignment_id=None,
             n_items=len(drawn),
             n_population=n_population,
-            n_waiting=len(fitting) - len(free),
+            n_waiting=n_waiting,
             n_too_few=sum(n < choice.n_readers for item, n in n_left.items() if able[languages[item[0]]]),
             languages_missing=tuple(sorted(code for code, who in able.items() if code and not who)),
             readers=tuple(sorted(reader.name for reader in readers)),
             seed=seed,
             exposed=_exposed(readers, seen, drawn),
             leading=tuple(leading),
+            n_companions=len(beside),
+            n_alone=n_alone,
         )
         if dry_run:
             return report
@@ -231,7 +254,8 @@ def assign_responses(
 ) -> Assigned:
     """Have responses read that somebody chose, as the dangerous misses of Triage; those that are assigned already are left out.
 
-    They are read blind like all others, and in random order. Since they were chosen for what a judge says of them, their labels stand for no others: the
+    They are read blind like all others, and in random order, among others that are drawn: who is given one single item, or nothing but dangerous misses,
+    can tell what the judge says of them. Since they were chosen for what a judge says of them, their labels stand for no others: the
     verdicts are volunteered, without a probability, and enter no estimate. Of a response that is drawn as well, before or after, the read counts as drawn.
 
     Args:
@@ -242,7 +266,7 @@ def assign_responses(
         readers: Names of those who may read; empty: everybody who can.
         n_readers: How many readers a response gets.
         dry_run: Report and change nothing.
-        **more: Fields of `Choice`: specialty, seed, reserve_minutes.
+        **more: Fields of `Choice`: alone, specialty, seed, reserve_minutes.
 
     Raises:
         NotFound: The study has no such response, or it has no text, or no rubric where one is asked about.
@@ -330,7 +354,7 @@ def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[li
     return able, leading
 
 
-def _fitting(session: Any, choice: Choice) -> list[Item]:
+def _fitting(session: Session, choice: Choice) -> list[Item]:
     left_out = choice.blind if choice.filters.on_what_was_said() else frozenset()
     fitting: list[Item]
     if choice.ask is Ask.GOLD_ACUITY:
@@ -340,7 +364,7 @@ def _fitting(session: Any, choice: Choice) -> list[Item]:
     return [item for item in fitting if item[0] not in left_out]
 
 
-def _chosen(session: Any, choice: Choice) -> list[Item]:
+def _chosen(session: Session, choice: Choice) -> list[Item]:
     found = candidates.chosen(session, choice.chosen)
     rubrics = (
         candidates.having_rubric(session, set(found.values())) if choice.ask is Ask.RUBRIC else set(found.values())
@@ -355,6 +379,36 @@ def _chosen(session: Any, choice: Choice) -> list[Item]:
     return [(found[number], number) for number in choice.chosen]
 
 
+def _companions(
+    session: Session, choice: Choice, chosen: Sequence[Item], readers: Sequence[Viewer], *, seed: int
+) -> tuple[list[Item], int]:
+    """Others to be read among chosen responses, and how many fewer there are than wanted.
+
+    As many as were chosen, and at least `COMPANIONS`, at random of the responses to the same evaluations that nobody was asked about yet, that every
+    reader reads and on which none has seen verdicts: of any item the odds are even at best that it was chosen. They count as chosen, not as drawn:
+    together they are no random part of anything.
+    """
+    n_wanted = 0 if choice.alone else max(COMPANIONS, len(chosen))
+    if not n_wanted:
+        return [], 0
+    taken = candidates.assigned(session, choice.ask) | set(chosen)
+    alike = candidates.alike(session, [number for _, number in chosen if number is not None])
+    rest = [item for item in _with_rubric(session, choice, alike) if item not in taken]
+    languages = candidates.languages(session, {example for example, _ in rest})
+    seen = set().union(*exposures.exposed_among(session, [r.person_id for r in readers], set(languages)).values())
+    common = set.intersection(*(set(reads(reader)) for reader in readers))
+    fitting = [item for item in rest if item[0] not in seen and languages[item[0]] in {None, *common}]
+    found = draw(fitting, n_wanted, seed=seed)
+    return found, n_wanted - len(found)
+
+
+def _with_rubric(session: Session, choice: Choice, items: list[Item]) -> list[Item]:
+    if choice.ask is not Ask.RUBRIC:
+        return items
+    rubrics = candidates.having_rubric(session, {example for example, _ in items})
+    return [item for item in items if item[0] in rubrics]
+
+
 def _selection(choice: Choice) -> Selection:
     if choice.chosen:
         return Selection.VOLUNTEERED
@@ -365,7 +419,7 @@ def _selection(choice: Choice) -> Selection:
 
 def _chosen_by(choice: Choice) -> dict[str, Any]:
     if choice.chosen:
-        return {"chosen": len(choice.chosen)}
+        return {"chosen": len(choice.chosen), **({"alone": True} if choice.alone else {})}
     if choice.drawn is not None:
         return {"plan": len(choice.drawn.shares), **choice.drawn.how}
     return {"plan": len(choice.plan)} if choice.plan else _said(choice.filters)

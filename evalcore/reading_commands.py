@@ -53,9 +53,13 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     response: Annotated[
         list[int] | None,
         typer.Option(
-            help="The number of a response that you choose; may be repeated. It is read, and enters no estimate."
+            help="The number of a response that you choose; may be repeated. It is read among as many others drawn at random, at least three, "
+            "and enters no estimate."
         ),
     ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Chosen responses without others among them: readers may guess why.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Report what would be assigned and change nothing.")
     ] = False,
@@ -102,6 +106,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
             level=level,
         ),
         chosen=tuple(dict.fromkeys(response or ())),
+        alone=alone,
         plan=assigning.read_plan(content(plan)) if plan is not None else (),
         n_items=n_items,
         readers=tuple(reader or ()),

@@ -15,7 +15,8 @@ FOOT = (
     "within a day or two; then a case for a doctor within a day or two that is answered with home. Among equals those come first that more of the model's "
     "samples agree on. The response is the first whose own level is the one that counts, else the first with a text; the chips of the samples say how "
     "the others "
-    "went. To assign a response puts it before physicians, who read it without the judge's level and without the model's name."
+    "went. To assign a response puts it before physicians, who read it without the judge's level and without the model's name, among three others that are "
+    "drawn at random: one single item would tell them that it is a miss."
 )
 
 

@@ -17,7 +17,7 @@ from evalcore.metrics.triage_votes import drawn_votes
 from evalcore.queries import candidates, study, triage
 from evalcore.queries.browse import Filters, examples
 from evalcore.queries.candidates import Planned
-from evalcore.schema import Acuity, Administrator, Ask, Format, ReadingMode, ReadingState, Role, Rules
+from evalcore.schema import Acuity, Administrator, Ask, Format, ReadingMode, ReadingState, Role, Rules, Seen
 from evalcore.triaged import NO_LEVEL
 from tests import world
 from tests.triage_cases import CONVERSATION, SOURCES, WORDS, drawn, stored
@@ -77,11 +77,17 @@ def test_chosen_responses_are_read_blind_and_stand_for_no_others(study_of):
     engine, triaged = study_of
     numbers = texts(triaged)[:3]
     done = assign_responses(
-        engine, [*numbers, numbers[0]], actor=Administrator(name=LEAD), n_readers=1, readers=READERS[:1], seed=5
+        engine,
+        [*numbers, numbers[0]],
+        actor=Administrator(name=LEAD),
+        n_readers=1,
+        readers=READERS[:1],
+        seed=5,
+        alone=True,
     )
     assert (done.n_items, done.n_population) == (3, 3)
     ((ask, selection, chosen_by),) = world.rows(engine, "SELECT ask, selection, chosen_by FROM assignment")
-    assert (ask, selection, chosen_by) == (Ask.RESPONSE_ACUITY, "volunteered", '{"chosen": 3}')
+    assert (ask, selection, chosen_by) == (Ask.RESPONSE_ACUITY, "volunteered", '{"chosen": 3, "alone": true}')
     read = [read_next(engine, READERS[0], Acuity.D) for _ in numbers]
     assert set(read) == set(numbers)
     assert set(world.rows(engine, "SELECT stage, selection, inclusion_probability, blinded FROM verdict WHERE stage = 'first'")) == {
@@ -98,11 +104,38 @@ def test_chosen_responses_are_read_blind_and_stand_for_no_others(study_of):
     assert cells["n_volunteered"].sum() > 0
 
 
+@pytest.mark.parametrize("n_chosen", [1, 5])
+def test_chosen_responses_are_read_among_as_many_that_were_drawn(study_of, n_chosen):
+    engine, triaged = study_of
+    chosen = texts(triaged, format=CONVERSATION)[:n_chosen]
+    with writing(engine) as session:  # of what a reader has seen none is a companion
+        seen = [int(triaged.samples["row"][number - 1]) + 1 for number in texts(triaged, format=CONVERSATION)[5:10]]
+        store.add_exposures(session, person(engine, READERS[0]).person_id, Seen.CONVERSATION, seen)
+    done = assign_responses(engine, chosen, actor=Administrator(name=LEAD), seed=5)
+    wanted = max(3, n_chosen)
+    assert (done.n_items, done.n_companions, done.n_alone) == (n_chosen + wanted, wanted, 0)
+    assert f"{wanted} of them were drawn at random to be read among the chosen ones" in " ".join(done.sentences())
+    tasks = world.rows(engine, "SELECT example_id, response_id FROM task ORDER BY place")
+    beside = [number for _, number in tasks if number not in chosen]
+    assert set(triaged.samples.loc[[number - 1 for number in beside], "format"]) == {CONVERSATION}
+    assert not {example for example, number in tasks if number in beside} & set(seen)
+    again = assign_responses(engine, texts(triaged, format=CONVERSATION)[5:6], actor=Administrator(name=LEAD), seed=5)
+    assert again.n_items > 1
+
+
+def test_where_nothing_is_left_to_be_drawn_beside_it_the_lead_is_told(study_of):
+    engine, triaged = study_of
+    numbers = texts(triaged, format="qa")
+    report = assign_responses(engine, numbers, actor=Administrator(name=LEAD))
+    assert (report.n_companions, report.n_alone) == (0, len(numbers))
+    assert "a reader may guess which were chosen" in report.sentences()[-1]
+
+
 def test_what_is_assigned_already_is_left_out(study_of):
     engine, triaged = study_of
     numbers = texts(triaged)
-    assign_responses(engine, numbers[:2], actor=Administrator(name=LEAD))
-    assert assign_responses(engine, numbers[:3], actor=Administrator(name=LEAD), dry_run=True).n_items == 1
+    assign_responses(engine, numbers[:2], actor=Administrator(name=LEAD), alone=True)
+    assert assign_responses(engine, numbers[:3], actor=Administrator(name=LEAD), alone=True, dry_run=True).n_items == 1
     with pytest.raises(OverreadError, match="all that fit are assigned already"):
         assign_responses(engine, numbers[:2], actor=Administrator(name=LEAD))
 
@@ -130,7 +163,7 @@ def test_what_cannot_be_read_is_refused(study_of, number, more, sentence, error)
 def test_readers_who_differ_on_a_chosen_response_go_to_an_adjudicator(study_of):
     engine, triaged = study_of
     number = texts(triaged, format=CONVERSATION)[0]
-    assign_responses(engine, [number], actor=Administrator(name=LEAD))
+    assign_responses(engine, [number], actor=Administrator(name=LEAD), alone=True)
     read_next(engine, READERS[0], Acuity.A)
     assert not adjudication.cases(engine, person(engine, LEAD)).waiting
     read_next(engine, READERS[1], Acuity.D)
@@ -143,7 +176,7 @@ def test_where_the_study_reads_open_a_chosen_response_is_read_like_any_other(stu
     with writing(engine) as session:
         store.set_rules(session, Rules(mode=ReadingMode.OPEN), actor=LEAD)
     number = texts(triaged, format=CONVERSATION)[0]
-    assign_responses(engine, [number], actor=Administrator(name=LEAD))
+    assign_responses(engine, [number], actor=Administrator(name=LEAD), alone=True)
     viewer = person(engine, READERS[0])
     said = float(triaged.levels["Magpie"][number - 1])
     other = Acuity.D if said != 4 else Acuity.A
@@ -160,7 +193,7 @@ def test_where_the_study_reads_open_a_chosen_response_is_read_like_any_other(stu
 def test_what_was_chosen_may_still_be_drawn_and_its_read_then_counts(study_of):
     engine, triaged = study_of
     numbers = texts(triaged, format=CONVERSATION)
-    assign_responses(engine, numbers[:1], actor=Administrator(name=LEAD), n_readers=1, readers=READERS[:1])
+    assign_responses(engine, numbers[:1], actor=Administrator(name=LEAD), n_readers=1, readers=READERS[:1], alone=True)
     read_next(engine, READERS[0], Acuity.C)
     done = assign(
         engine,

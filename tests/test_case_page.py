@@ -139,7 +139,7 @@ def test_a_case_that_waits_shows_a_reader_neither_gold_nor_votes_nor_levels(ask,
     ]
     if ask is Ask.RESPONSE_ACUITY:
         assigning.assign_responses(
-            engine, responses[:1], actor=Administrator(name=LEAD), readers=[BOTH_READER], n_readers=1
+            engine, responses[:1], actor=Administrator(name=LEAD), readers=[BOTH_READER], n_readers=1, alone=True
         )
     else:
         names = rows(engine, "SELECT prompt_id FROM example WHERE id = :n", n=number)

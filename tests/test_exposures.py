@@ -141,7 +141,7 @@ def test_an_export_is_one_row_for_everything_and_leaves_out_what_waits(small):
 def test_a_sibling_response_of_an_opened_conversation_is_left_out(database_url):
     study = world.made(database_url, models=("Alder-2", "Birch-1"))
     first, sibling = study.responses[:2]
-    to = {"readers": (NOOR,), "n_readers": 1, "ask": "rubric", "actor": study.viewer("Ana Ruiz")}
+    to = {"readers": (NOOR,), "n_readers": 1, "ask": "rubric", "actor": study.viewer("Ana Ruiz"), "alone": True}
     assigning.assign_responses(study.engine, [first], **to)
     world.submitted(study, NOOR, "+-")  # agrees with the judge throughout: the conversation opens
     opened(study, NOOR, 1)

@@ -179,6 +179,18 @@ def chosen(session: Session, response_ids: Iterable[int]) -> dict[int, int]:
     return found
 
 
+def alike(session: Session, response_ids: Collection[int]) -> list[Item]:
+    """Responses with a text to the same evaluations as these, oldest first."""
+    response, same = SQLModel.metadata.tables["response"].c, SQLModel.metadata.tables["response"].alias("same").c
+    evaluations = {
+        name
+        for part in _parts(sorted(response_ids))
+        for name in session.connection().execute(select(same.dataset).where(same.id.in_(part)).distinct()).scalars()
+    }
+    statement = select(response.example_id, response.id).where(response.dataset.in_(evaluations), response.text != "")
+    return [(row[0], row[1]) for row in session.connection().execute(statement.order_by(response.id))]
+
+
 def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
     """Items that are assigned already for the same question.
 
