@@ -23,6 +23,7 @@ from evalcore.schema import Administrator, Format, Viewer
 from evalcore.settings import settings
 
 if TYPE_CHECKING:
+    from evalcore.metrics.pairs import Reads
     from evalcore.triaged import Triaged
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
@@ -52,6 +53,13 @@ Judges = Annotated[
         help="Whose levels count: FORMAT=JUDGE, or JUDGE for every format that it has read; again for the other format. Where two judges or more read a "
         "format, also its 'majority of the judges'. Default: the parser for qa, else who has read most.",
         show_default=False,
+    ),
+]
+ReadsIn = Annotated[
+    str | None,
+    typer.Option(
+        "--reads",
+        help="drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -86,6 +94,20 @@ def some_of(option: str, said: str, known: Collection[str]) -> list[str]:
         msg = f"{option}: {', '.join(unknown) or 'nothing'} came, expected some of {', '.join(known)}"
         raise OverreadError(msg)
     return wanted
+
+
+def reads_in(said: str | None) -> "Reads | None":
+    """Which blind first reads enter.
+
+    Raises:
+        OverreadError: The word is unknown.
+    """
+    from evalcore.metrics.pairs import Reads
+
+    if said not in (None, *Reads):
+        msg = f"--reads: expected {' or '.join(Reads)}, found {said}"
+        raise OverreadError(msg)
+    return None if said is None else Reads(said)
 
 
 def levels_by(triaged: "Triaged", said: Iterable[str]) -> "tuple[Triaged, dict[str, str]]":

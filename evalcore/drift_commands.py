@@ -7,7 +7,22 @@ import pandas as pd
 import typer
 from rich.table import Table
 
-from evalcore.console import Db, Json, actor, content, err, grid, out, print_json, records, rows, some_of, study
+from evalcore.console import (
+    Db,
+    Json,
+    ReadsIn,
+    actor,
+    content,
+    err,
+    grid,
+    out,
+    print_json,
+    reads_in,
+    records,
+    rows,
+    some_of,
+    study,
+)
 from evalcore.csv_pairs import text_of
 from evalcore.errors import OverreadError
 from evalcore.metrics.wording import counted, decimal
@@ -19,6 +34,7 @@ BAD_INPUT = 2
 def criteria(
     judge: Annotated[str | None, typer.Option(help="Whose labels; default: the judge with the most.")] = None,
     by: Annotated[str, typer.Option(help="category, axis, theme or criterion")] = "category",
+    reads: ReadsIn = None,
     everything: Annotated[bool, typer.Option("--all", help="Also groups that no physician has read.")] = False,
     db: Db = None,
     as_json: Json = False,
@@ -29,17 +45,19 @@ def criteria(
     n (items that judge and physicians labelled), n_clusters (their examples; of one criterion: responses), n_met_judge, n_reads,
     n_cannot_assess, n_pairs, n_disagreeing; judge, physicians, right, if_met, if_not_met, disagreement, cannot_assess as shares in 0..1, each with
     NAME_low and NAME_high (95 %, clustered by example; of one criterion by response), shift (judge less physicians) and association
-    (if_met less if_not_met) in -1..1 likewise (the judge's own share is judge_met); inverted, lenient, strict, disputed, unassessable (true or
-    false), n_alarms, reasons.
+    (if_met less if_not_met) in -1..1 likewise (the judge's own share is judge_met); weighted (true: shares are, counts are not);
+    inverted, lenient, strict, disputed, unassessable (true or false), n_alarms, reasons.
     """
     from evalcore.metrics import criterion_health as metric
+    from evalcore.metrics.opinions import first_reads
+    from evalcore.metrics.pairs import reads_words
 
     if by not in metric.GROUPINGS:
         msg = f"--by: {by!r} came, expected one of {', '.join(metric.GROUPINGS)}"
         raise OverreadError(msg)
-    opinions = _opinions(db)
+    which, opinions = reads_in(reads), _opinions(db)
     chosen = _judge(opinions.judges, judge, "--judge")
-    table = metric.criterion_health(opinions, chosen, by=by)
+    table = metric.criterion_health(opinions, chosen, by=by, reads=which)
     said = metric.finding(table)
     kept = table if everything else table.loc[table["n_reads"].gt(0)]
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
@@ -50,6 +68,7 @@ def criteria(
         print_json(records(renamed.assign(judge=chosen)))
         return
     out.print(f"{chosen}: {said}", markup=False)
+    out.print(reads_words(first_reads(opinions.reads), which))
     if len(kept):
         out.print(_criteria_shown(kept))
 
@@ -67,7 +86,9 @@ def _criteria_shown(table: pd.DataFrame) -> Table:
                 for side in ("judge", "physicians")
             ),
             f"{row['n']:,}",
-            share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"]) if row["n_pairs"] else NO_VALUE,
+            share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
+            if row["n_pairs"]
+            else NO_VALUE,
             row["reasons"] or "–",
         ]
         for row in rows(table)

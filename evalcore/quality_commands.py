@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from evalcore.console import Db, Json, grid, out, print_json, records, some_of, study
+from evalcore.console import Db, Json, ReadsIn, grid, out, print_json, reads_in, records, some_of, study
 from evalcore.errors import OverreadError
 
 
@@ -24,12 +24,7 @@ def judges(
         int, typer.Option(min=0, help="Physicians with more pairs than this enter the percentile.")
     ] = 50,
     jury: Annotated[bool, typer.Option("--jury/--no-jury", help="Add the judges' majority and mean.")] = True,
-    reads: Annotated[
-        str | None,
-        typer.Option(
-            help="drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was."
-        ),
-    ] = None,
+    reads: ReadsIn = None,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -60,9 +55,7 @@ def judges(
     from evalcore.queries.opinions import load
 
     wanted = some_of("--by", by, ERROR_GROUPINGS)
-    if reads not in (None, *pairs.Reads):
-        msg = f"--reads: expected {' or '.join(pairs.Reads)}, found {reads}"
-        raise OverreadError(msg)
+    which = reads_in(reads)
     with study(db) as engine, reading(engine) as session:
         opinions = load(session)
     chosen = list(dict.fromkeys(judge or opinions.judges))
@@ -71,7 +64,7 @@ def judges(
         msg = f"--judge: expected some of {known}, found {', '.join(unknown)}"
         raise OverreadError(msg)
     opinions = opinions.by(chosen)
-    shown = pairs.usual_reads(pairs.assessed(opinions.reads)) if reads is None else pairs.Reads(reads)
+    shown = which or pairs.usual_reads(pairs.assessed(opinions.reads))
     quality = balanced_f1(opinions, jury=jury, reads=shown)
     values = percentiles.standings(quality, percentiles.theme_of_categories(opinions.items))
     ranks = percentiles.percentiles(values, min_pairs=min_pairs)

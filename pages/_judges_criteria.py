@@ -11,6 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore.db import reading
 from evalcore.metrics import criterion_health as metric
 from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words, signed_points
+from evalcore.metrics.opinions import first_reads
+from evalcore.metrics.pairs import Reads, reads_words
 from evalcore.opinions import Opinions
 from evalcore.plots.criteria import health
 from evalcore.queries.criterion_texts import criterion_texts
@@ -26,8 +28,8 @@ NO_CATEGORY = "No criterion that physicians have read belongs to a category (a c
 NO_LABEL = "This judge has labelled none of the items that physicians have read, so the table shows physicians alone."
 FOOT = (
     "Judge and physicians are compared on the same items, those that both have labelled; physicians speak by their blind first reads, an item "
-    "counting once by the mean of its readers' votes. Reads are not weighted by how they were drawn. Intervals are 95 % (Wilson), clustered by "
-    "conversation; of one criterion by response, since it belongs to one conversation. "
+    "counting once by the mean of its readers' votes; a drawn item counts by one over the probability with which it was drawn. "
+    "Intervals are 95 % (Wilson), clustered by conversation; of one criterion by response, since it belongs to one conversation. "
     "Inverted: physicians say met less often where the judge says met than where it says not met, beyond chance. Too lenient, too strict: the judge "
     f"finds more met, or less, than physicians do by {100 * metric.SHIFT:.0f} points or more, and the interval of the difference (Newcombe) leaves out 0. "
     f"Disputed: physicians differ in more than {metric.DISPUTED_SHARE:.0%} of the pairs of reads, beyond chance. Unassessable: they could not assess more "
@@ -36,8 +38,8 @@ FOOT = (
 ).replace("%", " %").replace("  %", " %")  # fmt: skip
 
 
-def _health(opinions: Opinions, judge: str, by: str) -> pd.DataFrame:
-    return metric.criterion_health(opinions, judge, by=by)
+def _health(opinions: Opinions, judge: str, by: str, which: Reads | None) -> tuple[pd.DataFrame, str]:
+    return metric.criterion_health(opinions, judge, by=by, reads=which), reads_words(first_reads(opinions.reads), which)
 
 
 def _usual(opinions: Opinions, judge: str) -> str:
@@ -58,12 +60,14 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         bind="query-params",
     )
     by = GROUPINGS[chosen or usual]
-    table = _judges_parts.computed(_health, viewer, judge, by)
+    which = _judges_parts.chosen_reads(row, asked=_judges_parts.computed(_judges_parts.has_choice, viewer))
+    table, selection = _judges_parts.computed(_health, viewer, judge, by, which)
     read = table.loc[table["n_reads"].gt(0)]
     if read.empty:
         _nothing(viewer, table, by)
         return
     st.html(_text.finding(metric.finding(table)))
+    st.html(_text.quiet(selection))
     if not read["n"].any():
         st.html(_text.notice(NO_LABEL))
     shown = read.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable").head(MAX_ROWS)
@@ -137,7 +141,9 @@ def _listing(shown: pd.DataFrame, by: str) -> int | None:
             "Items": shown["n"],
             "Reads": shown["n_reads"],
             "Readers differ": [
-                share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"]) if row["n_pairs"] else NO_VALUE
+                share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
+                if row["n_pairs"]
+                else NO_VALUE
                 for row in rows
             ],
             **({"Cannot assess": _cannot_assess(rows)} if shown["n_cannot_assess"].any() else {}),
@@ -165,7 +171,10 @@ def _listing(shown: pd.DataFrame, by: str) -> int | None:
 
 
 def _cannot_assess(rows: Iterable[Mapping[Any, Any]]) -> list[str]:
-    return [share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"]) for row in rows]
+    return [
+        share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"], weighted=row["weighted"])
+        for row in rows
+    ]
 
 
 def _share(row: Mapping[Any, Any], side: str) -> str:

@@ -17,6 +17,7 @@ from evalcore.metrics.criterion_health import (
     read_items,
 )
 from evalcore.metrics.intervals import codes_of, grouped_shares, share_interval
+from evalcore.metrics.pairs import Reads
 from tests import population
 from tests.opinion_rows import of_columns, shuffled
 
@@ -367,6 +368,32 @@ def test_calling_met_not_met_mirrors_every_share_and_alarm_and_only_what_is_oppo
         assert told[alarm].tolist() == turned[mirrored.get(alarm, alarm)].tolist()
     assert not told[["inverted", "lenient", "strict"]].sum(axis=1).gt(1).any()
     assert not (told["inverted"] & told["association"].ge(0)).any()
+
+
+@given(
+    items=st.lists(
+        st.tuples(st.booleans(), st.booleans(), st.booleans(), st.sampled_from([0.1, 0.25, 1.0])),
+        min_size=12,
+        max_size=60,
+    )
+)
+def test_drawn_items_count_by_one_over_their_probability_and_volunteered_ones_not_at_all(items):
+    judge, first, second, probability = (list(column) for column in zip(*items, strict=True))
+    letters = ["".join("+" if met else "-" for met in column) for column in (judge, first, second)]
+    drawn = one_a_case(letters[0], letters[1], letters[2], probability=probability)
+    found = row(drawn, by="axis")
+    weight, vote = 1 / np.array(probability), (np.array(first) + np.array(second, dtype=float)) / 2
+    assert found["judge"] == pytest.approx(np.average(judge, weights=weight))
+    assert found["physicians"] == pytest.approx(np.average(vote, weights=weight))
+    assert found["disagreement"] == pytest.approx(np.average(np.array(first) != np.array(second), weights=weight))
+    assert found["weighted"] == (len(set(probability)) > 1)
+    each_once = criterion_health(drawn, "Magpie", by="axis", reads=Reads.ALL).iloc[0]
+    assert each_once["physicians"] == pytest.approx(vote.mean())
+    volunteered = drawn.reads.assign(selection="volunteered").loc[lambda reads: reads["row"].lt(6)]
+    kept = drawn.reads.loc[drawn.reads["row"].ge(6)]
+    mixed = type(drawn)(drawn.items, drawn.judged, pd.concat([kept, volunteered], ignore_index=True))
+    assert row(mixed, by="axis")["n"] == len(items) - 6
+    assert row(mixed, by="axis")["physicians"] == pytest.approx(np.average(vote[6:], weights=weight[6:]))
 
 
 def test_groups_of_a_grouping_hold_every_item_once(study):

@@ -18,6 +18,7 @@ from evalcore.metrics.intervals import (
     signed_points,
 )
 from evalcore.metrics.opinions import Opinions, first_reads
+from evalcore.metrics.pairs import Reads, weighted_reads
 
 
 class Alarm(StrEnum):
@@ -69,16 +70,17 @@ NO_SPREAD, ROUNDING = 1e-12, 1e-9
 Floats = npt.NDArray[np.float64]
 
 
-def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> pd.DataFrame:
+def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY, reads: Reads | None = None) -> pd.DataFrame:
     """How judge and physicians label each group of criteria, with alarms.
 
-    Physicians speak by their blind first reads, one item counting once by the mean of its readers' votes; reads are not weighted by
-    how they were drawn. Shares of judge and physicians are of the same items, those that both have labelled.
+    Physicians speak by their blind first reads, one item by the mean of its readers' votes, and with the mean of its reads' weights
+    (`pairs.weighted_reads`). Shares of judge and physicians are of the same items, those that both have labelled.
 
     Args:
         opinions: Of the study.
         judge: One of its judges.
         by: One of `GROUPINGS`.
+        reads: Which enter; None: the drawn ones, where there are any.
 
     Returns:
         One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's
@@ -88,8 +90,8 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> p
         disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
         clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians in [-1, 1] (above 0: the judge
         finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high, NaN of fewer than `MIN_ITEMS`
-        items. inverted, lenient, strict, disputed, unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence
-        an alarm; empty without one).
+        items. weighted (bool: items count differently, so that counts do not make the shares). inverted, lenient, strict, disputed,
+        unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence an alarm; empty without one).
 
     Raises:
         KeyError: `by` or the judge is unknown.
@@ -103,14 +105,16 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> p
     group, names = codes_of(items[column])
     cluster, _ = codes_of(items[clustered_by])
     judged = opinions.judged[judge].to_numpy(dtype=float)
-    n_met, n_answered, n_cannot = read_counts(opinions)
+    counted = weighted_reads(first_reads(opinions.reads), reads)
+    n_met, n_answered, n_cannot = _read_counts(counted, len(items))
+    weight = _weights(counted, len(items))
     labelled, answered = ~np.isnan(judged), n_answered > 0
     both = np.flatnonzero(labelled & answered)
     vote, label = n_met[both] / n_answered[both], judged[both]
     n_groups = len(names)
 
     def shares(hits: Floats, rows: npt.NDArray[np.intp], sizes: Floats | None = None) -> pd.DataFrame:
-        return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes)
+        return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes, weights=weight[rows])
 
     paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_answered + n_cannot > 0)
     pairs = n_answered[paired] * (n_answered[paired] - 1) / 2
@@ -146,24 +150,27 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY) -> p
     for side in _SIDES:
         shown = {"share": side, "low": f"{side}_low", "high": f"{side}_high"}
         table[list(shown.values())] = found[side][list(shown)]
-    correlation = _correlation(label, vote, found["judge"], found["physicians"], group[both], cluster[both])
+    table["weighted"] = bool(counted["weight"].ne(1).any())
+    correlation = _correlation(
+        label, vote, found["judge"], found["physicians"], group[both], cluster[both], weight[both]
+    )
     table = _with_difference(table, "shift", "judge", "physicians", correlation)
     table = _with_difference(table, "association", "if_met", "if_not_met", np.zeros(n_groups))
     return _with_alarms(table)
 
 
-def has_enough(opinions: Opinions, judge: str, *, by: str) -> bool:
-    """Whether judge and physicians have labelled `MIN_ITEMS` items or more of any group, of one of `GROUPINGS`."""
+def has_enough(opinions: Opinions, judge: str, *, by: str, reads: Reads | None = None) -> bool:
+    """Whether judge and physicians have labelled `MIN_ITEMS` items or more of any group: arguments as of `criterion_health`."""
     group, _ = codes_of(opinions.items[GROUPINGS[by][0]])
-    both = opinions.judged[judge].notna().to_numpy() & (read_counts(opinions)[1] > 0) & (group >= 0)
+    _, n_answered, _ = _read_counts(weighted_reads(first_reads(opinions.reads), reads), len(group))
+    both = opinions.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
     return bool(np.bincount(group[both]).max(initial=0) >= MIN_ITEMS)
 
 
-def read_counts(opinions: Opinions) -> tuple[Floats, Floats, Floats]:
-    """Of each item the blind first reads: how many say met, how many say met or not met, how many could not assess."""
-    reads = first_reads(opinions.reads)
+def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Floats]:
+    """Of each item: how many of these reads say met, how many say met or not met, how many could not assess."""
     rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=float)
-    said, n_items = ~np.isnan(met), len(opinions.items)
+    said = ~np.isnan(met)
     return (
         np.bincount(rows[said], met[said], n_items).astype(float),
         np.bincount(rows[said], minlength=n_items).astype(float),
@@ -171,16 +178,31 @@ def read_counts(opinions: Opinions) -> tuple[Floats, Floats, Floats]:
     )
 
 
+def _weights(reads: pd.DataFrame, n_items: int) -> Floats:
+    """Of each item the mean weight of these reads of it; 1 where there is none."""
+    rows = reads["row"].to_numpy(dtype=np.int64)
+    whole, n = np.bincount(rows, reads["weight"].to_numpy(dtype=float), n_items), np.bincount(rows, minlength=n_items)
+    return np.divide(whole, n, out=np.ones(n_items), where=n > 0)
+
+
 def _correlation(
-    label: Floats, vote: Floats, judge: pd.DataFrame, physicians: pd.DataFrame, group: Numbers, cluster: Numbers
+    label: Floats,
+    vote: Floats,
+    judge: pd.DataFrame,
+    physicians: pd.DataFrame,
+    group: Numbers,
+    cluster: Numbers,
+    weight: Floats,
 ) -> Floats:
     """The correlation of two shares of the same items in [-1, 1], of each group; 0 where one of them does not vary.
 
-    It is that of the sums of (label - share) and of (vote - share) by cluster.
+    It is that of the weighted sums of (label - share) and of (vote - share) by cluster.
     """
     inside = group >= 0
-    group, cluster = group[inside], cluster[inside]
-    away = [values[inside] - of["share"].to_numpy()[group] for values, of in ((label, judge), (vote, physicians))]
+    group, cluster, weight = group[inside], cluster[inside], weight[inside]
+    away = [
+        weight * (values[inside] - of["share"].to_numpy()[group]) for values, of in ((label, judge), (vote, physicians))
+    ]
     cells, cell = np.unique(group * (int(cluster.max(initial=0)) + 1) + cluster, return_inverse=True)
     of_group = cells // (int(cluster.max(initial=0)) + 1)
     one, other = (np.bincount(cell, part, len(cells)) for part in away)
@@ -241,10 +263,10 @@ def _reasons(row: dict[str, Any]) -> Iterator[str]:
             f"a difference of {value} [{low}, {high}] points."
         )
     if row[Alarm.DISPUTED]:
-        pairs = share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"])
+        pairs = share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
         yield f"Physicians differ in {pairs} of the pairs of reads, more than {percent_words(DISPUTED_SHARE)}."
     if row[Alarm.UNASSESSABLE]:
-        reads = share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"])
+        reads = share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"], weighted=row["weighted"])
         yield f"Physicians could not assess it in {reads} of the reads, more than {percent_words(UNASSESSABLE_SHARE)}."
 
 
@@ -299,7 +321,7 @@ def read_items(opinions: Opinions, judge: str, *, by: str, group: str | int) -> 
         One row an item: item_id, criterion_id, example_id, response_id, position, points, axis, cluster, model, evaluation, sample_index,
         judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
     """
-    n_met, n_answered, n_cannot = read_counts(opinions)
+    n_met, n_answered, n_cannot = _read_counts(first_reads(opinions.reads), len(opinions.items))
     chosen = opinions.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
     rows = np.flatnonzero(chosen)
     judged = opinions.judged[judge].to_numpy(dtype=float)[rows]

@@ -194,13 +194,13 @@ def codes_of(column: pd.Series) -> tuple[npt.NDArray[np.int64], list[Any]]:
     return np.asarray(codes, dtype=np.int64), list(values)
 
 
-def share_words(n_hits: int, n: int, share: float) -> str:
-    """A share as screens say it; a dash where there is none.
+def share_words(n_hits: int, n: int, share: float, *, weighted: bool = False) -> str:
+    """A share as screens say it; a dash where there is none. The two counts are told only where they make the share.
 
-    >>> share_words(92, 148, 92 / 148), share_words(0, 0, math.nan)
-    ('62 % (92/148)', '– (0/0)')
+    >>> share_words(92, 148, 92 / 148), share_words(0, 0, math.nan), share_words(92, 148, 0.5816, weighted=True)
+    ('62 % (92/148)', '– (0/0)', '58 % (weighted, n = 148)')
     """
-    return f"{percent_words(share)} ({n_hits:,}/{n:,})"
+    return f"{percent_words(share)} ({f'weighted, n = {n:,}' if weighted else f'{n_hits:,}/{n:,}'})"
 
 
 def interval_words(low: float, high: float) -> str:
@@ -213,15 +213,14 @@ def interval_words(low: float, high: float) -> str:
 
 
 def rate_words(share: float, low: float, high: float, *, n_hits: int, n: int, weighted: bool) -> str:
-    """A share with its interval and its denominator; the two counts are told only where they make the share.
+    """A share as `share_words` says it, with its interval.
 
     >>> rate_words(92 / 148, 0.5404, 0.6958, n_hits=92, n=148, weighted=False)
     '62 % (92/148) [54 %, 70 %]'
     >>> rate_words(0.5816, 0.5, 0.66, n_hits=92, n=148, weighted=True)
     '58 % (weighted, n = 148) [50 %, 66 %]'
     """
-    said = f"{percent_words(share)} (weighted, n = {n:,})" if weighted else share_words(n_hits, n, share)
-    return f"{said} {interval_words(low, high)}"
+    return f"{share_words(n_hits, n, share, weighted=weighted)} {interval_words(low, high)}"
 
 
 def percent_words(share: float) -> str:
