@@ -43,9 +43,9 @@ def _health(opinions: Opinions, judge: str, by: str, which: Reads | None) -> tup
 
 
 def _usual(opinions: Opinions, judge: str) -> str:
-    """Axes where something was read and no category has enough of it to say how the judge does."""
-    told = metric.has_enough(opinions, judge, by=metric.CATEGORY) or not _judges_parts.n_reads(opinions)
-    return "Category" if told else "Axis"
+    """Axes where no category has enough to say how the judge does, and an axis has more."""
+    category, axis = (metric.largest_group(opinions, judge, by=by) for by in (metric.CATEGORY, "axis"))
+    return "Axis" if category < metric.MIN_ITEMS and axis > category else "Category"
 
 
 def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:

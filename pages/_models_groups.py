@@ -118,7 +118,7 @@ def table(scores: pd.DataFrame, grouping: str) -> None:
     _tables.show(
         {
             grouping.capitalize(): cells.index,
-            **{f"{model}, corrected": cells[model].fillna("–") for model in cells.columns},
+            **{str(model): cells[model].fillna("–") for model in cells.columns},
             "Examples": most,
             "Criteria read": read,
         },

@@ -93,7 +93,8 @@ if weights_words:
 if _models_parts.is_labelled(viewer, chosen):
     if section in CORRECTED:
         found = _models_parts.numbers(viewer, chosen)
-        st.html(_text.quiet(f"{_models_parts.analysis_words(viewer, found)} {found.because} {found.means}"))
+        means = found.means if found.scores["enough"].any() else ""
+        st.html(_text.quiet(f"{_models_parts.analysis_words(viewer, found)} {found.because} {means}"))
         chosen = _models_parts.Chosen(found.spec) if section in {GROUPS, MORE} else chosen
     SHOWN[section](viewer, chosen)
 else:

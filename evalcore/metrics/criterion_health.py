@@ -159,12 +159,12 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY, read
     return _with_alarms(table)
 
 
-def has_enough(opinions: Opinions, judge: str, *, by: str, reads: Reads | None = None) -> bool:
-    """Whether judge and physicians have labelled `MIN_ITEMS` items or more of any group: arguments as of `criterion_health`."""
+def largest_group(opinions: Opinions, judge: str, *, by: str, reads: Reads | None = None) -> int:
+    """How many items of one group judge and physicians have labelled at most: arguments as of `criterion_health`."""
     group, _ = codes_of(opinions.items[GROUPINGS[by][0]])
     _, n_answered, _ = _read_counts(weighted_reads(first_reads(opinions.reads), reads), len(group))
     both = opinions.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
-    return bool(np.bincount(group[both]).max(initial=0) >= MIN_ITEMS)
+    return int(np.bincount(group[both]).max(initial=0))
 
 
 def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Floats]:
