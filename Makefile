@@ -23,7 +23,9 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 run: .venv/.for-running  ## open the dashboard; ARGS="--port 8502 --db study.db" are passed on
 	$(BIN)/overread serve $(ARGS)
 
-test: check unit browser  ## format, lint, types, import contracts, unit, page and browser tests
+test: .venv/.for-tests  ## format, lint, types, import contracts, unit, page and browser tests
+	$(MAKE) --no-print-directory --jobs 2 check unit  # beside each other: types are checked on one core, for a minute or two
+	$(MAKE) --no-print-directory browser
 
 check: .venv/.for-tests  ## format, lint, types and import contracts alone
 	$(BIN)/ruff format --check .

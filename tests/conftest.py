@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,6 +16,9 @@ import psycopg
 import pytest
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import app_test, local_script_runner
 
 from evalcore import serving
 from evalcore.db import open_study
@@ -39,6 +42,13 @@ def _do_not_wait_for_the_disk(connection: object, _record: object) -> None:
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "jit = off")
 
 
+def pytest_collection_finish() -> None:
+    """What has been imported stays to the end: Python need not look through it again and again for what is to be cleared away."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
 @pytest.fixture(autouse=True)
 def _own_main() -> Iterator[None]:
     """Streamlit's AppTest leaves the page as `__main__`: a process that a later test spawns would run that page first."""
@@ -49,8 +59,14 @@ def _own_main() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _launched() -> None:
-    """Pages that a test runs without a server stand as if ours served them."""
+    """Pages that a test runs without a server stand as if ours served them.
+
+    A server compiles each page once, and looks once for parts of pages among the installed packages; AppTest does both for each run.
+    """
     serving._launched.set()
+    compiled = ScriptCache()
+    local_script_runner.ScriptCache = app_test.ScriptCache = lambda: compiled
+    manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(scope="session")

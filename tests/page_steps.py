@@ -3,7 +3,6 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from unittest.mock import PropertyMock
 
 import pytest
 import streamlit as st
-from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.context import ContextProxy
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
@@ -43,14 +41,9 @@ HOLES = re.compile(r"\b(nan|NaN|None|NaT|<NA>|null|undefined)\b")
 Open = Callable[..., AppTest]
 
 
-# AppTest looks through all installed packages for parts of pages each time it is made, which takes longer than most pages.
-_parts = cache(manifest_scanner.scan_component_manifests)
-
-
 @pytest.fixture(autouse=True)
-def _no_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_cache() -> Iterator[None]:
     """Pages keep engines and reads for the whole process: each test begins without."""
-    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", _parts)
     st.cache_data.clear()
     st.cache_resource.clear()
     yield

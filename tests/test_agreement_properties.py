@@ -81,7 +81,7 @@ def test_for_raters_in_general_an_interval_is_never_narrower_and_takes_three_eff
     assert not (table["reason"].ne("") & table["general_reason"].eq("")).any()
 
 
-@given(st.lists(st.text("AB?", min_size=3, max_size=3), min_size=1, max_size=4), st.booleans())
+@given(st.lists(st.text("AB?", min_size=3, max_size=3), min_size=1, max_size=3), st.booleans())
 def test_bounds_of_percent_agreement_are_the_extremes_over_all_ways_of_filling_in(items, by_pair):
     labels = long(["".join(column) for column in zip(*items, strict=True)])
     open_ = labels.index[labels["value"].isna()]

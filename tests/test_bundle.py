@@ -3,8 +3,10 @@
 import hashlib
 import io
 import json
+import shutil
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -27,31 +29,40 @@ def seeded(sqlite_demo_url: str) -> Iterator[Engine]:
         yield engine
 
 
+@pytest.fixture(scope="module")
+def bundled(demo_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engine, bytes, int]]:
+    """The demo study, which nothing changes, with its bundle and the rows in it."""
+    path = shutil.copyfile(demo_file, tmp_path_factory.mktemp("bundle") / "overread.db")
+    with study(str(path)) as engine:
+        yield engine, *bundle(engine)
+
+
 def unpacked(content: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
         assert packed.testzip() is None
         return {name: packed.read(name) for name in packed.namelist()}
 
 
-def test_the_manifest_names_every_file_with_its_hash_and_the_state_of_the_trail(seeded):
-    files = unpacked(bundle(seeded)[0])
+def test_the_manifest_names_every_file_with_its_hash_and_the_state_of_the_trail(bundled):
+    engine, content, _ = bundled
+    files = unpacked(content)
     manifest = json.loads(files.pop(MANIFEST))
     assert manifest["files"] == {
         name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()} for name, content in files.items()
     }
-    with reading(seeded) as session:
+    with reading(engine) as session:
         assert (manifest["audit_events"], manifest["audit_hash"]) == queries.trail_head(session)
     assert manifest["audit_events"] > 0
 
 
-def test_it_holds_the_labels_as_the_export_writes_them_and_the_methods(seeded):
-    content, n_rows = bundle(seeded)
+def test_it_holds_the_labels_as_the_export_writes_them_and_the_methods(bundled):
+    engine, content, n_rows = bundled
     files = unpacked(content)
-    labels = export.table(seeded, "labels")
+    labels = export.table(engine, "labels")
     assert n_rows == len(labels)
     assert files["labels.csv"] == export.to_csv(labels)
     assert files["labels-codebook.md"].decode() == export.codebook_text("labels")
-    assert files["methods.md"].decode() == methods.markdown(methods.facts(seeded))
+    assert files["methods.md"].decode() == methods.markdown(methods.facts(engine))
     scores = pd.read_csv(io.BytesIO(files["corrected-scores.csv"]))
     assert sorted(scores.loc[scores["is_analysis"], "model"]) == ["Alder-2", "Briar-1", "Clover-mini"]
     assert set(pd.read_csv(io.BytesIO(files["agreement.csv"]))["coefficient"]) >= {"agreement", "kappa", "ac1"}
@@ -84,8 +95,9 @@ def test_every_table_names_its_judge_and_has_a_codebook_and_the_analysis_stands_
         assert estimated[column].to_list() == pytest.approx(mine[column].to_list(), nan_ok=True)
 
 
-def test_the_same_study_gives_the_same_bytes(seeded):
-    assert bundle(seeded) == bundle(seeded)
+def test_the_same_study_gives_the_same_bytes(bundled):
+    engine, *before = bundled
+    assert bundle(engine) == tuple(before)
 
 
 def test_conversations_that_wait_for_a_blind_read_are_in_no_file(seeded):

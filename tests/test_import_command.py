@@ -6,17 +6,17 @@ import pytest
 
 from evalcore.importers import FORMATS
 from evalcore.importing.report import ImportReport
-from tests.commands import dump, files, filled, overread, process
+from tests.commands import dump, files, filled, overread
 
-__all__ = ["files", "filled", "overread", "process"]  # fixtures
+__all__ = ["files", "filled", "overread"]  # fixtures
 
 
-def test_import_reports_what_came_and_ends_well(process, files):
+def test_import_reports_what_came_and_ends_well(overread, files):
     examples, results = files
-    said = process.good("import", examples, "--dataset", "invented", "--db", process.db)
+    said = overread.good("import", examples, "--dataset", "invented", "--db", overread.db)
     assert "examples.jsonl: healthbench-examples, 1 rows" in said
     assert "1 new examples" in said
-    said = process.good("import", results, "--judge", "Magpie", "--db", process.db)
+    said = overread.good("import", results, "--judge", "Magpie", "--db", overread.db)
     assert "1 responses joined with their example" in said
     assert "3 new verdicts" in said
 
@@ -80,9 +80,9 @@ def test_a_bad_file_is_named_and_the_study_stays_as_it_was(filled, tmp_path, con
     assert dump(filled.db) == before
 
 
-def test_a_file_that_is_not_there_is_named(process, tmp_path):
-    assert "nowhere.jsonl" in process.bad("import", "nowhere.jsonl", "--db", process.db)
-    assert tmp_path.name in process.bad("import", tmp_path, "--db", process.db)
+def test_a_file_that_is_not_there_is_named(overread, tmp_path):
+    assert "nowhere.jsonl" in overread.bad("import", "nowhere.jsonl", "--db", overread.db)
+    assert tmp_path.name in overread.bad("import", tmp_path, "--db", overread.db)
 
 
 def test_a_format_that_is_not_known_is_named_with_those_that_are(overread, files):
