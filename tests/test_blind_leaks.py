@@ -16,6 +16,7 @@ from tests.blind_walks import (
     PAGES,
     RUNS,
     SECTIONS,
+    Phase,
     Visit,
     Walker,
     allowed,
@@ -23,7 +24,7 @@ from tests.blind_walks import (
     phases,
     walker,
 )
-from tests.leaks import BLIND, MODEL, OPEN_EYES, REVIEWER, SECRETS, WALKERS, Hand
+from tests.leaks import BLIND, EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, SECRETS, WALKERS, Hand
 from tests.page_steps import ROOT, _no_cache, location, open_page
 
 __all__ = ["_no_cache", "location", "open_page", "phases", "walker"]  # fixtures
@@ -51,13 +52,6 @@ def said(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) ->
     return collected
 
 
-def warmed(one: Walker) -> None:
-    """Somebody who may see everything opens every page first: what the server keeps of that must not reach the next."""
-    one.come(OPEN_EYES)
-    for visit in BRIEF:
-        one.see(visit, with_files=False)
-
-
 def leaked(one: Walker, name: str, visits: Sequence[Visit], phase: str, hand: Hand | None) -> list[str]:
     """Visits that show a secret, each with the words."""
     one.come(name)
@@ -73,13 +67,20 @@ def leaked(one: Walker, name: str, visits: Sequence[Visit], phase: str, hand: Ha
     return shown
 
 
-def test_whoever_waits_for_nothing_finds_every_secret_on_the_same_walk(walker, phases):
-    # The walks below prove something only where their eyes see: the same roles, the same addresses.
-    one = walker(phases["in_hand"].path)
+def test_the_walk_opens_every_section_of_every_page_that_has_any(walker, phases):
+    one = walker(phases["waiting"].path)
+    one.come(OPEN_EYES)
+    for page, sections in SECTIONS.items():
+        control = one.see(Visit(page)).app.button_group(key=f"{page}_show")
+        assert control.options[0] == control.value, page
+        assert tuple(control.options[1:]) == sections, page
+
+
+def found_with_open_eyes(one: Walker, visits: Sequence[Visit]) -> None:
+    """The walks below prove something only where their eyes see: whoever waits for nothing finds every secret at the same addresses."""
     one.come(OPEN_EYES)
     by_page: dict[str, set[str]] = {page: set() for page in PAGES}
     by_section: dict[str, set[str]] = {}
-    visits = (*BRIEF, *BY_LEVEL, *(visit for visit in ADDRESSES if "example" in visit.query))
     for visit, sent in [(visit, one.see(visit)) for visit in visits]:
         found = leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), sent.everything)
         by_page[visit.page] |= found
@@ -105,42 +106,22 @@ def test_whoever_waits_for_nothing_finds_every_secret_on_the_same_walk(walker, p
     assert by_section[str(Visit("calibration", {"calibration_show": "Ambiguous cases"}))] >= {ambiguous}
 
 
-def test_the_walk_opens_every_section_of_every_page_that_has_any(walker, phases):
-    one = walker(phases["waiting"].path)
-    one.come(OPEN_EYES)
-    for page, sections in SECTIONS.items():
-        control = one.see(Visit(page)).app.button_group(key=f"{page}_show")
-        assert control.options[0] == control.value, page
-        assert tuple(control.options[1:]) == sections, page
+EXAMPLES = tuple(visit for visit in ADDRESSES if "example" in visit.query and visit not in BRIEF)
 
 
-@pytest.mark.parametrize("name", WALKERS)
-def test_no_page_address_or_file_shows_a_secret_while_an_item_is_half_marked(name, walker, phases, said):
-    one, phase = walker(phases["in_hand"].path), phases["in_hand"]
-    warmed(one)
-    shown = leaked(one, name, ADDRESSES, "in_hand", phase.hands[name])
-    assert not shown, "\n".join(shown)
-    assert leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), said()) == set()
+def leaked_after_open_eyes(one: Walker, phase: Phase, walks: dict[str, Sequence[Visit]]) -> list[str]:
+    """Somebody who sees everything comes first, then the walkers, one after the other: what the server keeps of one must not reach the next."""
+    found_with_open_eyes(one, (*BRIEF, *BY_LEVEL, *EXAMPLES))
+    return [
+        f"{name}: {line}"
+        for name, visits in walks.items()
+        for line in leaked(one, name, visits, "in_hand", phase.hands[name])
+    ]
 
 
-@pytest.mark.parametrize("name", WALKERS)
-def test_nor_does_any_while_all_waits_or_one_is_locked_but_the_judge_on_that_very_response(name, walker, phases):
-    for phase in ("waiting", "locked"):
-        one, hand = walker(phases[phase].path, name=phase), phases[phase].hands.get(name)
-        shown = leaked(one, name, BRIEF, phase, hand)
-        assert not shown, f"{phase}: " + "\n".join(shown)
-    assert hand is not None
-    revealed = one.see(Visit("review")).everything
-    assert leaks.found(SECRETS, revealed) == {hand.own}
-
-
-def test_an_adjudicator_sees_the_readers_of_what_waits_without_names_in_adjudicate_and_nothing_of_it_elsewhere(
-    walker, phases
-):
-    one = walker(phases["in_hand"].path)
-    one.come(OPEN_EYES)
-    for visit in BRIEF:
-        one.see(visit, with_files=False)
+def an_adjudicator_sees_readers_of_what_waits_without_names_in_adjudicate_and_nothing_of_it_elsewhere(
+    one: Walker,
+) -> None:
     one.come(leaks.SETTLER)
     assert one.blind(leaks.SETTLER) == {1, 2}
     elsewhere = (
@@ -158,6 +139,36 @@ def test_an_adjudicator_sees_the_readers_of_what_waits_without_names_in_adjudica
     desk = b"".join(one.see(Visit("adjudicate", {"case": f"r{number}"})).everything for number in one.settling())
     assert leaks.found((*SECRETS, *BLIND), desk) == {*BLIND[:2], leaks.FIRST_NOTE, leaks.IMPORTED_NOTE}
     assert not leaks.found(names, desk)
+
+
+@pytest.mark.timeout(300)
+def test_no_page_address_or_file_shows_a_secret_while_an_item_is_half_marked(walker, phases, said):
+    # Whoever has every role meets every address, with all that is offered there; a reviewer every page and every conversation.
+    one = walker(phases["in_hand"].path)
+    shown = leaked_after_open_eyes(one, phases["in_hand"], {EVERY_ROLE: ADDRESSES, REVIEWER: (*BRIEF, *EXAMPLES)})
+    assert not shown, "\n".join(shown)
+    assert leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), said()) == set()
+    an_adjudicator_sees_readers_of_what_waits_without_names_in_adjudicate_and_nothing_of_it_elsewhere(one)
+
+
+@pytest.mark.slow
+def test_nor_does_any_address_at_all_to_a_reviewer(walker, phases, said):
+    one = walker(phases["in_hand"].path)
+    shown = leaked_after_open_eyes(one, phases["in_hand"], {REVIEWER: ADDRESSES})
+    assert not shown, "\n".join(shown)
+    assert leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), said()) == set()
+
+
+@pytest.mark.parametrize("phase", ["waiting", "locked"])
+def test_nor_does_any_while_all_waits_or_one_is_locked_but_the_judge_on_that_very_response(phase, walker, phases):
+    one = walker(phases[phase].path)
+    for name in WALKERS:
+        hand = phases[phase].hands.get(name)
+        shown = leaked(one, name, BRIEF, phase, hand)
+        assert not shown, f"{name}: " + "\n".join(shown)
+        if hand is not None:
+            revealed = one.see(Visit("review")).everything
+            assert leaks.found(SECRETS, revealed) == {hand.own}
 
 
 def test_a_conversation_that_waits_has_no_verdict_on_its_page_and_one_that_does_not_has(walker, phases):
