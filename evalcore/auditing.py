@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+from sqlalchemy import Engine
 from sqlmodel import Session
 
+from evalcore.acting import allow
+from evalcore.db import reading
 from evalcore.errors import OverreadError
 from evalcore.metrics.wording import counted
+from evalcore.policies import check_can_see_audit
 from evalcore.queries import study
 from evalcore.queries import trail as queries
 from evalcore.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, runs_told
+from evalcore.schema import Viewer
 from evalcore.store import FIRST_PREVIOUS_HASH
 from evalcore.store.events import WROTE
 from evalcore.tables import AuditEvent
@@ -21,7 +27,12 @@ from evalcore.tables import AuditEvent
 _REMOVED_OR_PUT_IN = "it does not follow the event before it, so one was removed or put in"
 _CHANGED = "its content was changed after it was written"
 _HASH = re.compile(r"[0-9a-f]{64}")
-_WORDS = {"acuity_case": "case", "analysis": "stated analysis", "task": "assigned item"}
+_WORDS = {
+    "acuity_case": "case",
+    "analysis": "stated analysis",
+    "exposure": "record of who saw verdicts",
+    "task": "assigned item",
+}
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,33 @@ class ChainReport:
             f"The audit trail holds: {counted(self.n_events, 'event')}, {counted(self.n_verdicts, 'verdict')} and "
             f"{counted(self.n_rows, 'row')} that they rest on. Last hash {self.last_hash}."
         )
+
+
+def check(engine: Engine, viewer: Viewer) -> None:
+    """The first thing of whoever is shown the trail, or what was found in it.
+
+    Raises:
+        NotAllowed: The viewer is no researcher and no lead.
+    """
+    with reading(engine) as session:
+        allow(session, viewer, check_can_see_audit)
+
+
+def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> tuple[pd.DataFrame, int]:
+    """A page of the trail and how many events fit, as `queries.study.audit_trail` gives them.
+
+    Args:
+        engine: The study.
+        viewer: Who looks.
+        is_blind: Something waits for the viewer's own read: then only what tells them nothing.
+        **wanted: Search, filters and page.
+
+    Raises:
+        NotAllowed: The viewer is no researcher and no lead.
+    """
+    with reading(engine) as session:
+        allow(session, viewer, check_can_see_audit)
+        return study.audit_trail(session, blind=viewer if is_blind else None, **wanted)
 
 
 def verify(session: Session, *, expected: str | None = None, kept: Path | None = None) -> ChainReport:

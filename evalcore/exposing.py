@@ -8,10 +8,11 @@ from evalcore import store
 from evalcore.acting import allow
 from evalcore.db import reading, writing
 from evalcore.errors import NotFound
+from evalcore.metrics.wording import counted
 from evalcore.policies import check_can_assign, check_can_open
 from evalcore.queries import exposures, study, tasks
 from evalcore.queries.one_conversation import Opened, open_example
-from evalcore.schema import READER_CHOSEN, Seen, Viewer
+from evalcore.schema import READER_CHOSEN, VERDICTS_SEEN, Seen, Viewer
 
 MAX_BROWSER = 200  # characters
 
@@ -52,7 +53,11 @@ def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]
         blind = tasks.blind_examples(session, viewer)
         for number in examples:
             check_can_open(viewer, number, blind)
-        store.add_exposures(session, viewer.person_id, what, examples)
+        if store.add_exposures(session, viewer.person_id, what, examples):
+            subject = f"example {next(iter(examples))}" if len(examples) == 1 else counted(len(examples), "example")
+            store.append_event(
+                session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail={"where": what}
+            )
 
 
 def release(engine: Engine, viewer: Viewer, person_id: int) -> None:

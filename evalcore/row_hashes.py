@@ -29,6 +29,7 @@ CONTENT: Mapping[str, tuple[str, ...]] = {
     "assignment": ("ask", "chosen_by", "created_by", "n_population", "n_readers", "seed", "selection"),
     "criterion": ("axis", "cluster", "example_id", "level", "points", "position", "tags", "text"),
     "example": ("category", "dataset", "messages", "prompt_id", "tags", "theme"),
+    "exposure": ("at", "example_id", "person_id", "through", "what"),
     "guideline": ("created_by", "text"),
     "model": ("name",),
     "person": ("name",),
@@ -36,7 +37,7 @@ CONTENT: Mapping[str, tuple[str, ...]] = {
     "response": ("dataset", "example_id", "model_id", "n_criteria", "sample_index", "sent_messages", "text"),
     "task": ("assignment_id", "example_id", "inclusion_probability", "place", "response_id"),
 }
-"""The tables that verdicts rest on, with the columns that the program changes by acts alone."""
+"""The tables that verdicts, and their being blind, rest on, with the columns that the program changes by acts alone."""
 
 
 def number_column(table: str) -> Column[Any]:

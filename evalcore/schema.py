@@ -313,7 +313,12 @@ JURY = "jury@"
 
 FILE_IMPORTED, LEVELS_READ, JURY_SAID = "file imported", "levels read", "jury said"
 """The acts in the audit trail that bring judges' verdicts."""
-LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN = "labels exported", "judge shown", "reader chosen"
+LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN = (
+    "labels exported",
+    "judge shown",
+    "reader chosen",
+    "verdicts seen",
+)
 """The acts that leave the study as it is: somebody took something out of it, looked, or came."""
 
 MIN_POINTS, MAX_POINTS = -10, 10

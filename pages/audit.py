@@ -28,12 +28,12 @@ HOLDS = {
 viewer = _common.require(check_can_see_audit)
 hidden = bool(_common.blind(viewer))
 blind = viewer if hidden else None
-with reading(_common.engine()) as session:
-    n_all = study.audit_trail(session, blind=blind, limit=1)[1]
+engine = _common.engine()
+n_all = auditing.events(engine, viewer, is_blind=hidden, limit=1)[1]
 st.html(
     _text.heading("Who did what, and when", f"{counted(n_all, 'event')}, newest first; none can be changed or removed")
 )
-with reading(_common.engine()) as session:
+with reading(engine) as session:
     words = study.audit_words(session, blind)  # not kept: who takes a file away changes nothing else
 with st.container(horizontal=True, vertical_alignment="bottom"):
     search = st.text_input(
@@ -45,25 +45,20 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     action = st.selectbox("Act", words["action"], index=None, placeholder="Any", key="audit_act", bind="query-params")
     check = st.button("Verify the chain", icon=":material/verified:", key="verify")
 if check:
-    with reading(_common.engine()) as session:
+    auditing.check(engine, viewer)
+    with reading(engine) as session:
         report = auditing.verify(session)
     st.html(_text.notice(HOLDS[report.holds] if hidden else report.sentence, kind="note" if report.holds else "error"))
-with reading(_common.engine()) as session:
-    wanted: dict[str, Any] = {
-        "blind": blind,
-        "search": "" if hidden else search or "",
-        "actor": actor,
-        "action": action,
-    }
-    n_fitting = study.audit_trail(session, **wanted, limit=1)[1]
-    pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
-    number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1
-    trail = study.audit_trail(
-        session,
-        **wanted,
-        limit=PAGE_ROWS,
-        offset=(number - 1) * PAGE_ROWS,
-    )[0]
+wanted: dict[str, Any] = {
+    "is_blind": hidden,
+    "search": "" if hidden else search or "",
+    "actor": actor,
+    "action": action,
+}
+n_fitting = auditing.events(engine, viewer, **wanted, limit=1)[1]
+pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
+number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1
+trail = auditing.events(engine, viewer, **wanted, limit=PAGE_ROWS, offset=(number - 1) * PAGE_ROWS)[0]
 st.html(_text.quiet(f"{n_fitting:,} of {counted(n_all, 'event')} {'fits' if n_fitting == 1 else 'fit'}"))
 if hidden:
     st.html(_text.quiet(LEFT_OUT.format(act=own_act(viewer))))

@@ -16,6 +16,7 @@ from evalcore import (
     acting,
     adjudication,
     assigning,
+    auditing,
     deciding,
     export,
     exposing,
@@ -81,6 +82,8 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "runs.stop": ("run", lambda w, a, _f, _n: runs.stop(w.engine, 1, actor=a)),
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
     "runs.failures": ("see_replies", lambda w, a, _f, _n: runs.failures(w.engine, a, 1)),
+    "auditing.check": ("see_audit", lambda w, a, _f, _n: auditing.check(w.engine, a)),
+    "auditing.events": ("see_audit", lambda w, a, _f, _n: auditing.events(w.engine, a, is_blind=False, limit=1)),
     "reviewing.take": ("read", lambda w, a, _f, _n: reviewing.take(w.engine, a)),
     "overriding.give_verdict": (
         "give_verdict",

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
-from evalcore import assigning, export, exposing, methods, reviewing, store
+from evalcore import assigning, auditing, export, exposing, methods, reviewing, store
 from evalcore.assigning import Choice
 from evalcore.db import reading, writing
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
@@ -251,6 +251,25 @@ def test_no_read_counts_as_blind_after_its_reader_has_seen_verdicts(acts):
         except (NotAllowed, OverreadError, AlreadyChanged):
             continue
     study.engine.dispose()
+
+
+def test_the_trail_vouches_for_who_saw_verdicts(small):
+    opened(small, NOOR, 1)
+    take_out(small, LIND, "labels")
+    exposing.release(small.engine, small.viewer("Ana Ruiz"), small.viewer(LIND).person_id)
+    assert small.events().count((NOOR, "verdicts seen")) == 1
+    with reading(small.engine) as session:
+        assert auditing.verify(session).holds
+    is_sqlite = small.engine.dialect.name == "sqlite"
+    for act, told in (("UPDATE exposure SET person_id = 3", "was changed"), ("DELETE FROM exposure", "is gone")):
+        asleep = (
+            f"DROP TRIGGER exposure_no_{act.split()[0].lower()}"
+            if is_sqlite
+            else "SET LOCAL session_replication_role = replica"
+        )
+        world.tampered(small.engine, asleep, f"{act} WHERE example_id = 1")
+        with reading(small.engine) as session:
+            assert f"Record of who saw verdicts 1 {told}" in auditing.verify(session).sentence
 
 
 def test_another_person_at_the_same_browser_leaves_an_event(small):

@@ -20,6 +20,7 @@ from evalcore.schema import (
     LEVELS_READ,
     READER_CHOSEN,
     REPEAT,
+    VERDICTS_SEEN,
     Ask,
     RaterKind,
     Source,
@@ -46,7 +47,7 @@ def data_version(session: Session) -> int:
     The newest event's id would not do, since PostgreSQL may commit events out of order.
     """
     return trail_length(session) - _n_acts(
-        session, LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN
+        session, LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN
     )  # the few are found by the index
 
 

@@ -8,6 +8,7 @@ from sqlmodel import Session, SQLModel, col
 
 from evalcore.review_tables import Exposure
 from evalcore.schema import Seen
+from evalcore.store.written import written
 from evalcore.tables import Example, now
 
 MANY = 500
@@ -16,6 +17,8 @@ MANY = 500
 
 def add_exposures(session: Session, person_id: int, what: Seen, examples: Collection[int] | None) -> int:
     """Remember that somebody sees others' verdicts. Returns how many rows that took: none where all is known already.
+
+    Where it is not 0 an event has to follow in the transaction, which vouches for the rows.
 
     Args:
         session: Where to write.
@@ -33,7 +36,8 @@ def add_exposures(session: Session, person_id: int, what: Seen, examples: Collec
         table = SQLModel.metadata.tables["exposure"]
         is_sqlite = session.get_bind().dialect.name == "sqlite"  # there the write lock keeps a second tab out
         statement = insert(table) if is_sqlite else insert_postgresql(table).on_conflict_do_nothing()
-        session.connection().execute(statement, rows)
+        made = session.connection().execute(statement.returning(table.c.id), rows)
+        written(session).content("exposure", made.scalars())
     return len(missing)
 
 
