@@ -388,7 +388,7 @@ _KINDS = {
     **dict.fromkeys(("confidence", "inclusion_probability", "score", "uncertainty", "spread", "share"), "float64"),
     **dict.fromkeys(("n_A", "n_B", "n_C", "n_D"), "float64"),
     **dict.fromkeys(("overridden", "right_for_wrong_reason", "is_edge_case", "suspect", "knows_model"), "boolean"),
-    **dict.fromkeys(("first_read_at", "read_at"), "datetime64[us, UTC]"),
+    **dict.fromkeys(("first_read_at", "read_at", "recorded_at"), "datetime64[us, UTC]"),
 }
 DTYPES = {
     "labels": _KINDS,

@@ -1,5 +1,6 @@
 """What every page needs: the engine, cached reads, who is reading, errors as sentences."""
 
+import calendar
 import gc
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -335,3 +336,9 @@ def local_time(moment: datetime | pd.Timestamp) -> str:
         return str(pd.Timestamp(moment).tz_convert(zone or "UTC").strftime("%Y-%m-%d %H:%M:%S"))
     except (KeyError, ValueError):
         return str(pd.Timestamp(moment).tz_convert("UTC").strftime("%Y-%m-%d %H:%M:%S UTC"))
+
+
+def local_day(moment: datetime | pd.Timestamp) -> str:
+    """A day in the viewer's own zone, in words: 12 March 2026."""
+    year, month, day = map(int, local_time(moment)[:10].split("-"))
+    return f"{day} {calendar.month_name[month]} {year}"

@@ -12,7 +12,7 @@ from evalcore.desks import as_label
 from evalcore.errors import OverreadError
 from evalcore.overriding import Reading
 from evalcore.policies import check_can_give_verdict, check_can_open, reason
-from evalcore.schema import Acuity, Cause, Label, Severity, Viewer
+from evalcore.schema import Acuity, Cause, Label, Severity, Source, Viewer
 from pages import _common, _text
 
 WORDS: dict[Label | Acuity, str] = {
@@ -252,8 +252,11 @@ def _synced(key: str, stored: object, seen: int | None) -> str:
 
 
 def read(row: dict[str, Any]) -> str:
-    """What a physician says, at which stage and why."""
+    """What a physician says, at which stage, how it came where that was by a file, and why."""
     words = []
+    if row["source"] == Source.IMPORT:
+        by = f" by {row['brought_by']}" if row["brought_by"] else ""
+        words.append(f"from a file, imported {_common.local_day(row['recorded_at'])}{by}")
     if row["cause"]:
         words.append(CAUSES[Cause(row["cause"])].lower())
     if row["severity"]:

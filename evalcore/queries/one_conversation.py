@@ -1,6 +1,7 @@
 """Everything that one open conversation shows."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,8 @@ from sqlalchemy import or_, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.queries.frames import frame, not_superseded, repeats
-from evalcore.schema import CASES, Stage
-from evalcore.tables import Example, ExampleSubset, Model, Rater
+from evalcore.schema import CASES, FILE_IMPORTED, RaterKind, Source, Stage
+from evalcore.tables import AuditEvent, Example, ExampleSubset, Model, Rater
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Opened:
         criteria: One row a criterion, in order.
         responses: One row a response: response_id, model, evaluation, sample_index, text, sent_messages.
         verdicts: All standing verdicts with their words, those on the case itself too (response_id missing), and those taken back (label None) of
-            open stage.
+            open stage; with brought_by: who imported the file that a physician's verdict came with (missing: none did, or the trail does not tell).
     """
 
     example: dict[str, Any]
@@ -73,10 +74,26 @@ def open_example(session: Session, example_id: int) -> Opened | None:
     )
     subsets = select(col(ExampleSubset.subset)).where(col(ExampleSubset.example_id) == example_id)
     rubric = select(criterion).where(criterion.c.example_id == example_id).order_by(criterion.c.position)
+    said = frame(session, verdicts).rename(columns={"id": "verdict_id"})
+    by_file = said["source_hash"].where(said["rater_kind"].eq(RaterKind.REVIEWER) & said["source"].eq(Source.IMPORT))
+    said["brought_by"] = by_file.map(_importers(session, by_file.dropna().unique())).astype(object)
     return Opened(
         example=row.model_dump() | {"messages": json.loads(row.messages)},
         subsets=sorted(session.connection().execute(subsets).scalars()),
         criteria=frame(session, rubric).rename(columns={"id": "criterion_id"}),
         responses=frame(session, responses),
-        verdicts=frame(session, verdicts).rename(columns={"id": "verdict_id"}),
+        verdicts=said,
     )
+
+
+def _importers(session: Session, hashes: Iterable[str]) -> dict[str, str]:
+    """Who imported the file of a content first, by its hash."""
+    found = {}
+    for given in hashes:
+        told = select(col(AuditEvent.actor)).where(
+            col(AuditEvent.action) == FILE_IMPORTED, col(AuditEvent.detail).contains(given)
+        )
+        actor = session.connection().execute(told.order_by(col(AuditEvent.id)).limit(1)).scalar()
+        if actor is not None:
+            found[given] = actor
+    return found
