@@ -1,0 +1,47 @@
+"""No time decides in SQL either which label counts: a clock that steps back brings no older verdict back."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from evalcore import export
+from evalcore.db import reading
+from evalcore.metrics.reference import overridden_items
+from evalcore.queries import browse, frames, reads
+from evalcore.queries.browse import Filters
+from evalcore.queries.read_marks import read_marks
+from evalcore.schema import Label, RaterKind, Stage
+from tests import world
+from tests.overriding_steps import small
+
+__all__ = ["small"]  # a fixture
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+READER = "Dr. Imani Noor"
+
+
+@pytest.mark.parametrize("stage", [Stage.OPEN, Stage.REVISED, Stage.ADJUDICATED])
+def test_the_verdict_that_was_written_last_counts_whatever_the_clock_says(small, stage):
+    world.said(
+        small, Label.CANNOT_ASSESS, created_at=NOON + timedelta(days=3)
+    )  # the first read, by a clock that was ahead
+    number = None
+    for place, label in enumerate((Label.MET, Label.NOT_MET, Label.MET, Label.NOT_MET)):
+        at = NOON - timedelta(days=place)
+        number = world.said(small, label, stage=stage, created_at=at, supersedes=number)
+        # the judge says met; a settlement takes no read back
+        is_overridden = label is Label.NOT_MET or stage is Stage.ADJUDICATED
+        with reading(small.engine) as session:
+            standing = frames.verdicts(session, kind=RaterKind.REVIEWER).set_index("stage")["label"]
+            assert standing.to_dict() == {Stage.FIRST: Label.CANNOT_ASSESS, stage: label}
+            response, criterion = small.item()["response_id"], small.item()["criterion_id"]
+            rater = next(row.rater_id for row in frames.raters(session).itertuples() if row.rater == READER)
+            newest = reads.newest_of(session, response, criterion, rater, stage)
+            assert newest is not None
+            assert newest.id == number
+            marks = overridden_items(read_marks(session), world.JUDGE)
+            assert bool(marks["n_overridden"].sum()) is is_overridden
+            found = browse.examples(session, Filters(judge=world.JUDGE, reads=browse.OVERRIDDEN))["example_id"].tolist()
+            assert found == ([1] if is_overridden else [])
+    labels = export.table(small.engine, "labels")
+    assert labels.loc[labels["n_reads"].gt(0), "reference_label"].tolist() == [Label.NOT_MET]
