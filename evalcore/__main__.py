@@ -33,7 +33,7 @@ from evalcore import (
     triage_settings_commands,
 )
 from evalcore.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, study
-from evalcore.errors import ImportFailed, OverreadError
+from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
 
 app = typer.Typer(
@@ -212,7 +212,7 @@ def main() -> None:
         more = error.n_faults - len(error.faults)
         err.print(f"Nothing was imported from this file{f'; {more:,} more faults' if more else ''}.", markup=False)
         sys.exit(1)
-    except OverreadError as error:
+    except (OverreadError, DatabaseFault) as error:
         err.print(str(error), markup=False)
         sys.exit(1)
     except ValidationError as error:  # of the settings: what came from outside is checked elsewhere

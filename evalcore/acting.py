@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from evalcore import families, label_maps, store
 from evalcore.analysis import Analysis
-from evalcore.db import open_study, writing
+from evalcore.db import PATIENT_SECONDS, open_study, reading, writing
 from evalcore.errors import NotAllowed
 from evalcore.policies import (
     check_can_add_people,
@@ -55,12 +55,15 @@ def allow(session: Session, viewer: Viewer, check: Callable[..., None], *what: o
 # ---------------------------------------------------------------- the study and its people
 
 
-def opened(location: str) -> Engine:
+def opened(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     """A study, brought up to date and made where there is none yet; nobody's act, so nothing of it is in the trail."""
-    engine = open_study(location)
+    engine = open_study(location, wait_seconds=wait_seconds)
     try:
-        with writing(engine) as session:
-            store.ensure_study(session)
+        with reading(engine) as session:
+            is_made = study.study_key(session) is not None
+        if not is_made:
+            with writing(engine) as session:
+                store.ensure_study(session)
     except BaseException:
         engine.dispose()
         raise

@@ -8,6 +8,7 @@ import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,24 +20,54 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoneFree
 from sqlmodel import Session
 
-from evalcore.errors import OverreadError
+from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.settings import database_url, settings
 
-__all__ = ["Engine", "connect", "migrate", "open_study", "reading", "writing"]
+__all__ = [
+    "PATIENT_SECONDS",
+    "PRESS_SECONDS",
+    "Engine",
+    "connect",
+    "fault_of",
+    "migrate",
+    "open_study",
+    "reading",
+    "writing",
+]
 
 TRAIL_HEAD = "trail_head"
 """Under this name a session's info has when the newest event that it wrote was, and its hash."""
 _log = logging.getLogger(__name__)
-BUSY_TIMEOUT_MS = 30_000
+PRESS_SECONDS, PATIENT_SECONDS = 4, 30
+"""How long a person who pressed waits for others' writing, and how long a command, a run or an import does."""
+BUSY, AWAY, READ_ONLY, FULL = "is busy", "cannot be reached", "is read-only", "has no room left"
+_SQLITE_FAULTS = {
+    sqlite3.SQLITE_BUSY: BUSY, sqlite3.SQLITE_LOCKED: BUSY, sqlite3.SQLITE_CANTOPEN: AWAY, sqlite3.SQLITE_IOERR: AWAY,
+    sqlite3.SQLITE_READONLY: READ_ONLY, sqlite3.SQLITE_FULL: FULL,
+}  # fmt: skip
+_POSTGRES_FAULTS = {
+    "55P03": BUSY, "40001": BUSY, "40P01": BUSY, "53300": BUSY, "25006": READ_ONLY, "53100": FULL,
+    "57P01": AWAY, "57P02": AWAY, "57P03": AWAY,
+}  # fmt: skip
+"""By SQLSTATE: no lock, no serial order, deadlock, too many connections; a standby; the disk; shut down, crashed, starting."""
 DRIVERS = ("sqlite", "postgresql+psycopg")
+_POSTGRES_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
+"""In seconds and milliseconds: how long a server that does not answer is waited for."""
+_WAIT, _PATIENT = "wait_seconds", "patient"
 _MIGRATION_LOCK = 0x6F766572  # any constant: "over"
 
 
-def connect(location: str) -> Engine:
+def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     """An engine on a database URL or the path of a SQLite file; nothing is created or migrated yet.
+
+    Args:
+        location: As the settings have it.
+        wait_seconds: How long a transaction waits for others' writing before it is a fault; `writing` may be told to be patient.
 
     Raises:
         OverreadError: It is no URL, or one of another kind of database.
@@ -49,12 +80,39 @@ def connect(location: str) -> Engine:
     if url.drivername not in DRIVERS:
         msg = f"--db: {url.drivername}:// came, expected postgresql:// or the path of a SQLite file"
         raise OverreadError(msg)
-    engine = create_engine(url, pool_pre_ping=url.drivername != "sqlite")
-    if engine.dialect.name == "sqlite":
+    is_postgres = url.drivername != "sqlite"
+    limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
+    engine = create_engine(
+        url, pool_pre_ping=is_postgres, hide_parameters=True, connect_args=limits, execution_options={_WAIT: wait_seconds}
+    )  # fmt: skip
+    event.listen(engine, "handle_error", _hide_values)
+    if is_postgres:
+        event.listen(engine, "connect", partial(_prepare_postgres, wait_seconds=wait_seconds))
+        event.listen(engine, "begin", _begin_postgres)
+    else:
         event.listen(engine, "do_connect", _make_private)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _hide_values(context: ExceptionContext) -> None:
+    """PostgreSQL tells in its detail the row that breaks a rule, with what somebody wrote: no log and no page may show that."""
+    error, shown = context.original_exception, context.sqlalchemy_exception
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    if primary and shown is not None:
+        shown.args = (str(shown.args[0]).replace(str(error), primary), *shown.args[1:])
+        error.args = (primary,)
+
+
+def _prepare_postgres(connection: Any, _record: Any, *, wait_seconds: float) -> None:
+    connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
+    connection.commit()
+
+
+def _begin_postgres(connection: Connection) -> None:
+    if connection.get_execution_options().get(_PATIENT, False):
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {PATIENT_SECONDS * 1000}")
 
 
 def _make_private(_dialect: Any, _record: Any, arguments: tuple[Any, ...], _options: Any) -> None:
@@ -68,7 +126,7 @@ def _make_private(_dialect: Any, _record: Any, arguments: tuple[Any, ...], _opti
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say, see _begin_sqlite
     # Without recursive_triggers an INSERT OR REPLACE deletes a row past the append-only triggers.
-    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    connection.execute(f"PRAGMA busy_timeout = {PATIENT_SECONDS * 1000}")
     _write_ahead(connection)
     for pragma in (
         "foreign_keys = ON",
@@ -83,32 +141,88 @@ def _is_busy(error: Exception) -> bool:
     return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
-@stamina.retry(on=_is_busy, attempts=None, timeout=BUSY_TIMEOUT_MS / 1000, wait_initial=0.01, wait_max=0.2)
+@stamina.retry(on=_is_busy, attempts=None, timeout=PATIENT_SECONDS, wait_initial=0.01, wait_max=0.2)
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """The one statement for which SQLite does not wait: of processes that open a new file at once, one gets through."""
     connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    immediate = connection.get_execution_options().get("immediate", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+    options = connection.get_execution_options()
+    seconds = PATIENT_SECONDS if options.get(_PATIENT, False) else options[_WAIT]
+    connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("immediate", False) else "BEGIN")
+
+
+def fault_of(error: Exception) -> str | None:
+    """What is the matter with the database, as a verb and its object; None where the error is the statement's or somebody else's."""
+    if isinstance(error, NoneFree):
+        return BUSY
+    if not isinstance(error, DBAPIError):
+        return None
+    if isinstance(error.orig, sqlite3.Error):
+        return _SQLITE_FAULTS.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
+    state = getattr(error.orig, "sqlstate", None)
+    if error.connection_invalidated or (isinstance(error, OperationalError) and state is None):
+        return AWAY
+    return _POSTGRES_FAULTS.get(state or "")
+
+
+def _as_fault(error: Exception, engine: Engine, *, saving: bool = False, ended: bool = False) -> DatabaseFault | None:
+    fault, seconds = fault_of(error), engine.get_execution_options().get(_WAIT)
+    if fault is None:
+        return None
+    again = "press again" if seconds == PRESS_SECONDS else "try again"
+    if ended and fault == AWAY:  # the server may have kept it, or not
+        sentence = (
+            f"The connection to the database broke while this was saved. Look whether it stands before you {again}."
+        )
+    else:
+        sentence = f"{'Not saved: the' if saving else 'The'} database {fault}."
+        sentence += f" {again.capitalize()}." if fault != READ_ONLY else ""
+    return DatabaseFault(sentence, " ".join(str(getattr(error, "orig", None) or error).split()))
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """A session for reads, all of the study as it was at the first of them; nothing done in it is kept."""
+    """A session for reads, all of the study as it was at the first of them; nothing done in it is kept.
+
+    Raises:
+        DatabaseFault: The database is away.
+    """
     whole = (
         {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     )  # SQLite reads so by itself
-    with Session(engine.execution_options(**whole)) as session:
-        yield session
+    try:
+        with Session(engine.execution_options(**whole)) as session:
+            yield session
+    except (DBAPIError, NoneFree) as error:
+        if fault := _as_fault(error, engine):
+            raise fault from error
+        raise
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Session]:
-    """One transaction: kept whole when the block ends, undone whole when it raises."""
-    with Session(engine.execution_options(immediate=True), expire_on_commit=False) as session, session.begin():
-        yield session
+def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
+    """One transaction: kept whole when the block ends, undone whole when it raises.
+
+    Args:
+        engine: The study.
+        patient: Wait for others' writing as long as a command does, also where a press started this.
+
+    Raises:
+        DatabaseFault: The database is locked, away, full or read-only.
+    """
+    ended = False
+    bound = engine.execution_options(immediate=True, **{_PATIENT: patient})
+    try:
+        with Session(bound, expire_on_commit=False) as session, session.begin():
+            yield session
+            ended = True
+    except (DBAPIError, NoneFree) as error:
+        if fault := _as_fault(error, engine, saving=True, ended=ended):
+            raise fault from error
+        raise
     kept = settings().trail
     if kept is not None and TRAIL_HEAD in session.info:
         try:
@@ -118,13 +232,13 @@ def writing(engine: Engine) -> Iterator[Session]:
             _log.warning("The last hash of the trail could not be kept in %s: %s", kept, error.strerror or error)
 
 
-def open_study(location: str) -> Engine:
+def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     """Connect and bring the tables up to date; a SQLite file that needs it is copied first.
 
     Raises:
         OverreadError: The database cannot be reached, is no database, holds something else, or was written by a newer Overread.
     """
-    engine = connect(location)
+    engine = connect(location, wait_seconds=wait_seconds)
     try:
         migrate(engine)
     except OverreadError:

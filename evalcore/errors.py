@@ -5,6 +5,20 @@ class OverreadError(Exception):
     """Anything that went wrong and that a reader can do something about."""
 
 
+class DatabaseFault(Exception):
+    """The database itself failed: somebody else locks it, or it is away, full or read-only. The act may be tried again as it was.
+
+    No `OverreadError`: who answers those says something about the study, which is not known here.
+
+    Attributes:
+        reason: The driver's own words, on one line.
+    """
+
+    def __init__(self, sentence: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(sentence)
+
+
 class NotAllowed(OverreadError):
     """A rule of `policies` forbids the act; the message is the sentence that the screen shows."""
 

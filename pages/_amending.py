@@ -22,7 +22,7 @@ KEYS = (
 )
 
 
-@st.fragment
+@_common.fragment
 def panel(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> None:
     """Every item with what was said on it.
 
@@ -124,7 +124,7 @@ def _note(field: str, current: Decision) -> Decision | None:
 
 def _save(viewer: Viewer, reading_id: int, item: int | None, said: Decision, seen: int | None) -> None:
     try:
-        deciding.decide(_common.engine(), viewer, reading_id, item, said, seen=seen)
+        _common.saved(lambda: deciding.decide(_common.engine(), viewer, reading_id, item, said, seen=seen))
     except OverreadError as error:
         st.session_state["amend_notice"] = str(error)
     _common.draw_anew()

@@ -37,7 +37,7 @@ METHODS = {
 FORMATS = {Format.QA.value: "Asked for a level (qa)", Format.CONVERSATION.value: "Told the patient (conversation)"}
 
 
-@st.fragment
+@_common.fragment
 def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
     """Everything on a case beside its conversation; saves what the viewer says at once.
 

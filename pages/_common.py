@@ -2,23 +2,27 @@
 
 import calendar
 import gc
+import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any
+from functools import cache, wraps
+from typing import Any, ParamSpec
 from urllib.parse import quote, urlsplit
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from evalcore import exposing
 from evalcore.acting import opened, prepare_search
 from evalcore.adjudication import to_settle
-from evalcore.db import Engine, reading
-from evalcore.errors import OverreadError
+from evalcore.db import PRESS_SECONDS, Engine, reading
+from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.metrics.composition import judges_beside_physicians
 from evalcore.metrics.judge_record import judge_record
 from evalcore.metrics.own_reads import own_items
@@ -47,7 +51,7 @@ MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
 @st.cache_resource(show_spinner=False)
 def _engine_at(location: str) -> Engine:
-    engine = opened(location)
+    engine = opened(location, wait_seconds=PRESS_SECONDS)
     prepare_search(engine)  # what an import that was broken off left waiting
     _settle()
     return engine
@@ -313,11 +317,101 @@ def sidebar_foot(person: Viewer) -> None:
 
 
 def draw_anew() -> None:
-    """Run the fragment again; the whole page where this is a run of the whole page: after a lost connection, or a click elsewhere."""
+    """Run the fragment again; the whole page where this is a run of the whole page: after a lost connection, or a click elsewhere.
+
+    Where a press failed, the next run says so; it is not followed by another.
+    """
+    run = _run.get(None)
+    if run is not None and run.is_second:
+        return
+    if run is not None and run.fault:
+        st.session_state["fault"] = run.fault
     try:
         st.rerun(scope="fragment")
     except StreamlitAPIException:
         st.rerun()
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+@dataclass
+class _Run:
+    """One run of a page, or of a part of it: where it says what is wrong, and what that is.
+
+    The run that only draws anew after a press that failed is a second one: in it nothing is saved.
+    """
+
+    top: DeltaGenerator
+    fault: str = ""
+    is_second: bool = False
+
+    def say(self, fault: DatabaseFault) -> None:
+        _log.warning("%s (%s)", fault, fault.reason)
+        self.fault = str(fault)
+        self.top.html(_text.notice(self.fault, kind="error"))
+
+
+_log = logging.getLogger(__name__)
+_run: ContextVar[_Run] = ContextVar("_run")
+_Asked = ParamSpec("_Asked")
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Around a page, or a part that runs by itself: where the database fails, it says so in a sentence, and can be tried again."""
+    fault, outer = st.session_state.pop("fault", ""), _run.get(None)
+    run = _Run(st.empty(), fault, is_second=bool(fault))
+    if fault:
+        run.top.html(_text.notice(fault, kind="error"))
+    elif outer is not None and outer.is_second:
+        run.fault, run.is_second = outer.fault, True
+    token = _run.set(run)
+    try:
+        yield
+    except DatabaseFault as failed:
+        run.say(failed)
+    except OverreadError as error:  # the study cannot be opened
+        run.top.html(_text.notice(str(error), kind="error"))
+    else:
+        return
+    finally:
+        _run.reset(token)
+    st.button("Try again", key="try_again", icon=":material/refresh:")
+    st.stop()  # not an end: what is typed in fields that were not drawn stays
+
+
+def fragment(draw: Callable[_Asked, None], *, run_every: float | None = None) -> Callable[_Asked, None]:
+    """`st.fragment`, guarded."""
+
+    @st.fragment(run_every=run_every)
+    @wraps(draw)
+    def drawn(*arguments: _Asked.args, **named: _Asked.kwargs) -> None:
+        with guarded():
+            draw(*arguments, **named)
+
+    return drawn
+
+
+def has_failed() -> bool:
+    """Whether the database failed in this run."""
+    return bool(_run.get().fault)
+
+
+def saved(act: Callable[[], object]) -> bool:
+    """Do what a press asks for. Where the database fails, the page says so and stays as it was: the next press tries again.
+
+    Of several things that one run is to save, none is tried after one that failed: what was typed would be left behind.
+    """
+    run = _run.get()
+    if run.fault:
+        return False
+    try:
+        act()
+    except DatabaseFault as fault:
+        run.say(fault)
+        return False
+    return True
 
 
 @contextmanager
@@ -325,7 +419,7 @@ def shown_errors() -> Iterator[None]:
     """What a reader can act on is shown as its sentence, and the page goes on."""
     try:
         yield
-    except OverreadError as error:
+    except (OverreadError, DatabaseFault) as error:
         st.html(_text.notice(str(error), kind="error"))
 
 

@@ -41,7 +41,7 @@ KEYS_OF = {
 }
 
 
-@st.fragment
+@_common.fragment
 def panel(viewer: Viewer, desk: Desk, guideline: str | None, *, names_model: bool) -> None:
     """The right side of a read that is not locked.
 
@@ -80,8 +80,7 @@ class _Marking:
 
     def _go(self, place: int) -> None:
         place = max(0, min(place, len(self._keys) - 1))
-        if place != self._at:
-            self._act(lambda: reviewing.move(_common.engine(), self._viewer, self._number, place))
+        if place != self._at and self._act(lambda: reviewing.move(_common.engine(), self._viewer, self._number, place)):
             self._stand(place)
 
     def _next_open(self, answered: int) -> int:
@@ -92,40 +91,49 @@ class _Marking:
 
     # ---- acts
 
-    def _act(self, act: Callable[[], object]) -> None:
-        """Do it; an error is a sentence, and the newer state is shown."""
+    def _act(self, act: Callable[[], object]) -> bool:
+        """Do it; a refusal is a sentence, and the newer state is shown. Returns whether it was saved."""
         try:
-            act()
+            return _common.saved(act)
         except OverreadError as error:
             st.session_state["review_notice"] = str(error)
             st.rerun()
 
-    def _mark(self, draft: Draft, *, then: int) -> None:
-        label, self._saved_at = desks.as_label(draft.label), now()
-        self._act(
+    def _mark(self, draft: Draft, *, then: int) -> bool:
+        label, at = desks.as_label(draft.label), now()
+        is_saved = self._act(
             lambda: reviewing.mark(
                 _common.engine(), self._viewer, self._number, self._keys[self._at], label,
-                reason=draft.reason, note=draft.note, then=then, at=self._saved_at,
+                reason=draft.reason, note=draft.note, then=then, at=at,
             )
         )  # fmt: skip
-        self._drafts[self._keys[self._at]] = draft
-        self._stand(then)
+        if is_saved:
+            self._saved_at = at
+            self._drafts[self._keys[self._at]] = draft
+            self._stand(then)
+        return is_saved
 
-    def _answer(self, label: Label | Acuity, reason: CannotReason | None = None) -> None:
+    def _answer(self, label: Label | Acuity, reason: CannotReason | None = None) -> bool:
         place, before = self._at, self._drafts.get(self._keys[self._at])
         asks_reason = label is Label.CANNOT_ASSESS and reason is None
         then = place if asks_reason else self._next_open(place)
-        self._mark(Draft(label, reason, before.note if before else None), then=then)
-        self._said = f"Item {place + 1}: {WORDS[label]}{', ' + REASONS[reason] if reason else ''}. "
+        is_saved = self._mark(Draft(label, reason, before.note if before else None), then=then)
+        if is_saved:
+            self._said = f"Item {place + 1}: {WORDS[label]}{', ' + REASONS[reason] if reason else ''}. "
+        return is_saved
+
+    def _lock(self) -> None:
+        knows = bool(st.session_state.get(f"knows_model_{self._number}", False))
+        reviewing.submit(_common.engine(), self._viewer, self._number, knows_model=knows)
 
     def _undo(self) -> None:
         def act() -> None:
             key = reviewing.undo_mark(_common.engine(), self._viewer, self._number)
             self._stand(self._keys.index(key))
 
-        self._act(act)
-        self._drafts = self._stored()
-        self._said = "Undone. "
+        if self._act(act):
+            self._drafts = self._stored()
+            self._said = "Undone. "
 
     # ---- what is drawn
 
@@ -191,16 +199,15 @@ class _Marking:
         if self._asks_why():
             st.html('<span class="or-stamp">Why?</span>', width="content")
             for place, reason in enumerate(CannotReason, start=1):
-                if st.button(REASONS[reason], key=f"reason_{reason}_{self._number}", shortcut=str(place)):
-                    self._answer(Label.CANNOT_ASSESS, reason)
+                pressed = st.button(REASONS[reason], key=f"reason_{reason}_{self._number}", shortcut=str(place))
+                if pressed and self._answer(Label.CANNOT_ASSESS, reason):
                     _common.draw_anew()  # with the labels again
             return
         for place, label in enumerate(desks.ANSWERS[self._desk.asked.ask], start=1):
             # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
-            if st.button(WORDS[label], key=f"answer_{place}_{self._number}", shortcut=str(place)):
-                self._answer(label)
-                if label is Label.CANNOT_ASSESS:
-                    _common.draw_anew()  # with the reasons
+            pressed = st.button(WORDS[label], key=f"answer_{place}_{self._number}", shortcut=str(place))
+            if pressed and self._answer(label) and label is Label.CANNOT_ASSESS:
+                _common.draw_anew()  # with the reasons
 
     def _move_buttons(self, *, only_undo: bool) -> None:
         if len(self._keys) > 1 and not only_undo:
@@ -254,18 +261,11 @@ class _Marking:
             type="primary",
             shortcut="Ctrl+Enter",
             disabled=bool(missing),
-        ):
-            try:
-                knows = bool(st.session_state.get(f"knows_model_{self._number}", False))
-                state = reviewing.submit(_common.engine(), self._viewer, self._number, knows_model=knows)
-            except OverreadError as error:
-                st.session_state["review_notice"] = str(error)
-            else:
-                judged = desks.desk(
-                    _common.engine(), self._viewer, self._number
-                ).judged  # none has a say on what a case needs
-                agreed = state is ReadingState.DONE and set(self._keys) <= set(judged)
-                st.session_state["review_done"] = f"Locked. {'You and the judge agree throughout.' if agreed else ''}"
+        ) and self._act(self._lock):
+            locked = desks.desk(_common.engine(), self._viewer, self._number)
+            # no judge has a say on what a case needs
+            agreed = locked.state is ReadingState.DONE and set(self._keys) <= set(locked.judged)
+            st.session_state["review_done"] = f"Locked. {'You and the judge agree throughout.' if agreed else ''}"
             st.rerun()
         saved = f", saved {_common.local_time(self._saved_at)[11:]}" if self._drafts else ""
         st.html(

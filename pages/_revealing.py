@@ -52,7 +52,7 @@ LEVEL_OPTIONS: Mapping[str, Mapping[Any, str]] = {"cause": causes(of_criterion=F
 """What is asked about a judge's level of care, which is wrong in one way only."""
 
 
-@st.fragment
+@_common.fragment
 def panel(viewer: Viewer, reading_id: int, guideline: str | None) -> None:
     """The right side of a read that is locked."""
     _Revealing(viewer, desks.desk(_common.engine(), viewer, reading_id), guideline).draw()
@@ -115,9 +115,11 @@ class _Revealing:
                 _common.engine(), self._viewer, self._number, key, decision, seen=before.verdict_id if before else None
             )
 
+        asked = self._chain
         self._ask(None)
-        self._act(act)
-        if self._is_looking and not self._desk.looking:  # from here on the judge is shown, where it differs
+        if not self._act(act):
+            self._ask(*asked or (None,))
+        elif self._is_looking and not self._desk.looking:  # from here on the judge is shown, where it differs
             st.session_state.pop(f"reveal_{self._number}", None)
             if self._desk.state is ReadingState.DONE:
                 st.rerun()
@@ -125,13 +127,16 @@ class _Revealing:
         elif place < self._n_differing:
             self._go(self._next_open(place))
 
-    def _act(self, act: Callable[[], object]) -> None:
+    def _act(self, act: Callable[[], object]) -> bool:
+        """Do it; a refusal is a sentence, and the newer state is shown. Returns whether it was saved."""
         try:
-            act()
+            is_saved = _common.saved(act)
         except OverreadError as error:
             st.session_state["review_notice"] = str(error)
             st.rerun()
-        self._desk = desks.desk(_common.engine(), self._viewer, self._number)
+        if is_saved:
+            self._desk = desks.desk(_common.engine(), self._viewer, self._number)
+        return is_saved
 
     def _kept(self) -> Decision:
         key = self._keys[self._at]
@@ -164,8 +169,9 @@ class _Revealing:
                 if steps and self._guideline:
                     _guideline.button()
             with answers_place:
-                if self._answers():
-                    _common.draw_anew()
+                is_other = self._answers()
+            if is_other and not _common.has_failed():
+                _common.draw_anew()
             self._note()
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._onward()
@@ -180,11 +186,15 @@ class _Revealing:
             _common.draw_anew()
         with list_place:
             if _guideline.shown(self._guideline):
-                return
-            if self._is_looking:
+                pass
+            elif self._is_looking:
                 st.html(_review_text.looked_again(self._lines()))
             else:
                 st.html(_review_text.compared(self._lines(), self._desk.judge or "", n_differing=self._n_differing))
+        if (
+            is_other
+        ):  # a press that failed: only now, since a field that is not drawn in a run loses what is typed in it
+            _common.draw_anew()
 
     def _answers(self) -> bool:
         """Keep or revise, and what follows from it. Returns whether something was pressed that asks other buttons."""
@@ -252,12 +262,13 @@ class _Revealing:
             "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=desks.MAX_NOTE
         ).strip()  # fmt: skip
         if said != stored:
-            self._act(
+            is_saved = self._act(
                 lambda: deciding.decide(
                     _common.engine(), self._viewer, self._number, key, replace(as_decision(before), note=said), seen=before.verdict_id
                 )
             )  # fmt: skip
-            st.session_state[f"{field}_drawn"] = said
+            if is_saved:
+                st.session_state[f"{field}_drawn"] = said
 
     def _onward(self) -> None:
         if self._is_looking:
@@ -270,8 +281,7 @@ class _Revealing:
         waiting = len(self._desk.undecided)
         if st.button(
             "Next response", key=f"onward_{self._number}", type="primary", shortcut="Ctrl+Enter", disabled=bool(waiting)
-        ):
-            self._act(lambda: deciding.finish(_common.engine(), self._viewer, self._number))
+        ) and self._act(lambda: deciding.finish(_common.engine(), self._viewer, self._number)):
             st.rerun()
         done = self._n_differing - waiting
         st.html(f'<span class="or-stamp">{done} of {self._n_differing} decided</span>', width="content")

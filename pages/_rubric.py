@@ -39,7 +39,7 @@ WIDGETS = ("label", "cause", "severity", "wrong", "note")
 SEVERITIES = {Severity.NONE: "None", Severity.MILD: "Mild", Severity.MODERATE: "Moderate", Severity.SEVERE: "Severe"}
 
 
-@st.fragment
+@_common.fragment
 def panel(
     viewer: Viewer, example_id: int, response_ids: list[int], judge: str, only: set[tuple[int, int]] | None
 ) -> None:
@@ -221,11 +221,12 @@ class Cells:
 
     def _act(self, act: Callable[[], int], key: str, *, keep: Sequence[str]) -> None:
         """Do it, and have all drawn anew. The widgets to keep hold what was saved, or already what was said since: that must not be lost."""
+        numbers: list[int] = []
         try:
-            number = act()
+            _common.saved(lambda: numbers.append(act()))
         except OverreadError as error:
             st.session_state["rubric_notice"] = str(error)
-        else:
+        for number in numbers:
             for name in WIDGETS:
                 if name in keep:
                     st.session_state[f"{name}_{key}_drawn"] = number

@@ -63,7 +63,7 @@ def keep_notes() -> None:
                 draft.rationale = st.session_state[name] or ""
 
 
-@st.fragment
+@_common.fragment
 def panel(viewer: Viewer, key: Key, following: Key | None, guideline: str | None) -> None:
     """The items in question on one response or case.
 
@@ -253,7 +253,8 @@ class _Settling:
             return
         item = Settling(question.criterion_id, draft.label, draft.cause, draft.rationale, shown)
         try:
-            adjudication.settle(_common.engine(), self._viewer, self._case.key, [item])
+            if not _common.saved(lambda: adjudication.settle(_common.engine(), self._viewer, self._case.key, [item])):
+                return
         except OverreadError as error:
             st.session_state["settling_notice"] = str(error)
             st.session_state["settling_drawn"] = (self._word, question.criterion_id, question.seen)

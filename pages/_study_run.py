@@ -34,7 +34,7 @@ def show(viewer: Viewer, run_id: int) -> None:
         st.html(_text.notice(sentence, kind="error"))
     is_live = at.n_workers > 0
     has_failed = at.n_failed > 0
-    st.fragment(run_every=LIVE_SECONDS if is_live else None)(_figures)(
+    _common.fragment(_figures, run_every=LIVE_SECONDS if is_live else None)(
         viewer, run_id, is_live=is_live, has_failed=has_failed
     )
     if row.kind is not RunKind.JUDGE and not is_live:  # to count takes a look at every answer

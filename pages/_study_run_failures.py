@@ -23,7 +23,7 @@ WHY = (
 
 def show(viewer: Viewer, run_id: int) -> None:
     """The failures as they are now; they stand still while the run goes on, so that one can read them."""
-    st.fragment(_failures)(viewer, run_id)
+    _common.fragment(_failures)(viewer, run_id)
 
 
 def _failures(viewer: Viewer, run_id: int) -> None:

@@ -58,7 +58,7 @@ class Wanted:
 
 def show(viewer: Viewer) -> None:
     """The form; a change in it draws nothing else anew."""
-    st.fragment(_form)(viewer)
+    _common.fragment(_form)(viewer)
 
 
 def _form(viewer: Viewer) -> None:

@@ -79,7 +79,7 @@ def _list(viewer: Viewer, rows: list[RunRow]) -> None:
         at = _study_run_acts.progress(row)
         titles[row.run_id] = _study_run_acts.title(viewer, row, at.n_questions)
         is_live |= at.n_workers > 0
-    st.fragment(run_every=LIVE_SECONDS if is_live else None)(_rows)(viewer, titles, is_live=is_live)
+    _common.fragment(_rows, run_every=LIVE_SECONDS if is_live else None)(viewer, titles, is_live=is_live)
     if n_pages > 1:
         st.pagination(n_pages, key="runs_page")
     st.html(

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore import exposing
 from evalcore.acting import prepare_search
-from evalcore.errors import OverreadError
+from evalcore.errors import NotAllowed
 from evalcore.languages import LANGUAGES
 from evalcore.policies import can_read, check_can_open, own_act, reason
 from evalcore.queries.browse import Filters
@@ -142,7 +142,7 @@ def detail(
     """The conversation, the chosen responses, and the rubric; `row` holds what steers them."""
     try:
         opened = exposing.open_conversation(_common.engine(), viewer, example_id)
-    except OverreadError as refusal:  # it was assigned to the viewer this very moment
+    except NotAllowed as refusal:  # it was assigned to the viewer this very moment
         st.html(_text.notice(str(refusal), kind="error"))
         return
     if opened is None:

@@ -134,7 +134,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     report.source_hash, report.reads_of = file.content_hash(), list(reads_of)
     meaning = f"{report.source_hash} {file.format} {options}"
     content_hash = sha256(meaning.encode()).hexdigest()
-    with writing(engine) as session:
+    with writing(engine, patient=True) as session:
         allow(session, actor, check_can_import)
         before = lookups.imported_before(session, content_hash) is not None
         if before and confidence_means is None:

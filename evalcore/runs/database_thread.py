@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, InternalE
 from sqlmodel import Session
 
 from evalcore.db import writing
-from evalcore.errors import OverreadError
+from evalcore.errors import DatabaseFault, OverreadError
 
 PATIENCE_SECONDS = 60.0
 """For so long a database that does not take what is written is tried again."""
@@ -54,7 +54,7 @@ class DatabaseThread:
                 n_first += 1
                 if n_first == _MOST_FIRST:
                     raise
-            except (OperationalError, InternalError, InterfaceError) as error:
+            except (DatabaseFault, OperationalError, InternalError, InterfaceError) as error:
                 self._set(troubled=True)
                 if time.monotonic() + pause > until:
                     raise DatabaseGone(_reason(error)) from error
@@ -78,6 +78,6 @@ class DatabaseThread:
         self._thread.shutdown(wait=True)
 
 
-def _reason(error: DBAPIError) -> str:
-    """The driver's own words on one line: SQLAlchemy's would show what was to be written."""
-    return " ".join(str(error.orig).split())[:300]
+def _reason(error: DatabaseFault | DBAPIError) -> str:
+    """The driver's own words on one line."""
+    return (error.reason if isinstance(error, DatabaseFault) else " ".join(str(error.orig).split()))[:300]

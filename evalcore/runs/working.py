@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
 from evalcore.db import reading, writing
-from evalcore.errors import RunRefused
+from evalcore.errors import DatabaseFault, RunRefused
 from evalcore.level_reading import LevelsRead, read_levels
 from evalcore.metrics.wording import counted
 from evalcore.model_client import ModelClient
@@ -282,5 +282,5 @@ def _end(engine: Engine, saving: Saving, reason: str | None, *, for_all: bool) -
             return workers.end_worker(
                 session, saving.run_id, saving.worker_id, actor=saving.actor, reason=reason, for_all=for_all
             )
-    except DBAPIError:
+    except (DatabaseFault, DBAPIError):
         return None
