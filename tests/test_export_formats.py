@@ -72,9 +72,9 @@ def test_an_empty_study_gives_empty_tables_with_the_same_columns_and_kinds(empty
     assert pq.read_table(io.BytesIO(export.to_parquet(table))).num_rows == 0
 
 
-@pytest.fixture
-def small_kinds(tmp_path):
-    made = world.made(str(tmp_path / "kinds.db"))
+@pytest.fixture(scope="module")
+def small_kinds(tmp_path_factory):
+    made = world.made(str(tmp_path_factory.mktemp("kinds") / "study.db"))
     kinds = {what: export.table(made.engine, what).dtypes.astype(str).to_dict() for what in export.WHAT}
     made.engine.dispose()
     return kinds

@@ -109,6 +109,7 @@ def with_two_revisions(tmp_path, monkeypatch):
         "        op.execute('SELECT no_such_column FROM person')\n"
     )
     monkeypatch.setattr(db, "files", lambda _package: folder)
+    monkeypatch.setattr(db, "_scripts", db._scripts.__wrapped__)  # read anew
     return folder
 
 
