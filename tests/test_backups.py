@@ -1,12 +1,8 @@
 """A backup is whole or not there, also of a study in use; and a restored study is the one that was backed up."""
 
 import os
-import random
-import signal
 import sqlite3
-import time
 from contextlib import closing
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -19,9 +15,8 @@ from evalcore.db import connect, open_study, reading, writing
 from evalcore.errors import OverreadError
 from tests import world
 from tests.conftest import postgres_database
+from tests.kills import N_KILLS, killed
 from tests.storage_steps import rows
-
-N_KILLS = 20
 
 
 @pytest.fixture
@@ -111,26 +106,18 @@ def test_a_study_whose_trail_does_not_hold_is_kept_and_told(database_url, tmp_pa
     small.engine.dispose()
 
 
-def _back_up_again_and_again(location, folder, ready):
+def _back_up(location, folder, number):
     engine = connect(location)
-    for number in range(1_000):
-        backups.backup(engine, folder / f"{os.getpid()}-{number}")
-        ready.set()
+    backups.backup(engine, folder / f"{os.getpid()}-{number}")
+    engine.dispose()
 
 
 @pytest.mark.slow
 def test_twenty_kills_leave_no_half_backup_under_the_right_name(database_url, tmp_path):
     world.made(database_url).engine.dispose()
-    folder, apart, wait = tmp_path / "backups", get_context("fork"), random.Random(7)
+    folder = tmp_path / "backups"
     folder.mkdir()
-    for _ in range(N_KILLS):
-        ready = apart.Event()
-        process = apart.Process(target=_back_up_again_and_again, args=(database_url, folder, ready))
-        process.start()
-        assert ready.wait(60)
-        time.sleep(wait.uniform(0, 0.3))
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
+    assert len(list(killed(_back_up, database_url, folder))) == N_KILLS
     made = [
         path for path in folder.iterdir() if not path.name.endswith(".unfinished") and not path.name.startswith(".")
     ]

@@ -1,0 +1,83 @@
+"""Whoever is killed while settling or importing leaves nothing half written, and the trail holds."""
+
+import os
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from evalcore import adjudication
+from evalcore.auditing import verify
+from evalcore.db import connect, open_study, reading
+from evalcore.importing import import_file
+from evalcore.queries import frames
+from evalcore.schema import Administrator, RaterKind
+from tests import world
+from tests.adjudicating_steps import SOL, item, key_of, opened, settlements, small
+from tests.kills import N_KILLS, killed
+
+__all__ = ["small"]  # a fixture
+
+FEW = 2
+N_JUDGES = 100
+KILLS = [FEW, pytest.param(N_KILLS, marks=pytest.mark.slow)]
+engines = {}
+
+
+def study_of(location):
+    """A process opens the study once."""
+    return engines.setdefault((os.getpid(), location), connect(location))
+
+
+def holds(location):
+    engine = open_study(location)
+    with reading(engine) as session:
+        assert verify(session).holds
+    engine.dispose()
+
+
+def _settle(location, viewer, key, number):
+    engine = study_of(location)
+    case = adjudication.open_case(engine, viewer, key)
+    items = [item(question, rationale=f"{os.getpid()} {number}") for question in case.questions]
+    adjudication.settle(engine, viewer, key, items)
+
+
+@pytest.mark.parametrize("n", KILLS)
+def test_kills_while_settling_leave_whole_settlements(small, database_url, n):
+    n_items, viewer, key = len(opened(small).questions), small.viewer(SOL), key_of(small)
+    small.engine.dispose()  # no process takes over a connection of this one
+    for n_killed in killed(_settle, database_url, viewer, key, n=n):
+        by_act = [row["explanation"] for row in settlements(small)]
+        assert {by_act.count(act) for act in by_act} == {n_items}
+        assert len({act.split()[0] for act in by_act}) == n_killed
+        small.engine.dispose()
+    holds(database_url)
+
+
+def _import(location, folder, items, number):
+    """Two hundred verdicts and more, by judges of whom the study has not heard."""
+    path = Path(folder) / f"{os.getpid()}-{number}.csv"
+    judges = [f"{path.stem} {judge}" for judge in range(N_JUDGES)]
+    lines = [",".join([*row, judge, "judge", "judge", "met"]) for row, judge in product(items, judges)]
+    head = "dataset,example_id,criterion_position,model,sample_index,evaluation,rater,rater_kind,stage,label"
+    path.write_text("\n".join([head, *lines]) + "\n")
+    import_file(study_of(location), path, actor=Administrator(name="somebody"))
+
+
+@pytest.mark.parametrize("n", KILLS)
+def test_kills_while_importing_leave_files_whole_or_not_at_all(database_url, tmp_path, n):
+    made = world.made(database_url)
+    with reading(made.engine) as session:
+        rows = frames.verdicts(session, kind=RaterKind.JUDGE)
+    items = [
+        (row.dataset, row.prompt_id, str(row.position), row.model, "0", row.evaluation) for row in rows.itertuples()
+    ]
+    made.engine.dispose()
+    for n_killed in killed(_import, database_url, tmp_path, items, n=n):
+        statement = "SELECT source_hash, count(*) FROM verdict WHERE source = 'import' GROUP BY source_hash"
+        files = world.rows(made.engine, statement)
+        assert {n_rows for _, n_rows in files} == {len(items) * N_JUDGES}
+        assert len(files) >= n_killed
+        made.engine.dispose()
+    holds(database_url)
