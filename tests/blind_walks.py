@@ -24,7 +24,7 @@ from evalcore import adjudication, export, exposing
 from evalcore.db import open_study
 from evalcore.schema import Ask
 from pages import _common, _filters
-from tests import leaks
+from tests import leaks, world
 from tests.leaks import EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, WALKERS, Hand
 from tests.page_steps import at_address, cookie_of
 
@@ -91,8 +91,6 @@ class Walker:
         self._files: list[Callable[[], bytes] | bytes] = []
         self._bundles: list[Callable[[], bytes]] = []
         self._is_bundled = False
-        # who came when is in the trail: its time would tell two copies of a study apart
-        monkeypatch.setattr("evalcore.exposing.choose_reader", lambda *_: None)
         ran, made, later = LocalScriptRunner.run, MediaFileManager.add, MediaFileManager.add_deferred
 
         def kept(runner: LocalScriptRunner, *arguments: Any, **named: Any) -> Any:
@@ -114,6 +112,8 @@ class Walker:
         monkeypatch.setattr(spinner, "DELAY_SECS", 600.0)
         # Who sits down leaves an event with the time: two walks are compared byte by byte.
         monkeypatch.setattr(exposing, "choose_reader", lambda *_: None)
+        for writes in ("events", "exposures"):  # so does who opens a conversation
+            monkeypatch.setattr(f"evalcore.store.{writes}.now", lambda: world.START)
         monkeypatch.setattr(LocalScriptRunner, "run", kept)
         monkeypatch.setattr(MediaFileManager, "add", kept_file)
         monkeypatch.setattr(MediaFileManager, "add_deferred", kept_maker)
