@@ -1,6 +1,7 @@
 """Who acts, read anew in the transaction of the act and held against the rule; and the acts that set a study up."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import msgspec
 from sqlalchemy import Engine
@@ -9,7 +10,7 @@ from sqlmodel import Session
 from evalcore import families, label_maps, store
 from evalcore.analysis import Analysis
 from evalcore.db import PATIENT_SECONDS, open_study, reading, writing
-from evalcore.errors import NotAllowed
+from evalcore.errors import NotAllowed, ReadOnly
 from evalcore.policies import (
     check_can_add_people,
     check_can_assign,
@@ -71,8 +72,9 @@ def opened(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
 
 
 def prepare_search(engine: Engine) -> None:
-    """Take up what waits for the search: notes, and what an import that was broken off left."""
-    store.index_texts(engine)
+    """Take up what waits for the search: notes, and what an import that was broken off left; nothing where the study is read-only."""
+    with suppress(ReadOnly):
+        store.index_texts(engine)
 
 
 def add_person(

@@ -5,6 +5,7 @@ SQLite by default, PostgreSQL by URL, one behaviour on both. A writing transacti
 """
 
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -25,7 +26,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoneFree
 from sqlmodel import Session
 
-from evalcore.errors import DatabaseFault, OverreadError
+from evalcore.errors import DatabaseFault, OverreadError, ReadOnly
 from evalcore.settings import database_url, settings
 
 __all__ = [
@@ -58,7 +59,7 @@ _POSTGRES_FAULTS = {
 DRIVERS = ("sqlite", "postgresql+psycopg")
 _POSTGRES_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
 """In seconds and milliseconds: how long a server that does not answer is waited for."""
-_WAIT, _PATIENT = "wait_seconds", "patient"
+_WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _MIGRATION_LOCK = 0x6F766572  # any constant: "over"
 
 
@@ -90,7 +91,7 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
         event.listen(engine, "connect", partial(_prepare_postgres, wait_seconds=wait_seconds))
         event.listen(engine, "begin", _begin_postgres)
     else:
-        event.listen(engine, "do_connect", _make_private)
+        event.listen(engine, "do_connect", _open_file)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -115,19 +116,30 @@ def _begin_postgres(connection: Connection) -> None:
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = {PATIENT_SECONDS * 1000}")
 
 
-def _make_private(_dialect: Any, _record: Any, arguments: tuple[Any, ...], _options: Any) -> None:
-    """A study's new file is its owner's alone. SQLite makes the files beside it (-wal, -shm) as it finds the file itself."""
-    path = str(arguments[0])
-    if path not in ("", ":memory:") and not path.startswith("file:"):
-        with suppress(OSError):  # it is there; or SQLite says itself why it cannot be made
-            Path(path).touch(mode=0o600, exist_ok=False)
+def _open_file(_dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+    """A study's new file is its owner's alone. SQLite makes the files beside it (-wal, -shm) as it finds the file itself.
+
+    On media that cannot be written it can make none. There the file is taken as it lies, unless writing that is not in it yet lies beside it.
+    """
+    path = Path(str(arguments[0]))
+    if str(path) in {".", ":memory:"} or str(path).startswith("file:"):
+        return
+    if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        beside = path.with_name(f"{path.name}-wal")
+        is_whole = not os.access(path.parent, os.W_OK) and not (beside.exists() and beside.stat().st_size)
+        arguments[0] = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
+        options["uri"] = record.info[_IS_READ_ONLY] = True
+        return
+    with suppress(OSError):  # it is there; or SQLite says itself why it cannot be made
+        path.touch(mode=0o600, exist_ok=False)
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
+def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say, see _begin_sqlite
     # Without recursive_triggers an INSERT OR REPLACE deletes a row past the append-only triggers.
     connection.execute(f"PRAGMA busy_timeout = {PATIENT_SECONDS * 1000}")
-    _write_ahead(connection)
+    if not record.info.get(_IS_READ_ONLY):
+        _write_ahead(connection)
     for pragma in (
         "foreign_keys = ON",
         "recursive_triggers = ON",
@@ -173,14 +185,16 @@ def _as_fault(error: Exception, engine: Engine, *, saving: bool = False, ended: 
     if fault is None:
         return None
     again = "press again" if seconds == PRESS_SECONDS else "try again"
-    if ended and fault == AWAY:  # the server may have kept it, or not
+    if fault == READ_ONLY:
+        sentence = "The database is read-only, so nothing can be saved."
+    elif ended and fault == AWAY:  # the server may have kept it, or not
         sentence = (
             f"The connection to the database broke while this was saved. Look whether it stands before you {again}."
         )
     else:
-        sentence = f"{'Not saved: the' if saving else 'The'} database {fault}."
-        sentence += f" {again.capitalize()}." if fault != READ_ONLY else ""
-    return DatabaseFault(sentence, " ".join(str(getattr(error, "orig", None) or error).split()))
+        sentence = f"{'Not saved: the' if saving else 'The'} database {fault}. {again.capitalize()}."
+    kind = ReadOnly if fault == READ_ONLY else DatabaseFault
+    return kind(sentence, " ".join(str(getattr(error, "orig", None) or error).split()))
 
 
 @contextmanager
@@ -211,7 +225,8 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
         patient: Wait for others' writing as long as a command does, also where a press started this.
 
     Raises:
-        DatabaseFault: The database is locked, away, full or read-only.
+        DatabaseFault: The database is locked, away or full.
+        ReadOnly: It cannot be written.
     """
     ended = False
     bound = engine.execution_options(immediate=True, **{_PATIENT: patient})

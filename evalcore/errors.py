@@ -19,6 +19,10 @@ class DatabaseFault(Exception):
         super().__init__(sentence)
 
 
+class ReadOnly(DatabaseFault):
+    """The study lies on media that cannot be written, or on a standby server: it can be read, and nothing is kept of that."""
+
+
 class NotAllowed(OverreadError):
     """A rule of `policies` forbids the act; the message is the sentence that the screen shows."""
 

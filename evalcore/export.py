@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from evalcore.acting import allow
 from evalcore.codebook import CODEBOOK, DTYPES
 from evalcore.csv_pairs import guarded
 from evalcore.db import reading, writing
-from evalcore.errors import ExportError
+from evalcore.errors import ExportError, ReadOnly
 from evalcore.metrics.case_table import case_table, judges_of
 from evalcore.metrics.conflicts import faulted_criteria
 from evalcore.metrics.panels import described
@@ -304,6 +305,8 @@ def record(
 ) -> None:
     """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
 
+    A study that is read-only keeps no event.
+
     Args:
         engine: The study.
         actor: Who takes it; where it is nobody of the study, whom they show it to is not known here.
@@ -318,7 +321,8 @@ def record(
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}
-    with writing(engine) as session:
+    check(engine, actor)
+    with suppress(ReadOnly), writing(engine) as session:
         allow(session, actor, check_can_export)
         person = next((person for person in study.people(session) if person.name == actor.name), None)
         if person is not None and n_rows:

@@ -1,13 +1,18 @@
-"""To see verdicts is an act of its own: it takes a conversation out of one's blind reads, and is written down before anything is shown."""
+"""To see verdicts is an act of its own: it takes a conversation out of one's blind reads, and is written down before anything is shown.
+
+Of a study that is read-only nothing is written down: nobody reads blind there either.
+"""
 
 from collections.abc import Collection
+from contextlib import suppress
 
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from evalcore import store
 from evalcore.acting import allow
 from evalcore.db import reading, writing
-from evalcore.errors import NotFound
+from evalcore.errors import NotFound, ReadOnly
 from evalcore.metrics.wording import counted
 from evalcore.policies import check_can_assign, check_can_open
 from evalcore.queries import exposures, study, tasks
@@ -48,16 +53,21 @@ def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]
     with reading(engine) as session:
         if not store.unseen(session, viewer.person_id, what, examples):
             return
-    with writing(engine) as session:
+        _check(session, viewer, examples)
+    with suppress(ReadOnly), writing(engine) as session:
         store.wait_for_others(session)  # whoever assigns at the same time comes before this, or after
-        blind = tasks.blind_examples(session, viewer)
-        for number in examples:
-            check_can_open(viewer, number, blind)
+        _check(session, viewer, examples)
         if store.add_exposures(session, viewer.person_id, what, examples):
             subject = f"example {next(iter(examples))}" if len(examples) == 1 else counted(len(examples), "example")
             store.append_event(
                 session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail={"where": what}
             )
+
+
+def _check(session: Session, viewer: Viewer, examples: Collection[int]) -> None:
+    blind = tasks.blind_examples(session, viewer)
+    for number in examples:
+        check_can_open(viewer, number, blind)
 
 
 def release(engine: Engine, viewer: Viewer, person_id: int) -> None:
@@ -90,6 +100,6 @@ def choose_reader(engine: Engine, viewer: Viewer, browser: str) -> None:
     with reading(engine) as session:
         last = study.last_actor(session, READER_CHOSEN, subject)
     if last != viewer.name:
-        with writing(engine) as session:
+        with suppress(ReadOnly), writing(engine) as session:
             detail = {"before": last} if last else {}
             store.append_event(session, actor=viewer.name, action=READER_CHOSEN, subject=subject, detail=detail)

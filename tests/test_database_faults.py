@@ -1,17 +1,21 @@
 """The database fails: it is locked, away, or refuses a row. Nothing of what somebody wrote is told, and the next press works."""
 
+import os
+import re
 import sqlite3
 import traceback
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import IntegrityError
 
-from evalcore import db, reviewing
+from evalcore import db, export, exposing, reviewing
 from evalcore.db import connect, open_study, reading, writing
-from evalcore.errors import DatabaseFault
+from evalcore.errors import DatabaseFault, ReadOnly
+from evalcore.queries import study
 from evalcore.schema import Cause, Label, Role
 from pages import _common
 from tests import world
@@ -25,6 +29,7 @@ __all__ = ["_no_cache", "location", "open_page"]  # fixtures
 IMANI, TOVE, SOL = "Dr. Imani Noor", "Dr. Tove Lind", "Dr. Sol Adler"
 NOTE = "the patient of bed seven"
 BUSY = "Not saved: the database is busy. Press again."
+UNWRITABLE = "The database is read-only, so nothing can be saved."
 AWAY = "The database cannot be reached. Press again."
 
 
@@ -248,3 +253,47 @@ def test_an_act_whose_connection_breaks_is_not_saved(remote, postgres_database_u
 def test_reads_without_a_server_fail_as_a_fault(remote, postgres_database_url):
     with gone(postgres_database_url), pytest.raises(DatabaseFault, match="cannot be reached"):
         reviewing.take(remote.engine, world.Viewer(1, IMANI, frozenset({Role.REVIEWER})))
+
+
+# ---------------------------------------------------------------- media that cannot be written
+
+
+@pytest.fixture
+def local(sqlite_database_url, monkeypatch):
+    yield from _two_wait(sqlite_database_url, monkeypatch)
+
+
+@pytest.fixture
+def archived(local, sqlite_database_url, monkeypatch, tmp_path):
+    """A study on such media, in a folder of its own: the system says so, SQLite itself refuses to write, and nothing may change there."""
+    local.engine.dispose()
+    _common.engine().dispose()
+    _common.st.cache_resource.clear()
+    path = tmp_path / "archive" / "overread.db"
+    path.parent.mkdir()
+    path.write_bytes(Path(make_url(sqlite_database_url).database).read_bytes())
+    may = os.access
+    monkeypatch.setattr(db.os, "access", lambda where, how: how != os.W_OK and may(where, how))
+    monkeypatch.setenv("OVERREAD_DB", str(path))
+    before = path.read_bytes()
+    yield path
+    assert path.read_bytes() == before
+    assert [found.name for found in path.parent.iterdir()] == ["overread.db"]
+
+
+def test_a_study_on_media_that_cannot_be_written_opens_for_reading(archived, open_page):
+    browse = check(open_page(str(archived), "browse", SOL))
+    assert "1 response" in browse or "2 responses" in browse
+    assert UNWRITABLE in check(open_page(str(archived), "review", IMANI))
+
+
+def test_labels_can_be_taken_from_a_study_that_cannot_be_written(archived):
+    engine = open_study(str(archived))
+    with reading(engine) as session:
+        actor = study.people(session)[0]
+    assert len(export.table(engine, "verdicts"))
+    export.record(engine, actor=actor, what="verdicts", file_format="csv", n_rows=1)
+    assert exposing.open_conversation(engine, actor, 1) is not None
+    with pytest.raises(ReadOnly, match=re.escape(UNWRITABLE)), writing(engine) as session:
+        session.connection().execute(text("DELETE FROM mark"))
+    engine.dispose()
