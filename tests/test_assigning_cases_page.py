@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from evalcore import store
+from evalcore.assigning import COMPANIONS
 from evalcore.db import open_study, writing
 from evalcore.schema import Ask, Role
 from tests import world
@@ -96,9 +97,12 @@ def test_the_command_draws_by_format_source_and_level(run):
 
 def test_the_command_assigns_responses_that_are_named(run):
     _, overread = run
-    done = overread("assign", "--ask", "response_acuity", "--response", "1", "--response", "3", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["n_items"] == 2
+    named = ("assign", "--ask", "response_acuity", "--response", "1", "--response", "3", "--json")
+    for alone, n_companions in (("--dry-run", COMPANIONS), ("--alone", 0)):
+        done = overread(*named, alone)
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert (told["n_items"], told["n_companions"]) == (2 + n_companions, n_companions)
     done = overread("assign", "--ask", "response_acuity", "--response", "2")
     said = " ".join(re.sub(r"[^\w ]", " ", done.stderr + done.stdout).split())
     assert "expected one of this study with a text to read" in said

@@ -26,6 +26,7 @@ from evalcore.schema import (
     Stage,
     Verdict,
 )
+from evalcore.store.events import WROTE
 from tests import world
 from tests.export_steps import NOTE, empty, from_csv, small
 
@@ -244,7 +245,9 @@ def test_an_export_leaves_an_event_that_says_what_was_taken(small):
             "SELECT subject, detail FROM audit_event ORDER BY id DESC LIMIT 1"
         ).one()
     assert subject == "labels as csv"
-    assert json.loads(detail) == {"rows": 2, "judge": "Wren", "read_only": True}
+    said = json.loads(detail)
+    assert set(said.pop(WROTE)) == {"row_hash"}  # that she has seen it
+    assert said == {"rows": 2, "judge": "Wren", "read_only": True}
 
 
 def test_a_study_with_adjudications_and_no_read_has_labels_without_a_first_read(sqlite_database_url):

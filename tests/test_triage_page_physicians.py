@@ -6,7 +6,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from evalcore import store
-from evalcore.assigning import Choice, assign
+from evalcore.assigning import COMPANIONS, Choice, assign
 from evalcore.db import reading, writing
 from evalcore.metrics.corrected import Claim, Physicians
 from evalcore.metrics.panels import described
@@ -154,6 +154,6 @@ def test_a_dangerous_miss_is_assigned_once_by_the_lead_alone(
     assert app.button(key="triage_misses_0_assign").label == "Assigned"
     assert app.button(key="triage_misses_0_assign").disabled
     with reading(engine) as session:
-        assert len(candidates.assigned(session, Ask.RESPONSE_ACUITY)) == 1
+        assert len(candidates.assigned(session, Ask.RESPONSE_ACUITY)) == 1 + COMPANIONS
     by_adjudicator = open_page(location, "triage", ADJUDICATOR, triage_show="Dangerous misses")
     assert by_adjudicator.button(key="triage_misses_1_assign").disabled
