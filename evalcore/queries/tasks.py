@@ -230,11 +230,15 @@ def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
     in_hand = select(func.count()).select_from(table).where(mine, ~locked)
     waiting = _open_to(viewer, at, func.count())
     n_left = connection.execute(in_hand).scalar_one() + connection.execute(waiting).scalar_one()
-    seconds: list[float] = []
-    blind = select(col(Task.id)).where(col(Task.example_id).in_(list(blind_examples(session, viewer))))
-    for whose in ([mine], [table.c.task_id.not_in(blind)]):  # how long others took there tells how hard they found it
-        times = select(table.c.seconds).where(locked, *whose).order_by(table.c.locked_at.desc()).limit(RECENT)
-        seconds = seconds or list(connection.execute(times).scalars())
+
+    def newest(whose: ColumnElement[bool]) -> list[float]:
+        times = select(table.c.seconds).where(locked, whose).order_by(table.c.locked_at.desc()).limit(RECENT)
+        return list(connection.execute(times).scalars())
+
+    seconds = newest(mine)
+    if not seconds:  # how long others took there tells how hard they found it
+        blind = select(col(Task.id)).where(col(Task.example_id).in_(list(blind_examples(session, viewer))))
+        seconds = newest(table.c.task_id.not_in(blind))
     return Progress(n_done=n_done, n_left=n_left, seconds_each=median(seconds) if seconds else None)
 
 

@@ -136,6 +136,9 @@ def read(page: Page, n_items: int) -> tuple[list[tuple[float, float]], list[tupl
     """Read so many responses, every criterion met as the judge has it, so that each submission opens the next response."""
     marks, nexts = [], []
     page.wait_for_selector(".or-row")
+    page.wait_for_selector(
+        "[data-testid=stApp][data-test-script-state=notRunning]"
+    )  # the rows stand before the buttons
     for _ in range(n_items):
         n_rows = page.locator(".or-row").count()
         marks += [pressed(page, "1", ".or-rows") for _ in range(n_rows)]
