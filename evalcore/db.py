@@ -44,7 +44,7 @@ __all__ = [
 TRAIL_HEAD = "trail_head"
 """Under this name a session's info has when the newest event that it wrote was, and its hash."""
 _log = logging.getLogger(__name__)
-PRESS_SECONDS, PATIENT_SECONDS = 4, 30
+PRESS_SECONDS, PATIENT_SECONDS = 10, 30
 """How long a person who pressed waits for others' writing, and how long a command, a run or an import does."""
 BUSY, AWAY, READ_ONLY, FULL = "is busy", "cannot be reached", "is read-only", "has no room left"
 _SQLITE_FAULTS = {
