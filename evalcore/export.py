@@ -9,7 +9,6 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,12 +88,12 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
         if what == "verdicts":  # an amendment takes the place of what was said on a second look
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
-        known, known_by = pd.Series(frames.knowing_numbers(session), dtype="int64"), "verdict_id"
-        if what == "labels":  # with reads that were replaced
-            ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
-            made["first_read_at"] = _first_read_at(made, ever_read)
-            known, known_by = ever_read.loc[ever_read["verdict_id"].isin(known), "item_id"], "item_id"
         if "knows_model" in columns_of(what):
+            known, known_by = pd.Series(frames.knowing_numbers(session), dtype="int64"), "verdict_id"
+            if what == "labels":  # with reads that were replaced
+                ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
+                made["first_read_at"] = _first_read_at(made, ever_read)
+                known, known_by = ever_read.loc[ever_read["verdict_id"].isin(known), "item_id"], "item_id"
             said = made[known_by].isin(known)
             made["knows_model"] = said.astype("boolean").where(said)
     return made[list(columns_of(what))].astype({column: DTYPES[what].get(column, "str") for column in columns_of(what)})
@@ -321,21 +320,23 @@ def record(
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}
-    check(engine, actor)
-    with suppress(ReadOnly), writing(engine) as session:
-        allow(session, actor, check_can_export)
-        person = next((person for person in study.people(session) if person.name == actor.name), None)
-        if person is not None and n_rows:
-            is_whole = not asked and not part.blind
-            seen = None if is_whole else exposures.numbers_of(session, named) - part.blind
-            store.add_exposures(session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen)
-        store.append_event(
-            session,
-            actor=actor.signature,
-            action=LABELS_EXPORTED,
-            subject=f"{what} as {file_format}",
-            detail={"rows": n_rows, **asked},
-        )
+    try:
+        with writing(engine) as session:
+            allow(session, actor, check_can_export)
+            person = next((person for person in study.people(session) if person.name == actor.name), None)
+            if person is not None and n_rows:
+                is_whole = not asked and not part.blind
+                seen = None if is_whole else exposures.numbers_of(session, named) - part.blind
+                store.add_exposures(session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen)
+            store.append_event(
+                session,
+                actor=actor.signature,
+                action=LABELS_EXPORTED,
+                subject=f"{what} as {file_format}",
+                detail={"rows": n_rows, **asked},
+            )
+    except ReadOnly:
+        check(engine, actor)
 
 
 def columns_of(what: str) -> Iterable[str]:

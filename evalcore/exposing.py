@@ -53,15 +53,18 @@ def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]
     with reading(engine) as session:
         if not store.unseen(session, viewer.person_id, what, examples):
             return
-        _check(session, viewer, examples)
-    with suppress(ReadOnly), writing(engine) as session:
-        store.wait_for_others(session)  # whoever assigns at the same time comes before this, or after
-        _check(session, viewer, examples)
-        if store.add_exposures(session, viewer.person_id, what, examples):
-            subject = f"example {next(iter(examples))}" if len(examples) == 1 else counted(len(examples), "example")
-            store.append_event(
-                session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail={"where": what}
-            )
+    try:
+        with writing(engine) as session:
+            store.wait_for_others(session)  # whoever assigns at the same time comes before this, or after
+            _check(session, viewer, examples)
+            if store.add_exposures(session, viewer.person_id, what, examples):
+                subject = f"example {next(iter(examples))}" if len(examples) == 1 else counted(len(examples), "example")
+                store.append_event(
+                    session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail={"where": what}
+                )
+    except ReadOnly:
+        with reading(engine) as session:
+            _check(session, viewer, examples)
 
 
 def _check(session: Session, viewer: Viewer, examples: Collection[int]) -> None:

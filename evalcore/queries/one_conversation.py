@@ -1,7 +1,7 @@
 """Everything that one open conversation shows."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ def open_example(session: Session, example_id: int) -> Opened | None:
     rubric = select(criterion).where(criterion.c.example_id == example_id).order_by(criterion.c.position)
     said = frame(session, verdicts).rename(columns={"id": "verdict_id"})
     by_file = said["source_hash"].where(said["rater_kind"].eq(RaterKind.REVIEWER) & said["source"].eq(Source.IMPORT))
-    said["brought_by"] = by_file.map(_importers(session, by_file.dropna().unique())).astype(object)
+    said["brought_by"] = by_file.map(_importers(session, list(by_file.dropna().unique()))).astype(object)
     return Opened(
         example=row.model_dump() | {"messages": json.loads(row.messages)},
         subsets=sorted(session.connection().execute(subsets).scalars()),
@@ -86,14 +86,17 @@ def open_example(session: Session, example_id: int) -> Opened | None:
     )
 
 
-def _importers(session: Session, hashes: Iterable[str]) -> dict[str, str]:
+def _importers(session: Session, hashes: Collection[str]) -> dict[str, str]:
     """Who imported the file of a content first, by its hash."""
-    found = {}
-    for given in hashes:
-        told = select(col(AuditEvent.actor)).where(
-            col(AuditEvent.action) == FILE_IMPORTED, col(AuditEvent.detail).contains(given)
-        )
-        actor = session.connection().execute(told.order_by(col(AuditEvent.id)).limit(1)).scalar()
-        if actor is not None:
-            found[given] = actor
+    if not hashes:
+        return {}
+    named = or_(*(col(AuditEvent.detail).contains(each) for each in hashes))
+    imports = select(col(AuditEvent.actor), col(AuditEvent.detail)).where(
+        col(AuditEvent.action) == FILE_IMPORTED, named
+    )
+    found: dict[str, str] = {}
+    for actor, detail in session.connection().execute(imports.order_by(col(AuditEvent.id))):
+        for each in hashes:
+            if each in detail:
+                found.setdefault(each, actor)
     return found
