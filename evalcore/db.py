@@ -7,7 +7,7 @@ SQLite by default, PostgreSQL by URL, one behaviour on both. A writing transacti
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from importlib.resources import files
@@ -33,6 +33,7 @@ __all__ = [
     "PATIENT_SECONDS",
     "PRESS_SECONDS",
     "Engine",
+    "before_each_commit",
     "connect",
     "fault_of",
     "migrate",
@@ -162,7 +163,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     seconds = PATIENT_SECONDS if options.get(_PATIENT, False) else options[_WAIT]
-    connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+    if connection.info.get(_WAIT) != seconds:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+        connection.info[_WAIT] = seconds
     connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("immediate", False) else "BEGIN")
 
 
@@ -195,6 +198,11 @@ def _as_fault(error: Exception, engine: Engine, *, saving: bool = False, ended: 
         sentence = f"{'Not saved: the' if saving else 'The'} database {fault}. {again.capitalize()}."
     kind = ReadOnly if fault == READ_ONLY else DatabaseFault
     return kind(sentence, " ".join(str(getattr(error, "orig", None) or error).split()))
+
+
+def before_each_commit(engine: Engine, act: Callable[[], None]) -> None:
+    """Have something done, in the same thread, whenever what was written is about to be kept."""
+    event.listen(engine, "commit", lambda _: act())
 
 
 @contextmanager

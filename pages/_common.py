@@ -3,14 +3,14 @@
 import calendar
 import gc
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, wraps
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote, urlsplit
 
 import pandas as pd
@@ -21,7 +21,7 @@ from streamlit.errors import StreamlitAPIException
 from evalcore import exposing
 from evalcore.acting import opened, prepare_search
 from evalcore.adjudication import to_settle
-from evalcore.db import PRESS_SECONDS, Engine, reading
+from evalcore.db import PRESS_SECONDS, Engine, before_each_commit, reading
 from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.metrics.composition import judges_beside_physicians
 from evalcore.metrics.judge_record import judge_record
@@ -52,6 +52,7 @@ MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 @st.cache_resource(show_spinner=False)
 def _engine_at(location: str) -> Engine:
     engine = opened(location, wait_seconds=PRESS_SECONDS)
+    before_each_commit(engine, _forget)
     prepare_search(engine)  # what an import that was broken off left waiting
     _settle()
     return engine
@@ -74,14 +75,12 @@ Version = tuple[int, int]
 
 def version() -> Version:
     """The key of every cached read: acts that change anything, and texts of an import whose language is still to be told."""
-    with reading(engine()) as session:
-        return frames.data_version(session), frames.n_waiting(session)
+    return _once("version", lambda session: (frames.data_version(session), frames.n_waiting(session)))
 
 
 def judged_version() -> Version:
     """The key of what only judges' verdicts change, so that it is kept while physicians read."""
-    with reading(engine()) as session:
-        return frames.judged_version(session), frames.n_waiting(session)
+    return _once("judged version", lambda session: (frames.judged_version(session), frames.n_waiting(session)))
 
 
 @st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
@@ -167,8 +166,7 @@ def triaged(person: Viewer) -> Triaged:
 
 def to_read(person: Viewer) -> frozenset[int]:
     """Conversations on which this person may yet give a blind first read."""
-    with reading(engine()) as session:
-        return tasks.blind_examples(session, person)
+    return _once(("to read", person), lambda session: tasks.blind_examples(session, person))
 
 
 def blind(person: Viewer) -> frozenset[int]:
@@ -345,6 +343,7 @@ class _Run:
     top: DeltaGenerator
     fault: str = ""
     is_second: bool = False
+    known: dict[Hashable, Any] = field(default_factory=dict)
 
     def say(self, fault: DatabaseFault) -> None:
         _log.warning("%s (%s)", fault, fault.reason)
@@ -354,6 +353,28 @@ class _Run:
 
 _log = logging.getLogger(__name__)
 _run: ContextVar[_Run] = ContextVar("_run")
+_Found = TypeVar("_Found")
+
+
+def _once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
+    """What a run of a page asks the study again and again is asked once, and anew after the run has saved something."""
+    run = _run.get(None)
+    if run is not None and key in run.known:
+        found: _Found = run.known[key]
+        return found
+    with reading(engine()) as session:
+        found = find(session)
+    if run is not None:
+        run.known[key] = found
+    return found
+
+
+def _forget() -> None:
+    run = _run.get(None)
+    if run is not None:
+        run.known.clear()
+
+
 _Asked = ParamSpec("_Asked")
 
 
@@ -366,6 +387,8 @@ def guarded() -> Iterator[None]:
         run.top.html(_text.notice(fault, kind="error"))
     elif outer is not None and outer.is_second:
         run.fault, run.is_second = outer.fault, True
+    if outer is not None:
+        run.known = outer.known
     token = _run.set(run)
     try:
         yield

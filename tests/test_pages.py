@@ -3,16 +3,19 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore import store
+from evalcore import acting, store
 from evalcore.db import open_study, reading, writing
-from evalcore.queries import study
+from evalcore.queries import frames, study, tasks
 from evalcore.schema import Label, Role
+from pages import _common
 from tests import world
 from tests.page_steps import (
+    BOTH_READER,
     LEAD,
     NOT_FOR_YOU,
     PAGES,
     PEOPLE,
+    PHYSICIAN,
     TITLES,
     Open,
     _no_cache,
@@ -29,7 +32,12 @@ __all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures
 # ---------------------------------------------------------------- Every page for everybody
 
 
-@pytest.mark.parametrize("name", PEOPLE)
+SOME = (LEAD, PHYSICIAN, BOTH_READER)
+
+
+@pytest.mark.parametrize(
+    "name", [each if each in SOME else pytest.param(each, marks=pytest.mark.slow) for each in PEOPLE]
+)
 def test_every_page_of_the_demo_study_opens_for_everybody_in_it(name: str, demo_study: str, open_page: Open):
     for page in PAGES:
         shown = check(open_page(demo_study, page, name))
@@ -119,3 +127,28 @@ def test_models_named_like_a_column_do_not_take_its_place(bare: world.World, ope
     table = open_page(bare.location, "browse", "Ana Ruiz").dataframe[0].value
     assert {"Theme", "Conversation", "Turns", "Language", "Criteria"} <= set(table.columns)
     assert list(table["Turns"]) == [1, 1]
+
+
+# ---------------------------------------------------------------- What a run asks of the study
+
+
+def test_a_run_asks_once_what_is_new_and_what_waits_for_the_viewer(demo_study: str, open_page: Open, monkeypatch):
+    asked: list[str] = []
+    for module, name in ((frames, "data_version"), (tasks, "blind_examples")):
+        ask = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, ask=ask, name=name: (asked.append(name), ask(*given))[1])
+    open_page(demo_study, "browse", PHYSICIAN)
+    assert sorted(asked) == ["blind_examples", "data_version"]
+
+
+def test_a_run_asks_anew_after_it_has_saved_something(demo_study: str):
+    token = _common._run.set(_common._Run(top=None))
+    try:
+        with reading(_common.engine()) as session:
+            lead = next(person for person in study.people(session) if person.name == LEAD)
+        before = _common.version()
+        assert _common.version() is before
+        acting.add_person(_common.engine(), "Dr. Late", roles=[Role.REVIEWER], actor=lead)
+        assert _common.version() != before
+    finally:
+        _common._run.reset(token)
