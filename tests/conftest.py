@@ -28,8 +28,8 @@ from evalcore.db import open_study
 from tests.invented import seeded_study
 
 # Every property is tried on so many drawn cases, or on more where a case costs next to nothing.
-# `make unit ARGS="--hypothesis-profile thorough"` takes 25 times as many.
-settings.register_profile("quick", max_examples=12, deadline=None)
+# `make unit ARGS="--hypothesis-profile thorough"` takes nearly 40 times as many.
+settings.register_profile("quick", max_examples=8, deadline=None)
 settings.register_profile("thorough", max_examples=300, deadline=None)
 settings.load_profile("quick")
 
@@ -66,6 +66,15 @@ Mapper._compiled_cache = COMPILED  # type: ignore[method-assign]
 
 # A server for tests alone: nothing it holds has to survive a power cut.
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "jit = off")
+
+
+@pytest.hookimpl(tryfirst=True)  # before those marked slow are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of what behaves alike on both databases, and takes long, the everyday run tries SQLite alone."""
+    for item in items:
+        named = getattr(item, "callspec", None)
+        if item.get_closest_marker("slow_on_postgresql") and named and "postgresql" in named.params.values():
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

@@ -8,7 +8,7 @@ from evalcore.metrics.judge_quality import OVERALL
 from evalcore.metrics.opinions import Opinions
 from tests.population import drawn
 
-many = settings(max_examples=15, deadline=None)
+many = settings(max_examples=8, deadline=None)
 
 
 def row_of(table: pd.DataFrame, rater: str, group: str = OVERALL) -> pd.Series:

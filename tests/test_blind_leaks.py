@@ -107,6 +107,7 @@ def found_with_open_eyes(one: Walker, visits: Sequence[Visit]) -> None:
 
 
 EXAMPLES = tuple(visit for visit in ADDRESSES if "example" in visit.query and visit not in BRIEF)
+CONVERSATIONS = tuple(visit for visit in EXAMPLES if len(visit.query) == 1)
 
 
 def leaked_after_open_eyes(one: Walker, phase: Phase, walks: dict[str, Sequence[Visit]]) -> list[str]:
@@ -142,24 +143,25 @@ def an_adjudicator_sees_readers_of_what_waits_without_names_in_adjudicate_and_no
 
 
 @pytest.mark.timeout(300)
-def test_no_page_address_or_file_shows_a_secret_while_an_item_is_half_marked(walker, phases, said):
-    # Whoever has every role meets every address, with all that is offered there; a reviewer every page and every conversation.
+def test_no_page_or_file_shows_a_secret_while_an_item_is_half_marked(walker, phases, said):
     one = walker(phases["in_hand"].path)
-    shown = leaked_after_open_eyes(one, phases["in_hand"], {EVERY_ROLE: ADDRESSES, REVIEWER: (*BRIEF, *EXAMPLES)})
+    shown = leaked_after_open_eyes(
+        one, phases["in_hand"], {EVERY_ROLE: (*BRIEF, *BY_LEVEL, *CONVERSATIONS), REVIEWER: (*BRIEF, *CONVERSATIONS)}
+    )
     assert not shown, "\n".join(shown)
     assert leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), said()) == set()
     an_adjudicator_sees_readers_of_what_waits_without_names_in_adjudicate_and_nothing_of_it_elsewhere(one)
 
 
 @pytest.mark.slow
-def test_nor_does_any_address_at_all_to_a_reviewer(walker, phases, said):
+def test_nor_does_any_address_at_all(walker, phases, said):
     one = walker(phases["in_hand"].path)
-    shown = leaked_after_open_eyes(one, phases["in_hand"], {REVIEWER: ADDRESSES})
+    shown = leaked_after_open_eyes(one, phases["in_hand"], dict.fromkeys((EVERY_ROLE, REVIEWER), ADDRESSES))
     assert not shown, "\n".join(shown)
     assert leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), said()) == set()
 
 
-@pytest.mark.parametrize("phase", ["waiting", "locked"])
+@pytest.mark.parametrize("phase", [pytest.param("waiting", marks=pytest.mark.slow), "locked"])
 def test_nor_does_any_while_all_waits_or_one_is_locked_but_the_judge_on_that_very_response(phase, walker, phases):
     one = walker(phases[phase].path)
     for name in WALKERS:

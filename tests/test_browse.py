@@ -126,7 +126,7 @@ def test_filters_find_what_the_same_filters_written_out_find(engine):
 
     with_rubric = {item.example_id for item in items}
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
     @given(any_filters)
     def check(filters):
         wanted = {

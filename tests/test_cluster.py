@@ -68,6 +68,7 @@ def shared_while_one_is_killed(database_url, monkeypatch):
         )  # beyond those in flight, and a lot on its way to be saved, nothing twice
 
 
+@pytest.mark.slow
 def test_two_workers_share_a_run_and_one_that_is_killed_loses_and_doubles_nothing(postgres_database_url, monkeypatch):
     shared_while_one_is_killed(postgres_database_url, monkeypatch)
 

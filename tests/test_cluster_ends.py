@@ -201,6 +201,7 @@ def dask(folder, program, *options, **environment) -> Iterator[subprocess.Popen]
             process.kill()
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_killed_ends_the_command_with_a_sentence(
     overread, tmp_path, postgres_database_url, judge, monkeypatch
 ):
@@ -289,6 +290,7 @@ def n_free(small):
     return small.one("SELECT count(*) FROM run_question WHERE outcome IS NULL AND worker_id IS NULL")
 
 
+@pytest.mark.slow
 def test_ctrl_c_finishes_what_is_in_flight_on_workers_here(tmp_path, sqlite_database_url, judge):
     judge.told.delay = 4.0
     with study(sqlite_database_url, n_examples=300, points=(5, -3)) as small, in_two_workers(small, judge, tmp_path) as run:  # fmt: skip

@@ -29,7 +29,7 @@ from evalcore.metrics.opinions import Opinions
 from evalcore.metrics.surveyed import surveyed
 from tests.population import drawn, example_terms
 
-some = settings(max_examples=15, deadline=None)
+some = settings(max_examples=8, deadline=None)
 seeds = st.integers(0, 10_000)
 NUMBERS = [kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")]
 

@@ -22,7 +22,7 @@ from evalcore.metrics.judge_record import (
 from evalcore.metrics.pairs import Reads
 from tests.drawn_reads import drawn, read, reads_of
 
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=20, deadline=None)
 
 
 def counts(record):

@@ -183,7 +183,7 @@ def nothing(sqlite_template) -> methods.Facts:
             return methods.facts(engine)
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(
     seed=some.integers(0, 9_999),
     n_cases=some.integers(0, 6),

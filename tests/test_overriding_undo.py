@@ -83,7 +83,7 @@ def test_undo_brings_back_how_the_earlier_verdict_came_to_be(small):
         assert after[name] == first[name], name
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["+", "-", "?", "undo"]), min_size=1, max_size=8))
 def test_whatever_is_pressed_the_history_only_grows_and_one_verdict_stands(small, presses):
     """Undo is held against a plain list: it says again what was said before the newest verdict."""

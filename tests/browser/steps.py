@@ -12,7 +12,7 @@ from playwright.sync_api import Error as PlaywrightError
 
 from tests.browser.server import AppServer
 
-WAIT_MS = 15_000
+WAIT_MS = 30_000
 
 # With it Chromium asks where to save, which no test can answer; without it a download is a download.
 NO_FILE_PICKER = "delete window.showSaveFilePicker"

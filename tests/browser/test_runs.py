@@ -287,6 +287,7 @@ def test_hostile_replies_are_shown_as_text_and_are_asked_again(browser: Browser,
 # ---------------------------------------------------------------- processes
 
 
+@pytest.mark.slow
 def test_a_run_outlives_the_server_and_a_killed_process_and_is_stopped(page: Page, own_folder: Path, judge: Judge):
     port = free_port()
     judge.told.delay = 0.8

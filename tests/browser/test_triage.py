@@ -103,6 +103,7 @@ def test_a_physicians_read_in_review_changes_the_matrix_by_physicians(page: Page
     assert sum(n_of(cells(page, read[0]).nth(place)) for place in (0, 4, 8, 12)) == 1  # answered A, whatever it needed
 
 
+@pytest.mark.slow
 def test_no_section_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: Page, triage_server: AppServer):
     found = []
     steps.choose_reader(page, triage_server, LEAD, path="/triage")
