@@ -101,6 +101,22 @@ def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> 
         return study.audit_trail(session, blind=viewer if is_blind else None, **wanted)
 
 
+def words(engine: Engine, viewer: Viewer, *, is_blind: bool) -> dict[str, list[str]]:
+    """Who and what occur in the trail, as `queries.study.audit_words` gives them.
+
+    Args:
+        engine: The study.
+        viewer: Who looks.
+        is_blind: As in `events`.
+
+    Raises:
+        NotAllowed: The viewer is no researcher and no lead.
+    """
+    with reading(engine) as session:
+        allow(session, viewer, check_can_see_audit)
+        return study.audit_words(session, viewer if is_blind else None)
+
+
 def verify(session: Session, *, expected: str | None = None, kept: Path | None = None) -> ChainReport:
     """Recompute every hash: of the events, each from the one before it, then of the rows that they name; and look at the triggers.
 

@@ -174,7 +174,7 @@ class Seen(StrEnum):
     EXPORT = "export"
     """Taken out as a table."""
     PREVIEW = "preview"
-    """Shown as the first rows of a table."""
+    """Shown in a list beside what was said of it, or as the first rows of a table."""
     BUNDLE = "bundle"
     """Taken out with everything behind a paper."""
     RELEASED = "released"

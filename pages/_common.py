@@ -3,7 +3,7 @@
 import calendar
 import gc
 import logging
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,7 +38,7 @@ from evalcore.queries.cut_off import n_cut_off
 from evalcore.queries.my_reads import examples_of
 from evalcore.queries.read_marks import level_readers, read_marks
 from evalcore.queries.response_sums import response_sums
-from evalcore.schema import Ask, RaterKind, Viewer
+from evalcore.schema import Ask, RaterKind, Seen, Viewer
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.settings import settings
 from evalcore.triaged import Triaged
@@ -46,6 +46,7 @@ from pages import _text
 
 CACHED_LISTS = 200
 LATELY_SECONDS = 60
+LISTED = "This list shows verdicts: what stands in it is out of your blind reads."
 MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
 
 
@@ -175,6 +176,13 @@ def blind(person: Viewer) -> frozenset[int]:
         return frozenset()
     own = to_read(person)
     return own | read("to_settle", person) if can_adjudicate(person) else own
+
+
+def list_openly(person: Viewer, examples: Iterable[int]) -> None:
+    """Write down that a list shows verdicts on some conversations, before it is drawn; who reads is told what that means."""
+    exposing.expose(engine(), person, Seen.PREVIEW, {int(number) for number in examples} - blind(person))
+    if can_read(person):
+        st.html(_text.quiet(LISTED))
 
 
 def _listed(

@@ -208,6 +208,7 @@ def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
     with reading(_common.engine()) as session:
         texts = criterion_texts(session, {int(row["criterion_id"]) for row in part})
     with head:
+        _common.list_openly(viewer, [row["example_id"] for row in part])
         st.html(_criterion(part[0], texts) if is_one else _text.finding(chosen["words"]))
         if chosen["reasons"]:
             st.html(_text.notice(chosen["reasons"], kind="warning"))

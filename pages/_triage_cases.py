@@ -47,6 +47,7 @@ def listing(viewer: Viewer, chosen: Chosen, rows: pd.DataFrame, *, key: str, sai
         texts = told(session, [number for number in part["response_id"] if number >= 0])
         assigned = candidates.assigned(session, Ask.RESPONSE_ACUITY)
     with head:
+        _common.list_openly(viewer, part["example_id"])
         for place, (row, more) in enumerate(zip(part.to_dict(orient="records"), words, strict=True)):
             with st.container(gap="xsmall", key=f"{key}_{place}"):
                 _card(row, texts.get(row["response_id"]), judges.get(str(row["format"]), ""), more)

@@ -114,6 +114,7 @@ def _listing(viewer: Viewer, chosen: Chosen, found: pd.DataFrame) -> None:
     with reading(_common.engine()) as session:
         texts = told(session, [row["response_id"] for side in sides for row in side if row["response_id"] >= 0])
     with head:
+        _common.list_openly(viewer, [row["example_id"] for row in sides[0]])
         for place, (row, *both) in enumerate(zip(part.to_dict(orient="records"), *sides, strict=True)):
             first = both[0]
             crosses = "crosses the line to an emergency" if row["crosses"] else ""

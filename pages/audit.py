@@ -9,7 +9,6 @@ from evalcore import auditing
 from evalcore.db import reading
 from evalcore.metrics.wording import counted
 from evalcore.policies import check_can_see_audit, own_act
-from evalcore.queries import study
 from pages import _common, _text
 
 PAGE_ROWS = 50
@@ -27,14 +26,12 @@ HOLDS = {
 
 viewer = _common.require(check_can_see_audit)
 hidden = bool(_common.blind(viewer))
-blind = viewer if hidden else None
 engine = _common.engine()
 n_all = auditing.events(engine, viewer, is_blind=hidden, limit=1)[1]
 st.html(
     _text.heading("Who did what, and when", f"{counted(n_all, 'event')}, newest first; none can be changed or removed")
 )
-with reading(engine) as session:
-    words = study.audit_words(session, blind)  # not kept: who takes a file away changes nothing else
+words = auditing.words(engine, viewer, is_blind=hidden)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     search = st.text_input(
         "Search", key="audit_search", placeholder="Person, act, file, response", bind="query-params", width=320

@@ -83,6 +83,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "runs.retry": ("run", lambda w, a, _f, _n: runs.retry(w.engine, 1, outcomes=[], actor=a)),
     "runs.failures": ("see_replies", lambda w, a, _f, _n: runs.failures(w.engine, a, 1)),
     "auditing.check": ("see_audit", lambda w, a, _f, _n: auditing.check(w.engine, a)),
+    "auditing.words": ("see_audit", lambda w, a, _f, _n: auditing.words(w.engine, a, is_blind=False)),
     "auditing.events": ("see_audit", lambda w, a, _f, _n: auditing.events(w.engine, a, is_blind=False, limit=1)),
     "reviewing.take": ("read", lambda w, a, _f, _n: reviewing.take(w.engine, a)),
     "overriding.give_verdict": (

@@ -13,7 +13,7 @@ from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import usual_judges
 from evalcore.metrics.triage_corrected import corrected_rates
 from evalcore.metrics.triage_corrected_harm import corrected_harm
-from evalcore.queries import candidates
+from evalcore.queries import candidates, exposures, study
 from evalcore.queries import triage as stored_triage
 from evalcore.queries.browse import Filters
 from evalcore.schema import Acuity, Administrator, Ask, RaterKind, Selection, Stage, Verdict
@@ -55,6 +55,20 @@ def test_a_physicians_read_enters_the_matrix_by_physicians_at_once(look: Look, e
     after = words(look(triage_basis="by physicians", triage_cell=cell("qa", 4, 1)))
     assert after != before
     assert "Physicians here  read  A" in after or "Physicians here read A" in " ".join(after.split())
+
+
+def test_a_list_of_cases_takes_them_out_of_blind_reads_and_says_so(engine: Engine, location: str, open_page: Open):
+    shown = open_page(location, "triage", NEWCOMER, triage_show="Dangerous misses")
+    assert "out of your blind reads" in words(shown)
+    with reading(engine) as session:
+        reader = next(person for person in study.people(session) if person.name == NEWCOMER)
+        examples = {int(number) for number in stored_triage.load(session).cases["example_id"]}
+        seen = exposures.exposed_among(session, [reader.person_id], examples)[reader.person_id]
+    opened = {
+        int(button.proto.query_string.partition("example=")[2].partition("&")[0]) for button in shown.get("page_link")
+    }
+    assert seen == opened
+    assert seen
 
 
 def test_a_cell_that_holds_only_what_somebody_chose_to_read_opens_it(look: Look, engine: Engine):
