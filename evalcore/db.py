@@ -36,6 +36,7 @@ __all__ = [
     "before_each_commit",
     "connect",
     "fault_of",
+    "keep",
     "migrate",
     "open_study",
     "reading",
@@ -239,18 +240,24 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
     ended = False
     bound = engine.execution_options(immediate=True, **{_PATIENT: patient})
     try:
-        with Session(bound, expire_on_commit=False) as session, session.begin():
+        with Session(bound, expire_on_commit=False) as session:
             yield session
             ended = True
+            keep(session)
     except (DBAPIError, NoneFree) as error:
         if fault := _as_fault(error, engine, saving=True, ended=ended):
             raise fault from error
         raise
-    kept = settings().trail
-    if kept is not None and TRAIL_HEAD in session.info:
+
+
+def keep(session: Session) -> None:
+    """End a writing transaction: what was done in it is kept. What the session does next is another one."""
+    session.commit()
+    head, kept = session.info.pop(TRAIL_HEAD, None), settings().trail
+    if kept is not None and head is not None:
         try:
             with kept.open("a", encoding="utf-8") as lines:
-                lines.write(session.info[TRAIL_HEAD] + "\n")
+                lines.write(head + "\n")
         except OSError as error:  # the act is saved; not to be told so would have it done twice
             _log.warning("The last hash of the trail could not be kept in %s: %s", kept, error.strerror or error)
 

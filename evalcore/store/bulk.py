@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import Float, Select, Table, bindparam, func, insert, select, text, update
+from sqlalchemy import Connection, Float, Select, Table, bindparam, func, insert, select, text, update
 from sqlalchemy.dialects import sqlite
 from sqlmodel import Session, SQLModel
 
@@ -15,7 +15,7 @@ from evalcore.row_hashes import CONTENT, VERDICT, number_column, row_hash, store
 from evalcore.schema import Source, Verdict
 from evalcore.search_words import index_parts, postgresql_vector
 from evalcore.store.verdicts import verdict_row
-from evalcore.store.written import written
+from evalcore.store.written import Written, written
 from evalcore.tables import now
 
 _TABLES = SQLModel.metadata.tables
@@ -35,19 +35,26 @@ def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
 
 
 class Bulk:
-    """Inserts and updates within one writing transaction.
+    """Inserts and updates within a writing transaction.
 
     Args:
-        session: The transaction.
+        session: Has the transaction: a new one after each commit.
         source: How verdicts come here.
         source_hash: SHA-256 of the file that brings them.
     """
 
     def __init__(self, session: Session, *, source: Source = Source.RUN, source_hash: str | None = None) -> None:
         self._stamp: dict[str, Any] = {"source": source, "source_hash": source_hash, "recorded_at": now()}
-        self._connection = session.connection()
+        self._session = session
         self._is_sqlite = session.get_bind().dialect.name == "sqlite"
-        self._written = written(session)
+
+    @property
+    def _connection(self) -> Connection:
+        return self._session.connection()
+
+    @property
+    def _written(self) -> Written:
+        return written(self._session)
 
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[int]:
         """Insert rows, all with the same columns, and return their numbers, in order."""
@@ -93,8 +100,9 @@ class Bulk:
         else:
             rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
             hashes, numbers = [row["row_hash"] for row in rows], self.insert(VERDICT, rows)
+        digest = self._written.verdicts
         for number, content in zip(numbers, hashes, strict=True):
-            self._written.verdicts.add(number, content)
+            digest.add(number, content)
 
     def _insert_tuples(
         self,
