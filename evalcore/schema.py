@@ -279,6 +279,36 @@ class Administrator(Viewer, frozen=True):
     roles: frozenset[Role] = frozenset({Role.RESEARCHER, Role.LEAD})
 
 
+class Unfinished(msgspec.Struct, frozen=True):
+    """An import that is being written in parts, or was broken off between two of them.
+
+    Attributes:
+        name: Of the file.
+        source_hash: SHA-256 of its content, unpacked.
+        actor: Who imports, as the trail says it.
+        asked: What the file was to be imported as, as JSON.
+        n_rows, n_done: Rows of the file, and those of them that are in the study.
+        report: What came of those, as JSON.
+    """
+
+    name: str
+    source_hash: str
+    actor: str
+    started_at: datetime
+    asked: str
+    n_rows: int
+    n_done: int
+    report: str
+
+    @property
+    def sentence(self) -> str:
+        """What to know of it before figures are read or taken away."""
+        return (
+            f"{self.name} is not imported whole yet: {self.n_done:,} of its {self.n_rows:,} rows are in the study, so figures are of a part. "
+            "Wait until it is. If the import was broken off, start Overread again, or import the file again: that finishes it."
+        )
+
+
 class Rules(msgspec.Struct, frozen=True):
     """What a study has chosen.
 
@@ -313,6 +343,8 @@ JURY = "jury@"
 
 FILE_IMPORTED, LEVELS_READ, JURY_SAID = "file imported", "levels read", "jury said"
 """The acts in the audit trail that bring judges' verdicts."""
+PART_IMPORTED, IMPORT_STOPPED = "part of a file imported", "import stopped"
+"""Of a large file that is written in parts: all but the last; and that the rest does not fit the study any more."""
 LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN = (
     "labels exported",
     "judge shown",

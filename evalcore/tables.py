@@ -314,6 +314,28 @@ class ImportedFile(SQLModel, table=True):
     created_at: datetime = moment()
 
 
+class UnfinishedImport(SQLModel, table=True):
+    """The import that is being written in parts, or was broken off between two of them; one at a time, and none where all are whole.
+
+    Attributes:
+        asked: What the file was to be imported as, as JSON.
+        n_rows, n_done: Rows of the file, and those of them that are in the study.
+        report: What came of the rows that are in the study, as JSON.
+    """
+
+    __tablename__ = "unfinished_import"
+
+    id: int = Field(default=1, primary_key=True)
+    name: str
+    source_hash: str
+    actor: str
+    started_at: datetime = moment()
+    asked: str = text_column()
+    n_rows: int
+    n_done: int = 0
+    report: str = text_column()
+
+
 class ModelFamily(SQLModel, table=True):
     """One row of the study's own table of families: the first pattern, by place, that fits a model's or judge's name."""
 

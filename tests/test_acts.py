@@ -36,6 +36,7 @@ from evalcore.schema import Administrator, ConfidenceMeaning, Label, Role, Rules
 from evalcore.triage_settings import TriageSettings
 from tests import run_world, world
 from tests.commands import Run
+from tests.part_steps import in_parts
 from tests.test_policies import ALLOWED, ROLES
 from tests.world import JUDGE, World
 
@@ -60,6 +61,11 @@ def a_file(folder: Path, n: int) -> Path:
     return path
 
 
+def imported_in_parts(*given: Any, **named: Any) -> Any:
+    with in_parts():
+        return import_file(*given, **named)
+
+
 ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "acting.add_person": ("add_people", lambda w, a, _, n: acting.add_person(w.engine, f"New {n}", roles=["lead"], actor=a)),
     "acting.set_families": ("set_families", lambda w, a, _, n: acting.set_families(w.engine, [(f"new{n}", "Maker")], actor=a)),
@@ -71,7 +77,8 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "acting.state_analysis": ("state_analysis", lambda w, a, _f, _n: acting.state_analysis(w.engine, Analysis(), actor=a)),
     "acting.set_guideline": ("assign", lambda w, a, _, n: acting.set_guideline(w.engine, f"Version {n}.", actor=a)),
     "acting.set_rules": ("assign", lambda w, a, _, n: acting.set_rules(w.engine, Rules(check_share=n / 1000), actor=a)),
-    "importing.import_file": ("import", lambda w, a, folder, n: import_file(w.engine, a_file(folder, n), dataset="d", actor=a)),
+    "importing._at_once": ("import", lambda w, a, folder, n: import_file(w.engine, a_file(folder, n), dataset="d", actor=a)),
+    "importing.staging._begun": ("import", lambda w, a, folder, n: imported_in_parts(w.engine, a_file(folder, n), dataset="d", actor=a)),
     "level_reading.read_levels": ("import", lambda w, a, _f, _n: level_reading.read_levels(w.engine, actor=a)),
     "juries.convene": ("import", lambda w, a, _f, _n: juries.convene(w.engine, "Jury", members=[JUDGE], actor=a)),
     "export.record": ("export", lambda w, a, _f, _n: export.record(w.engine, actor=a, what="labels", file_format="csv", n_rows=1)),
@@ -101,6 +108,8 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
 }  # fmt: skip
 OF_ONES_OWN = {"reviewing.mark", "reviewing.move", "reviewing.undo_mark", "reviewing.submit", "deciding.decide", "deciding.finish"}  # fmt: skip
 NOBODYS = {
+    "importing.staging._checked": "writes into a copy of the study, which is removed",
+    "importing.staging._written": "goes on with an import that was allowed when it began",
     "exposing.expose": "writes that somebody sees what the page may show them: its door is `check_can_open`",
     "exposing.choose_reader": "writes who came by which browser",
     "acting.opened": "makes the study's one row",

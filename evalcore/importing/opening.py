@@ -3,7 +3,7 @@
 import csv
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,10 @@ class Opened:
         if self.is_parquet:
             return self._parquet(options, progress)
         return self._csv(options, progress) if self.is_csv else self._json_lines(options, progress)
+
+    def at(self, path: Path) -> "Opened":
+        """The same, read from a copy."""
+        return replace(self, path=path)
 
     @cached_property
     def log(self) -> LogFile:

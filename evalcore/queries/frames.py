@@ -14,10 +14,12 @@ from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.run_words import ANSWERS_SAVED
 from evalcore.schema import (
     FILE_IMPORTED,
+    IMPORT_STOPPED,
     JUDGE_SHOWN,
     JURY_SAID,
     LABELS_EXPORTED,
     LEVELS_READ,
+    PART_IMPORTED,
     READER_CHOSEN,
     REPEAT,
     VERDICTS_SEEN,
@@ -44,10 +46,11 @@ def frame(session: Session, statement: Select[Any], columns: list[str] | None = 
 def data_version(session: Session) -> int:
     """The number of acts that change anything: the key of cached reads, so that nothing is counted anew because somebody took a file away.
 
-    The newest event's id would not do, since PostgreSQL may commit events out of order.
+    Parts of a large file do not count, but their end does: no page counts anew while it is being written. The newest event's id would not do,
+    since PostgreSQL may commit events out of order.
     """
     return trail_length(session) - _n_acts(
-        session, LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN
+        session, LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PART_IMPORTED
     )  # the few are found by the index
 
 
@@ -63,7 +66,7 @@ def n_waiting(session: Session) -> int:
 
 def judged_version(session: Session) -> int:
     """The number of acts that bring judges' verdicts: the key of cached reads that only they change, so that a physician's click keeps them."""
-    return _n_acts(session, FILE_IMPORTED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
+    return _n_acts(session, FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
 
 
 def _n_acts(session: Session, *kinds: str) -> int:

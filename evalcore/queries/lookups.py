@@ -8,7 +8,7 @@ from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, selec
 from sqlmodel import Session, SQLModel, col
 
 import evalcore.triage_tables  # noqa: F401 - fills the metadata
-from evalcore.schema import CASES, Stage
+from evalcore.schema import CASES, Stage, Unfinished
 from evalcore.tables import Criterion, Example, ExampleSubset, ImportedFile, Model, Verdict
 
 _CHUNK = 500  # bound variables in one statement
@@ -188,6 +188,13 @@ def imported_before(session: Session, content_hash: str) -> RowMapping | None:
     """The earlier import of the same content with the same meaning."""
     rows = _in_chunks(session, _rows_of(ImportedFile, "content_hash"), [content_hash])
     return rows[0] if rows else None
+
+
+def unfinished_import(session: Session) -> Unfinished | None:
+    """The large import that is not in the study whole, if there is one."""
+    table = SQLModel.metadata.tables["unfinished_import"]
+    row = session.connection().execute(select(*(table.c[name] for name in Unfinished.__struct_fields__))).first()
+    return None if row is None else Unfinished(*row)
 
 
 def has_examples(session: Session) -> bool:

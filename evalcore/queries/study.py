@@ -15,6 +15,7 @@ from evalcore.schema import (
     FILE_IMPORTED,
     LABELS_EXPORTED,
     PARSER,
+    PART_IMPORTED,
     RULES,
     Format,
     RaterKind,
@@ -209,7 +210,7 @@ TELL_NO_LABEL = frozenset(
     {
         "person added", "items assigned", "guideline changed", "rules changed", "analysis stated", "families set", "label map set",
         "label map reset", "triage settings changed", "confidence meaning set", "run started", "run stopped", "run retried", FILE_IMPORTED,
-        LABELS_EXPORTED,
+        PART_IMPORTED, LABELS_EXPORTED,
     }
 )  # fmt: skip
 """Acts that nobody does because of what a label is: who is to read or settle blind may know of them. That a read was kept tells that the judge

@@ -1,10 +1,11 @@
 """Every write. Each act appends its audit event in the transaction of the act."""
 
 from evalcore.store.analyses import state_analysis
-from evalcore.store.bulk import Bulk, add_imported_file
+from evalcore.store.bulk import Bulk
 from evalcore.store.events import FIRST_PREVIOUS_HASH, append_event
 from evalcore.store.exposures import add_exposures, unseen
 from evalcore.store.families import set_families
+from evalcore.store.imports import add_imported_file, append_part, begin_parts, end_parts, note_part
 from evalcore.store.people import add_person, ensure_rater, ensure_study
 from evalcore.store.plain_text import is_storable
 from evalcore.store.readings import (
@@ -35,14 +36,18 @@ __all__ = [
     "add_person",
     "add_verdicts",
     "append_event",
+    "append_part",
+    "begin_parts",
     "drop_mark",
     "drop_reading",
+    "end_parts",
     "ensure_rater",
     "ensure_study",
     "flag_suspects",
     "forget_written",
     "index_texts",
     "is_storable",
+    "note_part",
     "open_reading",
     "refresh_statistics",
     "set_confidence_meaning",

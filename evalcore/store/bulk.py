@@ -41,7 +41,12 @@ class Bulk:
         session: Has the transaction: a new one after each commit.
         source: How verdicts come here.
         source_hash: SHA-256 of the file that brings them.
+
+    Attributes:
+        repeats: What comes has come before, and was written: verdicts and texts for the index are passed over.
     """
+
+    repeats = False
 
     def __init__(self, session: Session, *, source: Source = Source.RUN, source_hash: str | None = None) -> None:
         self._stamp: dict[str, Any] = {"source": source, "source_hash": source_hash, "recorded_at": now()}
@@ -88,6 +93,8 @@ class Bulk:
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Insert verdicts, each with how it came here and its hash."""
+        if self.repeats:
+            return
         if verdicts and self._is_sqlite:
             last = self._connection.execute(_last_number(VERDICT)).scalar_one()
             hashes = self._insert_tuples(
@@ -163,6 +170,8 @@ class Bulk:
 
     def await_index(self, entries: Iterable[tuple[int, Sequence[str]]], *, are_examples: bool = False) -> None:
         """Leave texts for the full-text index: the number of an example, and texts that are searched together."""
+        if self.repeats:
+            return
         waiting = ((example_id, "\n".join(texts)) for example_id, texts in entries)
         rows = [{"example_id": number, "body": body, "is_example": are_examples} for number, body in waiting if body]
         self.insert_only("search_pending", rows)
@@ -204,12 +213,6 @@ class Bulk:
             for restated in (kept, same):
                 numbers = self._connection.execute(restated.returning(target.c.id)).scalars()
                 self._written.content("response", numbers)
-
-
-def add_imported_file(session: Session, *, content_hash: str, name: str, format_name: str) -> None:
-    """Remember a file's content, so that importing it again adds nothing."""
-    row = {"content_hash": content_hash, "name": name, "format": format_name, "created_at": now()}
-    session.connection().execute(insert(_TABLES["imported_file"]), row)
 
 
 def as_json(values: Iterable[str]) -> str:

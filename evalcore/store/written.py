@@ -21,10 +21,13 @@ class Written:
         self.verdicts = Digest()
         self._content: defaultdict[str, set[int]] = defaultdict(set)
 
+    def __bool__(self) -> bool:
+        return self.verdicts.n_rows > 0 or bool(self._content)
+
     def content(self, table: str, numbers: Iterable[int]) -> None:
         """Rows of a table that verdicts rest on were added or changed; of other tables nothing is kept."""
-        if table in CONTENT:
-            self._content[table].update(numbers)
+        if table in CONTENT and (found := set(numbers)):
+            self._content[table] |= found
 
     def told(self, connection: Connection) -> dict[str, dict[str, str]]:
         """Write the hashes of the content, and tell by table which rows the act wrote; call it under the lock of the chain, and once."""

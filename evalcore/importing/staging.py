@@ -1,0 +1,383 @@
+"""A large file on SQLite, where one transaction lets nobody else write: checked whole in a copy of the study, then written in short parts.
+
+Whoever is killed in between leaves the study as it was, or a row in `unfinished_import` and a copy of the file beside the study: the next
+process that opens the study finishes what was begun (`finish`).
+"""
+
+import dataclasses
+import json
+import os
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, event
+from sqlmodel import Session
+
+from evalcore import store
+from evalcore.acting import allow
+from evalcore.db import connect, keep, reading, writing
+from evalcore.errors import DatabaseFault, ImportFailed
+from evalcore.importing.faults import Faults
+from evalcore.importing.joining import Pace, join
+from evalcore.importing.report import ImportReport
+from evalcore.importing.work import Work
+from evalcore.level_reading import read_levels
+from evalcore.policies import check_can_import, check_can_import_reads_of
+from evalcore.queries import lookups
+from evalcore.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
+from evalcore.tables import now
+
+AT_ONCE_SECONDS = 0.5
+"""A file that takes no longer is written in one transaction."""
+PART_SECONDS = 0.6
+"""So long may a part take: its rows, its event and the commit."""
+BATCH_SECONDS = 0.5
+"""A batch that takes longer by itself is followed by smaller ones."""
+PAUSE_SECONDS = 0.15
+"""Longer than SQLite lets whoever waits sleep before they try again: everybody gets their turn between two parts."""
+CHECK = ".check"
+"""Behind the name of the kept file: the copy of the study in which it is checked."""
+
+
+def can_stage(engine: Engine) -> bool:
+    """Whether the study is a file of SQLite."""
+    return engine.dialect.name == "sqlite" and engine.url.database not in (None, "", ":memory:")
+
+
+def is_broken_off(session: Session, engine: Engine, work: Work) -> bool:
+    """Whether this very file was being written when its import ended before its end.
+
+    Raises:
+        ImportFailed: Another one is being written, or was broken off and cannot be finished without its file.
+    """
+    found = lookups.unfinished_import(session)
+    if found is None:
+        return False
+    with held(kept_path(engine, found.source_hash)) as is_free:
+        if is_free and _asked(found.asked) == _asked(work.as_json()):
+            return True
+    if is_free:
+        sentence = (
+            f"the import of {found.name} was broken off, and the copy that was kept of it is gone. Import {found.name} again as before, "
+            "which finishes it; then this file"
+        )
+    else:
+        far = f"{found.n_done:,} of {found.n_rows:,} rows are in the study"
+        since = f"{found.started_at:%H:%M} UTC"
+        sentence = (
+            f"{found.actor} has been importing {found.name} since {since}: {far}. Import this file when that is done"
+        )
+    raise ImportFailed([f"{work.file.name}: {sentence}. Nothing was imported."])
+
+
+def _asked(said: str) -> dict[str, Any]:
+    """What a file is imported as, whatever it is called."""
+    asked: dict[str, Any] = json.loads(said)
+    return asked | {"name": ""}
+
+
+def in_parts(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int], None]) -> ImportReport:
+    """Check the file in a copy of the study, then write it in parts.
+
+    Raises:
+        NotAllowed: Whoever acts may not import.
+        ImportFailed: There are faults, no room for the copies, or another large import is being written: the study is as it was. Or somebody
+            changed the study between check and writing so that the rest does not fit: what was written stays.
+    """
+    path = kept_path(engine, work.source_hash)
+    with held(path, make=True) as is_ours:
+        if not is_ours:
+            raise ImportFailed([f"{work.file.name}: this file is being imported already. Nothing was imported."])
+        try:
+            work = _with_copy(engine, work, path)
+            checked = _checked(engine, work, progress)
+            if work.dry_run or checked.adds_nothing:
+                path.unlink()
+                return checked
+            begun = _begun(engine, work, actor, checked.rows)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return _written(engine, work, begun, progress)
+
+
+def finish(engine: Engine) -> ImportReport | None:
+    """Go on with an import that was broken off, from the copy that was kept of its file; and clear away what others left.
+
+    Its rows come again from the first: what they led to is remembered, and nothing of what is in the study is written twice.
+
+    Returns:
+        What came of the whole file; None where nothing waits, somebody else is at it, or the copy is gone.
+
+    Raises:
+        ImportFailed: The rest of the file does not fit the study any more.
+    """
+    if not can_stage(engine):
+        return None
+    with reading(engine) as session:
+        found = lookups.unfinished_import(session)
+    _clear(engine, found)
+    if found is None or not (path := kept_path(engine, found.source_hash)).exists():
+        return None
+    with held(path) as is_ours:
+        with reading(engine) as session:
+            found = lookups.unfinished_import(session)  # again: who held the copy a moment ago may be done
+        if not is_ours or found is None or not path.exists():
+            return None
+        try:
+            work = Work.again(found, path)
+            is_whole = work.file.content_hash() == found.source_hash
+        except ImportFailed:
+            is_whole = False
+        if not is_whole:
+            return None
+        report = _written(engine, work, found, lambda _done: None)
+    if report.texts_new:
+        read_levels(engine, actor=Administrator(name=found.actor))
+    return report
+
+
+# ---------------------------------------------------------------- the copies
+
+
+def kept_path(engine: Engine, source_hash: str) -> Path:
+    """Where a copy of a file lies while it is being written. Whoever writes it holds the lock of it, which ends with the process."""
+    study = Path(engine.url.database or "")
+    return study.with_name(f".{study.name}.import-{source_hash[:16]}")
+
+
+@contextmanager
+def held(path: Path, *, make: bool = False) -> Iterator[bool]:
+    """Hold a file that nobody else holds; gives whether that is so. A file that is not there nobody holds.
+
+    Where there is no `flock` (Windows), nobody seems to hold any.
+    """
+    number, is_ours = None, True
+    while number is None and (make or path.exists()):
+        try:
+            number = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except PermissionError:  # another user's, who may be at it
+            is_ours = False
+            break
+        is_ours = _is_locked(number)
+        if is_ours and not _is_there(number, path):
+            os.close(number)  # removed by whoever held it until now
+            number = None
+    try:
+        yield is_ours
+    finally:
+        if number is not None:
+            os.close(number)
+
+
+def _is_locked(number: int) -> bool:
+    if sys.platform != "win32":
+        import fcntl  # noqa: PLC0415 - not everywhere
+
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def _is_there(number: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(number), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _clear(engine: Engine, found: Unfinished | None) -> None:
+    """Remove copies whose process was killed before it had begun to write."""
+    study = Path(engine.url.database or "")
+    begin, wanted = f".{study.name}.import-", found and kept_path(engine, found.source_hash).name
+    with suppress(OSError):  # a folder that cannot be written
+        left = {
+            study.with_name(one.name.removesuffix(CHECK))
+            for one in study.parent.iterdir()
+            if one.name.startswith(begin)
+        }
+        for path in left:
+            with held(path, make=True) as is_ours:
+                if is_ours:
+                    path.with_name(path.name + CHECK).unlink(missing_ok=True)
+                if is_ours and path.name != wanted:
+                    path.unlink()
+
+
+def _with_copy(engine: Engine, work: Work, path: Path) -> Work:
+    """The same with the copy of the file, since the file itself may change or be removed."""
+    name, study = work.file.name, Path(engine.url.database or "")
+    size = work.file.path.stat().st_size
+    wanted, free = study.stat().st_size + 2 * size, shutil.disk_usage(path.parent).free
+    if free < wanted:
+        raise ImportFailed([_no_room(name, wanted, free)])
+    try:
+        shutil.copyfile(work.file.path, path)
+    except OSError as error:
+        raise ImportFailed(
+            [f"{name}: no copy of it could be kept beside the study: {error.strerror}. Nothing was imported."]
+        ) from error
+    return dataclasses.replace(work, file=work.file.at(path))
+
+
+def _no_room(name: str, wanted: int, free: int) -> str:
+    return (
+        f"{name}: a large file is checked in a copy of the study first, which needs about {wanted / 1e6:,.0f} MB beside the study; "
+        f"expected so much room, got {free / 1e6:,.0f} MB. Nothing was imported."
+    )
+
+
+def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> ImportReport:
+    """What an import would do, done in a copy of the study, which is removed.
+
+    Raises:
+        ImportFailed: There are faults, or no room.
+    """
+    path = kept_path(engine, work.source_hash)
+    copy = path.with_name(path.name + CHECK)
+    report = work.report()
+    try:
+        copy.touch(mode=0o600)
+        with closing(sqlite3.connect(engine.url.database or "")) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        scratch = connect(str(copy))
+        event.listen(scratch, "connect", _unkept)
+        try:
+            with writing(scratch) as session:
+                join(Pace(session), session, work.file, work.options, work.rows(progress), report)
+                work.set_meanings(session, report, "")
+        finally:
+            scratch.dispose()
+    except (DatabaseFault, OSError, sqlite3.Error) as error:
+        wanted, free = Path(engine.url.database or "").stat().st_size, shutil.disk_usage(path.parent).free
+        raise ImportFailed([_no_room(work.file.name, wanted, free)]) from error
+    finally:
+        copy.unlink(missing_ok=True)
+        for beside in ("-wal", "-shm", "-journal"):
+            copy.with_name(copy.name + beside).unlink(missing_ok=True)
+    return report
+
+
+def _unkept(connection: sqlite3.Connection, _record: object) -> None:
+    """Nothing of the copy has to survive anything."""
+    connection.execute("PRAGMA journal_mode = OFF")
+    connection.execute("PRAGMA synchronous = OFF")
+
+
+# ---------------------------------------------------------------- the parts
+
+
+class Parts(Pace):
+    """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn.
+
+    Args:
+        session: Has the transactions.
+        begun: What is written.
+    """
+
+    def __init__(self, session: Session, begun: Unfinished) -> None:
+        self._session = session
+        self._begun = begun
+        self._since: float | None = None
+        self._rows_seconds, self._n_batches = PART_SECONDS / 2, 0
+        self.n_done = begun.n_done
+
+    def begin(self) -> None:
+        """Others wait from here on."""
+        if self._since is None:
+            self._session.connection()
+            self._since, self._n_batches = time.monotonic(), 0
+
+    def after(self, size: int, report: ImportReport, faults: Faults) -> int:
+        """End the part where it has lasted long enough; a batch that takes too long by itself is halved.
+
+        Raises:
+            ImportFailed: The batch does not fit the study.
+        """
+        faults.raise_if_any()
+        seconds = time.monotonic() - (self._since or 0.0)
+        self._n_batches += 1
+        if seconds < self._rows_seconds:
+            return size
+        self.last(report)
+        return max(size // 2, 1) if self._n_batches == 1 and seconds > BATCH_SECONDS else size
+
+    def last(self, report: ImportReport) -> None:
+        """End the part."""
+        if self._since is None:
+            return
+        seconds = time.monotonic() - self._since
+        if report.rows > self.n_done:
+            self.n_done = report.rows
+            store.note_part(self._session, n_done=report.rows, report=json.dumps(report.as_dict()))
+        store.append_part(self._session, self._begun, n_done=self.n_done)
+        keep(self._session)
+        self._rows_seconds = PART_SECONDS * seconds / (time.monotonic() - self._since)  # the rest is its event's
+        self._since = None
+        time.sleep(PAUSE_SECONDS)
+
+
+def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished:
+    """Remember what is going to be written, or go on with what was broken off.
+
+    Raises:
+        NotAllowed: Whoever acts may not import.
+        ImportFailed: Another large import is being written.
+    """
+    with writing(engine, patient=True) as session:
+        allow(session, actor, check_can_import)
+        if work.reads_of:
+            allow(session, actor, check_can_import_reads_of)
+        before = lookups.unfinished_import(session)
+        if before is not None and _asked(before.asked) == _asked(work.as_json()):
+            return before
+        is_broken_off(session, engine, work)
+        report = json.dumps(work.report().as_dict())
+        begun = Unfinished(work.file.name, work.source_hash, actor.signature, now(), work.as_json(), n_rows, 0, report)
+        store.begin_parts(session, begun)
+    return begun
+
+
+def _written(engine: Engine, work: Work, begun: Unfinished, progress: Callable[[int], None]) -> ImportReport:
+    """Write the file, of which the first rows may be in the study, and remove its copy.
+
+    Raises:
+        ImportFailed: The rest does not fit the study, which somebody has changed since the file was checked.
+    """
+    report, rows, stopped = work.report(), work.rows(progress), None
+    with writing(engine, patient=True) as session:
+        parts = Parts(session, begun)
+        try:
+            join(
+                parts, session, work.file, work.options, rows, report, written=ImportReport(**json.loads(begun.report))
+            )
+        except ImportFailed as failed:
+            session.rollback()
+            store.forget_written(session)
+            stopped = [*failed.faults, f"{begun.name}: {_stays(parts.n_done, begun.n_rows)}"]
+            store.end_parts(session)
+            detail = {"source_hash": begun.source_hash, "rows": parts.n_done, "of": begun.n_rows, "faults": stopped}
+            store.append_event(session, actor=begun.actor, action=IMPORT_STOPPED, subject=begun.name, detail=detail)
+        else:
+            store.end_parts(session)
+            work.set_meanings(session, report, begun.actor)
+            work.record(session, report, begun.actor)
+    work.file.path.unlink(missing_ok=True)
+    if stopped is not None:
+        raise ImportFailed(stopped)
+    return report
+
+
+def _stays(n_done: int, n_rows: int) -> str:
+    return (
+        f"somebody changed the study while the file was being written, and the rest of it does not fit any more. Expected to write {n_rows:,} "
+        f"rows, wrote {n_done:,}: those stay"
+    )

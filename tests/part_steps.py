@@ -1,0 +1,29 @@
+"""Imports of small files in parts, as large ones are."""
+
+from contextlib import contextmanager
+from unittest import mock
+
+from evalcore.importing import joining, staging
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing catches it."""
+
+
+@contextmanager
+def in_parts(batch=1, dies_after=None, halved=60.0):
+    """Every file takes too long, and every batch of so many rows is a part; the process may die after some part."""
+    left = [dies_after]
+
+    def pause(_seconds):
+        if left[0] is not None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+
+    with (
+        mock.patch.multiple(staging, AT_ONCE_SECONDS=-1.0, PART_SECONDS=0.0, BATCH_SECONDS=halved, PAUSE_SECONDS=0.0),
+        mock.patch.object(joining, "BATCH", batch),
+        mock.patch.object(staging.time, "sleep", pause),
+    ):
+        yield
