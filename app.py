@@ -68,4 +68,5 @@ with _common.guarded():
         _common.came(viewer)
         _ahead.begin(viewer)
         _common.sidebar_foot(viewer)
+        _common.tell_unfinished()
         page.run()

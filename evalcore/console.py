@@ -18,7 +18,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 from sqlalchemy import Engine
 
-from evalcore.errors import OverreadError
+from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.schema import Administrator, Format, Viewer
 from evalcore.settings import settings
 
@@ -77,9 +77,31 @@ def study(db: str | None) -> Iterator[Engine]:
 
     engine = opened(location(db))
     try:
+        _finish_import(engine)
         yield engine
     finally:
         engine.dispose()
+
+
+def _finish_import(engine: Engine) -> None:
+    """Go on with an import that was broken off, which may take as long as the import itself; then the command's own act."""
+    from evalcore.db import reading
+    from evalcore.queries.lookups import unfinished_import
+
+    with reading(engine) as session:
+        found = unfinished_import(session)
+    if found is None:
+        return
+    from evalcore.acting import prepare_search
+    from evalcore.importing.staging import finish
+
+    try:
+        with err.status(f"Finishing the import of {escape(found.name)}, if it was broken off"):
+            if finish(engine) is not None:
+                prepare_search(engine)
+                err.print(f"{found.name}, whose import was broken off, is in the study whole now.", markup=False)
+    except (OverreadError, DatabaseFault) as error:
+        err.print(str(error), markup=False)
 
 
 def some_of(option: str, said: str, known: Collection[str]) -> list[str]:

@@ -29,7 +29,7 @@ from evalcore.metrics.panels import described
 from evalcore.metrics.reference import current_reads, item_labels
 from evalcore.metrics.score import OVERALL, response_scores
 from evalcore.policies import check_can_export, visible_verdicts
-from evalcore.queries import exposures, frames, study, suspects, triage, triage_settings
+from evalcore.queries import exposures, frames, lookups, study, suspects, triage, triage_settings
 from evalcore.queries.blind_reads import LOOK, second_looks
 from evalcore.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
 from evalcore.triaged import Triaged
@@ -287,9 +287,12 @@ def check(engine: Engine, actor: Viewer) -> None:
 
     Raises:
         NotAllowed: Whoever acts has no role in the study.
+        ExportError: A large file is not imported whole.
     """
     with reading(engine) as session:
         allow(session, actor, check_can_export)
+        if (found := lookups.unfinished_import(session)) is not None:
+            raise ExportError(found.sentence)
 
 
 def record(
@@ -317,6 +320,7 @@ def record(
 
     Raises:
         NotAllowed: Whoever acts has no role in the study.
+        ExportError: A large file is not imported whole.
     """
     part = part or Part()
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}

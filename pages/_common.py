@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, wraps
+from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -23,6 +24,7 @@ from evalcore.acting import opened, prepare_search
 from evalcore.adjudication import to_settle
 from evalcore.db import PRESS_SECONDS, Engine, before_each_commit, reading
 from evalcore.errors import DatabaseFault, OverreadError
+from evalcore.importing.staging import finish
 from evalcore.metrics.composition import judges_beside_physicians
 from evalcore.metrics.judge_record import judge_record
 from evalcore.metrics.own_reads import own_items
@@ -31,14 +33,25 @@ from evalcore.metrics.reference import overridden_items
 from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
 from evalcore.opinions import Opinions
 from evalcore.policies import can_adjudicate, can_read, reason, visible_verdicts
-from evalcore.queries import analyses, browse, composition, frames, run_plans, study, tasks, triage, triage_settings
+from evalcore.queries import (
+    analyses,
+    browse,
+    composition,
+    frames,
+    lookups,
+    run_plans,
+    study,
+    tasks,
+    triage,
+    triage_settings,
+)
 from evalcore.queries import opinions as labels
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.queries.cut_off import n_cut_off
 from evalcore.queries.my_reads import examples_of
 from evalcore.queries.read_marks import level_readers, read_marks
 from evalcore.queries.response_sums import response_sums
-from evalcore.schema import Ask, RaterKind, Seen, Viewer
+from evalcore.schema import Ask, RaterKind, Seen, Unfinished, Viewer
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.settings import settings
 from evalcore.triaged import Triaged
@@ -55,8 +68,17 @@ def _engine_at(location: str) -> Engine:
     engine = opened(location, wait_seconds=PRESS_SECONDS)
     before_each_commit(engine, _forget)
     prepare_search(engine)  # what an import that was broken off left waiting
+    Thread(target=_finish_import, args=(engine,), daemon=True).start()  # it may take minutes, and no page waits for it
     _settle()
     return engine
+
+
+def _finish_import(engine: Engine) -> None:
+    try:
+        if finish(engine) is not None:
+            prepare_search(engine)
+    except (OverreadError, DatabaseFault, OSError) as error:
+        _log.warning("An import that was broken off is not finished: %s", error)
 
 
 @cache
@@ -75,8 +97,25 @@ Version = tuple[int, int]
 
 
 def version() -> Version:
-    """The key of every cached read: acts that change anything, and texts of an import whose language is still to be told."""
-    return _once("version", lambda session: (frames.data_version(session), frames.n_waiting(session)))
+    """The key of every cached read: acts that change anything, and texts of an import whose language is still to be told.
+
+    Of an import that is being written in parts neither counts: what was read before is kept until it is whole.
+    """
+    return _standing()[1]
+
+
+def _standing() -> tuple[Unfinished | None, Version]:
+    def found(session: Any) -> tuple[Unfinished | None, Version]:
+        unfinished = lookups.unfinished_import(session)
+        return unfinished, (frames.data_version(session), 0 if unfinished else frames.n_waiting(session))
+
+    return _once("version", found)
+
+
+def tell_unfinished() -> None:
+    """A line on every page while an import is not in the study whole, so that nobody takes a part of the figures for all of them."""
+    if (found := _standing()[0]) is not None:
+        st.html(_text.notice(found.sentence))
 
 
 def judged_version() -> Version:

@@ -12,14 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
+from evalcore import export
 from evalcore.auditing import verify
 from evalcore.db import connect, reading, writing
-from evalcore.errors import ImportFailed
+from evalcore.errors import ExportError, ImportFailed
 from evalcore.importing import staging
 from evalcore.queries import frames, lookups
-from evalcore.schema import FILE_IMPORTED, PART_IMPORTED
+from evalcore.schema import FILE_IMPORTED, PART_IMPORTED, Administrator
 from evalcore.store import set_guideline
+from pages import _common
 from tests import invented as made
+from tests.commands import Run
 from tests.invented import bring, example, judged, study, write
 from tests.part_steps import Killed, in_parts
 from tests.test_importing_order import files
@@ -310,3 +313,34 @@ def test_no_room_for_the_copy_is_said_in_one_sentence(engine, large):
         ):
             bring(engine, large)
     assert not beside(engine)
+
+
+def test_nothing_is_taken_out_while_a_part_is_in_and_the_next_command_finishes_it_first(engine, broken):
+    who = Administrator(name="Ana")
+    sentence = rf"{RESULTS} is not imported whole yet: 4 of its 6 rows are in the study"
+    with pytest.raises(ExportError, match=sentence):
+        export.check(engine, who)
+    found = unfinished(engine)
+    run = Run(broken.parent)
+    with staging.held(staging.kept_path(engine, found.source_hash)):
+        refused = run("export", "labels.csv", "--db", engine.url.database)
+        assert refused.returncode == 1
+        assert "4 of its 6 rows" in refused.stderr
+    done = run("export", "labels.csv", "--db", engine.url.database)
+    assert done.returncode == 0
+    assert f"{RESULTS}, whose import was broken off, is in the study whole now." in done.stderr
+    assert unfinished(engine) is None
+
+
+def test_every_page_says_that_a_part_is_in_and_counts_nothing_anew_until_it_is_whole(engine, broken, monkeypatch):
+    monkeypatch.setattr(_common, "engine", lambda: engine)
+    said = []
+    monkeypatch.setattr(_common.st, "html", said.append)
+    _common.tell_unfinished()
+    assert len(said) == 1
+    assert f"{RESULTS} is not imported whole yet" in said[0]
+    before = _common.version()
+    staging.finish(engine)
+    assert _common.version() > before
+    _common.tell_unfinished()
+    assert len(said) == 1
