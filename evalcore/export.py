@@ -290,9 +290,13 @@ def check(engine: Engine, actor: Viewer) -> None:
         ExportError: A large file is not imported whole.
     """
     with reading(engine) as session:
-        allow(session, actor, check_can_export)
-        if (found := lookups.unfinished_import(session)) is not None:
-            raise ExportError(found.sentence)
+        _check(session, actor)
+
+
+def _check(session: Session, actor: Viewer) -> None:
+    allow(session, actor, check_can_export)
+    if (found := lookups.unfinished_import(session)) is not None:
+        raise ExportError(found.sentence)
 
 
 def record(
@@ -326,7 +330,7 @@ def record(
     asked = {key: value for key, value in vars(part).items() if value and key != "blind"}
     try:
         with writing(engine) as session:
-            allow(session, actor, check_can_export)
+            _check(session, actor)
             person = next((person for person in study.people(session) if person.name == actor.name), None)
             if person is not None and n_rows:
                 is_whole = not asked and not part.blind

@@ -320,6 +320,8 @@ def test_nothing_is_taken_out_while_a_part_is_in_and_the_next_command_finishes_i
     sentence = rf"{RESULTS} is not imported whole yet: 4 of its 6 rows are in the study"
     with pytest.raises(ExportError, match=sentence):
         export.check(engine, who)
+    with pytest.raises(ExportError, match=sentence):
+        export.record(engine, actor=who, what="labels", file_format="csv", n_rows=3)
     found = unfinished(engine)
     run = Run(broken.parent)
     with staging.held(staging.kept_path(engine, found.source_hash)):
