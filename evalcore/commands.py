@@ -37,7 +37,7 @@ MAX_FLOW_LINES = 40
 
 
 def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
-    paths: Annotated[list[Path], typer.Argument(help="Files, plain or .gz.")],
+    paths: Annotated[list[Path] | None, typer.Argument(help="Files, plain or .gz.")] = None,
     format_name: Annotated[
         str | None, typer.Option("--format", help="See `overread formats`; else told from the content.")
     ] = None,
@@ -57,6 +57,13 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would happen and change nothing.")] = False,
+    give_up: Annotated[
+        bool,
+        typer.Option(
+            "--give-up",
+            help="Import nothing: leave a large import that was broken off as it is, where its file is lost.",
+        ),
+    ] = False,
     db: Db = None,
     as_json: Json = False,
 ) -> None:
@@ -69,9 +76,15 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
     meanings_missing, levels_read (sentences), samples_left_out and notes (sentences) of logs.
     """
+    if give_up == bool(paths):
+        msg = f"expected {'no file beside --give-up' if give_up else 'files to import'}, got {len(paths or ())}"
+        raise OverreadError(msg)
     with study(db) as engine:
+        if give_up:
+            _give_up(engine)
+            return
         reports = []
-        for path in paths:
+        for path in paths or ():
             told = {"model": model, "judge": judge, "format_name": format_name, "dataset": dataset}
             reports.append(
                 _import_one(
@@ -86,6 +99,15 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
             )
         if as_json:
             print_json(reports)
+
+
+def _give_up(engine: Engine) -> None:
+    from evalcore.importing.staging import give_up
+
+    left = give_up(engine, actor(engine))
+    out.print(
+        f"{left.name}: given up; {left.n_done:,} of its {left.n_rows:,} rows are in the study and stay", markup=False
+    )
 
 
 def _import_one(

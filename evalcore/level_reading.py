@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from time import sleep
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
@@ -32,6 +34,10 @@ from evalcore.tables import now
 from evalcore.triaged import LETTERS
 
 BATCH = 500
+PART = 2_000
+"""So many levels are written in one transaction, so that nobody waits for it long."""
+PAUSE_SECONDS = 0.15
+"""Between two parts, for whoever waits: longer than SQLite lets them sleep before they try again."""
 MAX_QUOTE = 300  # characters of a quotation in an explanation
 FROM_FILE = ""
 """The version of a judge whose levels came with a file."""
@@ -88,6 +94,13 @@ class LevelsRead:
     def n_read(self) -> int:
         """Responses that have a new verdict."""
         return sum(counts.total() for counts in self.labels.values())
+
+    def add(self, part: "LevelsRead") -> None:
+        """Take in what a part of the run has read."""
+        for judge, counts in part.labels.items():
+            self.labels.setdefault(judge, Counter()).update(counts)
+        self.other_language.update(part.other_language)
+        self.n_unchanged += part.n_unchanged
 
     def sentences(self) -> list[str]:
         """The run in words."""
@@ -156,8 +169,8 @@ def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress:
     whose level by this judge came with a file. A new version reads all it has not read, and its verdict supersedes that of the version
     before it: of one judge one level stands.
 
-    What is read is written at the end, in one transaction with one audit event: whoever stops it midway finds the study as it was. Where
-    nothing was to be written there is no event.
+    What is read is written at the end, some thousand levels at a time, each time with an audit event: whoever stops it midway finds whole parts,
+    and the next run reads what is left. Where nothing was to be written there is no event.
 
     Args:
         engine: The study.
@@ -169,30 +182,32 @@ def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress:
         NotAllowed: Whoever acts is no researcher and no lead.
     """
     total = 0
-    read: dict[Judge, list[tuple[ResponseText, Level]]] = {}
+    read: list[tuple[Judge, ResponseText, Level]] = []
     with reading(engine) as session:
         allow(session, actor, check_can_import)
         most = sum(queries.n_texts(session, judge.asked) for judge in JUDGES)
         for judge in JUDGES:
             for batch in _unread(session, judge, again=again):
-                read.setdefault(judge, []).extend((found._replace(text=""), judge.level(found.text)) for found in batch)
+                read += [(judge, found._replace(text=""), judge.level(found.text)) for found in batch]
                 total += len(batch)
                 if progress is not None:
                     progress(total, most)
     report = LevelsRead()
-    if not read:
-        return report
-    with writing(engine) as session:
-        allow(session, actor, check_can_import)
-        store.wait_for_others(session)
-        for judge, levels in read.items():
-            _write(session, judge, levels, report)
-        if report.n_read:
-            versions = {judge.name: judge.version for judge in JUDGES if judge.name in report.labels}
-            detail = report.as_dict() | {"versions": versions, "again": again}
-            store.append_event(
-                session, actor=actor.signature, action=LEVELS_READ, subject=f"{report.n_read} responses", detail=detail
-            )
+    for start in range(0, len(read), PART):
+        if start:
+            sleep(PAUSE_SECONDS)
+        written = LevelsRead()
+        with writing(engine, patient=True) as session:
+            allow(session, actor, check_can_import)
+            store.wait_for_others(session)
+            for judge, levels in groupby(read[start : start + PART], key=lambda one: one[0]):
+                _write(session, judge, [(found, level) for _, found, level in levels], written)
+            if written.n_read:
+                versions = {judge.name: judge.version for judge in JUDGES if judge.name in written.labels}
+                detail = written.as_dict() | {"versions": versions, "again": again}
+                subject = counted(written.n_read, "response")
+                store.append_event(session, actor=actor.signature, action=LEVELS_READ, subject=subject, detail=detail)
+        report.add(written)
     return report
 
 

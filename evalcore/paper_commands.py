@@ -26,9 +26,11 @@ def methods(
     --json: the rows of the bundle's checklist.csv.
     """
     from evalcore import bundle as bundling
+    from evalcore import export
     from evalcore import methods as written
 
     with study(db) as engine:
+        export.check(engine, actor(engine))
         done = written.facts(engine)
     if checklist:
         texts, tables = written.documents(done, bundling.FILES)

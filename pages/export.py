@@ -158,7 +158,19 @@ def for_a_paper(hidden: frozenset[int]) -> None:
         ):
             if content:
                 kind = "svg" if key == "flow" else "md"
-                st.download_button(label, content, file_name=f"overread-{key}.{kind}", mime=MIME[kind], key=key)
+                name = f"overread-{key}.{kind}"
+                st.download_button(label, checked(content), file_name=name, mime=MIME[kind], key=key)
+
+
+def checked(content: str) -> Callable[[], str]:
+    """Gives what is on the page when the button is pressed, unless nothing may be taken out by then."""
+    engine, actor = _common.engine(), viewer
+
+    def give() -> str:
+        export.check(engine, actor)
+        return content
+
+    return give
 
 
 def bundle_maker() -> Callable[[], bytes]:

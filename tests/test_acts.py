@@ -25,14 +25,17 @@ from evalcore import (
     overriding,
     reviewing,
     runs,
+    store,
 )
 from evalcore.analysis import Analysis
 from evalcore.assigning import Choice
+from evalcore.db import writing
 from evalcore.deciding import Decision
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.importing import import_file
+from evalcore.importing import import_file, staging
 from evalcore.overriding import Reading
-from evalcore.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Viewer
+from evalcore.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Unfinished, Viewer
+from evalcore.tables import now
 from evalcore.triage_settings import TriageSettings
 from tests import run_world, world
 from tests.commands import Run
@@ -66,6 +69,18 @@ def imported_in_parts(*given: Any, **named: Any) -> Any:
         return import_file(*given, **named)
 
 
+def given_up(small: World, actor: Viewer) -> None:
+    """An import that was broken off; whatever comes of the act, none is left."""
+    left = Unfinished("lost.csv", "0" * 64, "Ana Ruiz", now(), "{}", n_rows=2, n_done=1, report="{}")
+    with writing(small.engine) as session:
+        store.begin_parts(session, left)
+    try:
+        staging.give_up(small.engine, actor)
+    finally:
+        with writing(small.engine) as session:
+            store.end_parts(session)
+
+
 ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "acting.add_person": ("add_people", lambda w, a, _, n: acting.add_person(w.engine, f"New {n}", roles=["lead"], actor=a)),
     "acting.set_families": ("set_families", lambda w, a, _, n: acting.set_families(w.engine, [(f"new{n}", "Maker")], actor=a)),
@@ -79,6 +94,7 @@ ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "acting.set_rules": ("assign", lambda w, a, _, n: acting.set_rules(w.engine, Rules(check_share=n / 1000), actor=a)),
     "importing._at_once": ("import", lambda w, a, folder, n: import_file(w.engine, a_file(folder, n), dataset="d", actor=a)),
     "importing.staging._begun": ("import", lambda w, a, folder, n: imported_in_parts(w.engine, a_file(folder, n), dataset="d", actor=a)),
+    "importing.staging.give_up": ("import", lambda w, a, _f, _n: given_up(w, a)),
     "level_reading.read_levels": ("import", lambda w, a, _f, _n: level_reading.read_levels(w.engine, actor=a)),
     "juries.convene": ("import", lambda w, a, _f, _n: juries.convene(w.engine, "Jury", members=[JUDGE], actor=a)),
     "export.record": ("export", lambda w, a, _f, _n: export.record(w.engine, actor=a, what="labels", file_format="csv", n_rows=1)),

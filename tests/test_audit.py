@@ -1,6 +1,7 @@
 """The audit trail: every act leaves one event, and whoever changes the trail afterwards is found out."""
 
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,11 @@ from sqlalchemy import text
 
 from evalcore import export, overriding, store
 from evalcore.auditing import verify
-from evalcore.db import open_study, reading, writing
+from evalcore.db import connect, open_study, reading, writing
 from evalcore.errors import AlreadyChanged, ImportFailed, NotAllowed, OverreadError
 from evalcore.importing import import_file
 from evalcore.overriding import Reading
-from evalcore.schema import Administrator, Label
+from evalcore.schema import Administrator, Label, RaterKind
 from evalcore.tables import AuditEvent
 from tests import world
 from tests.processes import at_once
@@ -206,6 +207,36 @@ def test_the_event_is_named_also_far_into_a_long_trail(database_url):
 
 
 # ---------------------------------------------------------------- writers at once
+
+
+def test_on_postgresql_others_act_while_the_hashes_of_a_large_act_are_written(postgres_database_url, monkeypatch):
+    small = world.made(postgres_database_url)
+    written = import_module("evalcore.store.written")  # the package calls a function so
+    hashed, other, n = written.add_to_ledger, connect(postgres_database_url, wait_seconds=1.0), []
+
+    def add_to_ledger(connection, table, rows, digest):
+        n.append(table)
+        if len(n) == 2:  # the first table's hashes are written
+            with writing(other) as session:
+                store.set_guideline(session, "# Beside", actor="Ana Ruiz")
+        hashed(connection, table, rows, digest)
+
+    monkeypatch.setattr(written, "add_to_ledger", add_to_ledger)
+    with writing(small.engine) as session:
+        store.Bulk(session).insert("model", [{"name": "Elm-1"}, {"name": "Elm-2"}])
+        store.ensure_rater(session, RaterKind.JUDGE, "A new judge")
+        store.append_event(session, actor="Ana Ruiz", action="x", subject="y")
+    assert n == ["model", "rater", "guideline"]
+    assert world.rows(small.engine, "SELECT action FROM audit_event ORDER BY id DESC LIMIT 2") == [
+        ("x",),
+        ("guideline changed",),
+    ]
+    last = "SELECT table_name FROM row_hash ORDER BY id DESC LIMIT 4"
+    assert [table for (table,) in world.rows(small.engine, last)] == ["rater", "guideline", "model", "model"]
+    assert report_on(small.engine).holds
+    other.dispose()
+    small.engine.dispose()
+
 
 N_WRITERS, N_EACH = 4, 10
 

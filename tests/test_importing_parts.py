@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from unittest import mock
@@ -261,6 +262,38 @@ def test_without_the_kept_copy_only_the_same_file_may_come_and_finishes_it(engin
     assert unfinished(engine) is None
     holds(engine)
     assert bring(engine, broken).already_imported
+
+
+def test_without_copy_and_file_the_import_is_given_up_and_what_is_in_stays(engine, broken, content):
+    location, run = engine.url.database, Run(broken.parent)
+    with staging.held(staging.kept_path(engine, unfinished(engine).source_hash)):
+        refused = run("import", "--give-up", "--db", location)
+    assert refused.returncode == 1
+    assert f"{RESULTS}: it is being imported just now" in refused.stderr
+    staging.kept_path(engine, unfinished(engine).source_hash).unlink()
+    done = run("import", "--give-up", "--db", location)
+    assert done.stdout.strip() == f"{RESULTS}: given up; 4 of its 6 rows are in the study and stay"
+    assert unfinished(engine) is None
+    assert made.rows(engine, "SELECT count(*) FROM response") == [(4,)]
+    assert actions(engine)[-1] == "import stopped"
+    holds(engine)
+    assert "found none" in run("import", "--give-up", "--db", location).stderr
+    export.check(engine, Administrator(name="Ana"))
+    assert bring(engine, content[1]).responses_new == 2
+
+
+def test_the_server_finishes_it_when_it_opens_the_study(engine, broken):
+    _common._engine_at.clear()
+    opened = _common._engine_at(str(engine.url.database))
+    try:
+        until = time.monotonic() + 60
+        while unfinished(engine) is not None and time.monotonic() < until:
+            time.sleep(0.05)
+    finally:
+        _common._engine_at.clear()
+        opened.dispose()
+    assert actions(engine)[-1] == FILE_IMPORTED
+    holds(engine)
 
 
 def test_a_kept_copy_that_was_changed_is_not_imported(engine, broken):

@@ -3,14 +3,15 @@
 import os
 from itertools import product
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from evalcore import adjudication
 from evalcore.auditing import verify
 from evalcore.db import connect, open_study, reading
-from evalcore.importing import import_file
-from evalcore.queries import frames
+from evalcore.importing import import_file, joining, staging
+from evalcore.queries import frames, lookups
 from evalcore.schema import Administrator, RaterKind
 from tests import world
 from tests.adjudicating_steps import SOL, item, key_of, opened, settlements, small
@@ -21,6 +22,7 @@ __all__ = ["small"]  # a fixture
 FEW = 2
 N_JUDGES = 100
 KILLS = [FEW, pytest.param(N_KILLS, marks=pytest.mark.slow)]
+SMALL_PARTS = {"AT_ONCE_SECONDS": -1.0, "PART_SECONDS": 0.0, "PAUSE_SECONDS": 0.02}
 engines = {}
 
 
@@ -65,19 +67,50 @@ def _import(location, folder, items, number):
     import_file(study_of(location), path, actor=Administrator(name="somebody"))
 
 
+def items_of(made):
+    with reading(made.engine) as session:
+        rows = frames.verdicts(session, kind=RaterKind.JUDGE)
+    return [
+        (row.dataset, row.prompt_id, str(row.position), row.model, "0", row.evaluation) for row in rows.itertuples()
+    ]
+
+
+def are_whole(made, items, n_killed):
+    """Of each file all verdicts are in, or none; all but the last of each process were imported before it was killed."""
+    files = world.rows(
+        made.engine, "SELECT source_hash, count(*) FROM verdict WHERE source = 'import' GROUP BY source_hash"
+    )
+    assert {n_rows for _, n_rows in files} == {len(items) * N_JUDGES}
+    assert len(files) >= n_killed
+
+
 @pytest.mark.parametrize("n", KILLS)
 def test_kills_while_importing_leave_files_whole_or_not_at_all(database_url, tmp_path, n):
     made = world.made(database_url)
-    with reading(made.engine) as session:
-        rows = frames.verdicts(session, kind=RaterKind.JUDGE)
-    items = [
-        (row.dataset, row.prompt_id, str(row.position), row.model, "0", row.evaluation) for row in rows.itertuples()
-    ]
+    items = items_of(made)
     made.engine.dispose()
     for n_killed in killed(_import, database_url, tmp_path, items, n=n):
-        statement = "SELECT source_hash, count(*) FROM verdict WHERE source = 'import' GROUP BY source_hash"
-        files = world.rows(made.engine, statement)
-        assert {n_rows for _, n_rows in files} == {len(items) * N_JUDGES}
-        assert len(files) >= n_killed
+        are_whole(made, items, n_killed)
         made.engine.dispose()
     holds(database_url)
+
+
+@pytest.mark.parametrize("n", KILLS)
+def test_what_kills_leave_of_large_imports_is_made_whole_from_the_kept_copy(sqlite_database_url, tmp_path, n):
+    made, n_broken_off = world.made(sqlite_database_url), 0
+    items = items_of(made)
+    made.engine.dispose()
+    with mock.patch.multiple(staging, **SMALL_PARTS), mock.patch.object(joining, "BATCH", 25):
+        for n_killed in killed(_import, sqlite_database_url, tmp_path, items, n=n, within=1.2):
+            for path in tmp_path.glob("*.csv"):
+                path.unlink()
+            holds(sqlite_database_url)
+            with reading(made.engine) as session:
+                n_broken_off += lookups.unfinished_import(session) is not None
+            staging.finish(made.engine)
+            are_whole(made, items, n_killed)
+            made.engine.dispose()
+    holds(sqlite_database_url)
+    left = [path.name for path in Path(made.engine.url.database).parent.iterdir() if ".import-" in path.name]
+    assert not left
+    assert n_broken_off or n == FEW

@@ -1,6 +1,7 @@
 """The shipped judges read the responses to cases: whole or not at all, each once by each version, with one event for it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,6 +10,7 @@ from sqlalchemy import insert, text
 from sqlmodel import SQLModel
 
 from evalcore import level_reading, store
+from evalcore.auditing import verify
 from evalcore.db import open_study, reading, writing
 from evalcore.level_reading import LevelsRead, read_levels, recommended, stated
 from evalcore.queries import triage
@@ -223,6 +225,40 @@ def test_batches_read_every_response_once(engine, monkeypatch):
     read_levels(engine, actor=Administrator(name="Dr. Noor"), progress=lambda n, most: done.append((n, most)))
     assert done == [(n, 7) for n in range(1, 8)]
     assert len(by_text(engine)) == len(verdicts(engine)) == 7
+
+
+def test_many_levels_are_written_in_parts_and_whoever_stops_between_two_loses_none(engine, monkeypatch):
+    monkeypatch.setattr(level_reading, "PART", 2)
+    pauses = []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 2:
+            raise Killed
+
+    monkeypatch.setattr(level_reading, "sleep", pause)
+    with pytest.raises(Killed):
+        read_levels(engine, actor=Administrator(name="Dr. Noor"))
+    assert [event["subject"] for event in events(engine)] == ["2 responses", "2 responses"]
+    rest = read_levels(engine, actor=Administrator(name="Dr. Noor"))
+    assert rest.n_read == 3
+    assert [event["subject"] for event in events(engine)] == ["2 responses"] * 3 + ["1 response"]
+    monkeypatch.undo()
+    assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 0
+    assert len(by_text(engine)) == len(verdicts(engine)) == 7
+    with reading(engine) as session:
+        assert not [
+            fault for fault in verify(session).faults if "erdict" in fault
+        ]  # the rest was put in past the program
+
+
+def test_the_parts_of_a_run_add_up(engine, monkeypatch):
+    whole = read_levels(engine, actor=Administrator(name="Dr. Noor"))
+    again = [replace(judge, version="next") for judge in level_reading.JUDGES]
+    monkeypatch.setattr(level_reading, "JUDGES", again)
+    monkeypatch.setattr(level_reading, "PART", 1)
+    monkeypatch.setattr(level_reading, "PAUSE_SECONDS", 0)
+    assert read_levels(engine, actor=Administrator(name="Dr. Noor")) == whole
 
 
 def test_what_another_run_wrote_meanwhile_is_seen_and_not_written_twice(engine):

@@ -65,7 +65,7 @@ def is_broken_off(session: Session, engine: Engine, work: Work) -> bool:
     if is_free:
         sentence = (
             f"the import of {found.name} was broken off, and the copy that was kept of it is gone. Import {found.name} again as before, "
-            "which finishes it; then this file"
+            "which finishes it; then this file. If it is lost too, `overread import --give-up` leaves the import as it is"
         )
     else:
         far = f"{found.n_done:,} of {found.n_rows:,} rows are in the study"
@@ -141,6 +141,38 @@ def finish(engine: Engine) -> ImportReport | None:
     if report.texts_new:
         read_levels(engine, actor=Administrator(name=found.actor))
     return report
+
+
+def give_up(engine: Engine, actor: Viewer) -> Unfinished:
+    """Leave an import that was broken off as it is: its rows in the study stay, and those that are missing do not come.
+
+    Returns:
+        What was given up.
+
+    Raises:
+        NotAllowed: Whoever acts may not import.
+        ImportFailed: No import was broken off, or somebody is writing it.
+    """
+    with reading(engine) as session:
+        allow(session, actor, check_can_import)
+        found = lookups.unfinished_import(session)
+    if found is None:
+        raise ImportFailed(["--give-up: expected an import that was broken off, found none. Nothing was changed."])
+    path = kept_path(engine, found.source_hash)
+    with held(path) as is_free:
+        if not is_free:
+            raise ImportFailed([f"{found.name}: it is being imported just now. Nothing was changed."])
+        with writing(engine) as session:
+            allow(session, actor, check_can_import)
+            _stop(session, found, found.n_done, actor=actor.signature, faults=[])
+        path.unlink(missing_ok=True)
+    return found
+
+
+def _stop(session: Session, begun: Unfinished, n_done: int, *, actor: str, faults: list[str]) -> None:
+    store.end_parts(session)
+    detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows, "faults": faults}
+    store.append_event(session, actor=actor, action=IMPORT_STOPPED, subject=begun.name, detail=detail)
 
 
 # ---------------------------------------------------------------- the copies
@@ -363,9 +395,7 @@ def _written(engine: Engine, work: Work, begun: Unfinished, progress: Callable[[
             session.rollback()
             store.forget_written(session)
             stopped = [*failed.faults, f"{begun.name}: {_stays(parts.n_done, begun.n_rows)}"]
-            store.end_parts(session)
-            detail = {"source_hash": begun.source_hash, "rows": parts.n_done, "of": begun.n_rows, "faults": stopped}
-            store.append_event(session, actor=begun.actor, action=IMPORT_STOPPED, subject=begun.name, detail=detail)
+            _stop(session, begun, parts.n_done, actor=begun.actor, faults=stopped)
         else:
             store.end_parts(session)
             work.set_meanings(session, report, begun.actor)

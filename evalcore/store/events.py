@@ -37,8 +37,8 @@ def append_event(
 ) -> None:
     """Append one event, linked to the last one by its hash, with a digest of the rows that the act wrote.
 
-    Call it last in the transaction: on PostgreSQL it holds the chain's lock until the commit. On SQLite the writing
-    transaction holds the write lock already.
+    Call it last in the transaction: on PostgreSQL it holds the chain's lock until the commit, so nothing that takes long comes after it.
+    On SQLite the writing transaction holds the write lock already.
 
     Args:
         session: The writing transaction.
@@ -48,11 +48,12 @@ def append_event(
         detail: What else is to be known of it.
         tells_rows: False of a lesser event within an act whose own event comes after it and tells of the rows.
     """
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CHAIN_LOCK})
     session.flush()  # what the session still holds comes before the event that tells of it
-    connection = session.connection()
-    wrote = written(session).told(connection) if tells_rows else {}
+    connection, rows = session.connection(), written(session)
+    rows.keep_hashes(connection)
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CHAIN_LOCK})
+    wrote = rows.told() if tells_rows else {}
     if wrote:
         detail = {**(detail or {}), WROTE: wrote}
         forget_written(session)

@@ -1,11 +1,11 @@
 """What a transaction has written, so that its event can vouch for it."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, insert, select, text
 from sqlmodel import Session, SQLModel
 
 from evalcore.db import TRAIL_HEAD
@@ -20,24 +20,26 @@ class Written:
     def __init__(self) -> None:
         self.verdicts = Digest()
         self._content: defaultdict[str, set[int]] = defaultdict(set)
+        self._kept = Digest()
 
     def __bool__(self) -> bool:
-        return self.verdicts.n_rows > 0 or bool(self._content)
+        return self.verdicts.n_rows + self._kept.n_rows > 0 or bool(self._content)
 
     def content(self, table: str, numbers: Iterable[int]) -> None:
         """Rows of a table that verdicts rest on were added or changed; of other tables nothing is kept."""
         if table in CONTENT and (found := set(numbers)):
             self._content[table] |= found
 
-    def told(self, connection: Connection) -> dict[str, dict[str, str]]:
-        """Write the hashes of the content, and tell by table which rows the act wrote; call it under the lock of the chain, and once."""
-        told = {VERDICT: self.verdicts.told()} if self.verdicts.n_rows else {}
-        content = Digest()
+    def keep_hashes(self, connection: Connection) -> None:
+        """Write the hashes of the content as it is now. It takes as long as the act wrote much, so the lock of the chain comes after it."""
         for table, numbers in sorted(self._content.items()):
-            add_to_ledger(connection, table, _found(connection, table, numbers), content)
-        if content.n_rows:
-            told[LEDGER] = content.told()
-        return told
+            add_to_ledger(connection, table, _found(connection, table, numbers), self._kept)
+        self._content.clear()
+
+    def told(self) -> dict[str, dict[str, str]]:
+        """By table, which rows the act wrote and their digest; the hashes of all content are kept."""
+        digests = {VERDICT: self.verdicts, LEDGER: self._kept}
+        return {table: digest.told() for table, digest in digests.items() if digest.n_rows}
 
 
 def written(session: Session) -> Written:
@@ -65,19 +67,25 @@ def add_to_ledger(connection: Connection, table: str, rows: Iterable[Any], diges
     """Append the hashes of rows that verdicts rest on, as they are now.
 
     Args:
-        connection: Of the writing transaction, which holds the lock of the chain.
+        connection: Of the writing transaction. On SQLite it holds the write lock, so the next numbers are its own; on PostgreSQL others take
+            numbers beside it.
         table: Whose rows they are.
         rows: Their number first, then the columns of `CONTENT`.
         digest: Takes them in.
     """
-    ledger = SQLModel.metadata.tables[LEDGER]
-    last = connection.execute(select(func.coalesce(func.max(ledger.c.id), 0))).scalar_one()
-    remaining = iter(rows)
+    ledger, remaining = SQLModel.metadata.tables[LEDGER], iter(rows)
     while part := list(islice(remaining, _CHUNK)):
         added = []
-        for place, row in enumerate(part, start=last + 1):
+        for place, row in zip(_next_places(connection, len(part)), part, strict=True):
             content = hash_of(table, row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
             digest.add(place, ledger_row(table, row[0], content))
             added.append({"id": place, "table_name": table, "row_id": row[0], "hash": content})
-        last += len(added)
         connection.execute(insert(ledger), added)
+
+
+def _next_places(connection: Connection, n: int) -> Sequence[int]:
+    if connection.dialect.name == "postgresql":
+        taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
+        return sorted(connection.execute(taken, {"n": n}).scalars())
+    last = connection.execute(select(func.coalesce(func.max(SQLModel.metadata.tables[LEDGER].c.id), 0))).scalar_one()
+    return range(last + 1, last + 1 + n)

@@ -1,4 +1,4 @@
-"""A large import that is being written in parts."""
+"""A large import that is being written in parts; on PostgreSQL, where acts run side by side, numbers of kept hashes that nobody waits for."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,3 +23,6 @@ def upgrade() -> None:
         sa.Column("report", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute("CREATE SEQUENCE row_hash_number AS integer OWNED BY row_hash.id")
+        op.execute("SELECT setval('row_hash_number', (SELECT coalesce(max(id), 0) + 1 FROM row_hash), false)")
