@@ -151,26 +151,26 @@ def for_a_paper(hidden: frozenset[int]) -> None:
             icon=":material/folder_zip:",
             key="bundle",
         )
-        for key, label, content in (
-            ("methods", "Methods", paper.page),
-            ("checklist", "Checklist", paper.checklist),
-            ("flow", "Flow diagram", paper.flow),
+        for key, label, part in (
+            ("methods", "Methods", "page"),
+            ("checklist", "Checklist", "checklist"),
+            ("flow", "Flow diagram", "flow"),
         ):
-            if content:
+            if getattr(paper, part):
                 kind = "svg" if key == "flow" else "md"
                 name = f"overread-{key}.{kind}"
-                st.download_button(label, checked(content), file_name=name, mime=MIME[kind], key=key)
+                st.download_button(label, paper_maker(part), file_name=name, mime=MIME[kind], key=key)
 
 
-def checked(content: str) -> Callable[[], str]:
-    """Gives what is on the page when the button is pressed, unless nothing may be taken out by then."""
+def paper_maker(part: str) -> Callable[[], str]:
+    """Writes one of the texts when the button is pressed: what may be taken out has changed since the page was drawn, perhaps."""
     engine, actor = _common.engine(), viewer
 
-    def give() -> str:
+    def make() -> str:
         export.check(engine, actor)
-        return content
+        return str(getattr(_exports.paper(_common.blind(actor)), part))
 
-    return give
+    return make
 
 
 def bundle_maker() -> Callable[[], bytes]:

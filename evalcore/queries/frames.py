@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, and_, case, func, literal_column, or_, select
+from sqlalchemy import Select, String, and_, case, cast, func, literal_column, or_, select
 from sqlmodel import Session, SQLModel, col
 
 from evalcore.review_tables import Assignment, Reading, Task
@@ -41,6 +41,13 @@ def frame(session: Session, statement: Select[Any], columns: list[str] | None = 
     return pd.DataFrame.from_records(
         [tuple(row) for row in result.all()], columns=names
     )  # row by row takes twice as long
+
+
+def numbers(session: Session, statement: Select[Any]) -> frozenset[int]:
+    """The whole numbers of a statement's one column. They come in one row: SQLite's driver waits its turn among the threads for each row."""
+    listed = cast(statement.subquery().c[0], String)
+    together = session.connection().execute(select(func.aggregate_strings(listed, ","))).scalar()
+    return frozenset(map(int, together.split(","))) if together else frozenset()
 
 
 def data_version(session: Session) -> int:

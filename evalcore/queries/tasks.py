@@ -1,5 +1,6 @@
 """What is to be read, what waits for whom, and how far each reader is."""
 
+from collections.abc import Collection
 from datetime import datetime
 from statistics import median
 from typing import Any
@@ -12,7 +13,7 @@ from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.exposures import has_seen, is_released
-from evalcore.queries.frames import frame, is_read
+from evalcore.queries.frames import frame, is_read, numbers
 from evalcore.queries.study import rules
 from evalcore.review_tables import Assignment, AssignmentReader, Mark, Reading, Task
 from evalcore.schema import Ask, CannotReason, RaterKind, ReadingMode, ReadingState, Role, Selection, Stage, Viewer
@@ -20,7 +21,10 @@ from evalcore.tables import Example, Rater, Study, Verdict
 
 DEFAULT_LANGUAGE = "en"
 """What somebody reads whose profile names no language."""
-RECENT = 20  # readings whose time tells how long the next takes
+RECENT, RECENT_OF_ALL = (
+    20,
+    60,
+)  # readings whose time tells how long the next takes: so many, of so many that are looked at
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -231,23 +235,30 @@ def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
     waiting = _open_to(viewer, at, func.count())
     n_left = connection.execute(in_hand).scalar_one() + connection.execute(waiting).scalar_one()
 
-    def newest(whose: ColumnElement[bool]) -> list[float]:
-        times = select(table.c.seconds).where(locked, whose).order_by(table.c.locked_at.desc()).limit(RECENT)
-        return list(connection.execute(times).scalars())
-
-    seconds = newest(mine)
-    if not seconds:  # how long others took there tells how hard they found it
-        blind = select(col(Task.id)).where(col(Task.example_id).in_(list(blind_examples(session, viewer))))
-        seconds = newest(table.c.task_id.not_in(blind))
+    newest = select(table.c.seconds, col(Task.example_id)).join(Task, col(Task.id) == table.c.task_id)
+    newest = newest.where(locked).order_by(table.c.locked_at.desc())
+    seconds = [time for time, _ in connection.execute(newest.where(mine).limit(RECENT))]
+    if not seconds:  # how long others took on what waits for this reader would tell how hard they found it
+        others = connection.execute(newest.limit(RECENT_OF_ALL)).all()
+        waiting_too = blind_examples(session, viewer, among={example_id for _, example_id in others})
+        seconds = [time for time, example_id in others if example_id not in waiting_too][:RECENT]
     return Progress(n_done=n_done, n_left=n_left, seconds_each=median(seconds) if seconds else None)
 
 
-def blind_examples(session: Session, viewer: Viewer) -> frozenset[int]:
+def blind_examples(session: Session, viewer: Viewer, *, among: Collection[int] | None = None) -> frozenset[int]:
     """Conversations on which this person may yet give a blind first read, or is at one: nothing of others' verdicts on them may be shown.
 
     In a study that is set to blind: for a reader who has not been released, everything that they have not read.
+
+    Args:
+        session: Where to read.
+        viewer: Who reads.
+        among: Only these examples are asked about; None: all.
     """
-    connection = session.connection()
+
+    def of(statement: Select[Any], column: Any) -> frozenset[int]:
+        return numbers(session, statement if among is None else statement.where(column.in_(among)))
+
     in_hand = (
         select(col(Task.example_id))
         .join(Reading, col(Reading.task_id) == col(Task.id))
@@ -257,16 +268,16 @@ def blind_examples(session: Session, viewer: Viewer) -> frozenset[int]:
             col(Reading.blinded).is_(True),
         )
     )
-    blind = frozenset(connection.execute(in_hand).scalars())
+    blind = of(in_hand, col(Task.example_id))
     chosen = rules(session)
     if chosen.mode is ReadingMode.OPEN:
         return blind
-    blind |= frozenset(connection.execute(_open_to(viewer, None, col(Task.example_id))).scalars())
+    blind |= of(_open_to(viewer, None, col(Task.example_id)), col(Task.example_id))
     if not chosen.blind or not _is_reader(session, viewer) or is_released(session, viewer.person_id):
         return blind
     read = select(col(Verdict.example_id)).where(is_read(Verdict), col(Verdict.rater_id).in_(_raters_of(viewer)))
     unread: Select[Any] = select(col(Example.id)).where(col(Example.id).not_in(read))
-    return blind | frozenset(connection.execute(unread).scalars())
+    return blind | of(unread, col(Example.id))
 
 
 def _is_reader(session: Session, viewer: Viewer) -> bool:
