@@ -12,7 +12,6 @@ from contextlib import closing, contextmanager, suppress
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import stamina
@@ -63,9 +62,6 @@ DRIVERS = ("sqlite", "postgresql+psycopg")
 _POSTGRES_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
 """In seconds and milliseconds: how long a server that does not answer is waited for."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
-_TURN = "turn"
-_turns: dict[str, Lock] = {}
-"""By file: who writes next in this process. SQLite itself lets whoever waits look again up to ten times a second, and whoever looks first goes."""
 _MIGRATION_LOCK = 0x6F766572  # any constant: "over"
 
 
@@ -100,7 +96,6 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
         event.listen(engine, "do_connect", _open_file)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-        event.listen(engine, "checkin", _end_turn)
     return engine
 
 
@@ -172,17 +167,7 @@ def _begin_sqlite(connection: Connection) -> None:
     if connection.info.get(_WAIT) != seconds:
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
         connection.info[_WAIT] = seconds
-    is_writing = options.get("immediate", False)
-    if is_writing and (file := connection.engine.url.database):
-        turn = _turns.setdefault(file, Lock())
-        if turn.acquire(timeout=seconds / 2):  # else SQLite's own lock is waited for
-            connection.info[_TURN] = turn
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
-
-
-def _end_turn(_connection: Any, record: Any) -> None:
-    if (turn := record.info.pop(_TURN, None)) is not None:
-        turn.release()
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("immediate", False) else "BEGIN")
 
 
 def fault_of(error: Exception) -> str | None:

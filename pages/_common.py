@@ -101,20 +101,19 @@ def version() -> Version:
 
     Of an import that is being written in parts neither counts: what was read before is kept until it is whole.
     """
-    return _standing()[1]
+    is_whole = _unfinished() is None
+    return _once(
+        "version", lambda session: (frames.data_version(session), frames.n_waiting(session) if is_whole else 0)
+    )
 
 
-def _standing() -> tuple[Unfinished | None, Version]:
-    def found(session: Any) -> tuple[Unfinished | None, Version]:
-        unfinished = lookups.unfinished_import(session)
-        return unfinished, (frames.data_version(session), 0 if unfinished else frames.n_waiting(session))
-
-    return _once("version", found)
+def _unfinished() -> Unfinished | None:
+    return _once("unfinished", lookups.unfinished_import)
 
 
 def tell_unfinished() -> None:
     """A line on every page while an import is not in the study whole, so that nobody takes a part of the figures for all of them."""
-    if (found := _standing()[0]) is not None:
+    if (found := _unfinished()) is not None:
         st.html(_text.notice(found.sentence))
 
 
@@ -204,16 +203,21 @@ def triaged(person: Viewer) -> Triaged:
     return _triaged(settings().db, judged_version(), version()).without(blind(person))
 
 
-def to_read(person: Viewer) -> frozenset[int]:
+def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
     """Conversations on which this person may yet give a blind first read."""
-    return _once(("to read", person), lambda session: tasks.blind_examples(session, person))
+    return _once(("to read", person, among), lambda session: tasks.blind_examples(session, person, among=among))
 
 
-def blind(person: Viewer) -> frozenset[int]:
-    """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`)."""
+def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
+    """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`).
+
+    Args:
+        person: Who looks.
+        among: Only these are asked about, which is quicker where they are few; None: all.
+    """
     if not can_read(person):
         return frozenset()
-    own = to_read(person)
+    own = to_read(person, among=among)
     return own | read("to_settle", person) if can_adjudicate(person) else own
 
 
@@ -290,9 +294,8 @@ def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.Dat
     A minute old at most, since every read changes it.
     """
     reads = _lately(settings().db, judge).assign(rater_kind=RaterKind.REVIEWER)
-    reads = visible_verdicts(
-        reads, None, blind(person)
-    )  # nor the viewer's own: beside them few reads would tell the label
+    hidden = blind(person, among=frozenset(reads["example_id"].tolist()))
+    reads = visible_verdicts(reads, None, hidden)  # nor the viewer's own: beside them few reads would tell the label
     return judge_record(reads.loc[reads["response_id"].ne(response_id or 0)])
 
 

@@ -162,13 +162,14 @@ def for_a_paper(hidden: frozenset[int]) -> None:
                 st.download_button(label, paper_maker(part), file_name=name, mime=MIME[kind], key=key)
 
 
-def paper_maker(part: str) -> Callable[[], str]:
+def paper_maker(part: str) -> Callable[[], bytes]:
     """Writes one of the texts when the button is pressed: what may be taken out has changed since the page was drawn, perhaps."""
     engine, actor = _common.engine(), viewer
 
-    def make() -> str:
+    def make() -> bytes:
         export.check(engine, actor)
-        return str(getattr(_exports.paper(_common.blind(actor)), part))
+        text: str = getattr(_exports.paper(_common.blind(actor)), part)
+        return text.encode()
 
     return make
 

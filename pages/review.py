@@ -1,5 +1,8 @@
 """Read what is assigned: blind first, then beside the judge. All by keyboard."""
 
+from typing import Any
+
+import msgspec
 import streamlit as st
 
 from evalcore import families, reviewing
@@ -11,6 +14,7 @@ from evalcore.queries import study, tasks
 from evalcore.queries.families import table as family_table
 from evalcore.queries.tasks import Progress
 from evalcore.schema import Ask, ReadingState, Viewer
+from evalcore.settings import settings
 from evalcore.tables import now
 from pages import _common, _marking, _revealing, _review_text, _suspects, _text
 
@@ -73,10 +77,26 @@ def heading(desk: Desk, progress: Progress, said: str) -> None:
         st.toggle("Formatted text", key="formatted", persist_state="session")
 
 
+@st.cache_data(ttl=_common.LATELY_SECONDS, max_entries=_common.CACHED_LISTS, show_spinner=False)
+def measured(location: str, person: Viewer, n_assignments: int) -> Progress:  # noqa: ARG001 - the key
+    """How far a reader is, a minute old at most: to count what waits for them takes longer than all else of a press."""
+    with reading(_common.engine()) as session:
+        return tasks.progress(session, person, now())
+
+
+def far(session: Any, desk: Desk | None) -> Progress:
+    """How far the viewer is: what they have read is counted anew; what others took from them since is seen within a minute."""
+    if desk is None:
+        return tasks.progress(session, viewer, now())
+    lately, n_done = measured(settings().db, viewer, tasks.n_assignments(session)), tasks.n_locked(session, viewer)
+    n_left = lately.n_done + lately.n_left - n_done
+    return msgspec.structs.replace(lately, n_done=n_done, n_left=max(n_left, int(desk.state is ReadingState.READING)))
+
+
 viewer = _common.require(check_can_read)
 desk = reviewing.take(_common.engine(), viewer)
 with reading(_common.engine()) as session:
-    progress = tasks.progress(session, viewer, now())
+    progress = far(session, desk)
     guideline = study.guideline(session, desk.reading.guideline_version) if desk else None
 said, notice = st.session_state.pop("review_done", ""), st.session_state.pop("review_notice", None)
 if notice:

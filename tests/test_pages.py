@@ -136,7 +136,9 @@ def test_a_run_asks_once_what_is_new_and_what_waits_for_the_viewer(demo_study: s
     asked: list[str] = []
     for module, name in ((frames, "data_version"), (tasks, "blind_examples")):
         ask = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *given, ask=ask, name=name: (asked.append(name), ask(*given))[1])
+        monkeypatch.setattr(
+            module, name, lambda *given, ask=ask, name=name, **named: (asked.append(name), ask(*given, **named))[1]
+        )
     open_page(demo_study, "browse", PHYSICIAN)
     assert sorted(asked) == ["blind_examples", "data_version"]
 

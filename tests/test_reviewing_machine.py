@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -318,7 +319,11 @@ class Reading(RuleBasedStateMachine):
                 waits = n_locked < self.n_readers if task not in mine else mine[task] is not ReadingState.DONE
                 wanted |= {example} if waits else set()
             with reading(self.small.engine) as session:
-                assert tasks.blind_examples(session, viewer) == (wanted if self.is_blind else set())
+                blind, few = tasks.blind_examples(session, viewer), set(list(tasks_of.values())[::2])
+                assert blind == (wanted if self.is_blind else set())
+                for most in (tasks.FEW, 0):
+                    with mock.patch.object(tasks, "FEW", most):
+                        assert tasks.blind_examples(session, viewer, among=few) == blind & few
 
     @invariant()
     def before_the_lock_a_blind_desk_holds_nothing_of_the_judge_or_of_others(self):

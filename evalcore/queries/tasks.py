@@ -26,6 +26,9 @@ RECENT, RECENT_OF_ALL = (
     60,
 )  # readings whose time tells how long the next takes: so many, of so many that are looked at
 
+FEW = 1_000
+"""Conversations that are asked about by their numbers; where they are more, all are asked about."""
+
 
 class Asked(msgspec.Struct, frozen=True):
     """A task with what its assignment says of it."""
@@ -226,11 +229,22 @@ def last_mark(session: Session, reading_id: int) -> Mark | None:
     return session.exec(of_reading.order_by(col(Mark.id).desc()).limit(1)).first()
 
 
+def n_locked(session: Session, viewer: Viewer) -> int:
+    """How many items this person has read and locked."""
+    mine = select(func.count()).select_from(Reading).where(col(Reading.person_id) == viewer.person_id)
+    return int(session.connection().execute(mine.where(col(Reading.state) != ReadingState.READING)).scalar_one())
+
+
+def n_assignments(session: Session) -> int:
+    """How many assignments there are."""
+    return int(session.connection().execute(select(func.count()).select_from(Assignment)).scalar_one())
+
+
 def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
     """How far a reader is, and how long an item takes: them, else anybody on what does not wait for this reader."""
     connection, table = session.connection(), SQLModel.metadata.tables["reading"]
     mine, locked = table.c.person_id == viewer.person_id, table.c.state != ReadingState.READING
-    n_done = connection.execute(select(func.count()).select_from(table).where(mine, locked)).scalar_one()
+    n_done = n_locked(session, viewer)
     in_hand = select(func.count()).select_from(table).where(mine, ~locked)
     waiting = _open_to(viewer, at, func.count())
     n_left = connection.execute(in_hand).scalar_one() + connection.execute(waiting).scalar_one()
@@ -257,7 +271,10 @@ def blind_examples(session: Session, viewer: Viewer, *, among: Collection[int] |
     """
 
     def of(statement: Select[Any], column: Any) -> frozenset[int]:
-        return numbers(session, statement if among is None else statement.where(column.in_(among)))
+        if among is None:
+            return numbers(session, statement)
+        few = statement.where(column.in_(among)) if len(among) <= FEW else statement
+        return numbers(session, few) & frozenset(among)
 
     in_hand = (
         select(col(Task.example_id))
