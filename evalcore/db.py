@@ -61,6 +61,8 @@ _POSTGRES_FAULTS = {
 DRIVERS = ("sqlite", "postgresql+psycopg")
 _POSTGRES_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
 """In seconds and milliseconds: how long a server that does not answer is waited for."""
+_MOST_BEYOND_FIVE = 45
+"""Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
 _MIGRATION_LOCK = 0x6F766572  # any constant: "over"
 
@@ -86,7 +88,8 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     is_postgres = url.drivername != "sqlite"
     limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
     engine = create_engine(
-        url, pool_pre_ping=is_postgres, hide_parameters=True, connect_args=limits, execution_options={_WAIT: wait_seconds}
+        url, pool_pre_ping=is_postgres, max_overflow=_MOST_BEYOND_FIVE, hide_parameters=True, connect_args=limits,
+        execution_options={_WAIT: wait_seconds},
     )  # fmt: skip
     event.listen(engine, "handle_error", _hide_values)
     if is_postgres:

@@ -134,15 +134,13 @@ def read(name: str, *arguments: Any) -> Any:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _judge_scores(location: str, judged_version: int) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
-    with reading(_engine_at(location)) as session:
-        return scores_of_sums(response_sums(session))
+def _judge_scores(_session: Any, location: str, judged_version: int) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+    return scores_of_sums(response_sums(_session))
 
 
-def judge_scores() -> pd.DataFrame:
+def judge_scores(session: Any) -> pd.DataFrame:
     """The overall score of every response and judge; kept while physicians read, since their verdicts do not enter it."""
-    with reading(engine()) as session:
-        return _judge_scores(settings().db, frames.judged_version(session))
+    return _judge_scores(session, settings().db, frames.judged_version(session))
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
@@ -234,7 +232,7 @@ def _listed(
     """The list of Browse: conversations (of `only`, where that is given) with their scores by model and the marks that physicians left."""
     found = browse.examples(session, filters).set_index("example_id")
     found = found.loc[~found.index.isin(hidden) & (only is None or found.index.isin(only or ()))]
-    scores = mean_scores_by_example(visible_verdicts(judge_scores(), None, hidden), judge)
+    scores = mean_scores_by_example(visible_verdicts(judge_scores(session), None, hidden), judge)
     marks = overridden_items(read_marks(session), judge)
     listed = found.join(scores.add_prefix("score ")).join(marks).join(level_readers(session))
     return listed.fillna(dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0))

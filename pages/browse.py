@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore import exposing
 from evalcore.acting import prepare_search
+from evalcore.db import reading
 from evalcore.errors import NotAllowed
 from evalcore.languages import LANGUAGES
 from evalcore.policies import can_read, check_can_open, own_act, reason
@@ -236,7 +237,8 @@ def _response(row: pd.Series, judge: str, *, as_markdown: bool) -> None:
         st.html(_text.response(row["name"], FORMATS[row["evaluation"]], row["text"], as_markdown=as_markdown))
         _sent(row, as_markdown=as_markdown)
         return
-    scores = _common.judge_scores()
+    with reading(_common.engine()) as session:
+        scores = _common.judge_scores(session)
     found = scores.loc[scores["response_id"].eq(row["response_id"]) & scores["judge"].eq(judge)]
     words = "no score yet"
     if len(found) and pd.notna(found["score"].iloc[0]):

@@ -78,17 +78,19 @@ def heading(desk: Desk, progress: Progress, said: str) -> None:
 
 
 @st.cache_data(ttl=_common.LATELY_SECONDS, max_entries=_common.CACHED_LISTS, show_spinner=False)
-def measured(location: str, person: Viewer, n_assignments: int) -> Progress:  # noqa: ARG001 - the key
+def measured(_session: Any, location: str, person: Viewer, n_assignments: int) -> Progress:  # noqa: ARG001 - the key
     """How far a reader is, a minute old at most: to count what waits for them takes longer than all else of a press."""
-    with reading(_common.engine()) as session:
-        return tasks.progress(session, person, now())
+    return tasks.progress(_session, person, now())
 
 
 def far(session: Any, desk: Desk | None) -> Progress:
     """How far the viewer is: what they have read is counted anew; what others took from them since is seen within a minute."""
     if desk is None:
         return tasks.progress(session, viewer, now())
-    lately, n_done = measured(settings().db, viewer, tasks.n_assignments(session)), tasks.n_locked(session, viewer)
+    lately, n_done = (
+        measured(session, settings().db, viewer, tasks.n_assignments(session)),
+        tasks.n_locked(session, viewer),
+    )
     n_left = lately.n_done + lately.n_left - n_done
     return msgspec.structs.replace(lately, n_done=n_done, n_left=max(n_left, int(desk.state is ReadingState.READING)))
 

@@ -5,6 +5,8 @@ import shutil
 import sqlite3
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
@@ -18,6 +20,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import URL, Engine, event, make_url
 from sqlalchemy.orm import Mapper
+from sqlalchemy.pool import Pool
 from sqlalchemy.util import LRUCache
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
@@ -26,6 +29,8 @@ from streamlit.testing.v1 import app_test, local_script_runner
 from evalcore import db, serving
 from evalcore.db import open_study
 from tests.invented import seeded_study
+
+PAGES = Path(__file__).resolve().parents[1] / "pages"
 
 # Every property is tried on so many drawn cases, or on more where a case costs next to nothing.
 # `make unit ARGS="--hypothesis-profile thorough"` takes nearly 40 times as many.
@@ -90,6 +95,32 @@ def _own_main() -> Iterator[None]:
     before = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = before
+
+
+HELD = threading.local()
+NESTED: list[str] = []
+"""Where a page took a second connection to the database while it held one, since the test began."""
+
+
+@event.listens_for(Pool, "checkout")
+def _count_connections(*_: object) -> None:
+    HELD.n = getattr(HELD, "n", 0) + 1
+    if HELD.n > 1:
+        drawn = [frame for frame in traceback.extract_stack() if str(PAGES) in frame.filename]
+        NESTED.extend(f"{Path(frame.filename).name}:{frame.lineno}" for frame in drawn[-1:])
+
+
+@event.listens_for(Pool, "checkin")
+def _count_fewer(*_: object) -> None:
+    HELD.n = getattr(HELD, "n", 0) - 1
+
+
+@pytest.fixture(autouse=True)
+def _one_connection_a_page() -> Iterator[None]:
+    """Of pages that hold one connection and wait for another, a few at once take all that there are, and wait for each other."""
+    NESTED.clear()
+    yield
+    assert not NESTED, f"expected one connection at a time, got a second at {', '.join(NESTED)}"
 
 
 @pytest.fixture(scope="session", autouse=True)
