@@ -87,9 +87,11 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
         raise OverreadError(msg)
     is_postgres = url.drivername != "sqlite"
     limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
+    # What is in memory is one connection's own: it has no pool of several.
+    is_in_memory = not is_postgres and not url.database
     engine = create_engine(
-        url, pool_pre_ping=is_postgres, max_overflow=_MOST_BEYOND_FIVE, hide_parameters=True, connect_args=limits,
-        execution_options={_WAIT: wait_seconds},
+        url, pool_pre_ping=is_postgres, hide_parameters=True, connect_args=limits, execution_options={_WAIT: wait_seconds},
+        **({} if is_in_memory else {"max_overflow": _MOST_BEYOND_FIVE}),
     )  # fmt: skip
     event.listen(engine, "handle_error", _hide_values)
     if is_postgres:

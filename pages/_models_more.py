@@ -39,8 +39,9 @@ def further(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
 
 def missing(opinions: Opinions, chosen: Chosen, viewer: Viewer) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model or all against it."""
+    known = _common.opinions(viewer)
     with reading(_common.engine()) as session:
-        unread = drawings.unread(session, known=_common.opinions(viewer))
+        unread = drawings.unread(session, known=known)
     correcting = _models_parts.correcting(opinions, chosen)
     return sensitivity(opinions, unread, claim=chosen.claim, physicians=chosen.physicians, **correcting)
 

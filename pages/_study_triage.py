@@ -58,9 +58,10 @@ def _saved() -> None:
 
 
 def _maps(viewer: Viewer, *, disabled: bool) -> None:
+    hidden = _common.blind(viewer)
     with reading(_common.engine()) as session:
         own, tables = maps_stored.own_tables(session), maps_stored.tables_of(session)
-        labels = maps_stored.labels_of_cases(session, _common.blind(viewer))
+        labels = maps_stored.labels_of_cases(session, hidden)
     maps = label_maps.maps(tables)
     counts = label_counts.label_counts(labels, maps)
     sources = list(dict.fromkeys([*counts["source"], *tables]))
