@@ -92,6 +92,7 @@ def test_long_text_is_folded_and_opens_by_mouse_and_by_key(page: Page, app_serve
 def test_the_keyboard_alone_reaches_and_sets_a_verdict(page: Page, app_server: AppServer):
     steps.choose_reader(page, app_server, PHYSICIAN, path="/browse?example=2")
     item = steps.items(page)[0]
+    expect(steps.verdict(page, item, "Not met")).to_be_visible()  # the browser loads what draws them after the page
     steps.keyed(page, "formatted").locator("input").focus()
     inside = f"document.activeElement?.closest('.st-key-label_{item}') !== null"
     for _ in range(12):
