@@ -4,12 +4,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Integer, Select, cast, exists, func, literal_column, null, select
-from sqlmodel import SQLModel
 
-import evalcore.run_tables
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.run_words import Outcome, RunKind, RunSpec, repeat_version
 from evalcore.schema import CASES, Format, RaterKind, Stage
+from evalcore.study.tables import TABLES
 
 _NOTHING: Any = cast(null(), Integer)
 
@@ -40,7 +38,7 @@ class Items(NamedTuple):
 
 def table(name: str) -> Any:
     """The columns of a table."""
-    return SQLModel.metadata.tables[name].c
+    return TABLES[name].c
 
 
 def parts(spec: RunSpec) -> Iterator[Part]:
@@ -122,8 +120,8 @@ def _criteria(spec: RunSpec, part: Part) -> Items:
     example, response, criterion = table("example"), table("response"), table("criterion")
     found = (
         _of_models(spec, select(response.id))
-        .join(SQLModel.metadata.tables["example"], example.id == response.example_id)
-        .join(SQLModel.metadata.tables["criterion"], criterion.example_id == response.example_id)
+        .join(TABLES["example"], example.id == response.example_id)
+        .join(TABLES["criterion"], criterion.example_id == response.example_id)
         .where(example.dataset == spec.dataset)
         .order_by(response.id, criterion.position)
     )
@@ -157,7 +155,7 @@ def _of_models(spec: RunSpec, statement: Select[Any]) -> Select[Any]:
 
 
 def _has_response(spec: RunSpec, part: Part, example_id: Any) -> ColumnElement[bool]:
-    response, model = SQLModel.metadata.tables["response"].alias("given").c, table("model")
+    response, model = TABLES["response"].alias("given").c, table("model")
     named = select(model.id).where(model.name == spec.model.name).scalar_subquery()
     return exists().where(
         response.example_id == example_id,
@@ -170,7 +168,7 @@ def _has_response(spec: RunSpec, part: Part, example_id: Any) -> ColumnElement[b
 def _has_verdict(
     spec: RunSpec, part: Part, example_id: Any, response_id: Any, criterion_id: Any
 ) -> ColumnElement[bool]:
-    verdict = SQLModel.metadata.tables["verdict"].alias("given").c
+    verdict = TABLES["verdict"].alias("given").c
     named = rater_named(spec, part.repeat).scalar_subquery()
     said = (verdict.rater_id == named, verdict.stage == Stage.JUDGE.value)
     if spec.dataset == CASES:  # as the index on such verdicts has it

@@ -22,7 +22,7 @@ from evalcore.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, ru
 from evalcore.schema import Viewer
 from evalcore.store import FIRST_PREVIOUS_HASH
 from evalcore.store.events import WROTE
-from evalcore.tables import AuditEvent
+from evalcore.study.tables import AuditEvent
 
 _REMOVED_OR_PUT_IN = "it does not follow the event before it, so one was removed or put in"
 _CHANGED = "its content was changed after it was written"

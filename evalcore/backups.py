@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, create_engine, inspect
 from sqlmodel import Session, SQLModel
 
 from evalcore.auditing import ChainReport, verify
-from evalcore.db import connect, migrations, open_study, reading
+from evalcore.db import connect, migrations, open_study, reading, upgrade
 from evalcore.errors import OverreadError
 
 MANIFEST, FORMAT = "overread.json", "overread backup 1"
@@ -219,7 +219,7 @@ def _load(engine: Engine, path: Path) -> ChainReport:
                 while block := member.read(_BLOCK):
                     rows.write(block)
             _set_sequence(connection, table)
-        command.upgrade(config, "head")
+        upgrade(connection)
         with Session(connection) as session:
             return verify(session)
 

@@ -6,6 +6,7 @@ SQLite by default, PostgreSQL by URL, one behaviour on both. A writing transacti
 
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -28,6 +29,7 @@ from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, OverreadError, ReadOnly
 from evalcore.settings import database_url, settings
+from evalcore.study import triggers
 
 __all__ = [
     "PATIENT_SECONDS",
@@ -64,6 +66,8 @@ _POSTGRES_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
 _MOST_BEYOND_FIVE = 45
 """Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
 _WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
+_EARLIER = re.compile(r"00\d\d")
+"""Revisions of checkouts before the first version."""
 _MIGRATION_LOCK = 0x6F766572  # any constant: "over"
 
 
@@ -309,8 +313,14 @@ def migrate(engine: Engine) -> Path | None:
             return None
         _check_is_ours(engine, connection, _scripts(), present)
         copy = _copy_sqlite(engine, present) if present is not None else None
-        command.upgrade(migrations(connection), "head")
+        upgrade(connection)
     return copy
+
+
+def upgrade(connection: Connection) -> None:
+    """Run the migrations that are missing, and make every trigger as it is now."""
+    command.upgrade(migrations(connection), "head")
+    triggers.renew(connection)
 
 
 @cache
@@ -334,6 +344,12 @@ def _revision(connection: Connection) -> str | None:
 def _check_is_ours(engine: Engine, connection: Connection, scripts: ScriptDirectory, present: str | None) -> None:
     if present is None and inspect(connection).get_table_names():
         msg = f"{_shown(engine)} is a database of something else: it has tables, and none of them is a study's. Nothing was changed."
+        raise OverreadError(msg)
+    if present is not None and _EARLIER.fullmatch(present):
+        msg = (
+            f"{_shown(engine)} was written by Overread before version 0.1.0, which this one cannot open. Take it out with the checkout that wrote "
+            "it (`overread export`), and import those files into a new study. Nothing was changed."
+        )
         raise OverreadError(msg)
     try:
         scripts.get_revision(present or "base")

@@ -34,7 +34,7 @@ from evalcore.schema import (
     Verdict,
     Viewer,
 )
-from evalcore.tables import now
+from evalcore.study.tables import now
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from evalcore.errors import NotFound, OverreadError
 from evalcore.queries import sheets, study, tasks
 from evalcore.queries.sheets import Given, Sheet
 from evalcore.queries.tasks import Asked, Draft
-from evalcore.review_tables import Reading
 from evalcore.schema import (
     Acuity,
     Ask,
@@ -22,6 +21,7 @@ from evalcore.schema import (
     Stage,
     Viewer,
 )
+from evalcore.study.tables import Reading
 
 MAX_NOTE = 5_000
 ANSWERS: Mapping[Ask, tuple[Label | Acuity, ...]] = {

@@ -20,7 +20,7 @@ from evalcore.policies import check_can_import
 from evalcore.queries import juries as queries
 from evalcore.queries.juries import Item, Standing
 from evalcore.schema import JURY_SAID, ConfidenceMeaning, RaterKind, Stage, Verdict, Viewer
-from evalcore.tables import now
+from evalcore.study.tables import now
 
 BATCH = 500
 

@@ -30,7 +30,7 @@ from evalcore.schema import (
     Verdict,
     Viewer,
 )
-from evalcore.tables import now
+from evalcore.study.tables import now
 from evalcore.triaged import LETTERS
 
 BATCH = 500

@@ -26,7 +26,6 @@ from evalcore.policies import STUDY, check_can_mark, check_can_read
 from evalcore.queries import exposures, sheets, study, tasks
 from evalcore.queries.sheets import Given
 from evalcore.queries.tasks import Asked, Draft
-from evalcore.review_tables import Reading
 from evalcore.schema import (
     Acuity,
     Ask,
@@ -40,7 +39,7 @@ from evalcore.schema import (
     Verdict,
     Viewer,
 )
-from evalcore.tables import now
+from evalcore.study.tables import Reading, now
 
 
 def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk | None:

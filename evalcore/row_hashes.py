@@ -16,11 +16,8 @@ from typing import Any
 
 import orjson
 from sqlalchemy import Boolean, Column, Float
-from sqlmodel import SQLModel
 
-import evalcore.review_tables
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
-from evalcore.tables import UtcDateTime
+from evalcore.study.tables import TABLES, UtcDateTime
 
 VERDICT, LEDGER = "verdict", "row_hash"
 CONTENT: Mapping[str, tuple[str, ...]] = {
@@ -42,7 +39,7 @@ CONTENT: Mapping[str, tuple[str, ...]] = {
 
 def number_column(table: str) -> Column[Any]:
     """The column that numbers the rows of a table."""
-    return next(iter(SQLModel.metadata.tables[table].primary_key.columns))
+    return next(iter(TABLES[table].primary_key.columns))
 
 
 @cache
@@ -50,7 +47,7 @@ def hashed_columns(table: str) -> tuple[str, ...]:
     """The columns that enter the hash of a row, sorted: of a verdict all but its number, which the act's digest holds, and the hash itself."""
     if table in CONTENT:
         return tuple(sorted(CONTENT[table]))
-    return tuple(sorted({column.name for column in SQLModel.metadata.tables[table].columns} - {"id", "row_hash"}))
+    return tuple(sorted({column.name for column in TABLES[table].columns} - {"id", "row_hash"}))
 
 
 def row_hash(names: Sequence[str], values: Iterable[Any]) -> bytes:
@@ -81,7 +78,7 @@ def stored(table: str, column: str, value: Any) -> Any:
 
 @cache
 def _change(table: str, column: str) -> Callable[[Any], Any] | None:
-    kind = SQLModel.metadata.tables[table].c[column].type
+    kind = TABLES[table].c[column].type
     if isinstance(kind, UtcDateTime):
         return _time
     if isinstance(kind, Boolean):

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.run_tables  # noqa: F401 - fills the metadata
-from evalcore.tables import now
+from evalcore.study.tables import TABLES, now
 
 UNSEEN_SECONDS = 30.0
 """A worker that has not said for so long that it lives is dead."""
@@ -64,7 +63,7 @@ def clock(session: Session) -> datetime:
 
 def workers(session: Session, run_id: int | None = None) -> list[WorkerRow]:
     """The workers of a run, or of all, that have not ended, oldest first; the dead among them are marked."""
-    table = SQLModel.metadata.tables["run_worker"].c
+    table = TABLES["run_worker"].c
     wanted = (table.id, table.host, table.pid, table.started_at, table.seen_at, table.stop_asked)
     found = select(*wanted).where(table.ended_at.is_(None))
     if run_id is not None:

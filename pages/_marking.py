@@ -11,7 +11,7 @@ from evalcore.errors import OverreadError
 from evalcore.queries import tasks
 from evalcore.queries.tasks import Draft
 from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Viewer
-from evalcore.tables import now
+from evalcore.study.tables import now
 from pages import _common, _guideline, _keys, _review_text, _text
 from pages._review_text import LABELS, LEVELS, QUESTIONS, REASONS, Row
 

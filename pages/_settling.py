@@ -10,7 +10,7 @@ from evalcore.adjudication import Case, Key, Question, Settling
 from evalcore.desks import ANSWERS, MAX_NOTE
 from evalcore.errors import OverreadError
 from evalcore.schema import Acuity, Ask, ConflictCause, Label, Viewer
-from evalcore.tables import now
+from evalcore.study.tables import now
 from pages import _common, _keys, _settling_text, _suspects, _text
 from pages._review_text import LABELS, LEVELS, keys_hint
 from pages._settling_text import CONFLICT_CAUSES

@@ -11,7 +11,7 @@ from evalcore.queries.runs import Progress
 from evalcore.run_telling import OUTCOMES
 from evalcore.run_words import Outcome
 from evalcore.schema import Viewer
-from evalcore.tables import now
+from evalcore.study.tables import now
 from pages import _common, _runs_text, _study_run_acts, _text
 
 ON_A_PAGE = 10

@@ -14,7 +14,7 @@ from evalcore.queries import study, tasks
 from evalcore.queries.browse import CONFLICTING
 from evalcore.queries.composition import changed_since
 from evalcore.schema import Role, Viewer
-from evalcore.tables import now
+from evalcore.study.tables import now
 from pages import _common, _filters, _overview_composition, _review_text, _text
 from pages._holdings import holdings
 

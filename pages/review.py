@@ -15,7 +15,7 @@ from evalcore.queries.families import table as family_table
 from evalcore.queries.tasks import Progress
 from evalcore.schema import Ask, ReadingState, Viewer
 from evalcore.settings import settings
-from evalcore.tables import now
+from evalcore.study.tables import now
 from pages import _common, _marking, _revealing, _review_text, _suspects, _text
 
 

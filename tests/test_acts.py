@@ -35,7 +35,7 @@ from evalcore.errors import NotAllowed, OverreadError
 from evalcore.importing import import_file, staging
 from evalcore.overriding import Reading
 from evalcore.schema import Administrator, ConfidenceMeaning, Label, Role, Rules, Unfinished, Viewer
-from evalcore.tables import now
+from evalcore.study.tables import now
 from evalcore.triage_settings import TriageSettings
 from tests import run_world, world
 from tests.commands import Run

@@ -16,7 +16,7 @@ from evalcore.errors import AlreadyChanged, ImportFailed, NotAllowed, OverreadEr
 from evalcore.importing import import_file
 from evalcore.overriding import Reading
 from evalcore.schema import Administrator, Label, RaterKind
-from evalcore.tables import AuditEvent
+from evalcore.study.tables import AuditEvent
 from tests import world
 from tests.processes import at_once
 

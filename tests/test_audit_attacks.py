@@ -1,13 +1,10 @@
 """Whoever changes the study past the program, with the database in hands, is found out by `overread audit verify`."""
 
-import importlib
 import json
 import re
 from contextlib import contextmanager
 
 import pytest
-from alembic.migration import MigrationContext
-from alembic.operations import Operations
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine, inspect, text
@@ -187,7 +184,6 @@ def test_a_trigger_that_does_not_stand_as_it_was_made_is_named(request, kind, at
 
 
 def test_the_triggers_are_those_that_verify_expects(database_url):
-    """After a migration that makes one: `python -m tests.triggers`."""
     engine = open_study(database_url)
     with reading(engine) as session:
         assert trail.triggers(session) == trail.expected_triggers(session)
@@ -324,26 +320,6 @@ def test_the_demo_study_holds(demo_url):
     assert (report.broken_event, report.faults) == (None, ())
     assert report.n_verdicts > 1_000
     engine.dispose()
-
-
-# ---------------------------------------------------------------- rows from before
-
-
-def test_rows_from_before_are_hashed_and_the_event_says_that_nothing_vouched_for_them(tmp_path):
-    """What this migration does to a study of the version before: made here by taking its work back."""
-    small = world.made(str(tmp_path / "old.db"))
-    with unguarded(small.engine) as session:
-        session.execute(text("UPDATE verdict SET row_hash = NULL"))
-        session.execute(text("DELETE FROM row_hash"))
-        session.execute(text("DELETE FROM audit_event"))
-    migration = importlib.import_module("evalcore.migrations.versions.0010_row_hashes")
-    with small.engine.begin() as connection, Operations.context(MigrationContext.configure(connection)):
-        wrote = {"verdict": migration.hash_verdicts(connection), "row_hash": migration.hash_content(connection)}
-        migration.append_event(connection, {"wrote": {table: digest.told() for table, digest in wrote.items()}})
-    report = report_on(small.engine)
-    assert (report.faults, report.n_events, report.n_verdicts, report.n_rows) == ((), 1, 4, 13)
-    assert "nothing vouched for them until now" in migration.NOTE
-    small.engine.dispose()
 
 
 def test_the_command_fails_where_the_trail_has_not_the_expected_hash(sqlite_database_url, monkeypatch):

@@ -9,7 +9,7 @@ from evalcore.importing import import_file
 from evalcore.overriding import Reading
 from evalcore.queries import frames
 from evalcore.schema import Administrator, Cause, Label, RaterKind, Severity
-from evalcore.tables import Verdict
+from evalcore.study.tables import Verdict
 from tests.overriding_steps import press, small
 
 __all__ = ["small"]  # a fixture

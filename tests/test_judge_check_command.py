@@ -180,7 +180,7 @@ def test_lines_are_counted_where_cells_hold_line_breaks(agreed, tmp_path):
 
 
 def test_repeats_are_told_apart_by_sample_index_or_by_number(agreed, tmp_path):
-    from evalcore.tables import Response
+    from evalcore.study.tables import Response
 
     with writing(agreed.engine) as session:
         repeat = Response(example_id=1, model_id=1, dataset="invented", sample_index=1, text="Again.", n_criteria=2)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, text
-from sqlmodel import SQLModel
 
 from evalcore import level_reading, store
 from evalcore.auditing import verify
@@ -15,8 +14,7 @@ from evalcore.db import open_study, reading, writing
 from evalcore.level_reading import LevelsRead, read_levels, recommended, stated
 from evalcore.queries import triage
 from evalcore.schema import CASES, LEVELS_READ, PARSER, RULES, Administrator, Format, Label, RaterKind, Stage
-from evalcore.tables import Model, now
-from evalcore.triage_tables import AcuityCase
+from evalcore.study.tables import TABLES, AcuityCase, Model, now
 from evalcore.triaged import NO_LEVEL
 
 QA, CONVERSATION = Format.QA, Format.CONVERSATION
@@ -34,7 +32,7 @@ TALK = [
 def engine(database_url):
     """One case, three qa answers, five responses to the conversation (one without text), and a response to another evaluation."""
     made = open_study(database_url)
-    tables = SQLModel.metadata.tables
+    tables = TABLES
     with writing(made) as session:
         store.ensure_study(session)
         example = {
@@ -178,7 +176,7 @@ def test_a_level_that_came_with_a_file_stands_until_it_is_read_again(engine):
             "right_for_wrong_reason": False,
             "created_at": now(),
         }
-        session.connection().execute(insert(SQLModel.metadata.tables["verdict"]), [row])
+        session.connection().execute(insert(TABLES["verdict"]), [row])
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).labels[PARSER].total() == 2
     with reading(engine) as session:
         assert triage.load(session).levels[PARSER].max() == 2.0

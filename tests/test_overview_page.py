@@ -15,7 +15,7 @@ from evalcore.metrics.intervals import interval_words
 from evalcore.plots.overview import PUBLISHED, groups_read
 from evalcore.queries import tasks
 from evalcore.schema import Role
-from evalcore.tables import now
+from evalcore.study.tables import now
 from pages._overview_composition import OPTIONS
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page

@@ -36,7 +36,7 @@ from evalcore.queries.tasks import Asked
 from evalcore.recipes import by_recipe
 from evalcore.run_words import repeat_version, version_and_repeat
 from evalcore.schema import Acuity, Administrator, Ask, Label, RaterKind, Selection, Stage, Verdict
-from evalcore.tables import Criterion
+from evalcore.study.tables import Criterion
 from pages import _judges_versions
 from tests import world
 from tests.triage_cases import CONVERSATION, drawn, stored

@@ -10,8 +10,8 @@ from evalcore.assigning import Choice
 from evalcore.db import connect, reading
 from evalcore.deciding import Decision
 from evalcore.errors import AlreadyChanged, OverreadError
-from evalcore.review_tables import Reading
 from evalcore.schema import Administrator, CannotReason, Label, ReadingState, Role
+from evalcore.study.tables import Reading
 from tests import world
 from tests.processes import context
 from tests.world import after, answer, assigned, submitted

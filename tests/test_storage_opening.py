@@ -9,18 +9,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import inspect, select, text
+from sqlalchemy.exc import StatementError
 from sqlmodel import SQLModel
 
 from evalcore import db, store
-from evalcore.auditing import verify
-from evalcore.db import connect, migrate, open_study, reading, writing
+from evalcore.db import connect, migrate, open_study, writing
 from evalcore.errors import OverreadError
+from evalcore.schema import RaterKind
+from evalcore.study.tables import Rater
 from tests import world
 from tests.conftest import postgres_database
 from tests.processes import at_once
@@ -31,7 +30,7 @@ SEARCH = (
 )  # the full-text index: not in `tables`, since its kind depends on the database
 
 
-HEAD = "0012"
+HEAD = "1"
 
 
 @pytest.fixture
@@ -76,13 +75,18 @@ def test_the_migrations_give_the_check_constraints_of_the_code(database_url):
     engine.dispose()
 
 
-def test_the_words_that_the_database_takes_are_those_of_the_code(sqlite_database_url):
-    """A word that joins an enum needs a migration."""
-    engine = open_study(sqlite_database_url)
-    for table in SQLModel.metadata.sorted_tables:
-        declared = {str(c.name): str(c.sqltext) for c in table.constraints if str(c.name).startswith("ck_")}
-        found = {c["name"]: c["sqltext"] for c in inspect(engine).get_check_constraints(table.name)}
-        assert found == declared
+def test_a_word_of_no_vocabulary_is_not_written_and_a_new_one_needs_no_migration(database_url):
+    engine = open_study(database_url)
+    with (
+        pytest.raises(StatementError, match="expected one of judge, reviewer, got 'oracle'"),
+        writing(engine) as session,
+    ):
+        session.add(Rater(kind="oracle", name="x"))
+    with writing(engine) as session:
+        session.add(Rater(kind=RaterKind.JUDGE, name="x"))
+    with engine.connect() as connection:
+        assert connection.execute(select(Rater.kind)).scalars().all() == ["judge"]
+        assert connection.execute(select(Rater.id).where(Rater.kind == "oracle")).all() == []
     engine.dispose()
 
 
@@ -143,70 +147,16 @@ def test_a_migration_that_fails_leaves_the_study_as_it_was(database_url, request
     engine.dispose()
 
 
-@pytest.fixture
-def first_revision(database_url, monkeypatch):
-    """A study as the first version wrote it, with a verdict and the one that supersedes it."""
-    upgrade = command.upgrade
-    with monkeypatch.context() as only_first:
-        only_first.setattr(ScriptDirectory, "get_current_head", lambda _scripts: "0001")
-        only_first.setattr(db.command, "upgrade", lambda config, _head: upgrade(config, "0001"))
-        engine = open_study(database_url)
-    at = "'2026-03-01 10:00:00'"
-    with engine.begin() as connection:
-        for insert in (
-            f"study (id, key, created_at) VALUES (1, 'k', {at})",
-            "example (id, dataset, prompt_id, messages, n_turns, first_words, tags, provisional) VALUES (1, 'd', 'p', '[]', 1, '', '[]', false)",
-            "criterion (id, example_id, position, text, points, tags) VALUES (1, 1, 1, 't', 5, '[]')",
-            "model (id, name) VALUES (1, 'm')",
-            "response (id, example_id, model_id, dataset, sample_index, text) VALUES (1, 1, 1, 'd', 0, 'r')",
-            "rater (id, kind, name, prompt_version) VALUES (1, 'reviewer', 'Dr. A', '')",
-            *(
-                "verdict (id, example_id, response_id, criterion_id, rater_id, stage, label, right_for_wrong_reason, created_at, supersedes)"
-                f" VALUES ({number}, 1, 1, 1, 1, 'open', '{label}', false, {at}, {earlier})"
-                for number, label, earlier in ((1, "met", "NULL"), (2, "not_met", 1), (3, "met", 2))
-            ),
-        ):
-            connection.execute(text(f"INSERT INTO {insert}"))
-        before = connection.execute(text("SELECT * FROM verdict ORDER BY id")).mappings().all()
-    engine.dispose()
-    return [dict(row) for row in before]
-
-
-def test_verdicts_of_the_first_version_are_kept_and_stay_append_only(database_url, first_revision):
+def test_a_study_of_a_checkout_before_the_first_version_is_left_alone_and_the_way_out_is_told(database_url, tmp_path):
     engine = open_study(database_url)
-    with engine.connect() as connection:
-        rows = [dict(row) for row in connection.execute(text("SELECT * FROM verdict ORDER BY id")).mappings()]
-    added = {
-        "reason",
-        "error_kind",
-        "conflict_cause",
-        "guideline_version",
-        "not_blind",
-        "row_hash",
-        "source",
-        "source_hash",
-        "recorded_at",
-    }
-    assert [{name: value for name, value in row.items() if name not in added} for row in rows] == first_revision
-    assert all(row[name] is None for row in rows for name in added - {"row_hash"})
-    with reading(engine) as session:
-        report = verify(session)
-    assert (report.faults, report.n_events, report.n_verdicts) == (
-        (),
-        1,
-        3,
-    )  # the event says that nothing vouched for them before
-    for change in ("UPDATE verdict SET label = 'met'", "DELETE FROM verdict WHERE id = 3"):
-        with pytest.raises(DBAPIError, match="append-only"), engine.begin() as connection:
-            connection.execute(text(change))
-    with pytest.raises(DBAPIError), engine.begin() as connection:  # superseded twice
-        connection.execute(
-            text(
-                "INSERT INTO verdict (example_id, response_id, criterion_id, rater_id, stage, right_for_wrong_reason, created_at, supersedes)"
-                " VALUES (1, 1, 1, 1, 'open', false, '2026-03-02 10:00:00', 2)"
-            )
-        )
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0012'"))
     engine.dispose()
+    with pytest.raises(
+        OverreadError, match=r"before version 0\.1\.0.*`overread export`.*import those files.*Nothing was changed"
+    ):
+        open_study(database_url)
+    assert not list(tmp_path.glob("*.before-migration-*"))
 
 
 def test_a_study_of_a_newer_version_is_left_alone_and_named(database_url, tmp_path):

@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 from evalcore import store
 from evalcore.db import writing
 from evalcore.errors import OverreadError
-from evalcore.tables import Rater, Study
+from evalcore.study.tables import Rater, Study
 from tests import world
 from tests.storage_steps import small
 

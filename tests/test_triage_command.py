@@ -18,7 +18,7 @@ from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import joined, predictions, usual_judges
 from evalcore.metrics.triage import confusion
 from evalcore.queries import triage as stored_triage
-from evalcore.triage_tables import PublishedMatrix
+from evalcore.study.tables import PublishedMatrix
 from tests.triage_cases import drawn, stored
 
 app = typer.Typer()

@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 
 from evalcore import store
 from evalcore.db import writing
-from evalcore.triage_tables import PublishedMatrix
+from evalcore.study.tables import PublishedMatrix
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored

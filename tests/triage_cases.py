@@ -6,13 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from sqlalchemy import insert
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore import store
 from evalcore.schema import CASES, PARSER, Acuity, Ask, Format, Label, RaterKind, Stage
 from evalcore.schema import Mapping as Method
-from evalcore.tables import Model, Response, now
-from evalcore.triage_tables import AcuityCase
+from evalcore.study.tables import TABLES, AcuityCase, Model, Response, now
 from evalcore.triaged import LEVELS, NO_LEVEL, Triaged
 
 SOURCES = ("clinic", "hotline", "vignettes")
@@ -145,7 +144,7 @@ def _reads(
 def stored(session: Session, triaged: Triaged, *, elsewhere: Collection[int] = ()) -> None:
     """Write drawn cases into an empty study, so that reading them gives them back; some responses, by number, as of an evaluation of something else."""
     connection = session.connection()
-    tables = SQLModel.metadata.tables
+    tables = TABLES
     store.ensure_study(session)
     cases = triaged.cases
     messages = [json.dumps([{"role": "user", "content": words}]) for words in cases["first_words"]]

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from evalcore import store
 from evalcore.db import open_study, writing
 from evalcore.schema import Role
-from evalcore.triage_tables import PublishedMatrix
+from evalcore.study.tables import PublishedMatrix
 from pages import _triage_cell
 from tests.page_steps import Open
 from tests.triage_cases import drawn, stored

@@ -29,7 +29,7 @@ from evalcore.schema import (
     Verdict,
     Viewer,
 )
-from evalcore.tables import AuditEvent, Criterion, Example, Model, Response
+from evalcore.study.tables import AuditEvent, Criterion, Example, Model, Response
 
 JUDGE = "Magpie"
 LABELS = {"+": Label.MET, "-": Label.NOT_MET, "?": Label.CANNOT_ASSESS}

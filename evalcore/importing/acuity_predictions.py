@@ -13,7 +13,7 @@ from evalcore.importing.acuity_taker import Hand, Taker
 from evalcore.queries import lookups
 from evalcore.schema import Acuity, Format, Label, RaterKind, Stage, Verdict
 from evalcore.store import ensure_rater
-from evalcore.tables import now
+from evalcore.study.tables import now
 
 MAX_NAMES = 100_000
 """So many case ids are remembered from batch to batch; then the memory begins anew."""

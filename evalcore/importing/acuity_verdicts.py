@@ -13,7 +13,7 @@ from evalcore.importing.acuity_taker import Hand, Taker
 from evalcore.importing.readers import is_own
 from evalcore.queries import lookups
 from evalcore.schema import RaterKind, Verdict
-from evalcore.tables import now
+from evalcore.study.tables import now
 
 COMPARED = (
     "label", "explanation", "confidence", "reason", "cause", "severity", "error_kind", "conflict_cause", "right_for_wrong_reason",

@@ -31,7 +31,7 @@ from evalcore.level_reading import read_levels
 from evalcore.policies import check_can_import, check_can_import_reads_of
 from evalcore.queries import lookups
 from evalcore.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
-from evalcore.tables import now
+from evalcore.study.tables import now
 
 AT_ONCE_SECONDS = 0.5
 """A file that takes no longer is written in one transaction."""

@@ -13,7 +13,7 @@ from evalcore.importing.known_responses import Joined
 from evalcore.importing.readers import is_own
 from evalcore.queries import lookups
 from evalcore.schema import Verdict
-from evalcore.tables import now
+from evalcore.study.tables import now
 
 Key = tuple[int, int, int, str]
 """Response, criterion, rater, stage."""

@@ -3,10 +3,11 @@
 from typing import Any
 
 from sqlalchemy import select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore import analysis
 from evalcore.analysis import StatedAnalysis
+from evalcore.study.tables import TABLES
 
 
 def stated(session: Session) -> StatedAnalysis | None:
@@ -20,7 +21,7 @@ def history(session: Session) -> list[StatedAnalysis]:
 
 
 def _versions(session: Session, limit: int | None = None) -> list[StatedAnalysis]:
-    rows: Any = SQLModel.metadata.tables["analysis"]
+    rows: Any = TABLES["analysis"]
     statement = select(*rows.c).order_by(rows.c.version.desc()).limit(limit)
     return [
         StatedAnalysis(row.version, analysis.of_json(row.text), row.stated_by, row.stated_at, row.n_reads_before)

@@ -12,9 +12,8 @@ from evalcore.opinions import DRAWN, Opinions
 from evalcore.queries import drawings, opinions, study
 from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.queries.sheets import shown_judges
-from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.schema import Ask, RaterKind, ReadingState, Stage
-from evalcore.tables import Criterion, Example, Rater, Verdict
+from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Rater, Reading, Task, Verdict
 
 WORDS = (
     "rater",
@@ -98,7 +97,7 @@ def _probability(session: Session, found: pd.DataFrame, known: Callable[[], Opin
 
 
 def _table(rows: type[SQLModel]) -> Any:
-    return SQLModel.metadata.tables[str(rows.__tablename__)]
+    return TABLES[str(rows.__tablename__)]
 
 
 def _firsts(leave_out: int | None) -> Subquery:

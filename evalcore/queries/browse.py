@@ -6,14 +6,13 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, text
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.queries import level_reads
 from evalcore.queries.frames import came_later, frame, is_judge, is_read, not_superseded, replaced
 from evalcore.schema import Format, RaterKind, Stage
 from evalcore.search_words import postgresql_query, sqlite_query
-from evalcore.tables import Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
+from evalcore.study.tables import TABLES, Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
 
 OVERRIDDEN, READ, UNREAD, CONFLICTING = "overridden", "read", "unread", "conflicting"
 READ_STATES = (OVERRIDDEN, CONFLICTING, READ, UNREAD)
@@ -88,11 +87,11 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
         .where(col(Criterion.example_id) == col(Example.id))
         .scalar_subquery()
     )
-    table, case = SQLModel.metadata.tables["example"], SQLModel.metadata.tables["acuity_case"].c
+    table, case = TABLES["example"], TABLES["acuity_case"].c
     names = ("prompt_id", "dataset", "theme", "category", "language", "first_words", "n_turns", "provisional")
     statement = select(
         table.c.id.label("example_id"), *(table.c[name] for name in names), n_criteria.label("n_criteria"), case.source
-    ).outerjoin(SQLModel.metadata.tables["acuity_case"], case.example_id == table.c.id)
+    ).outerjoin(TABLES["acuity_case"], case.example_id == table.c.id)
     for column in ("dataset", "theme", "category", "language"):
         if getattr(filters, column) is not None:
             statement = statement.where(table.c[column] == getattr(filters, column))
@@ -109,7 +108,7 @@ def examples(session: Session, filters: Filters) -> pd.DataFrame:
             fits = or_(fits, table.c.id.in_(_level_reads(filters)))
         statement = statement.where(fits)
     elif filters.on_responses():
-        response = SQLModel.metadata.tables["response"].c
+        response = TABLES["response"].c
         statement = statement.where(table.c.id.in_(select(response.example_id).where(*response_conditions(filters))))
     return frame(session, statement.order_by(table.c.id))
 
@@ -152,7 +151,7 @@ def _found(session: Session, search: str) -> Any:
     else:
         query = postgresql_query(search)
         match = text("SELECT rowid FROM search_text WHERE body @@ CAST(:query AS tsquery)")
-    entry = SQLModel.metadata.tables["search_entry"]
+    entry = TABLES["search_entry"]
     if not query:
         return select(entry.c.example_id).where(text("1 = 0"))
     return select(entry.c.example_id).where(entry.c.id.in_(match.bindparams(query=query)))

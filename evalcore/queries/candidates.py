@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import exists, literal, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.errors import NotFound, OverreadError
 from evalcore.queries.browse import Filters, examples, item_pairs, response_conditions
-from evalcore.review_tables import Assignment, Task
 from evalcore.schema import Ask, Selection
-from evalcore.tables import Criterion, Example, Model, Response
+from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Response, Task
 
 Item = tuple[int, int | None]
 _CHUNK = 500  # bound variables in one statement
@@ -47,7 +46,7 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
         filters: Which; filters on items have to hold on one criterion of the response.
         with_rubric: Only responses to conversations that have criteria.
     """
-    response = SQLModel.metadata.tables["response"]
+    response = TABLES["response"]
     fitting = [int(number) for number in examples(session, filters)["example_id"]]
     statement = select(response.c.example_id, response.c.id).where(
         response.c.example_id.in_(fitting), response.c.text != ""
@@ -154,7 +153,7 @@ def _named(session: Session, prompt_ids: set[str], *, of_cases: bool) -> dict[st
 
 def having_rubric(session: Session, example_ids: Collection[int]) -> set[int]:
     """Those of some examples that have criteria."""
-    criterion = SQLModel.metadata.tables["criterion"].c
+    criterion = TABLES["criterion"].c
     found: set[int] = set()
     for part in _parts(sorted(example_ids)):
         rows = session.connection().execute(
@@ -171,7 +170,7 @@ def _parts(values: list[Any]) -> Iterator[list[Any]]:
 
 def chosen(session: Session, response_ids: Iterable[int]) -> dict[int, int]:
     """The example of each of these responses that has a text to read, by response_id."""
-    response = SQLModel.metadata.tables["response"].c
+    response = TABLES["response"].c
     found: dict[int, int] = {}
     for part in _parts(list(response_ids)):
         statement = select(response.id, response.example_id).where(response.id.in_(part), response.text != "")
@@ -181,7 +180,7 @@ def chosen(session: Session, response_ids: Iterable[int]) -> dict[int, int]:
 
 def alike(session: Session, response_ids: Collection[int]) -> list[Item]:
     """Responses with a text to the same evaluations as these, oldest first."""
-    response, same = SQLModel.metadata.tables["response"].c, SQLModel.metadata.tables["response"].alias("same").c
+    response, same = TABLES["response"].c, TABLES["response"].alias("same").c
     evaluations = {
         name
         for part in _parts(sorted(response_ids))
@@ -199,7 +198,7 @@ def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
         ask: The question.
         drawn: Only those that were drawn: what somebody chose has had no chance of its own, and may be drawn yet.
     """
-    table = SQLModel.metadata.tables["task"]
+    table = TABLES["task"]
     statement = (
         select(table.c.example_id, table.c.response_id)
         .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
@@ -212,6 +211,6 @@ def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
 
 def languages(session: Session, example_ids: Collection[int]) -> dict[int, str | None]:
     """Language by example; None where it is not known."""
-    example = SQLModel.metadata.tables["example"].c
+    example = TABLES["example"].c
     rows = session.connection().execute(select(example.id, example.language).where(example.id.in_(list(example_ids))))
     return {row[0]: row[1] for row in rows}

@@ -10,7 +10,7 @@ from sqlmodel import Session, SQLModel, col
 
 from evalcore.queries.frames import frame, is_read, not_superseded
 from evalcore.schema import CASES, FILE_IMPORTED, RaterKind, Stage
-from evalcore.tables import AuditEvent, Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
+from evalcore.study.tables import TABLES, AuditEvent, Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
 
 NAMES = ("theme", "category", "language")
 
@@ -29,7 +29,7 @@ def load(session: Session) -> MadeOf:
 
 
 def _table(rows: type[SQLModel]) -> Any:
-    return SQLModel.metadata.tables[str(rows.__tablename__)]
+    return TABLES[str(rows.__tablename__)]
 
 
 def _read(*conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:

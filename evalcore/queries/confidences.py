@@ -5,13 +5,13 @@ from functools import partial
 
 import pandas as pd
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.opinions import DRAWN, Opinions
 from evalcore.queries import drawings, opinions
 from evalcore.queries.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.schema import Label, RaterKind, Stage
-from evalcore.tables import Rater, Verdict
+from evalcore.study.tables import TABLES, Rater, Verdict
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0}
 HALF = 0.5
@@ -60,7 +60,7 @@ def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
         One row a judge and label: judge, label (1 met, 0 not met), n, mean_confidence, n_above and n_below (labels with a confidence above
         and below 0.5). Judges that state none are not there.
     """
-    table = SQLModel.metadata.tables["verdict"].c
+    table = TABLES["verdict"].c
     statement = (
         select(
             col(Rater.name).label("judge"),
@@ -90,7 +90,7 @@ def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
 
 def _first_reads() -> list[ColumnElement[bool]]:
     """The conditions of physicians' standing blind first reads of criteria."""
-    table = SQLModel.metadata.tables["verdict"].c
+    table = TABLES["verdict"].c
     return [
         is_read(table),
         table.stage == Stage.FIRST,
@@ -103,7 +103,7 @@ def _first_reads() -> list[ColumnElement[bool]]:
 
 def _reads(session: Session, known: Callable[[], Opinions]) -> pd.DataFrame:
     """One row an item that could be assessed: item_id, reference, n_reads, is_drawn, reference_drawn, inclusion_probability."""
-    table = SQLModel.metadata.tables["verdict"].c
+    table = TABLES["verdict"].c
     named = (table.response_id, table.criterion_id, table.label, table.selection, table.inclusion_probability)
     reviewer = and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER)
     statement = select(*named, col(Rater.person_id).label("person_id")).join(Rater, reviewer)
@@ -130,7 +130,7 @@ def _reads(session: Session, known: Callable[[], Opinions]) -> pd.DataFrame:
 
 def _judged(session: Session) -> pd.DataFrame:
     """Judges' standing labels with a confidence on items that were read: looked up from the reads, which are few."""
-    verdict = SQLModel.metadata.tables["verdict"]
+    verdict = TABLES["verdict"]
     firsts = (
         select(verdict.c.response_id, verdict.c.criterion_id)
         .join(Rater, and_(col(Rater.id) == verdict.c.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
@@ -164,7 +164,7 @@ def _judged(session: Session) -> pd.DataFrame:
 def _described(session: Session) -> pd.DataFrame:
     """What is known of the items that were read."""
     verdict, criterion, example, response, model = (
-        SQLModel.metadata.tables[name] for name in ("verdict", "criterion", "example", "response", "model")
+        TABLES[name] for name in ("verdict", "criterion", "example", "response", "model")
     )
     statement = (
         select(

@@ -8,15 +8,14 @@ import msgspec
 import pandas as pd
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy import case as expression_case
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.queries import sheets
 from evalcore.queries.frames import frame, is_read, not_superseded
 from evalcore.queries.sheets import Given, Sheet
 from evalcore.queries.tasks import Asked
-from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.schema import JUDGE_SHOWN, Ask, Selection, Stage
-from evalcore.tables import AuditEvent, Criterion, Example
+from evalcore.study.tables import TABLES, Assignment, AuditEvent, Criterion, Example, Reading, Task
 
 """The act in the audit trail by which an adjudicator looks at the judge's verdict on one item."""
 READS = [
@@ -34,7 +33,7 @@ READS = [
 
 
 def _verdict() -> Any:
-    return SQLModel.metadata.tables["verdict"]
+    return TABLES["verdict"]
 
 
 def _of_physicians() -> ColumnElement[bool]:
@@ -67,7 +66,7 @@ def reads(
         with_judge: Read the judge's labels too; else judge_label is missing throughout.
         case: Only on this response, or this case: (example_id, response_id or None); or on everything of this example.
     """
-    verdict, criterion = _verdict(), SQLModel.metadata.tables["criterion"]
+    verdict, criterion = _verdict(), TABLES["criterion"]
     columns = [verdict.c.id, *(verdict.c[name] for name in READS[1:-1]), criterion.c.points]
     drawn = verdict.c.selection.in_([Selection.RANDOM, Selection.IMPORTANCE])
     submitted = (verdict.c.stage == Stage.OPEN) & drawn
@@ -93,7 +92,7 @@ def reads(
 
 def _wanted(session: Session, case: tuple[int, int | None] | int | None) -> pd.DataFrame:
     """How many readers each assigned item gets: ask, example_id, response_id, n_wanted, chosen (1 where somebody chose it and assigned it)."""
-    task = SQLModel.metadata.tables["task"].c
+    task = TABLES["task"].c
     statement = (
         select(
             col(Assignment.ask),
@@ -133,7 +132,7 @@ def readers(
     session: Session, case: tuple[int, int | None] | int | None = None
 ) -> dict[tuple[int, int | None], set[str]]:
     """Names of those who ever gave a verdict on a response or case, adjudications apart; also where it was taken back."""
-    verdict, rater = _verdict(), SQLModel.metadata.tables["rater"]
+    verdict, rater = _verdict(), TABLES["rater"]
     statement = (
         select(verdict.c.example_id, verdict.c.response_id, rater.c.name)
         .join(rater, rater.c.id == verdict.c.rater_id)
@@ -222,7 +221,7 @@ def _as_asked(case: tuple[int, int | None], ask: Ask) -> Asked:
 def sheet(session: Session, case: tuple[int, int | None]) -> Sheet | None:
     """The texts of a response or case, its model left out; None where there is none of these numbers."""
     example_id, response_id = case
-    responses = SQLModel.metadata.tables["response"].c
+    responses = TABLES["response"].c
     known = select(col(Example.id)).where(col(Example.id) == example_id)
     if response_id is not None:
         known = known.join(Criterion.metadata.tables["response"], responses.example_id == col(Example.id)).where(

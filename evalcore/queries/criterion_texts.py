@@ -5,7 +5,7 @@ from collections.abc import Collection
 from sqlalchemy import select
 from sqlmodel import Session, col
 
-from evalcore.tables import Criterion
+from evalcore.study.tables import Criterion
 
 CHUNK = 500  # bound variables in one statement
 

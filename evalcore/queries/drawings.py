@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sqlalchemy import and_, func, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.opinions import Opinions
 from evalcore.queries import candidates
 from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.queries.frames import frame
 from evalcore.recipes import by_recipe
-from evalcore.review_tables import Assignment, Reading
 from evalcore.schema import Ask, ReadingState, Selection
-from evalcore.tables import Model
+from evalcore.study.tables import TABLES, Assignment, Model, Reading
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def made(
 
 
 def _every_response(session: Session) -> pd.DataFrame:
-    response = SQLModel.metadata.tables["response"].c
+    response = TABLES["response"].c
     return frame(session, select(response.id, response.dataset))
 
 
@@ -131,7 +130,7 @@ def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: Opinions | None = 
         response_id, and inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`). A drawing that nobody has
         begun is no part of any estimate, and none of this.
     """
-    task, reading = (SQLModel.metadata.tables[name].c for name in ("task", "reading"))
+    task, reading = (TABLES[name].c for name in ("task", "reading"))
     locked = select(task.response_id).join(Reading, reading.task_id == task.id)
     locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
     read = set(session.connection().execute(locked.distinct()).scalars())
@@ -149,7 +148,7 @@ def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
     A drawing is read in random order: those that stand before the last one read stand for the rest, and so does a read of one of them that was made
     since somebody had chosen it.
     """
-    task, reading = (SQLModel.metadata.tables[name].c for name in ("task", "reading"))
+    task, reading = (TABLES[name].c for name in ("task", "reading"))
     come = (
         select(task.assignment_id, func.max(task.place).label("place"))
         .join(Reading, and_(reading.task_id == task.id, reading.state != ReadingState.READING))
@@ -182,7 +181,7 @@ def _assigned(
         asked: The responses whose probabilities will be asked for; None: any.
     """
     labels = None if known is None else cache(known)
-    task = SQLModel.metadata.tables["task"].c
+    task = TABLES["task"].c
     named = (task.assignment_id, task.response_id, task.inclusion_probability)
     tasks = frame(session, select(*named).where(task.response_id.is_not(None)))
     for row in session.connection().execute(
@@ -212,7 +211,7 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
     if _is_list(chosen_by):
         return None
     if "plan" in chosen_by:  # drawn by `planning`
-        response, model = (SQLModel.metadata.tables[name].c for name in ("response", "model"))
+        response, model = (TABLES[name].c for name in ("response", "model"))
         statement = select(response.id).join(Model, model.id == response.model_id)
         named = model.name.in_(chosen_by["models"]), response.dataset == chosen_by["evaluation"]
         return frozenset(session.connection().execute(statement.where(*named)).scalars())
@@ -225,7 +224,7 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
 
 def _read_here(session: Session, reads: pd.DataFrame, ask: Ask) -> pd.Series:
     """Which reads were made on the Review page, so that their probability is that of their task."""
-    task, reading = (SQLModel.metadata.tables[name].c for name in ("task", "reading"))
+    task, reading = (TABLES[name].c for name in ("task", "reading"))
     asked = select(col(Assignment.id)).where(col(Assignment.ask) == ask)
     statement = select(task.response_id, reading.person_id).join(Reading, reading.task_id == task.id)
     statement = statement.where(task.assignment_id.in_(asked))

@@ -4,10 +4,10 @@ from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-from evalcore.review_tables import Exposure
 from evalcore.schema import Seen
+from evalcore.study.tables import TABLES, Exposure
 
 MANY = 500
 """With more names than this those of all examples are read: a database takes only so many bound values."""
@@ -36,7 +36,7 @@ def _of(person_id: int) -> ColumnElement[bool]:
 
 def numbers_of(session: Session, names: Collection[str] | None) -> set[int]:
     """The numbers of the examples with these names (of both, where two data sets share one); None: of all."""
-    example = SQLModel.metadata.tables["example"].c
+    example = TABLES["example"].c
     statement = select(example.id)
     if names is not None and len(names) <= MANY:
         statement = statement.where(example.prompt_id.in_(list(names)))

@@ -1,14 +1,15 @@
 """The table of families in force."""
 
 from sqlalchemy import select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore import families
+from evalcore.study.tables import TABLES
 
 
 def own_table(session: Session) -> list[tuple[str, str]]:
     """The study's own pairs of pattern and family, in their order; empty where it has not written one."""
-    rows = SQLModel.metadata.tables["model_family"]
+    rows = TABLES["model_family"]
     found = session.connection().execute(select(rows.c.pattern, rows.c.family).order_by(rows.c.place))
     return [(row.pattern, row.family) for row in found]
 

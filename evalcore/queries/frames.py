@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 from sqlalchemy import Select, String, and_, case, cast, func, literal_column, or_, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.run_words import ANSWERS_SAVED
 from evalcore.schema import (
     FILE_IMPORTED,
@@ -28,7 +27,20 @@ from evalcore.schema import (
     Source,
     Stage,
 )
-from evalcore.tables import AuditEvent, Criterion, Example, Model, Rater, Response, SearchPending, Verdict
+from evalcore.study.tables import (
+    TABLES,
+    Assignment,
+    AuditEvent,
+    Criterion,
+    Example,
+    Model,
+    Rater,
+    Reading,
+    Response,
+    SearchPending,
+    Task,
+    Verdict,
+)
 
 ITEM_BASE = 1 << 26
 """item_id = response_id * ITEM_BASE + criterion_id: one number an item, exact in a browser too."""
@@ -88,7 +100,7 @@ def not_superseded(verdict: Any = None) -> Any:
 
 def replaced() -> Select[Any]:
     """Numbers of the verdicts that another one has replaced."""
-    newer = SQLModel.metadata.tables["verdict"].alias("newer")
+    newer = TABLES["verdict"].alias("newer")
     return select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))
 
 
@@ -117,13 +129,13 @@ def is_judge(rater: Any = None) -> Any:
     Args:
         rater: The columns of an alias of the table; None: of the table itself.
     """
-    columns = SQLModel.metadata.tables["rater"].c if rater is None else rater
+    columns = TABLES["rater"].c if rater is None else rater
     return and_(columns.kind == RaterKind.JUDGE, columns.prompt_version.not_like(f"%{REPEAT}%"))
 
 
 def repeats(session: Session) -> list[int]:
     """The numbers of the raters that are repeats of a judge: a walk over all verdicts leaves them out by number, and only where there are any."""
-    columns = SQLModel.metadata.tables["rater"].c
+    columns = TABLES["rater"].c
     statement = select(columns.id).where(columns.kind == RaterKind.JUDGE, columns.prompt_version.like(f"%{REPEAT}%"))
     return [int(number) for number in session.connection().execute(statement).scalars()]
 
@@ -165,7 +177,7 @@ def verdicts(
         right_for_wrong_reason, selection, inclusion_probability in (0, 1], blinded, created_at, reason, error_kind,
         conflict_cause, guideline_version, n_expected (criteria that a judge is asked on the response).
     """
-    table = SQLModel.metadata.tables["verdict"]
+    table = TABLES["verdict"]
     columns: list[Any] = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
     columns += _origin(table.c) if origin else []
     statement = _in_order(select(*columns).where(table.c.criterion_id.is_not(None)), table.c, kind)
@@ -230,7 +242,7 @@ def acuity_verdicts(
         (missing for a case), example_id, dataset, prompt_id, theme, language, canary, rater_id, rater, rater_kind, prompt_version, and the columns of the
         table, explanation among them.
     """
-    table = SQLModel.metadata.tables["verdict"]
+    table = TABLES["verdict"]
     names = [name for name in VERDICT_COLUMNS if name not in ("criterion_id", "id")]
     columns: list[Any] = [
         table.c.id.label("verdict_id"),
@@ -239,7 +251,7 @@ def acuity_verdicts(
         col(Model.name).label("model"),
         col(Response.sample_index),
         col(Response.dataset).label("evaluation"),
-        *(SQLModel.metadata.tables["example"].c[name] for name in ("dataset", "prompt_id", "theme", "language", "canary")),
+        *(TABLES["example"].c[name] for name in ("dataset", "prompt_id", "theme", "language", "canary")),
         col(Rater.name).label("rater"),
         col(Rater.kind).label("rater_kind"),
         col(Rater.prompt_version),
@@ -295,7 +307,7 @@ def raters(session: Session) -> pd.DataFrame:
 
 def criteria(session: Session, *, example_ids: Collection[int] | None = None) -> pd.DataFrame:
     """One row a criterion: criterion_id, example_id, position, criterion, points, axis, level, cluster."""
-    table = SQLModel.metadata.tables["criterion"]
+    table = TABLES["criterion"]
     statement = select(
         *(table.c[name] for name in ("id", "example_id", "position", "text", "points", "axis", "level", "cluster"))
     )

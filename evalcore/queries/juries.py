@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, exists, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.schema import RaterKind, Stage
+from evalcore.study.tables import TABLES
 
 _CHUNK = 500  # bound variables in one statement
 _TOGETHER = 1 << 12
@@ -45,15 +46,15 @@ class Standing(NamedTuple):
 
 def judges(session: Session) -> list[JudgeRater]:
     """Every rater that is a judge, oldest first."""
-    rater = SQLModel.metadata.tables["rater"].c
+    rater = TABLES["rater"].c
     statement = select(rater.id, rater.name, rater.prompt_version).where(rater.kind == RaterKind.JUDGE.value)
     return [JudgeRater(*row) for row in session.connection().execute(statement.order_by(rater.id))]
 
 
 def labels(session: Session, rater_ids: Collection[int]) -> Iterator[tuple[range, list[Label]]]:
     """The standing labels of some judges on criteria and on levels of responses, in parts: the numbers of the responses, and the labels, by rater."""
-    verdict = SQLModel.metadata.tables["verdict"].c
-    last = session.connection().execute(select(func.max(SQLModel.metadata.tables["response"].c.id))).scalar() or 0
+    verdict = TABLES["verdict"].c
+    last = session.connection().execute(select(func.max(TABLES["response"].c.id))).scalar() or 0
     named = (verdict.response_id, verdict.criterion_id, verdict.example_id, verdict.rater_id, verdict.label)
     of_judges = select(*named).where(*_said_by(rater_ids), verdict.label.is_not(None)).order_by(verdict.rater_id)
     for first in range(1, last + 1, _TOGETHER):
@@ -64,7 +65,7 @@ def labels(session: Session, rater_ids: Collection[int]) -> Iterator[tuple[range
 
 def standing(session: Session, rater_ids: Collection[int], response_ids: Collection[int]) -> dict[Item, Standing]:
     """What a jury, in whichever version, says of some responses and nothing has superseded, also what was taken back."""
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     named = (
         verdict.response_id, verdict.criterion_id, verdict.id, verdict.example_id, verdict.label, verdict.confidence, verdict.explanation,
     )  # fmt: skip
@@ -79,6 +80,6 @@ def standing(session: Session, rater_ids: Collection[int], response_ids: Collect
 
 
 def _said_by(rater_ids: Collection[int]) -> list[ColumnElement[bool]]:
-    verdict, newer = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["verdict"].alias("newer")
+    verdict, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
     replaced = exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id)).correlate(verdict)
     return [verdict.c.rater_id.in_(list(rater_ids)), verdict.c.stage == Stage.JUDGE.value, ~replaced]

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 
 import pandas as pd
 from sqlalchemy import func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore import label_maps
 from evalcore.queries.frames import frame
+from evalcore.study.tables import TABLES
 
 
 def own_tables(session: Session) -> dict[str, list[tuple[str, str]]]:
     """The study's own maps by source, folded; those that come with Overread are not among them."""
-    rows = SQLModel.metadata.tables["label_mapping"].c
+    rows = TABLES["label_mapping"].c
     found: dict[str, list[tuple[str, str]]] = {}
     for row in session.connection().execute(select(rows.source, rows.label, rows.meaning)):
         found.setdefault(row.source, []).append((row.label, row.meaning))
@@ -35,7 +35,7 @@ def labels_of_cases(session: Session, hidden: frozenset[int] = frozenset()) -> p
 
     Left out: cases without a label of their source, and those of examples that may not be seen.
     """
-    rows = SQLModel.metadata.tables["acuity_case"].c
+    rows = TABLES["acuity_case"].c
     named = (rows.source, rows.original_label, rows.mapped_label)
     statement = select(*named, func.count().label("n")).where(rows.original_label.is_not(None)).group_by(*named)
     if hidden:

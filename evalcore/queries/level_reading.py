@@ -4,12 +4,11 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from sqlalchemy import exists, func, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.queries.frames import not_superseded
 from evalcore.schema import Format, RaterKind, Stage
-from evalcore.tables import Rater, Response, Verdict
+from evalcore.study.tables import TABLES, Rater, Response, Verdict
 
 _CHUNK = 500  # bound variables in one statement
 
@@ -43,7 +42,7 @@ def texts(
         versions: Responses of which one of these versions has said anything are left out; None: none are.
         batch: So many at once.
     """
-    table, case_ = Response.__table__.c, SQLModel.metadata.tables["acuity_case"].c  # type: ignore[attr-defined]
+    table, case_ = Response.__table__.c, TABLES["acuity_case"].c  # type: ignore[attr-defined]
     statement = select(table.id, table.example_id, table.text).where(
         table.dataset == asked.evaluation, table.text != "", table.example_id.in_(select(case_.example_id))
     )
@@ -67,7 +66,7 @@ def texts(
 
 def n_texts(session: Session, asked: Format) -> int:
     """How many responses of one format to cases have a text."""
-    table, case_ = Response.__table__.c, SQLModel.metadata.tables["acuity_case"].c  # type: ignore[attr-defined]
+    table, case_ = Response.__table__.c, TABLES["acuity_case"].c  # type: ignore[attr-defined]
     counted = select(func.count()).where(
         table.dataset == asked.evaluation, table.text != "", table.example_id.in_(select(case_.example_id))
     )

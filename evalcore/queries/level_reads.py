@@ -4,12 +4,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 from sqlalchemy.orm import aliased
-from sqlmodel import SQLModel, col
+from sqlmodel import col
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.queries.frames import came_later, is_judge, is_read, replaced
 from evalcore.schema import RaterKind, Stage
-from evalcore.tables import Rater, Response, Verdict
+from evalcore.study.tables import TABLES, Rater, Response, Verdict
 
 
 def read(responses: Select[Any] | None, judge: str | None) -> Select[Any]:
@@ -29,7 +28,7 @@ def read(responses: Select[Any] | None, judge: str | None) -> Select[Any]:
 
 def unread(responses: Select[Any] | None, judge: str | None) -> Select[Any]:
     """Cases of triage with such a response of which nobody has read the level: of any response, or of the case itself, where all count."""
-    cases = SQLModel.metadata.tables["acuity_case"].c
+    cases = TABLES["acuity_case"].c
     found = select(cases.example_id).where(cases.example_id.not_in(read(responses, judge)))
     if responses is not None:
         found = found.where(cases.example_id.in_(responses.with_only_columns(col(Response.example_id))))

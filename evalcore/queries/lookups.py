@@ -7,9 +7,8 @@ from typing import Any
 from sqlalchemy import BindParameter, RowMapping, Select, bindparam, func, select, tuple_
 from sqlmodel import Session, SQLModel, col
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.schema import CASES, Stage, Unfinished
-from evalcore.tables import Criterion, Example, ExampleSubset, ImportedFile, Model, Verdict
+from evalcore.study.tables import TABLES, Criterion, Example, ExampleSubset, ImportedFile, Model, Verdict
 
 _CHUNK = 500  # bound variables in one statement
 _WANTED: BindParameter[Any] = bindparam("wanted", expanding=True)
@@ -27,7 +26,7 @@ def _in_chunks(session: Session, statement: Select[Any], wanted: Collection[Any]
 @cache
 def _rows_of(table: type[SQLModel], column: str) -> Select[Any]:
     """Rows whose column is one of those wanted. Kept: making a statement takes longer than running it on a small file."""
-    found = SQLModel.metadata.tables[str(table.__tablename__)]
+    found = TABLES[str(table.__tablename__)]
     return select(found).where(found.c[column].in_(_WANTED))
 
 
@@ -63,7 +62,7 @@ def responses_to(session: Session, example_ids: Collection[int]) -> list[RowMapp
 
 @cache
 def _responses() -> Select[Any]:
-    responses, models = SQLModel.metadata.tables["response"], SQLModel.metadata.tables["model"]
+    responses, models = TABLES["response"], TABLES["model"]
     named = select(responses, models.c.name.label("model")).join(models)
     return named.where(responses.c.example_id.in_(_WANTED)).order_by(responses.c.sample_index)
 
@@ -75,7 +74,7 @@ def newest_verdicts(session: Session, response_ids: Collection[int]) -> list[Row
 
 @cache
 def _standing() -> Select[Any]:
-    newer = SQLModel.metadata.tables["verdict"].alias("newer")
+    newer = TABLES["verdict"].alias("newer")
     replaced = select(newer.c.id).where(newer.c.supersedes == col(Verdict.id)).exists()
     return _rows_of(Verdict, "response_id").where(~replaced)
 
@@ -92,7 +91,7 @@ def cases_named(session: Session, case_ids: Collection[str]) -> list[RowMapping]
 
 @cache
 def _cases() -> Select[Any]:
-    example, known = SQLModel.metadata.tables["example"], SQLModel.metadata.tables["acuity_case"]
+    example, known = TABLES["example"], TABLES["acuity_case"]
     named = (example.c.id, example.c.prompt_id, example.c.messages, *(c for c in known.c if c.name != "example_id"))
     found = select(*named).outerjoin(known, known.c.example_id == example.c.id)
     return found.where(example.c.dataset == CASES, example.c.prompt_id.in_(_WANTED))
@@ -105,12 +104,12 @@ def examples_by(session: Session, column: str, wanted: Collection[str]) -> list[
 
 @cache
 def _examples_by(column: str) -> Select[Any]:
-    example, case = SQLModel.metadata.tables["example"].c, SQLModel.metadata.tables["acuity_case"].c
+    example, case = TABLES["example"].c, TABLES["acuity_case"].c
     named = (example.id, example.dataset, example.prompt_id, example.messages, example.provisional)
     found = select(*named, case.example_id.is_not(None).label("is_case"))
     joined = found.join_from(
-        SQLModel.metadata.tables["example"],
-        SQLModel.metadata.tables["acuity_case"],
+        TABLES["example"],
+        TABLES["acuity_case"],
         case.example_id == example.id,
         isouter=True,
     )
@@ -124,7 +123,7 @@ def votes_on(session: Session, example_ids: Collection[int]) -> list[RowMapping]
 
 @cache
 def _votes() -> Select[Any]:
-    found = SQLModel.metadata.tables["panel_vote"]
+    found = TABLES["panel_vote"]
     return select(found).where(found.c.example_id.in_(_WANTED)).order_by(found.c.example_id, found.c.place)
 
 
@@ -135,7 +134,7 @@ def samples_at(session: Session, places: Collection[tuple[int, int, str, int]]) 
 
 @cache
 def _samples() -> Select[Any]:
-    found = SQLModel.metadata.tables["response"].c
+    found = TABLES["response"].c
     place = (found.example_id, found.model_id, found.dataset, found.sample_index)
     return select(found.id, found.text, *place).where(tuple_(*place).in_(_WANTED))
 
@@ -147,7 +146,7 @@ def levels_on(session: Session, response_ids: Collection[int]) -> list[RowMappin
 
 @cache
 def _levels() -> Select[Any]:
-    found, newer = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["verdict"].alias("newer")
+    found, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
     names = ("id", "response_id", "rater_id", "label", "confidence", "explanation", "created_at")
     replaced = select(newer.c.id).where(newer.c.supersedes == found.c.id).exists()
     of_responses = select(*(found.c[name] for name in names)).where(found.c.response_id.in_(_WANTED), ~replaced)
@@ -166,7 +165,7 @@ def said_of_acuity(session: Session, items: Collection[tuple[int, int | None]]) 
 
 @cache
 def _of_acuity() -> Select[Any]:
-    found, newer = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["verdict"].alias("newer")
+    found, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
     replaced = select(newer.c.id).where(newer.c.supersedes == found.c.id).exists()
     item = tuple_(found.c.example_id, func.coalesce(found.c.response_id, 0))
     return select(found).where(item.in_(_WANTED), found.c.criterion_id.is_(None), ~replaced)
@@ -174,13 +173,13 @@ def _of_acuity() -> Select[Any]:
 
 def last_response(session: Session) -> int:
     """The largest number of a response; 0 where there is none."""
-    found = select(func.coalesce(func.max(SQLModel.metadata.tables["response"].c.id), 0))
+    found = select(func.coalesce(func.max(TABLES["response"].c.id), 0))
     return int(session.connection().execute(found).scalar_one())
 
 
 def matrices_of(session: Session, models: Collection[str]) -> list[RowMapping]:
     """Rows of `published_matrix` by model."""
-    found = SQLModel.metadata.tables["published_matrix"]
+    found = TABLES["published_matrix"]
     return _in_chunks(session, select(found).where(found.c.model.in_(_WANTED)), models)
 
 
@@ -192,7 +191,7 @@ def imported_before(session: Session, content_hash: str) -> RowMapping | None:
 
 def unfinished_import(session: Session) -> Unfinished | None:
     """The large import that is not in the study whole, if there is one."""
-    table = SQLModel.metadata.tables["unfinished_import"]
+    table = TABLES["unfinished_import"]
     row = session.connection().execute(select(*(table.c[name] for name in Unfinished.__struct_fields__))).first()
     return None if row is None else Unfinished(*row)
 

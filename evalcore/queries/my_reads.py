@@ -8,9 +8,8 @@ from sqlmodel import Session, col
 
 from evalcore.queries.frames import frame, is_read, not_superseded
 from evalcore.queries.tasks import raters_of
-from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.schema import Ask, ReadingState, Stage, Viewer
-from evalcore.tables import Example, Model, Response, Verdict
+from evalcore.study.tables import Assignment, Example, Model, Reading, Response, Task, Verdict
 
 TASK = ["ask", "example_id", "response_id"]
 

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sqlalchemy import select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.queries.frames import frame, not_superseded, repeats
 from evalcore.schema import Ask, Format, RaterKind
-from evalcore.tables import Model, Rater
+from evalcore.study.tables import TABLES, Model, Rater
 from evalcore.triaged import (
     CASE_COLUMNS,
     CONFIDENCE_COLUMNS,
@@ -28,13 +27,11 @@ def one_case(session: Session, example_id: int) -> Triaged | None:
 
     As `triage.load` would give it, but that a read's inclusion probability is that of its own drawing alone.
     """
-    case, example, vote, response = (
-        SQLModel.metadata.tables[name].c for name in ("acuity_case", "example", "panel_vote", "response")
-    )
+    case, example, vote, response = (TABLES[name].c for name in ("acuity_case", "example", "panel_vote", "response"))
     known = select(
         case.example_id, example.prompt_id.label("case_id"), case.source, case.original_label, case.mapped_label,
         case.gold.label("file_gold"), case.method, case.is_edge_case, case.uncertainty, example.language, example.first_words,
-    ).join(SQLModel.metadata.tables["example"], example.id == case.example_id)  # fmt: skip
+    ).join(TABLES["example"], example.id == case.example_id)  # fmt: skip
     cases = frame(session, known.where(case.example_id == example_id))
     if cases.empty:
         return None
@@ -77,7 +74,7 @@ def one_case(session: Session, example_id: int) -> Triaged | None:
 
 def _said(session: Session, example_id: int) -> pd.DataFrame:
     """Standing verdicts on the case and on its responses."""
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     named = ("response_id", "label", "stage", "blinded", "selection", "inclusion_probability", "confidence")
     statement = (
         select(

@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 from sqlalchemy import or_, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.queries.frames import frame, not_superseded, repeats
 from evalcore.schema import CASES, FILE_IMPORTED, RaterKind, Source, Stage
-from evalcore.tables import AuditEvent, Example, ExampleSubset, Model, Rater
+from evalcore.study.tables import TABLES, AuditEvent, Example, ExampleSubset, Model, Rater
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def open_example(session: Session, example_id: int) -> Opened | None:
     row = session.get(Example, example_id)
     if row is None:
         return None
-    response, criterion, verdict = (SQLModel.metadata.tables[name] for name in ("response", "criterion", "verdict"))
+    response, criterion, verdict = (TABLES[name] for name in ("response", "criterion", "verdict"))
     responses = (
         select(
             response.c.id.label("response_id"),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sqlalchemy import BigInteger, ColumnElement, String, case, cast, func, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.db import Engine, reading
 from evalcore.errors import OverreadError
@@ -19,7 +19,7 @@ from evalcore.queries import drawings
 from evalcore.queries.frames import ITEM_BASE, frame, is_read, not_superseded
 from evalcore.run_words import repeat_version, version_and_repeat
 from evalcore.schema import JURY, Label, RaterKind, Selection, Stage
-from evalcore.tables import Criterion, Example, Model, Rater, Response
+from evalcore.study.tables import TABLES, Criterion, Example, Model, Rater, Response
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
 _CODES = {label: code for code, label in enumerate(MET)}
@@ -186,7 +186,7 @@ def _labels(session: Session) -> Labels:
 
     A row a label would take five times as long; few rows let another thread work meanwhile, since SQLite's driver waits its turn for each.
     """
-    table = SQLModel.metadata.tables["verdict"].c
+    table = TABLES["verdict"].c
     connection = session.connection()
     last, base = (
         1 + (connection.execute(select(func.max(column))).scalar_one() or 0)
@@ -210,7 +210,7 @@ def _labels(session: Session) -> Labels:
 
 
 def _standing() -> list[ColumnElement[bool]]:
-    table = SQLModel.metadata.tables["verdict"].c
+    table = TABLES["verdict"].c
     return [table.criterion_id.is_not(None), table.label.is_not(None), not_superseded()]
 
 
@@ -283,7 +283,7 @@ def _responses(session: Session) -> pd.DataFrame:
 
 
 def _criteria(session: Session) -> pd.DataFrame:
-    table = SQLModel.metadata.tables["criterion"].c
+    table = TABLES["criterion"].c
     statement = select(table.id.label("criterion_id"), *(table[name] for name in _OF_CRITERION)).order_by(table.id)
     return _categorical(frame(session, statement).astype({"points": float}))
 
@@ -294,7 +294,7 @@ def _categorical(table: pd.DataFrame) -> pd.DataFrame:
 
 def reads(session: Session) -> pd.DataFrame:
     """Physicians' standing verdicts, one a reader, item and stage. Words come as numbers: as texts they would take twice as long."""
-    table = SQLModel.metadata.tables["verdict"].c
+    table = TABLES["verdict"].c
     words: dict[str, tuple[StrEnum, ...]] = {"stage": tuple(Stage), "label": tuple(MET), "selection": tuple(Selection)}
     named = ("example_id", "response_id", "criterion_id", "rater_id", "blinded", "inclusion_probability")
     reviewers = session.connection().execute(

@@ -2,11 +2,11 @@
 
 import pandas as pd
 from sqlalchemy import func, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.queries.frames import frame, is_judge, is_read, not_superseded
 from evalcore.schema import RaterKind, Stage
-from evalcore.tables import Rater
+from evalcore.study.tables import TABLES, Rater
 
 
 def read_marks(session: Session) -> pd.DataFrame:
@@ -16,8 +16,8 @@ def read_marks(session: Session) -> pd.DataFrame:
         verdict_id, created_at, example_id, response_id, criterion_id, rater_id, stage, label, judge, judge_label (missing where no judge labelled the item).
     """
     read, judged = (
-        SQLModel.metadata.tables["verdict"].alias("read"),
-        SQLModel.metadata.tables["verdict"].alias("judged"),
+        TABLES["verdict"].alias("read"),
+        TABLES["verdict"].alias("judged"),
     )
     judges = select(col(Rater.id), col(Rater.name)).where(is_judge()).subquery()
     beside = (
@@ -54,7 +54,7 @@ def read_marks(session: Session) -> pd.DataFrame:
 
 def level_readers(session: Session) -> pd.Series:
     """How many physicians have said which level a case, or any response to it, needs or recommends: n_level_readers, by example_id."""
-    verdict, rater = SQLModel.metadata.tables["verdict"].c, SQLModel.metadata.tables["rater"]
+    verdict, rater = TABLES["verdict"].c, TABLES["rater"]
     statement = (
         select(verdict.example_id, func.count(verdict.rater_id.distinct()).label("n_level_readers"))
         .join(rater, rater.c.id == verdict.rater_id)

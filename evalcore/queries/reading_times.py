@@ -7,9 +7,8 @@ from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from evalcore.queries.frames import frame
-from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.schema import Ask, ReadingState
-from evalcore.tables import Criterion
+from evalcore.study.tables import Assignment, Criterion, Reading, Task
 
 RECENT = 500
 """So many readings at most, the newest, tell how long the next will take."""

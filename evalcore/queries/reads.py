@@ -1,13 +1,13 @@
 """One item and what one rater has said about it."""
 
 from sqlalchemy import RowMapping, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.frames import is_judge, not_superseded
 from evalcore.schema import Stage
-from evalcore.tables import Criterion, Rater, Response
-from evalcore.tables import Verdict as VerdictRow
+from evalcore.study.tables import TABLES, Criterion, Rater, Response
+from evalcore.study.tables import Verdict as VerdictRow
 
 __all__ = ["VerdictRow", "example_of", "item", "newest_of", "verdict_numbered"]
 
@@ -21,7 +21,7 @@ def item(session: Session, response_id: int, criterion_id: int | None, *, judge:
         criterion_id: The criterion; None: the response as a whole.
         judge: Whose label.
     """
-    verdict = SQLModel.metadata.tables["verdict"]
+    verdict = TABLES["verdict"]
     of_judge = select(col(Rater.id)).where(is_judge(), col(Rater.name) == judge)
     given = (
         select(verdict.c.label)

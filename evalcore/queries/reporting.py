@@ -4,15 +4,13 @@ from typing import Any
 
 import pandas as pd
 from sqlalchemy import func, or_, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-import evalcore.run_tables  # noqa: F401 - fills the metadata
 from evalcore.queries.frames import frame, is_read, knowing, not_superseded
 from evalcore.queries.runs import rows
-from evalcore.review_tables import Assignment, Reading, Task
 from evalcore.run_words import Outcome, RunKind
 from evalcore.schema import Ask, RaterKind, ReadingState, Selection, Stage
-from evalcore.tables import Example, Model, Rater, Response, Verdict
+from evalcore.study.tables import TABLES, Assignment, Example, Model, Rater, Reading, Response, Task, Verdict
 
 
 def first_reads(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
@@ -122,7 +120,7 @@ def asked(session: Session) -> list[dict[str, Any]]:
         One a run: kind (`RunKind.RESPOND` or `JUDGE`), name, dataset, api_model, temperature (None: not sent), max_tokens, prompt_version, n_samples,
         n_repeats, n_answered (questions), begun and ended (None: not yet).
     """
-    call = SQLModel.metadata.tables["run_call"].c
+    call = TABLES["run_call"].c
     counted = select(call.run_id, func.count()).where(call.outcome == Outcome.ANSWERED).group_by(call.run_id)
     answered: dict[int, int] = {int(row[0]): int(row[1]) for row in session.connection().execute(counted)}
     return [
@@ -139,7 +137,7 @@ def asked(session: Session) -> list[dict[str, Any]]:
 
 def rubric_responses(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Responses to examples with a rubric, one row a model and data set: model, evaluation, n_responses, n_examples, n_sent_otherwise."""
-    criterion = SQLModel.metadata.tables["criterion"].c
+    criterion = TABLES["criterion"].c
     columns: list[Any] = [
         col(Model.name).label("model"),
         col(Response.dataset).label("evaluation"),
@@ -161,7 +159,7 @@ def rubric_responses(session: Session, hidden: frozenset[int] = frozenset()) -> 
 
 def rubric_examples(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
     """Examples with a rubric: example_id, dataset, n_criteria, n_responses (to it, in the study)."""
-    criterion = SQLModel.metadata.tables["criterion"].c
+    criterion = TABLES["criterion"].c
     criteria = select(criterion.example_id, func.count().label("n")).group_by(criterion.example_id).subquery()
     responses = (
         select(col(Response.example_id).label("example_id"), func.count().label("n"))

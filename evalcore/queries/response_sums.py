@@ -2,11 +2,11 @@
 
 import pandas as pd
 from sqlalchemy import func, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.queries.frames import frame, is_judge, not_superseded
 from evalcore.schema import Label
-from evalcore.tables import Model, Rater, Response
+from evalcore.study.tables import TABLES, Model, Rater, Response
 
 
 def response_sums(session: Session) -> pd.DataFrame:
@@ -17,7 +17,7 @@ def response_sums(session: Session) -> pd.DataFrame:
     Returns:
         One row a response and judge: example_id, response_id, model, judge, achieved, possible, n_judged, n_expected.
     """
-    verdict, criterion = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["criterion"]
+    verdict, criterion = TABLES["verdict"], TABLES["criterion"]
     scored = (
         select(criterion.c.example_id, func.count(criterion.c.points).label("n_scored"))
         .group_by(criterion.c.example_id)

@@ -4,11 +4,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlalchemy import select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.queries.frames import is_judge, not_superseded
 from evalcore.schema import Stage
-from evalcore.tables import Rater
+from evalcore.study.tables import TABLES, Rater
 
 CHUNK = 500  # bound variables in one statement
 
@@ -23,7 +23,7 @@ class Told:
 
 def told(session: Session, response_ids: Collection[int]) -> dict[int, Told]:
     """The text of each of these responses by its number; one that is not in the study is not in it."""
-    response, verdict = (SQLModel.metadata.tables[name].c for name in ("response", "verdict"))
+    response, verdict = (TABLES[name].c for name in ("response", "verdict"))
     numbers = [int(number) for number in response_ids]
     found: dict[int, Told] = {}
     for start in range(0, len(numbers), CHUNK):

@@ -3,12 +3,13 @@
 from typing import NamedTuple
 
 from sqlalchemy import Float, case, cast, distinct, exists, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.asked_tables import has_answer, items, not_answered, parts
 from evalcore.queries import runs
 from evalcore.run_words import Outcome, Question, RunSpec
 from evalcore.schema import CASES, Format
+from evalcore.study.tables import TABLES
 
 
 class Counted(NamedTuple):
@@ -54,7 +55,7 @@ class Left(NamedTuple):
 
 def left(session: Session, run_id: int, spec: RunSpec) -> Left:
     """What is left of a run that was started; questions whose answer has come in another way since are not."""
-    outcome = SQLModel.metadata.tables["run_question"].c.outcome
+    outcome = TABLES["run_question"].c.outcome
     n_open = n_failed = 0
     for part in parts(spec):
         summed = select(func.count(), func.count(outcome)).where(
@@ -85,7 +86,7 @@ def taken_before(session: Session, spec: RunSpec) -> Taken | None:
         for row in runs.rows(session, name=spec.model.name)
         if (row.kind, row.spec.prompt_version) == (spec.kind, spec.prompt_version)
     ]
-    call = SQLModel.metadata.tables["run_call"].c
+    call = TABLES["run_call"].c
     replied = (Outcome.ANSWERED, Outcome.UNREADABLE, Outcome.REFUSED)
     summed = select(
         func.count(distinct(call.question_id)),
@@ -110,14 +111,14 @@ def taken_before(session: Session, spec: RunSpec) -> Taken | None:
 
 def datasets(session: Session) -> list[str]:
     """The data sets of which there are examples."""
-    example = SQLModel.metadata.tables["example"].c
+    example = TABLES["example"].c
     found = select(example.dataset).distinct().order_by(example.dataset)
     return [str(name) for name in session.connection().execute(found).scalars()]
 
 
 def models_of(session: Session, dataset: str) -> list[str]:
     """The models whose responses to examples of a data set can be judged; of cases: those with a text in the format conversation."""
-    example, response, model = (SQLModel.metadata.tables[name].c for name in ("example", "response", "model"))
+    example, response, model = (TABLES[name].c for name in ("example", "response", "model"))
     to_judge = exists().where(
         response.model_id == model.id, response.example_id == example.id, example.dataset == dataset
     )
@@ -129,6 +130,6 @@ def models_of(session: Session, dataset: str) -> list[str]:
 
 def confidence_meaning(session: Session, judge: str) -> str | None:
     """What the study says that this judge's confidence is the probability of."""
-    meaning = SQLModel.metadata.tables["judge_confidence"].c
+    meaning = TABLES["judge_confidence"].c
     found = session.connection().execute(select(meaning.meaning).where(meaning.judge == judge)).scalar()
     return None if found is None else str(found)

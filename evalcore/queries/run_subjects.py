@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from sqlalchemy import distinct, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.run_tables  # noqa: F401 - fills the metadata
+from evalcore.study.tables import TABLES
 
 
 class Subject(NamedTuple):
@@ -24,7 +24,7 @@ class Subject(NamedTuple):
 
 def subject(session: Session, run_id: int) -> Subject:
     """What the questions of a run are about; of a million it takes a second, so keep it: it changes only with their number."""
-    question, response = (SQLModel.metadata.tables[name].c for name in ("run_question", "response"))
+    question, response = (TABLES[name].c for name in ("run_question", "response"))
     counted = select(func.count(distinct(question.example_id)), func.count(distinct(question.response_id)))
     n_examples, n_responses = session.connection().execute(counted.where(question.run_id == run_id)).one()
     judged = select(question.response_id).where(question.run_id == run_id)

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.run_words import Question
 from evalcore.schema import Message
+from evalcore.study.tables import TABLES
 
 CHUNK = 500  # bound variables in one statement
 
@@ -43,7 +44,7 @@ def texts(session: Session, questions: Iterable[Question]) -> Texts:
 
 
 def _of(session: Session, name: str, numbers: Collection[int], columns: tuple[str, ...]) -> Iterable[Any]:
-    table, ordered = SQLModel.metadata.tables[name].c, sorted(numbers)
+    table, ordered = TABLES[name].c, sorted(numbers)
     for start in range(0, len(ordered), CHUNK):
         part = table.id.in_(ordered[start : start + CHUNK])
         yield from session.connection().execute(select(table.id, *(table[column] for column in columns)).where(part))

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pandas as pd
 from sqlalchemy import case, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.run_tables
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.errors import NotFound
 from evalcore.queries.frames import frame
 from evalcore.run_words import Outcome, RunKind, RunSpec, RunState
+from evalcore.study.tables import TABLES
 from evalcore.worker_tables import WorkerRow, clock, workers
 
 LATELY_SECONDS = 30.0
@@ -114,7 +113,7 @@ def rows(
     fingerprint: str | None = None,
 ) -> list[RunRow]:
     """Runs, newest first: of these numbers, of a model or judge of this name, or that ask just this (`RunSpec.fingerprint`)."""
-    table = SQLModel.metadata.tables["run"].c
+    table = TABLES["run"].c
     statement = select(
         table.id, table.kind, table.spec, table.state, table.reason, table.max_cost, table.max_failures, table.concurrency, table.started_by, table.created_at,
         table.ended_at,
@@ -159,21 +158,21 @@ def progress(session: Session, run_id: int) -> Progress:
 
 def n_questions(session: Session, run_id: int) -> int:
     """All questions of a run."""
-    question = SQLModel.metadata.tables["run_question"].c
+    question = TABLES["run_question"].c
     counted = select(func.count()).where(question.run_id == run_id)
     return int(session.connection().execute(counted).scalar_one())
 
 
 def n_held(session: Session, run_id: int) -> int:
     """Open questions of a run that workers hold."""
-    question = SQLModel.metadata.tables["run_question"].c
+    question = TABLES["run_question"].c
     held = select(func.count(question.worker_id)).where(question.run_id == run_id, question.outcome.is_(None))
     return int(session.connection().execute(held).scalar_one())
 
 
 def outcomes(session: Session, run_id: int) -> dict[Outcome, int]:
     """Questions of a run by what came of them."""
-    question = SQLModel.metadata.tables["run_question"].c
+    question = TABLES["run_question"].c
     counted = select(question.outcome, func.count()).where(question.run_id == run_id, question.outcome.is_not(None))
     grouped = counted.group_by(question.outcome)
     return {Outcome(word): int(n) for word, n in session.connection().execute(grouped)}
@@ -197,7 +196,7 @@ class Calls(NamedTuple):
 
 def calls(session: Session, run_id: int, *, besides: int | None = None) -> Calls:
     """What the calls of a run took so far; `besides`: without those of this worker."""
-    call = SQLModel.metadata.tables["run_call"].c
+    call = TABLES["run_call"].c
     unknown = case((call.cost.is_(None) & call.outcome.not_in([Outcome.REJECTED, Outcome.UNREACHABLE]), 1), else_=0)
     summed = select(
         func.count(),
@@ -217,7 +216,7 @@ def _rate(session: Session, run_id: int, alive: Collection[WorkerRow]) -> float:
     """Questions a second over the last half minute, or since the first of the present workers began."""
     if not alive:
         return 0.0
-    call = SQLModel.metadata.tables["run_call"].c
+    call = TABLES["run_call"].c
     at = clock(session)
     since = max(at - timedelta(seconds=LATELY_SECONDS), min(worker.started_at for worker in alive))
     lately = select(func.count(func.distinct(call.question_id))).where(call.run_id == run_id, call.at > since)
@@ -235,8 +234,7 @@ def failures(
         format, sample_index, repeat, outcome, status, error, reply (raw), attempts (of the last call), n_calls, n_tries (in all; 0: never sent), at.
     """
     question, call, response, model, example, criterion = (
-        SQLModel.metadata.tables[name]
-        for name in ("run_question", "run_call", "response", "model", "example", "criterion")
+        TABLES[name] for name in ("run_question", "run_call", "response", "model", "example", "criterion")
     )
     last = (
         select(
@@ -277,7 +275,7 @@ def listed(session: Session) -> pd.DataFrame:
         One row a run: run_id, kind, name, dataset, prompt_version, state, reason, n_questions, n_answered, n_failed, n_open, cost (US dollars;
         missing where unknown), max_cost, n_workers (that live), started_by, created_at, ended_at.
     """
-    question, call = SQLModel.metadata.tables["run_question"].c, SQLModel.metadata.tables["run_call"].c
+    question, call = TABLES["run_question"].c, TABLES["run_call"].c
     counted = select(question.run_id, question.outcome, func.count().label("n")).group_by(
         question.run_id, question.outcome
     )
@@ -289,7 +287,7 @@ def listed(session: Session) -> pd.DataFrame:
         for row in session.connection().execute(select(call.run_id, func.sum(call.cost)).group_by(call.run_id))
     )
     alive = [worker.worker_id for worker in workers(session) if worker.lives]
-    table = SQLModel.metadata.tables["run_worker"].c
+    table = TABLES["run_worker"].c
     at_work = select(table.run_id, func.count()).where(table.id.in_(alive)).group_by(table.run_id)
     n_workers = dict(tuple(row) for row in session.connection().execute(at_work))
     return pd.DataFrame(

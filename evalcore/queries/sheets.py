@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Select, Subquery, exists, func, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.frames import is_judge
 from evalcore.queries.tasks import Asked
 from evalcore.schema import Ask, Selection, Stage
-from evalcore.tables import Criterion, Example, Response
+from evalcore.study.tables import TABLES, Criterion, Example, Response
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -78,28 +78,28 @@ class Given(msgspec.Struct, frozen=True):
 
 
 def _on_item(asked: Asked) -> list[ColumnElement[bool]]:
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     whole = verdict.criterion_id.is_not(None) if asked.ask is Ask.RUBRIC else verdict.criterion_id.is_(None)
     response = verdict.response_id.is_(None) if asked.response_id is None else verdict.response_id == asked.response_id
     return [verdict.example_id == asked.example_id, response, whole]
 
 
 def _given(session: Session, *conditions: ColumnElement[bool]) -> dict[int | None, Given]:
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     statement = select(*_given_columns()).where(*conditions, _stands()).order_by(verdict.id)
     return {row[0]: Given(*row[1:]) for row in session.connection().execute(statement)}
 
 
 def _given_columns() -> list[Any]:
     """The criterion, then what a `Given` is made of, in its order."""
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     names = ("label", "explanation", "cause", "severity", "error_kind", "right_for_wrong_reason", "reason")
     return [verdict.criterion_id, verdict.id, *(verdict[name] for name in names)]
 
 
 def _stands() -> ColumnElement[bool]:
     """Nothing has replaced the verdict; for statements on few verdicts, since each is looked up."""
-    verdict, newer = SQLModel.metadata.tables["verdict"], SQLModel.metadata.tables["verdict"].alias("newer")
+    verdict, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
     return ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id)).correlate(verdict)
 
 
@@ -111,10 +111,10 @@ def judge_on(session: Session, asked: Asked, judge: str | None) -> tuple[str | N
         asked: The task.
         judge: The study's choice; None, or one without a verdict here: the judge with the most verdicts on this task, by name.
     """
-    verdict, rater = SQLModel.metadata.tables["verdict"].c, SQLModel.metadata.tables["rater"].c
+    verdict, rater = TABLES["verdict"].c, TABLES["rater"].c
     found = (
         select(rater.id, rater.name)
-        .join(SQLModel.metadata.tables["verdict"], verdict.rater_id == rater.id)
+        .join(TABLES["verdict"], verdict.rater_id == rater.id)
         .where(is_judge(), verdict.label.is_not(None), *_on_item(asked))
         .group_by(rater.id, rater.name)
         .order_by(*_chosen_first(judge))
@@ -128,7 +128,7 @@ def judge_on(session: Session, asked: Asked, judge: str | None) -> tuple[str | N
 
 def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
     """The judge that is shown on each of some responses' criteria, as `judge_on` chooses: response_id, rater_id, judge."""
-    verdict, rater = SQLModel.metadata.tables["verdict"].alias("given"), SQLModel.metadata.tables["rater"]
+    verdict, rater = TABLES["verdict"].alias("given"), TABLES["rater"]
     place = func.row_number().over(partition_by=verdict.c.response_id, order_by=_chosen_first(judge))
     ranked = (
         select(verdict.c.response_id, verdict.c.rater_id, rater.c.name.label("judge"), place.label("place"))
@@ -148,7 +148,7 @@ def shown_judges(responses: Select[Any], judge: str | None) -> Subquery:
 
 def _chosen_first(judge: str | None) -> tuple[Any, ...]:
     """The study's choice, then who has given the most verdicts, then by name, then the newest prompt; for statements grouped by rater."""
-    rater = SQLModel.metadata.tables["rater"].c
+    rater = TABLES["rater"].c
     return (rater.name == (judge or "")).desc(), func.count().desc(), rater.name, func.max(rater.id).desc()
 
 
@@ -156,7 +156,7 @@ def has_item(session: Session, asked: Asked, criterion_id: int | None) -> bool:
     """Whether a task asks about this criterion, or, without one, about the whole."""
     if asked.ask is not Ask.RUBRIC:
         return criterion_id is None
-    criterion = SQLModel.metadata.tables["criterion"].c
+    criterion = TABLES["criterion"].c
     found = select(criterion.id).where(criterion.id == criterion_id, criterion.example_id == asked.example_id)
     return session.connection().execute(found).scalar() is not None
 
@@ -166,7 +166,7 @@ def first_said(session: Session, asked: Asked, rater_id: int, stage: Stage) -> d
 
     An open read may have been changed since where conversations are browsed; what was submitted stays what was submitted.
     """
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     mine = [*_on_item(asked), verdict.rater_id == rater_id, verdict.stage == stage]
     if (
         asked.selection is not Selection.VOLUNTEERED
@@ -181,5 +181,5 @@ def first_said(session: Session, asked: Asked, rater_id: int, stage: Stage) -> d
 
 def said_by(session: Session, asked: Asked, rater_id: int, stages: Collection[Stage]) -> dict[int | None, Given]:
     """One rater's standing verdicts on a task at some stages, by criterion_id; of several stages the newest."""
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     return _given(session, *_on_item(asked), verdict.rater_id == rater_id, verdict.stage.in_(list(stages)))

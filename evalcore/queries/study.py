@@ -25,7 +25,9 @@ from evalcore.schema import (
     Stage,
     Viewer,
 )
-from evalcore.tables import (
+from evalcore.study.tables import (
+    TABLES,
+    AcuityCase,
     AuditEvent,
     Criterion,
     Example,
@@ -38,7 +40,6 @@ from evalcore.tables import (
     Study,
     Verdict,
 )
-from evalcore.triage_tables import AcuityCase
 
 _LIKE = "\\"
 
@@ -89,7 +90,7 @@ def _viewer(row: Person) -> Viewer:
 
 def judges(session: Session) -> list[str]:
     """Judges by the number of their verdicts on criteria, most first; behind them those that have read levels of care alone."""
-    verdict = SQLModel.metadata.tables["verdict"]
+    verdict = TABLES["verdict"]
     statement = (
         select(col(Rater.name))
         .join(verdict, verdict.c.rater_id == col(Rater.id))
@@ -154,7 +155,7 @@ def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFr
 
     Without reads of conversations that may not be seen.
     """
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     subject = func.coalesce(verdict.response_id, -verdict.example_id)  # a case itself is read without a response
     item = cast(subject, BigInteger) * ITEM_BASE + func.coalesce(verdict.criterion_id, 0)
     n_items = func.count(func.distinct(item)).label("n_items")
@@ -201,7 +202,7 @@ def choices(session: Session) -> dict[str, list[str]]:
 
 def trail_head(session: Session) -> tuple[int, str]:
     """How many events the audit trail has, and the hash of the newest; an empty one before the first event."""
-    event = SQLModel.metadata.tables["audit_event"].c
+    event = TABLES["audit_event"].c
     newest = session.connection().execute(select(event.hash).order_by(event.id.desc()).limit(1)).scalar()
     return trail_length(session), newest or ""
 
@@ -246,7 +247,7 @@ def audit_trail(
         conditions.append(col(AuditEvent.actor) == actor)
     if action:
         conditions.append(col(AuditEvent.action) == action)
-    event = SQLModel.metadata.tables["audit_event"]
+    event = TABLES["audit_event"]
     fitting = select(func.count()).select_from(AuditEvent).where(*conditions)
     n_events = int(session.connection().execute(fitting).scalar_one())
     statement = (
@@ -261,7 +262,7 @@ def audit_trail(
 
 def last_actor(session: Session, action: str, subject: str) -> str | None:
     """Who did this last to this; None where nobody has."""
-    event = SQLModel.metadata.tables["audit_event"].c
+    event = TABLES["audit_event"].c
     statement = select(event.actor).where(event.action == action, event.subject == subject)
     return session.connection().execute(statement.order_by(event.id.desc()).limit(1)).scalar()
 

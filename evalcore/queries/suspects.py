@@ -9,18 +9,18 @@ import json
 from collections.abc import Collection
 
 from sqlalchemy import exists, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.run_tables  # noqa: F401 - fills the metadata
 from evalcore.run_words import Outcome
 from evalcore.schema import Stage
+from evalcore.study.tables import TABLES
 
 _CHUNK = 500  # bound variables in one statement
 
 
 def of_responses(session: Session, response_ids: Collection[int]) -> dict[int, tuple[str, ...]]:
     """Of some responses those that are suspect, with the sentences that say why."""
-    rows = SQLModel.metadata.tables["suspect_response"].c
+    rows = TABLES["suspect_response"].c
     numbers = sorted(set(response_ids))
     found: dict[int, tuple[str, ...]] = {}
     for start in range(0, len(numbers), _CHUNK):
@@ -33,7 +33,7 @@ def of_responses(session: Session, response_ids: Collection[int]) -> dict[int, t
 
 def judged_text(session: Session, response_id: int) -> str:
     """The text of a response on which a judge has given a verdict; "" where none has, or where there is no text."""
-    response, verdict = (SQLModel.metadata.tables[name].c for name in ("response", "verdict"))
+    response, verdict = (TABLES[name].c for name in ("response", "verdict"))
     is_judged = exists().where(verdict.response_id == response.id, verdict.stage == Stage.JUDGE.value)
     found = session.connection().execute(select(response.text).where(response.id == response_id, is_judged))
     return found.scalar() or ""
@@ -41,9 +41,7 @@ def judged_text(session: Session, response_id: int) -> str:
 
 def told(session: Session) -> dict[int, bool]:
     """Whether a response is suspect, of those that a run has searched and has a judge's answer on; the others are not in it."""
-    question, call, flagged = (
-        SQLModel.metadata.tables[name].c for name in ("run_question", "run_call", "suspect_response")
-    )
+    question, call, flagged = (TABLES[name].c for name in ("run_question", "run_call", "suspect_response"))
     searched = (
         select(question.response_id)
         .distinct()

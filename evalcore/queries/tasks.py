@@ -9,15 +9,25 @@ import msgspec
 import pandas as pd
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 from sqlmodel import select as select_rows
 
 from evalcore.queries.exposures import has_seen, is_released
 from evalcore.queries.frames import frame, is_read, numbers
 from evalcore.queries.study import rules
-from evalcore.review_tables import Assignment, AssignmentReader, Mark, Reading, Task
 from evalcore.schema import Ask, CannotReason, RaterKind, ReadingMode, ReadingState, Role, Selection, Stage, Viewer
-from evalcore.tables import Example, Rater, Study, Verdict
+from evalcore.study.tables import (
+    TABLES,
+    Assignment,
+    AssignmentReader,
+    Example,
+    Mark,
+    Rater,
+    Reading,
+    Study,
+    Task,
+    Verdict,
+)
 
 DEFAULT_LANGUAGE = "en"
 """What somebody reads whose profile names no language."""
@@ -213,7 +223,7 @@ def reading(session: Session, reading_id: int, *, lock: bool = False) -> Reading
 
 def drafts(session: Session, reading_id: int) -> dict[int | None, Draft]:
     """The newest mark on each item of a reading, by criterion_id."""
-    mark = SQLModel.metadata.tables["mark"]
+    mark = TABLES["mark"]
     statement = (
         select(mark.c.criterion_id, mark.c.label, mark.c.reason, mark.c.note)
         .where(mark.c.reading_id == reading_id)
@@ -242,7 +252,7 @@ def n_assignments(session: Session) -> int:
 
 def progress(session: Session, viewer: Viewer, at: datetime) -> Progress:
     """How far a reader is, and how long an item takes: them, else anybody on what does not wait for this reader."""
-    connection, table = session.connection(), SQLModel.metadata.tables["reading"]
+    connection, table = session.connection(), TABLES["reading"]
     mine, locked = table.c.person_id == viewer.person_id, table.c.state != ReadingState.READING
     n_done = n_locked(session, viewer)
     in_hand = select(func.count()).select_from(table).where(mine, ~locked)
@@ -325,7 +335,7 @@ def assignments(session: Session) -> pd.DataFrame:
         .group_by(col(Task.assignment_id))
         .subquery()
     )
-    table = SQLModel.metadata.tables["assignment"]
+    table = TABLES["assignment"]
     names = ("ask", "n_readers", "seed", "selection", "chosen_by", "n_population", "created_by", "created_at")
     statement = (
         select(
@@ -339,7 +349,7 @@ def assignments(session: Session) -> pd.DataFrame:
         .order_by(table.c.id.desc())
     )
     found = frame(session, statement)
-    person = SQLModel.metadata.tables["person"]
+    person = TABLES["person"]
     readers = (
         select(col(AssignmentReader.assignment_id), person.c.name)
         .join(person, person.c.id == col(AssignmentReader.person_id))

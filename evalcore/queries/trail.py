@@ -1,18 +1,15 @@
 """What the audit trail vouches for, row by row, as the database holds it now: read in a stream, in little memory."""
 
-import json
 from collections.abc import Callable, Generator, Iterator
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
 from evalcore.row_hashes import CONTENT, LEDGER, VERDICT, hashed_columns, number_column, row_hash, stored
+from evalcore.study import triggers as guards
 
 BATCH = 2_000
-TRIGGERS = "triggers.json"
-"""Beside the migrations: the text of every trigger, by kind of database and name, as the newest migration leaves them."""
 _UNREADABLE = (DBAPIError, ValueError, TypeError)
 
 
@@ -157,6 +154,4 @@ def are_asleep(session: Session) -> bool:
 
 def expected_triggers(session: Session) -> dict[str, str]:
     """The text of every trigger that has to stand."""
-    text = (files("evalcore") / "migrations" / TRIGGERS).read_text()
-    found: dict[str, str] = json.loads(text)[session.get_bind().dialect.name]
-    return found
+    return guards.texts(session.get_bind().dialect.name)

@@ -9,16 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sqlalchemy import BigInteger, String, and_, case, cast, false, func, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.db import Engine, reading
 from evalcore.errors import OverreadError
 from evalcore.opinions import DRAWN
 from evalcore.queries import drawings
 from evalcore.queries.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.schema import JURY, Ask, Format, Label, RaterKind, Selection, Stage
-from evalcore.tables import Model, Rater
+from evalcore.study.tables import TABLES, Model, Rater
 from evalcore.triaged import (
     CASE_COLUMNS,
     CONFIDENCE_COLUMNS,
@@ -64,7 +63,7 @@ class Said(NamedTuple):
 def has_cases(session: Session) -> bool:
     """Whether the study holds any case of triage, or a published matrix."""
     names = ("acuity_case", "published_matrix")
-    found = (select(SQLModel.metadata.tables[name]).limit(1) for name in names)
+    found = (select(TABLES[name]).limit(1) for name in names)
     return any(session.connection().execute(statement).first() for statement in found)
 
 
@@ -106,13 +105,13 @@ def with_reads(session: Session, triaged: Triaged) -> Triaged:
 
 
 def _cases(session: Session) -> pd.DataFrame:
-    known, example = (SQLModel.metadata.tables[name].c for name in ("acuity_case", "example"))
+    known, example = (TABLES[name].c for name in ("acuity_case", "example"))
     statement = (
         select(
             known.example_id, example.prompt_id.label("case_id"), known.source, known.original_label, known.mapped_label,
             known.gold.label("file_gold"), known.method, known.is_edge_case, known.uncertainty, example.language, example.first_words,
         )
-        .join(SQLModel.metadata.tables["example"], example.id == known.example_id)
+        .join(TABLES["example"], example.id == known.example_id)
         .order_by(known.example_id)
     )  # fmt: skip
     found = frame(session, statement)
@@ -122,7 +121,7 @@ def _cases(session: Session) -> pd.DataFrame:
 
 
 def _votes(session: Session, cases: pd.DataFrame) -> pd.DataFrame:
-    table = SQLModel.metadata.tables["panel_vote"].c
+    table = TABLES["panel_vote"].c
     statement = select(table.example_id, table.place, table.rater, table.vote)
     known = table.example_id <= int(cases["example_id"].max()) if len(cases) else false()
     found = frame(session, statement.where(known).order_by(table.example_id, table.place))
@@ -133,14 +132,14 @@ def _votes(session: Session, cases: pd.DataFrame) -> pd.DataFrame:
 
 def _last_repeat(session: Session) -> int:
     """The largest sample_index of all responses; 0 where there are none."""
-    response = SQLModel.metadata.tables["response"].c
+    response = TABLES["response"].c
     return int(session.connection().execute(select(func.max(response.sample_index))).scalar_one() or 0)
 
 
 def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.DataFrame:
     """The responses by case, those up to a sample_index; without a format where they belong to neither."""
     connection = session.connection()
-    response = SQLModel.metadata.tables["response"].c
+    response = TABLES["response"].c
     models = connection.execute(select(col(Model.id), col(Model.name)).order_by(col(Model.id)))
     of_models = {int(row[0] or 0): str(row[1]) for row in models}
     of_repeat, of_model = last_repeat.bit_length(), max(of_models, default=0).bit_length()
@@ -212,7 +211,7 @@ def _numbers(session: Session, number: Any, *conditions: Any) -> Numbers:
 
 def _said(session: Session) -> Said:
     """What every judge says of responses' levels."""
-    table = SQLModel.metadata.tables["verdict"].c
+    table = TABLES["verdict"].c
     connection = session.connection()
     named = (col(Rater.id), col(Rater.name), col(Rater.prompt_version))
     judges = connection.execute(select(*named).where(is_judge()).order_by(col(Rater.id))).all()
@@ -288,7 +287,7 @@ def _places(samples: pd.DataFrame, response_ids: Numbers) -> Numbers:
 
 def _reads(session: Session, cases: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Physicians' standing verdicts on responses and on cases."""
-    table = SQLModel.metadata.tables["verdict"].c
+    table = TABLES["verdict"].c
     named = ("example_id", "response_id", "label", "stage", "blinded", "selection", "inclusion_probability")
     statement = (
         select(
@@ -337,7 +336,7 @@ def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.D
 
 
 def _published(session: Session) -> pd.DataFrame:
-    table = SQLModel.metadata.tables["published_matrix"].c
+    table = TABLES["published_matrix"].c
     statement = select(
         table.model, table.format, table.gold, *(table[level].label(level.upper()) for level in "abcd")
     ).order_by(table.id)

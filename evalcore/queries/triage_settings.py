@@ -1,17 +1,17 @@
 """What the study has chosen about triage, and what its judges' confidences mean."""
 
 from sqlalchemy import select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore import triage_settings
 from evalcore.schema import ConfidenceMeaning
+from evalcore.study.tables import TABLES
 from evalcore.triage_settings import TriageSettings
 
 
 def own(session: Session) -> TriageSettings | None:
     """The study's own settings; None where it has chosen nothing."""
-    rows = SQLModel.metadata.tables["triage_choice"].c
+    rows = TABLES["triage_choice"].c
     text = session.connection().execute(select(rows.text)).scalar()
     return None if text is None else triage_settings.parse(text, "the study's settings of triage")
 
@@ -23,6 +23,6 @@ def load(session: Session) -> TriageSettings:
 
 def confidence_meanings(session: Session) -> dict[str, ConfidenceMeaning]:
     """What the confidence of each judge means, of those for which somebody has said it."""
-    rows = SQLModel.metadata.tables["judge_confidence"].c
+    rows = TABLES["judge_confidence"].c
     found = session.connection().execute(select(rows.judge, rows.meaning).order_by(rows.judge))
     return {row.judge: ConfidenceMeaning(row.meaning) for row in found}

@@ -3,14 +3,14 @@
 from datetime import datetime
 
 from sqlalchemy import func, insert, or_, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore import analysis
 from evalcore.analysis import Analysis
 from evalcore.schema import RaterKind, Stage
 from evalcore.store.events import append_event
 from evalcore.store.written import written
-from evalcore.tables import ExampleSubset, Model, Rater, Response, Verdict, now
+from evalcore.study.tables import TABLES, ExampleSubset, Model, Rater, Response, Verdict, now
 
 
 def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime | None = None) -> int | None:
@@ -25,7 +25,7 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
     Raises:
         OverreadError: It is not as `analysis.check` wants it.
     """
-    rows, connection = SQLModel.metadata.tables["analysis"], session.connection()
+    rows, connection = TABLES["analysis"], session.connection()
 
     def names(column: object) -> list[str]:
         return sorted(connection.execute(select(column).distinct()).scalars())  # type: ignore[call-overload]

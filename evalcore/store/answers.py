@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import insert, select, tuple_, update
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.asked_tables import evaluation
 from evalcore.run_words import ANSWERS_SAVED, Call, Outcome, Question, RunKind, RunSpec, repeat_version
@@ -18,7 +18,7 @@ from evalcore.store.people import ensure_rater
 from evalcore.store.suspects import flag_suspects
 from evalcore.store.triage import set_confidence_meaning
 from evalcore.store.written import written
-from evalcore.tables import now
+from evalcore.study.tables import TABLES, now
 
 _CHUNK = 500  # bound variables in one statement
 
@@ -122,7 +122,7 @@ def _cost(answers: Iterable[Answer]) -> float | None:
 
 def _end_questions(session: Session, worker_id: int, ended: Sequence[Answer]) -> set[int]:
     """Write the outcomes, a statement each. Returns the numbers of the questions that were still this worker's, or nobody's."""
-    question = SQLModel.metadata.tables["run_question"]
+    question = TABLES["run_question"]
     by_outcome: defaultdict[Outcome, list[int]] = defaultdict(list)
     for answer in ended:
         if answer.outcome is not None:
@@ -149,7 +149,7 @@ def _new_verdicts(session: Session, saving: Saving, good: Sequence[Answer]) -> l
     }
     if not raters:
         return []
-    verdict = SQLModel.metadata.tables["verdict"].c
+    verdict = TABLES["verdict"].c
     numbers = sorted({answer.question.response_id or 0 for answer in good})
     said = select(verdict.response_id, verdict.criterion_id, verdict.rater_id).where(
         verdict.response_id.in_(numbers),
@@ -194,7 +194,7 @@ def _new_responses(session: Session, saving: Saving, good: Sequence[Answer]) -> 
     """The answers at places where the model has no response yet, each with its model."""
     if not good:
         return []
-    response = SQLModel.metadata.tables["response"].c
+    response = TABLES["response"].c
     place = (response.example_id, response.dataset, response.sample_index)
     model_id = _model(session, saving.spec.model.name)
     wanted = [_place(saving.spec, answer.question) for answer in good]
@@ -223,7 +223,7 @@ def _write_responses(bulk: Bulk, spec: RunSpec, new: Sequence[tuple[Answer, int]
 
 def _model(session: Session, name: str) -> int:
     """The number of the model of this name, made at the first call."""
-    model = SQLModel.metadata.tables["model"]
+    model = TABLES["model"]
     named = select(model.c.id).where(model.c.name == name)
     found = session.connection().execute(named).scalar()
     if found is None:

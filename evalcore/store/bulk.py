@@ -9,28 +9,26 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Float, Select, Table, bindparam, func, insert, select, text, update
 from sqlalchemy.dialects import sqlite
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.row_hashes import CONTENT, VERDICT, number_column, row_hash, stored
 from evalcore.schema import Source, Verdict
 from evalcore.search_words import index_parts, postgresql_vector
 from evalcore.store.verdicts import verdict_row
 from evalcore.store.written import Written, written
-from evalcore.tables import now
-
-_TABLES = SQLModel.metadata.tables
+from evalcore.study.tables import TABLES, now
 
 
 @cache
 def _last_number(table: str) -> Select[Any]:
-    return select(func.coalesce(func.max(_TABLES[table].c.id), 0))
+    return select(func.coalesce(func.max(TABLES[table].c.id), 0))
 
 
 @cache
 def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
     """How a value is written for SQLite's driver; None: as it is."""
     dialect = sqlite.dialect()
-    process: Callable[[Any], Any] | None = _TABLES[table].c[column].type.dialect_impl(dialect).bind_processor(dialect)
+    process: Callable[[Any], Any] | None = TABLES[table].c[column].type.dialect_impl(dialect).bind_processor(dialect)
     return process
 
 
@@ -65,7 +63,7 @@ class Bulk:
         """Insert rows, all with the same columns, and return their numbers, in order."""
         if not rows:
             return []
-        target = _TABLES[table]
+        target = TABLES[table]
         if (
             self._is_sqlite
         ):  # cannot return the numbers of many rows in order; the write lock is ours, so they are ours to give
@@ -87,9 +85,9 @@ class Bulk:
         if rows and table in CONTENT:
             self._written.content(table, [row[number_column(table).name] for row in rows])
         if rows and self._is_sqlite:
-            self._insert_tuples(_TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
+            self._insert_tuples(TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
         elif rows:
-            self._connection.execute(insert(_TABLES[table]), rows)
+            self._connection.execute(insert(TABLES[table]), rows)
 
     def verdicts(self, verdicts: Sequence[Verdict]) -> None:
         """Insert verdicts, each with how it came here and its hash."""
@@ -98,7 +96,7 @@ class Bulk:
         if verdicts and self._is_sqlite:
             last = self._connection.execute(_last_number(VERDICT)).scalar_one()
             hashes = self._insert_tuples(
-                _TABLES[VERDICT],
+                TABLES[VERDICT],
                 Verdict.__struct_fields__,
                 map(msgspec.structs.astuple, verdicts),
                 stamp=self._stamp,
@@ -157,7 +155,7 @@ class Bulk:
     def update(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Change rows of a table that may change; each brings its `id` and the same columns."""
         if rows:
-            target = _TABLES[table]
+            target = TABLES[table]
             values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in rows[0] if name != "id"}
             statement = update(target).where(target.c.id == bindparam("new_id")).values(**values)
             self._connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])
@@ -195,7 +193,7 @@ class Bulk:
 
     def conversations(self, example_ids: Collection[int]) -> list[tuple[int, str]]:
         """Number and messages (JSON) of some examples."""
-        target = _TABLES["example"]
+        target = TABLES["example"]
         found = self._connection.execute(select(target.c.id, target.c.messages).where(target.c.id.in_(example_ids)))
         return [(number, messages) for number, messages in found]
 
@@ -205,7 +203,7 @@ class Bulk:
         Args:
             changes: Number of the example, its former conversation, its new one.
         """
-        target = _TABLES["response"]
+        target = TABLES["response"]
         for example_id, former, new in changes:
             of_example = update(target).where(target.c.example_id == example_id)
             kept = of_example.where(target.c.sent_messages.is_(None)).values(sent_messages=former)

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import bindparam, update
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore.store.written import written
+from evalcore.study.tables import TABLES
 
 
 def complete_cases(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -18,7 +18,7 @@ def complete_cases(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
         rows: example_id, gold, method.
     """
     if rows:
-        table = SQLModel.metadata.tables["acuity_case"]
+        table = TABLES["acuity_case"]
         values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in ("gold", "method")}
         statement = update(table).where(table.c.example_id == bindparam("of_example")).values(**values)
         given = [

@@ -5,11 +5,11 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import Select, Table, insert, select, text
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.db import TRAIL_HEAD
 from evalcore.store.written import forget_written, written
-from evalcore.tables import AuditEvent, now
+from evalcore.study.tables import TABLES, AuditEvent, now
 
 FIRST_PREVIOUS_HASH = "0" * 64
 WROTE = "wrote"
@@ -18,7 +18,7 @@ _CHAIN_LOCK = 0x61756469  # any constant: "audi"
 
 
 def _table() -> Table:
-    return SQLModel.metadata.tables["audit_event"]
+    return TABLES["audit_event"]
 
 
 @cache

@@ -4,12 +4,11 @@ from collections.abc import Collection
 
 from sqlalchemy import ColumnElement, exists, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-from evalcore.review_tables import Exposure
 from evalcore.schema import Seen
 from evalcore.store.written import written
-from evalcore.tables import Example, now
+from evalcore.study.tables import TABLES, Example, Exposure, now
 
 MANY = 500
 """With more examples than this all of a person's are read: a database takes only so many bound numbers."""
@@ -33,7 +32,7 @@ def add_exposures(session: Session, person_id: int, what: Seen, examples: Collec
             {"person_id": person_id, "example_id": number, "through": through, "what": what, "at": at}
             for number in missing
         ]
-        table = SQLModel.metadata.tables["exposure"]
+        table = TABLES["exposure"]
         is_sqlite = session.get_bind().dialect.name == "sqlite"  # there the write lock keeps a second tab out
         statement = insert(table) if is_sqlite else insert_postgresql(table).on_conflict_do_nothing()
         made = session.connection().execute(statement.returning(table.c.id), rows)

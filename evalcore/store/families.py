@@ -1,12 +1,13 @@
 """The study's own table of families of models."""
 
 from sqlalchemy import delete, insert, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore import families
 from evalcore.errors import OverreadError
 from evalcore.store.events import append_event
 from evalcore.store.plain_text import is_storable
+from evalcore.study.tables import TABLES
 
 
 def set_families(session: Session, table: families.Table, *, actor: str) -> bool:
@@ -21,7 +22,7 @@ def set_families(session: Session, table: families.Table, *, actor: str) -> bool
         if not (is_storable(pattern) and is_storable(family)):
             msg = f"{place}: {pattern!r} came, expected plain text"
             raise OverreadError(msg)
-    rows, connection = SQLModel.metadata.tables["model_family"], session.connection()
+    rows, connection = TABLES["model_family"], session.connection()
     before = connection.execute(select(rows.c.pattern, rows.c.family).order_by(rows.c.place)).all()
     if [tuple(row) for row in before] == wanted:
         return False

@@ -15,7 +15,7 @@ from evalcore.schema import RaterKind, Role
 from evalcore.store.events import append_event
 from evalcore.store.plain_text import is_storable
 from evalcore.store.written import written
-from evalcore.tables import Person, Rater, Study
+from evalcore.study.tables import TABLES, Person, Rater, Study
 
 STUDY_KEY_BYTES = 16
 
@@ -85,11 +85,11 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
 
     By SQLAlchemy's core: every mark and every import asks for it, and its ORM takes three times as long.
     """
-    connection, table = session.connection(), SQLModel.metadata.tables["rater"]
+    connection, table = session.connection(), TABLES["rater"]
     named, bound = _rater_named(), {"kind": kind.value, "name": name, "prompt_version": prompt_version}
     person_id = None
     if kind is RaterKind.REVIEWER:
-        person = SQLModel.metadata.tables["person"]
+        person = TABLES["person"]
         person_id = connection.execute(select(person.c.id).where(person.c.name == name)).scalar()
     found = connection.execute(named, bound).first()
     if found is None:
@@ -103,6 +103,6 @@ def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version
 
 @cache
 def _rater_named() -> Select[Any]:
-    table = SQLModel.metadata.tables["rater"]
+    table = TABLES["rater"]
     same = (table.c[name] == bindparam(name) for name in ("kind", "name", "prompt_version"))
     return select(table.c.id, table.c.person_id).where(*same)

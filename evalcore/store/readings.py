@@ -6,16 +6,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import delete, insert, text, update
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.errors import OverreadError
-from evalcore.review_tables import Assignment, Reading
 from evalcore.schema import Ask, ReadingState, Rules, Selection
 from evalcore.store.events import append_event
 from evalcore.store.people import ensure_study
 from evalcore.store.plain_text import is_storable
 from evalcore.store.written import written
-from evalcore.tables import Guideline, now
+from evalcore.study.tables import TABLES, Assignment, Guideline, Reading, now
 
 PAUSE_SECONDS = 120.0
 """Of a time without any act, so much counts as reading."""
@@ -71,7 +70,7 @@ def add_assignment(  # noqa: PLR0913 - what an assignment is made of
     session.add(row)
     session.flush()
     number = row.id or 0
-    tables, connection = SQLModel.metadata.tables, session.connection()
+    tables, connection = TABLES, session.connection()
     tasks = [
         {"assignment_id": number, "example_id": example, "response_id": response, "place": place, "inclusion_probability": share}
         for place, (example, response, share) in enumerate(items, start=1)
@@ -122,7 +121,7 @@ def open_reading(
 def drop_reading(session: Session, reading_id: int) -> None:
     """Give a place back; drafts go with it."""
     for table, column in (("mark", "reading_id"), ("reading", "id")):
-        rows = SQLModel.metadata.tables[table]
+        rows = TABLES[table]
         session.connection().execute(delete(rows).where(rows.c[column] == reading_id))
 
 
@@ -135,18 +134,18 @@ def touch(session: Session, reading: Reading, *, reserve_minutes: int, at: datet
         "reserved_until": at + timedelta(minutes=reserve_minutes),
         **changes,
     }
-    rows = SQLModel.metadata.tables["reading"]
+    rows = TABLES["reading"]
     session.connection().execute(update(rows).where(rows.c.id == reading.id).values(**values))
 
 
 def add_mark(session: Session, values: dict[str, Any]) -> None:
     """A draft: reading_id, criterion_id, label, reason, note, created_at."""
-    session.connection().execute(insert(SQLModel.metadata.tables["mark"]), values)
+    session.connection().execute(insert(TABLES["mark"]), values)
 
 
 def drop_mark(session: Session, mark_id: int) -> None:
     """Take a draft away."""
-    rows = SQLModel.metadata.tables["mark"]
+    rows = TABLES["mark"]
     session.connection().execute(delete(rows).where(rows.c.id == mark_id))
 
 

@@ -7,13 +7,13 @@ import msgspec
 from sqlalchemy import exists, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.asked_tables import has_answer, not_answered, open_questions, parts
 from evalcore.errors import NotFound
 from evalcore.run_words import LAST_ONE, RUN_RETRIED, RUN_STARTED, RUN_STOPPED, Outcome, RunSpec, RunState
 from evalcore.store.events import append_event
-from evalcore.tables import now
+from evalcore.study.tables import TABLES, now
 
 MAX_REASON = 2_000
 _COLUMNS = ("run_id", "example_id", "response_id", "criterion_id", "format", "sample_index", "repeat")
@@ -31,7 +31,7 @@ def start_run(
         Its number.
     """
     run_id = _ensure_run(session, spec, actor, concurrency)
-    runs, question = SQLModel.metadata.tables["run"], SQLModel.metadata.tables["run_question"]
+    runs, question = TABLES["run"], TABLES["run_question"]
     n_new = _add_questions(session, run_id, spec)
     _close_answered(session, run_id, spec)
     is_open = exists().where(question.c.run_id == run_id, question.c.outcome.is_(None))
@@ -63,7 +63,7 @@ def start_run(
 
 def _ensure_run(session: Session, spec: RunSpec, actor: str, concurrency: int) -> int:
     """The number of the run, whose row is held until the transaction ends."""
-    runs = SQLModel.metadata.tables["run"]
+    runs = TABLES["run"]
     row = {
         "kind": spec.kind.value,
         "name": spec.model.name,
@@ -81,14 +81,14 @@ def _ensure_run(session: Session, spec: RunSpec, actor: str, concurrency: int) -
 
 def _insert_new(session: Session, name: str, row: dict[str, Any]) -> None:
     """Insert a row, unless one like it is there."""
-    table = SQLModel.metadata.tables[name]
+    table = TABLES[name]
     made = sqlite_insert(table) if session.get_bind().dialect.name == "sqlite" else postgresql_insert(table)
     session.connection().execute(made.values(row).on_conflict_do_nothing())
 
 
 def _add_questions(session: Session, run_id: int, spec: RunSpec) -> int:
     """A row for each item without an answer that has none yet, by the database itself: there may be a million."""
-    question = SQLModel.metadata.tables["run_question"]
+    question = TABLES["run_question"]
     connection, n_new = session.connection(), 0
     counted = select(func.count()).select_from(question).where(question.c.run_id == run_id)
     n_before = int(connection.execute(counted).scalar_one())
@@ -102,7 +102,7 @@ def _add_questions(session: Session, run_id: int, spec: RunSpec) -> int:
 
 
 def _close_answered(session: Session, run_id: int, spec: RunSpec) -> None:
-    question = SQLModel.metadata.tables["run_question"]
+    question = TABLES["run_question"]
     for part in parts(spec):
         closed = update(question).where(*not_answered(run_id, part), has_answer(spec, part))
         session.connection().execute(closed.values(outcome=Outcome.ANSWERED.value, worker_id=None))
@@ -114,7 +114,7 @@ def stop_run(session: Session, run_id: int, *, actor: str, reason: str) -> None:
     Raises:
         NotFound: There is no such run.
     """
-    workers = SQLModel.metadata.tables["run_worker"]
+    workers = TABLES["run_worker"]
     state = _state(session, run_id)
     told = update(workers).where(workers.c.run_id == run_id, workers.c.ended_at.is_(None)).values(stop_asked=True)
     session.connection().execute(told)
@@ -124,7 +124,7 @@ def stop_run(session: Session, run_id: int, *, actor: str, reason: str) -> None:
 
 def close_run(session: Session, run_id: int, *, actor: str, reason: str) -> None:
     """The run is stopped, whoever says so."""
-    runs = SQLModel.metadata.tables["run"]
+    runs = TABLES["run"]
     values = {"state": RunState.STOPPED.value, "reason": reason[:MAX_REASON], "ended_at": now()}
     session.connection().execute(update(runs).where(runs.c.id == run_id).values(**values))
     detail = {"run": run_id, "reason": reason.partition(LAST_ONE)[0][:MAX_REASON]}
@@ -139,7 +139,7 @@ def retry_questions(session: Session, run_id: int, *, actor: str, outcomes: Coll
     Raises:
         NotFound: There is no such run.
     """
-    runs, question = SQLModel.metadata.tables["run"], SQLModel.metadata.tables["run_question"]
+    runs, question = TABLES["run"], TABLES["run_question"]
     _state(session, run_id)
     spec = session.connection().execute(select(runs.c.spec).where(runs.c.id == run_id)).scalar_one()
     _close_answered(session, run_id, msgspec.json.decode(spec, type=RunSpec))
@@ -155,7 +155,7 @@ def retry_questions(session: Session, run_id: int, *, actor: str, outcomes: Coll
 
 
 def _state(session: Session, run_id: int) -> str:
-    runs = SQLModel.metadata.tables["run"]
+    runs = TABLES["run"]
     held = select(runs.c.state).where(runs.c.id == run_id).with_for_update(key_share=True)
     state = session.connection().execute(held).scalar()
     if state is None:

@@ -8,11 +8,12 @@ import json
 from collections.abc import Collection
 
 from sqlalchemy import Engine, delete, select, text
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.db import reading, writing
 from evalcore.languages import language_of
 from evalcore.store.bulk import Bulk
+from evalcore.study.tables import TABLES
 
 BATCH = 500
 
@@ -22,7 +23,7 @@ def index_texts(engine: Engine) -> int:
 
     Two processes may do this at once: each text enters once.
     """
-    pending = SQLModel.metadata.tables["search_pending"]
+    pending = TABLES["search_pending"]
     waiting = select(pending).order_by(pending.c.id).limit(BATCH)
     n_indexed = 0
     while True:

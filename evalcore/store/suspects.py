@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.run_tables  # noqa: F401 - fills the metadata
+from evalcore.study.tables import TABLES
 
 _CHUNK = 500  # rows in one statement
 
@@ -38,4 +38,4 @@ def flag_suspects(session: Session, reasons: Mapping[int, Sequence[str]]) -> Non
 
 
 def _table() -> Table:
-    return SQLModel.metadata.tables["suspect_response"]
+    return TABLES["suspect_response"]

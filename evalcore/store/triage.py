@@ -3,15 +3,14 @@
 from typing import Any
 
 from sqlalchemy import Table, delete, exists, insert, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
-import evalcore.triage_tables  # noqa: F401 - fills the metadata
 from evalcore import label_maps, triage_settings
 from evalcore.errors import NotFound, OverreadError
 from evalcore.schema import ConfidenceMeaning, RaterKind
 from evalcore.store.events import append_event
 from evalcore.store.plain_text import is_storable
-from evalcore.tables import Rater
+from evalcore.study.tables import TABLES, Rater
 from evalcore.triage_settings import TriageSettings
 
 
@@ -113,4 +112,4 @@ def write_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMe
 
 
 def _table(name: str) -> Table:
-    return SQLModel.metadata.tables[name]
+    return TABLES[name]

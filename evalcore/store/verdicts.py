@@ -14,8 +14,8 @@ from evalcore.row_hashes import VERDICT, hash_of
 from evalcore.schema import Source, Verdict
 from evalcore.store.events import append_event
 from evalcore.store.written import written
-from evalcore.tables import SearchPending, now
-from evalcore.tables import Verdict as VerdictRow
+from evalcore.study.tables import SearchPending, now
+from evalcore.study.tables import Verdict as VerdictRow
 
 
 def add_verdicts(

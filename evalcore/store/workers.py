@@ -3,12 +3,11 @@
 from typing import Any, NamedTuple
 
 from sqlalchemy import func, insert, select, update
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-import evalcore.run_tables  # noqa: F401 - fills the metadata
 from evalcore.run_words import WAS_STOPPED, Question, RunState
 from evalcore.store.runs import close_run
-from evalcore.tables import now
+from evalcore.study.tables import TABLES, now
 from evalcore.worker_tables import clock, this_host, workers
 
 
@@ -51,13 +50,13 @@ class Ended(NamedTuple):
 
 
 def _questions() -> Any:
-    return SQLModel.metadata.tables["run_question"]
+    return TABLES["run_question"]
 
 
 def add_worker(session: Session, run_id: int, *, pid: int) -> int:
     """A process begins to work on a run; what dead ones held is free again. Returns its number."""
     _free_of_the_dead(session, run_id)
-    table, at = SQLModel.metadata.tables["run_worker"], clock(session)
+    table, at = TABLES["run_worker"], clock(session)
     row = {"run_id": run_id, "host": this_host(), "pid": pid, "started_at": at, "seen_at": at, "stop_asked": False}
     made = session.connection().execute(insert(table).values(row).returning(table.c.id))
     return int(made.scalar_one())
@@ -65,7 +64,7 @@ def add_worker(session: Session, run_id: int, *, pid: int) -> int:
 
 def say_alive(session: Session, run_id: int, worker_id: int) -> Orders:
     """The worker lives; one that was taken for dead, because its machine slept, is back."""
-    runs, connection = SQLModel.metadata.tables["run"], session.connection()
+    runs, connection = TABLES["run"], session.connection()
     stop_asked, was_dead = _revived(session, worker_id)
     state, max_cost = connection.execute(select(runs.c.state, runs.c.max_cost).where(runs.c.id == run_id)).one()
     others = [row for row in workers(session, run_id) if row.lives and row.worker_id != worker_id]
@@ -74,7 +73,7 @@ def say_alive(session: Session, run_id: int, worker_id: int) -> Orders:
 
 def _revived(session: Session, worker_id: int) -> tuple[bool, bool]:
     """Write that a worker lives; returns whether it is asked to stop, and whether it was taken for dead."""
-    table, connection = SQLModel.metadata.tables["run_worker"], session.connection()
+    table, connection = TABLES["run_worker"], session.connection()
     mine = table.c.id == worker_id
     before = connection.execute(select(table.c.stop_asked, table.c.ended_at).where(mine).with_for_update()).one()
     connection.execute(update(table).where(mine).values(seen_at=clock(session), ended_at=None))
@@ -113,7 +112,7 @@ def _taken(session: Session, run_id: int, worker_id: int, most: int) -> list[Que
 
 def _free_of_the_dead(session: Session, run_id: int) -> int:
     """Dead workers of a run have ended, and what those held that have ended is free again. Returns how many questions it was."""
-    table = SQLModel.metadata.tables["run_worker"]
+    table = TABLES["run_worker"]
     dead = [row.worker_id for row in workers(session, run_id) if not row.lives]
     if dead:
         session.connection().execute(update(table).where(table.c.id.in_(dead)).values(ended_at=now()))
@@ -134,7 +133,7 @@ def end_worker(
         reason: Why it ends, one sentence; None where nothing was left to take.
         for_all: The reason stops the run; otherwise the run is stopped only where nobody else works on it.
     """
-    runs, table, question = (SQLModel.metadata.tables[name] for name in ("run", "run_worker", "run_question"))
+    runs, table, question = (TABLES[name] for name in ("run", "run_worker", "run_question"))
     connection = session.connection()
     held = select(runs.c.state).where(runs.c.id == run_id).with_for_update(key_share=True)
     state = RunState(connection.execute(held).scalar_one())

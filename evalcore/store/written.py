@@ -6,10 +6,11 @@ from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, text
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.db import TRAIL_HEAD
 from evalcore.row_hashes import CONTENT, LEDGER, VERDICT, Digest, hash_of, ledger_row, number_column
+from evalcore.study.tables import TABLES
 
 _CHUNK = 500  # bound variables in one statement
 
@@ -73,7 +74,7 @@ def add_to_ledger(connection: Connection, table: str, rows: Iterable[Any], diges
         rows: Their number first, then the columns of `CONTENT`.
         digest: Takes them in.
     """
-    ledger, remaining = SQLModel.metadata.tables[LEDGER], iter(rows)
+    ledger, remaining = TABLES[LEDGER], iter(rows)
     while part := list(islice(remaining, _CHUNK)):
         added = []
         for place, row in zip(_next_places(connection, len(part)), part, strict=True):
@@ -87,5 +88,5 @@ def _next_places(connection: Connection, n: int) -> Sequence[int]:
     if connection.dialect.name == "postgresql":
         taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
         return sorted(connection.execute(taken, {"n": n}).scalars())
-    last = connection.execute(select(func.coalesce(func.max(SQLModel.metadata.tables[LEDGER].c.id), 0))).scalar_one()
+    last = connection.execute(select(func.coalesce(func.max(TABLES[LEDGER].c.id), 0))).scalar_one()
     return range(last + 1, last + 1 + n)

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import Engine, insert
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore import store
 from evalcore.db import open_study, writing
-from evalcore.tables import now
+from evalcore.study.tables import TABLES, now
 
 N_EXAMPLES = 5_000
 THEMES = (
@@ -77,7 +77,7 @@ def made(path: Path, *, n_models: int, n_judges: int, n_examples: int = N_EXAMPL
 def write(session: Session, table: str, rows: list[dict[str, Any]]) -> None:
     """Rows of a table, in parts."""
     for start in range(0, len(rows), _CHUNK):
-        session.connection().execute(insert(SQLModel.metadata.tables[table]), rows[start : start + _CHUNK])
+        session.connection().execute(insert(TABLES[table]), rows[start : start + _CHUNK])
 
 
 def _example(number: int, theme: str) -> dict[str, Any]:

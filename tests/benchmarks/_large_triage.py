@@ -10,7 +10,7 @@ from sqlmodel import Session
 from evalcore import store
 from evalcore.db import open_study, writing
 from evalcore.schema import CASES, PARSER, Format, Label
-from evalcore.tables import now
+from evalcore.study.tables import now
 from evalcore.triaged import NO_LEVEL, Triaged
 from tests.benchmarks._large import write
 from tests.triage_cases import WORDS, drawn

@@ -14,14 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sqlalchemy import Engine, insert
-from sqlmodel import SQLModel
+
+from evalcore.study.tables import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from evalcore import export  # noqa: E402 - found beside this file, installed or not
 from evalcore.db import open_study  # noqa: E402
-from evalcore.tables import now  # noqa: E402
+from evalcore.study.tables import now  # noqa: E402
 
 N_VERDICTS, N_CRITERIA, READ_EVERY = 57_000, 12, 10
 JUDGE, FIRST_READER, SECOND_READER = 1, 2, 3
@@ -89,7 +90,7 @@ def made(path: Path, n_verdicts: int) -> Engine:
     """A study with so many judge's verdicts, written straight into its tables."""
     rng = random.Random(7)
     engine = open_study(str(path))
-    tables, at = SQLModel.metadata.tables, now()
+    tables, at = TABLES, now()
     n_responses = n_verdicts // N_CRITERIA
 
     def words(n_words: int) -> str:

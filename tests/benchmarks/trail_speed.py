@@ -23,7 +23,7 @@ from evalcore.auditing import verify  # noqa: E402
 from evalcore.db import open_study, reading, writing  # noqa: E402
 from evalcore.row_hashes import hash_of  # noqa: E402
 from evalcore.schema import Label, RaterKind, Stage, Verdict  # noqa: E402
-from evalcore.tables import Example, Model, Response, now  # noqa: E402
+from evalcore.study.tables import Example, Model, Response, now  # noqa: E402
 
 N_VERDICTS, N_RESPONSES, BATCH = 1_200_000, 50_000, 2_000
 SENTENCE = "The answer names fever, stiff neck and rash as reasons to be seen today but leaves the dose out and does not ask how old the child is."

@@ -1,4 +1,4 @@
-"""The tables of assigned reading: what is to be read, by whom, how far each reader is, their drafts, and who saw verdicts on what."""
+"""Assigned reading: what is to be read, by whom, how far each reader is, their drafts, and who saw verdicts on what."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from sqlalchemy import CheckConstraint, Index, UniqueConstraint, false, func
 from sqlmodel import Field, SQLModel, col
 
 from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Seen, Selection
-from evalcore.tables import moment, moment_or_none, one_of, text_column
+from evalcore.study.tables.columns import moment, moment_or_none, text_column, word
 
 
 class Assignment(SQLModel, table=True):
@@ -20,18 +20,14 @@ class Assignment(SQLModel, table=True):
         n_population: How many items the drawing was made from.
     """
 
-    __table_args__ = (
-        one_of("ask", Ask),
-        one_of("selection", Selection),
-        CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),
-    )
+    __table_args__ = (CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
 
     id: int | None = Field(default=None, primary_key=True)
-    ask: str
+    ask: str = word(Ask)
     n_readers: int
     seed: int
     reserve_minutes: int
-    selection: str
+    selection: str = word(Selection)
     chosen_by: str
     n_population: int
     created_by: str
@@ -82,7 +78,6 @@ class Reading(SQLModel, table=True):
 
     __table_args__ = (
         UniqueConstraint("task_id", "person_id"),
-        one_of("state", ReadingState),
         Index("ix_reading_person", "person_id", "state"),
         {
             "sqlite_autoincrement": True
@@ -92,7 +87,7 @@ class Reading(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     task_id: int = Field(foreign_key="task.id")
     person_id: int = Field(foreign_key="person.id")
-    state: str = ReadingState.READING
+    state: str = word(ReadingState, default=ReadingState.READING)
     blinded: bool = True
     opened_at: datetime = moment()
     last_at: datetime = moment()
@@ -111,17 +106,13 @@ class Reading(SQLModel, table=True):
 class Mark(SQLModel, table=True):
     """A draft: what a reader said about an item before submitting. The newest of an item counts; undoing takes the newest away."""
 
-    __table_args__ = (
-        one_of("label", Label, Acuity),
-        one_of("reason", CannotReason),
-        Index("ix_mark_reading", "reading_id"),
-    )
+    __table_args__ = (Index("ix_mark_reading", "reading_id"),)
 
     id: int | None = Field(default=None, primary_key=True)
     reading_id: int = Field(foreign_key="reading.id")
     criterion_id: int | None = Field(default=None, foreign_key="criterion.id")
-    label: str | None = None
-    reason: str | None = None
+    label: str | None = word(Label, Acuity, nullable=True)
+    reason: str | None = word(CannotReason, nullable=True)
     note: str | None = text_column(nullable=True)
     created_at: datetime = moment()
 
@@ -134,13 +125,11 @@ class Exposure(SQLModel, table=True):
         through: Of all examples, only those up to this number, which were there then; None: later ones too.
     """
 
-    __table_args__ = (one_of("what", Seen),)
-
     id: int | None = Field(default=None, primary_key=True)
     person_id: int = Field(foreign_key="person.id")
     example_id: int | None = Field(default=None, foreign_key="example.id")
     through: int | None = None
-    what: str
+    what: str = word(Seen)
     at: datetime = moment()
 
 

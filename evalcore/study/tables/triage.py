@@ -1,10 +1,10 @@
-"""The tables of triage: what is known of each case, its panel's votes, published matrices, and what the study has chosen."""
+"""Triage: what is known of each case, the votes of its panel, published matrices, and what the study has chosen."""
 
 from sqlalchemy import CheckConstraint, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
 from evalcore.schema import Acuity, ConfidenceMeaning, Format, Mapping
-from evalcore.tables import one_of, text_column
+from evalcore.study.tables.columns import text_column, word
 
 
 class AcuityCase(SQLModel, table=True):
@@ -21,19 +21,15 @@ class AcuityCase(SQLModel, table=True):
     """
 
     __tablename__ = "acuity_case"
-    __table_args__ = (
-        one_of("gold", Acuity),
-        one_of("method", Mapping),
-        CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),
-    )
+    __table_args__ = (CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),)
 
     example_id: int = Field(foreign_key="example.id", primary_key=True)
     source: str
     source_id: str
     original_label: str | None = None
     mapped_label: str | None = None
-    gold: str | None = None
-    method: str
+    gold: str | None = word(Acuity, nullable=True)
+    method: str = word(Mapping)
     is_edge_case: bool = False
     uncertainty: float | None = None
     notes: str | None = text_column(nullable=True)
@@ -43,12 +39,10 @@ class PanelVote(SQLModel, table=True):
     """One physician's vote on a case, before and outside this study; `place` counts from 1."""
 
     __tablename__ = "panel_vote"
-    __table_args__ = (one_of("vote", Acuity),)
-
     example_id: int = Field(foreign_key="example.id", primary_key=True)
     place: int = Field(primary_key=True)
     rater: str | None = None
-    vote: str
+    vote: str = word(Acuity)
 
 
 class PublishedMatrix(SQLModel, table=True):
@@ -57,15 +51,13 @@ class PublishedMatrix(SQLModel, table=True):
     __tablename__ = "published_matrix"
     __table_args__ = (
         UniqueConstraint("model", "format", "gold"),
-        one_of("format", Format),
-        one_of("gold", Acuity),
         CheckConstraint("a >= 0 AND b >= 0 AND c >= 0 AND d >= 0", name="ck_counts"),
     )
 
     id: int | None = Field(default=None, primary_key=True)
     model: str
-    format: str
-    gold: str
+    format: str = word(Format)
+    gold: str = word(Acuity)
     a: int
     b: int
     c: int
@@ -99,7 +91,5 @@ class JudgeConfidence(SQLModel, table=True):
     """What the confidence of a judge's verdicts means, as whoever imported them said."""
 
     __tablename__ = "judge_confidence"
-    __table_args__ = (one_of("meaning", ConfidenceMeaning),)
-
     judge: str = Field(primary_key=True)
-    meaning: str
+    meaning: str = word(ConfidenceMeaning)

@@ -1,4 +1,4 @@
-"""The tables of runs: what is asked of models, who asks it now, and what came of it. The answers themselves are responses and verdicts."""
+"""Runs: what is asked of models, who asks it now, and what came of it. The answers themselves are responses and verdicts."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from sqlalchemy import Index, UniqueConstraint, func
 from sqlmodel import Field, SQLModel
 
 from evalcore.run_words import STREAK, Outcome, RunKind, RunState
-from evalcore.tables import moment, moment_or_none, one_of, text_column
+from evalcore.study.tables.columns import moment, moment_or_none, text_column, word
 
 
 class Run(SQLModel, table=True):
@@ -21,14 +21,12 @@ class Run(SQLModel, table=True):
         max_failures: Failures in a row, of one worker, that stop it.
     """
 
-    __table_args__ = (one_of("kind", RunKind), one_of("state", RunState))
-
     id: int | None = Field(default=None, primary_key=True)
-    kind: str
+    kind: str = word(RunKind)
     name: str
     fingerprint: str = Field(unique=True)
     spec: str = text_column()
-    state: str = RunState.OPEN
+    state: str = word(RunState, default=RunState.OPEN)
     reason: str | None = text_column(nullable=True)
     max_cost: float | None = None
     max_failures: int = Field(default=STREAK, sa_column_kwargs={"server_default": str(STREAK)})
@@ -67,8 +65,6 @@ class RunQuestion(SQLModel, table=True):
     """
 
     __tablename__ = "run_question"
-    __table_args__ = (one_of("outcome", Outcome),)
-
     id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     example_id: int = Field(foreign_key="example.id")
@@ -77,7 +73,7 @@ class RunQuestion(SQLModel, table=True):
     format: str = ""
     sample_index: int = 0
     repeat: int = 0
-    outcome: str | None = None
+    outcome: str | None = word(Outcome, nullable=True)
     worker_id: int | None = Field(default=None, foreign_key="run_worker.id")
 
 
@@ -89,12 +85,10 @@ class RunCall(SQLModel, table=True):
     """
 
     __tablename__ = "run_call"
-    __table_args__ = (one_of("outcome", Outcome),)
-
     id: int | None = Field(default=None, primary_key=True)
     run_id: int = Field(foreign_key="run.id")
     question_id: int = Field(foreign_key="run_question.id")
-    outcome: str
+    outcome: str = word(Outcome)
     status: int | None = None
     error: str | None = text_column(nullable=True)
     reply: str | None = text_column(nullable=True)

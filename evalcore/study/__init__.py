@@ -1,0 +1,1 @@
+"""What a study is: its tables, and the triggers that guard them."""
