@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from evalcore import families, label_maps, store
+from evalcore import families, store
 from evalcore.analysis import Analysis
 from evalcore.db import PATIENT_SECONDS, open_study, reading, writing
 from evalcore.errors import NotAllowed, ReadOnly
@@ -15,14 +15,11 @@ from evalcore.policies import (
     check_can_add_people,
     check_can_assign,
     check_can_set_families,
-    check_can_set_meaning,
-    check_can_set_triage,
     check_can_state_analysis,
     check_is_first,
 )
 from evalcore.queries import study
-from evalcore.schema import Administrator, ConfidenceMeaning, Role, Rules, Viewer
-from evalcore.triage_settings import TriageSettings
+from evalcore.schema import Administrator, Role, Rules, Viewer
 
 
 def anew(session: Session, viewer: Viewer) -> Viewer:
@@ -119,27 +116,6 @@ def set_families(engine: Engine, table: families.Table, *, actor: Viewer) -> boo
     with writing(engine) as session:
         allow(session, actor, check_can_set_families)
         return store.set_families(session, table, actor=actor.signature)
-
-
-def set_label_map(engine: Engine, source: str, table: label_maps.Table, *, actor: Viewer) -> bool:
-    """`store.set_label_map`, by a lead."""
-    with writing(engine) as session:
-        allow(session, actor, check_can_set_triage)
-        return store.set_label_map(session, source, table, actor=actor.signature)
-
-
-def set_triage_settings(engine: Engine, settings: TriageSettings | None, *, actor: Viewer) -> bool:
-    """`store.set_triage_settings`, by a lead."""
-    with writing(engine) as session:
-        allow(session, actor, check_can_set_triage)
-        return store.set_triage_settings(session, settings, actor=actor.signature)
-
-
-def set_confidence_meaning(engine: Engine, judge: str, meaning: ConfidenceMeaning | None, *, actor: Viewer) -> bool:
-    """`store.set_confidence_meaning`, by a researcher or a lead."""
-    with writing(engine) as session:
-        allow(session, actor, check_can_set_meaning)
-        return store.set_confidence_meaning(session, judge, meaning, actor=actor.signature)
 
 
 def state_analysis(engine: Engine, spec: Analysis, *, actor: Viewer) -> int | None:

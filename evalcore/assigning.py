@@ -22,6 +22,7 @@ from evalcore.queries import browse, candidates, exposures, study
 from evalcore.queries.browse import Filters
 from evalcore.queries.candidates import Planned
 from evalcore.schema import Ask, ReadingMode, Role, Rules, Selection, Viewer
+from evalcore.store import readings as reading_store
 
 READERS_EACH, RESERVE_MINUTES = 2, 45
 MAX_NAME = 1_000  # characters
@@ -224,7 +225,7 @@ def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = Fal
             return report
         if choice.make_blind:
             store.set_rules(session, msgspec.structs.replace(rules, blind=True), actor=actor.signature)
-        number = store.add_assignment(
+        number = reading_store.add_assignment(
             session,
             [(*item, shares.get(item, share)) for item in drawn],
             ask=choice.ask,

@@ -34,6 +34,7 @@ from evalcore.schema import (
     Verdict,
     Viewer,
 )
+from evalcore.store import readings as reading_store
 from evalcore.study.tables import now
 
 
@@ -134,9 +135,9 @@ def decide(
         action = "read amended" if amended else "read kept" if kept else "read revised"
         (number,) = store.add_verdicts(session, [verdict], actor=viewer.name, action=action)
         if is_control and not desk_of(session, reading, asked).undecided:  # nothing else differs from the judge
-            store.set_state(session, reading, ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at)
+            reading_store.set_state(session, reading, ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at)
         elif not amended:
-            store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at)
+            reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at)
         return number
 
 
@@ -192,4 +193,4 @@ def finish(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | No
             n, of = len(found.undecided), "second looks" if found.looking else "differences"
             msg = f"{n} of {len(found.control if found.looking else found.differing)} {of} still wait: keep your label or revise it."
             raise OverreadError(msg)
-        store.set_state(session, reading, ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at)
+        reading_store.set_state(session, reading, ReadingState.DONE, reserve_minutes=asked.reserve_minutes, at=at)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -18,6 +17,8 @@ from evalcore.metrics.panels import Kind, described
 from evalcore.queries import lookups, study, triage
 from evalcore.queries.browse import UNREAD, Filters
 from evalcore.schema import Acuity, Administrator, Ask, Format, Selection
+from evalcore.settings import shipped
+from evalcore.store import triage as triage_store
 from evalcore.triaged import LEVELS
 
 ACTOR = "Overread"
@@ -57,8 +58,7 @@ N_EMERGENCIES, N_AMBIGUOUS, TRIAGE_SEED = 4, 3, 79
 
 def folder() -> Path:
     """Where the demo's files are: inside the installed package, else beside it."""
-    packaged = Path(str(files("evalcore") / "_app" / "data" / "demo"))
-    return packaged if packaged.exists() else Path(__file__).resolve().parents[1] / "data" / "demo"
+    return shipped("data/demo")
 
 
 def seed(engine: Engine) -> bool:
@@ -79,7 +79,7 @@ def seed(engine: Engine) -> bool:
     with writing(engine) as session:
         for path in sorted((folder() / LABEL_MAPS).glob("*.csv")):
             table = label_maps.parse(path.read_text(encoding="utf-8"), path.name)
-            store.set_label_map(session, path.stem, table, actor=ACTOR)
+            triage_store.set_label_map(session, path.stem, table, actor=ACTOR)
     for name in TRIAGE:
         import_file(engine, folder() / name, actor=DEMO, reads_of=people if name == TRIAGE[-1] else ())
     store.index_texts(engine)

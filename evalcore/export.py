@@ -32,6 +32,7 @@ from evalcore.policies import check_can_export, visible_verdicts
 from evalcore.queries import exposures, frames, lookups, study, suspects, triage, triage_settings
 from evalcore.queries.blind_reads import LOOK, second_looks
 from evalcore.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
+from evalcore.store import exposures as exposure_store
 from evalcore.triaged import Triaged
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
@@ -335,7 +336,9 @@ def record(
             if person is not None and n_rows:
                 is_whole = not asked and not part.blind
                 seen = None if is_whole else exposures.numbers_of(session, named) - part.blind
-                store.add_exposures(session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen)
+                exposure_store.add_exposures(
+                    session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen
+                )
             store.append_event(
                 session,
                 actor=actor.signature,

@@ -18,6 +18,7 @@ from evalcore.policies import check_can_assign, check_can_open
 from evalcore.queries import exposures, study, tasks
 from evalcore.queries.one_conversation import Opened, open_example
 from evalcore.schema import READER_CHOSEN, VERDICTS_SEEN, Seen, Viewer
+from evalcore.store import exposures as exposure_store
 
 MAX_BROWSER = 200  # characters
 
@@ -31,7 +32,7 @@ def open_conversation(engine: Engine, viewer: Viewer, example_id: int) -> Opened
     with reading(engine) as session:
         opened = open_example(session, example_id)
         others = opened is not None and (opened.is_case or bool(opened.verdicts["rater"].ne(viewer.name).any()))
-        is_known = not others or not store.unseen(session, viewer.person_id, Seen.CONVERSATION, [example_id])
+        is_known = not others or not exposure_store.unseen(session, viewer.person_id, Seen.CONVERSATION, [example_id])
     if not is_known:
         expose(engine, viewer, Seen.CONVERSATION, [example_id])
     return opened
@@ -51,13 +52,13 @@ def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]
         NotAllowed: One of them waits for the viewer's own blind read.
     """
     with reading(engine) as session:
-        if not store.unseen(session, viewer.person_id, what, examples):
+        if not exposure_store.unseen(session, viewer.person_id, what, examples):
             return
     try:
         with writing(engine) as session:
             store.wait_for_others(session)  # whoever assigns at the same time comes before this, or after
             _check(session, viewer, examples)
-            if store.add_exposures(session, viewer.person_id, what, examples):
+            if exposure_store.add_exposures(session, viewer.person_id, what, examples):
                 subject = f"example {next(iter(examples))}" if len(examples) == 1 else counted(len(examples), "example")
                 store.append_event(
                     session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail={"where": what}
@@ -87,7 +88,7 @@ def release(engine: Engine, viewer: Viewer, person_id: int) -> None:
         if person is None:
             msg = f"This study has no person {person_id}."
             raise NotFound(msg)
-        if store.add_exposures(session, person_id, Seen.RELEASED, None):
+        if exposure_store.add_exposures(session, person_id, Seen.RELEASED, None):
             store.append_event(session, actor=viewer.signature, action="reader released", subject=person.name)
 
 

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from importlib.resources import files
-from pathlib import Path
 
 from evalcore.csv_pairs import pairs, written
 from evalcore.errors import OverreadError
+from evalcore.settings import shipped
 
 COLUMNS = ("pattern", "family")
 MAX_ROWS, MAX_LENGTH = 500, 200
@@ -18,8 +17,7 @@ Table = Sequence[tuple[str, str]]
 
 def default() -> list[tuple[str, str]]:
     """The table that comes with Overread."""
-    packaged = Path(str(files("evalcore") / "_app" / "data" / "families.csv"))
-    path = packaged if packaged.exists() else Path(__file__).resolve().parents[1] / "data" / "families.csv"
+    path = shipped("data/families.csv")
     return parse(path.read_text(encoding="utf-8"), path.name)
 
 

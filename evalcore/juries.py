@@ -20,6 +20,7 @@ from evalcore.policies import check_can_import
 from evalcore.queries import juries as queries
 from evalcore.queries.juries import Item, Standing
 from evalcore.schema import JURY_SAID, ConfidenceMeaning, RaterKind, Stage, Verdict, Viewer
+from evalcore.store import triage as triage_store
 from evalcore.study.tables import now
 
 BATCH = 500
@@ -238,7 +239,7 @@ def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, 
             rater_id = store.ensure_rater(session, RaterKind.JUDGE, report.name, prompt_version=report.version)
         bulk.verdicts([_verdict(change, before, rater_id, at) for change, before in left])
     if report.n_written:
-        store.write_confidence_meaning(session, report.name, ConfidenceMeaning.RIGHT)
+        triage_store.write_confidence_meaning(session, report.name, ConfidenceMeaning.RIGHT)
         detail = report.as_dict() | {"confidence": ConfidenceMeaning.RIGHT.value}
         store.append_event(session, actor=actor, action=JURY_SAID, subject=f"judge {report.name}", detail=detail)
 

@@ -5,7 +5,6 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn, TypedDict, Unpack
 from urllib.parse import urlsplit
@@ -14,7 +13,7 @@ import msgspec
 
 from evalcore.errors import RunRefused
 from evalcore.run_words import ModelSettings, is_address
-from evalcore.settings import settings
+from evalcore.settings import settings, shipped
 
 MODELS_FILE, EXAMPLE = "models.toml", "models.example.toml"
 LONGEST_WORDS = 200
@@ -45,9 +44,7 @@ def usual_file() -> Path | None:
 
 def example() -> str:
     """The file that comes with Overread, to be copied and changed."""
-    packaged = Path(str(files("evalcore") / "_app" / "data" / EXAMPLE))
-    path = packaged if packaged.exists() else Path(__file__).resolve().parents[1] / "data" / EXAMPLE
-    return path.read_text(encoding="utf-8")
+    return shipped(f"data/{EXAMPLE}").read_text(encoding="utf-8")
 
 
 def load(path: Path) -> dict[str, ModelSettings]:

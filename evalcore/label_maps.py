@@ -8,12 +8,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 from evalcore.csv_pairs import pairs, written
 from evalcore.errors import OverreadError
 from evalcore.schema import Acuity
+from evalcore.settings import shipped
 
 COLUMNS = ("label", "meaning")
 MAX_ROWS, MAX_LENGTH, MAX_CHARACTERS = 500, 200, 1_000_000
@@ -71,8 +70,7 @@ def level_of(meaning: str) -> Acuity | None:
 @cache
 def default_tables() -> Mapping[str, Table]:
     """The maps that come with Overread, by source."""
-    packaged = Path(str(files("evalcore") / "_app" / "data" / "label_maps"))
-    folder = packaged if packaged.exists() else Path(__file__).resolve().parents[1] / "data" / "label_maps"
+    folder = shipped("data/label_maps")
     return {
         fold(path.stem): parse(path.read_text(encoding="utf-8"), path.name) for path in sorted(folder.glob("*.csv"))
     }

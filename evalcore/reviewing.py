@@ -39,6 +39,7 @@ from evalcore.schema import (
     Verdict,
     Viewer,
 )
+from evalcore.store import readings as reading_store
 from evalcore.study.tables import Reading, now
 
 
@@ -66,7 +67,7 @@ def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk 
             )  # a mark from another tab comes before or after
             asked = tasks.task(session, unfinished.task_id)
             if reading is not None and asked is not None and not _is_kept(session, reading, asked, viewer, at):
-                store.drop_reading(session, reading.id or 0)
+                reading_store.drop_reading(session, reading.id or 0)
         found = _in_hand(session, viewer, at)
         if found is not None:
             _reserve_again(session, *found, viewer, at)
@@ -75,7 +76,7 @@ def take(engine: Engine, viewer: Viewer, *, at: datetime | None = None) -> Desk 
             if asked is None:
                 return None
             guideline = study.guideline(session)
-            reading = store.open_reading(
+            reading = reading_store.open_reading(
                 session,
                 asked.task_id,
                 viewer.person_id,
@@ -96,7 +97,7 @@ def _reserve_again(session: Session, reading: Reading, asked: Asked, viewer: Vie
     """Keep the place of somebody who comes back; the time away counts no more than it does at the next mark."""
     if _ran_out(reading, at) and tasks.has_place(session, asked, viewer, at):
         same = {"seconds": reading.seconds, "last_at": reading.last_at}
-        store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at, **same)
+        reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at, **same)
         session.refresh(reading)
 
 
@@ -163,9 +164,9 @@ def mark(  # noqa: PLR0913 - what a mark says
             "note": (note or "").strip() or None,
             "created_at": at,
         }
-        store.add_mark(session, values)
+        reading_store.add_mark(session, values)
         place = reading.place if then is None else then
-        store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at, place=place)
+        reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at, place=place)
 
 
 def move(engine: Engine, viewer: Viewer, reading_id: int, place: int, *, at: datetime | None = None) -> None:
@@ -178,7 +179,7 @@ def move(engine: Engine, viewer: Viewer, reading_id: int, place: int, *, at: dat
         viewer = anew(session, viewer)
         reading, asked = own_reading(session, viewer, reading_id, lock=True)
         check_can_mark(viewer, reading.person_id, ReadingState(reading.state))
-        store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now(), place=place)
+        reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now(), place=place)
 
 
 def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime | None = None) -> int | None:
@@ -195,8 +196,8 @@ def undo_mark(engine: Engine, viewer: Viewer, reading_id: int, *, at: datetime |
         if last is None:
             msg = "There is nothing to undo here."
             raise AlreadyChanged(msg)
-        store.drop_mark(session, last.id or 0)
-        store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now())
+        reading_store.drop_mark(session, last.id or 0)
+        reading_store.touch(session, reading, reserve_minutes=asked.reserve_minutes, at=at or now())
         return last.criterion_id
 
 
@@ -246,7 +247,7 @@ def submit(
         control = control_keys(seed, share, keys, judged)
         differs = any(key in judged and judged[key].label != drafts[key].label for key in keys if key not in control)
         state = ReadingState.REVEALED if differs or control else ReadingState.DONE
-        store.set_state(
+        reading_store.set_state(
             session,
             reading,
             state,
@@ -256,7 +257,7 @@ def submit(
             knows_model=knows_model,
         )
         if seed is not None:
-            store.touch(
+            reading_store.touch(
                 session, reading, reserve_minutes=asked.reserve_minutes, at=at, control_seed=seed, control_share=share
             )
         return state

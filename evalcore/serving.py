@@ -18,12 +18,12 @@ import time
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http.cookies import SimpleCookie
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from evalcore.errors import OverreadError
+from evalcore.settings import shipped
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -50,8 +50,7 @@ def cookie_name(study_key: str) -> str:
 
 def app_path() -> Path:
     """app.py: inside the installed package, else beside it."""
-    packaged = Path(str(files("evalcore") / "_app" / "app.py"))
-    return packaged if packaged.exists() else Path(__file__).resolve().parents[1] / "app.py"
+    return shipped("app.py")
 
 
 def check_address(address: str) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 
 from pydantic import Field
@@ -45,6 +46,12 @@ def settings() -> Settings:
 @lru_cache(maxsize=1)
 def _checked(_environment: frozenset[tuple[str, str]]) -> Settings:
     return Settings()
+
+
+def shipped(name: str) -> Path:
+    """A file or folder of the checkout's root: inside the installed package, else beside it."""
+    packaged = Path(str(files("evalcore") / "_app" / name))
+    return packaged if packaged.exists() else Path(__file__).resolve().parents[1] / name
 
 
 def database_url(location: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from evalcore import triage_acts
 from evalcore.console import Db, Json, actor, content, grid, out, print_json, study, write_whole
 from evalcore.csv_pairs import text_of
 from evalcore.errors import OverreadError
@@ -33,7 +34,6 @@ def label_maps(
     them imported when their label stood for something else), labels (list of label, meaning, n_cases, n_otherwise), unknown (labels of
     cases that the map does not know: list of label, n_cases).
     """
-    from evalcore import acting
     from evalcore import label_maps as tables
     from evalcore.db import reading
     from evalcore.metrics.label_counts import label_counts
@@ -43,7 +43,7 @@ def label_maps(
     given = None if import_ is None else tables.parse(text_of(content(import_), import_.name), import_.name)
     with study(db) as engine:
         if given or reset:
-            acting.set_label_map(engine, chosen, given or [], actor=actor(engine))
+            triage_acts.set_label_map(engine, chosen, given or [], actor=actor(engine))
         with reading(engine) as session:
             own, maps_in_force = stored.own_tables(session), stored.tables_of(session)
             labels = stored.labels_of_cases(session)
@@ -132,7 +132,6 @@ def triage_settings(
     Without --json the settings are printed as the YAML file has them. With --json an object: is_own (the study has chosen), level_names (A, B, C,
     D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
     """
-    from evalcore import acting
     from evalcore import triage_settings as settings_files
     from evalcore.db import reading
     from evalcore.queries import triage_settings as stored
@@ -145,7 +144,7 @@ def triage_settings(
         given = settings_files.parse(text_of(content(import_), import_.name), import_.name)
     with study(db) as engine:
         if given is not None or reset:
-            acting.set_triage_settings(engine, given, actor=actor(engine))
+            triage_acts.set_triage_settings(engine, given, actor=actor(engine))
         with reading(engine) as session:
             own, settings = stored.own(session), stored.load(session)
     if export is not None:

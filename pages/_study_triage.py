@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from evalcore import acting, label_maps, triage_settings
+from evalcore import label_maps, triage_acts, triage_settings
 from evalcore.csv_pairs import text_of
 from evalcore.db import reading
 from evalcore.metrics import label_counts
@@ -132,7 +132,7 @@ def _editor(source: str, table: label_maps.Table, counts: pd.DataFrame, *, disab
 def _set_map(viewer: Viewer, source: str, rows: list[tuple[str, str]], *, keep_empty: bool = False) -> None:
     if not keep_empty:  # an emptied table is refused: going back has its own button
         label_maps.check([(f"row {n}", *row) for n, row in enumerate(rows, start=1)], f"the label map of {source}")
-    acting.set_label_map(_common.engine(), source, rows, actor=viewer)
+    triage_acts.set_label_map(_common.engine(), source, rows, actor=viewer)
 
 
 def _map_of_file(viewer: Viewer, source: str, *, disabled: bool) -> None:
@@ -239,7 +239,7 @@ def _limit(what: str, value: float, usual: float, highest: float, *, key: str, d
 
 
 def _set_settings(viewer: Viewer, settings: TriageSettings | None) -> None:
-    acting.set_triage_settings(_common.engine(), settings, actor=viewer)
+    triage_acts.set_triage_settings(_common.engine(), settings, actor=viewer)
 
 
 def _settings_of_file(viewer: Viewer, *, disabled: bool) -> None:

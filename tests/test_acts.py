@@ -26,6 +26,7 @@ from evalcore import (
     reviewing,
     runs,
     store,
+    triage_acts,
 )
 from evalcore.analysis import Analysis
 from evalcore.assigning import Choice
@@ -84,10 +85,10 @@ def given_up(small: World, actor: Viewer) -> None:
 ACTS: dict[str, tuple[str, Callable[[World, Viewer, Path, int], Any]]] = {
     "acting.add_person": ("add_people", lambda w, a, _, n: acting.add_person(w.engine, f"New {n}", roles=["lead"], actor=a)),
     "acting.set_families": ("set_families", lambda w, a, _, n: acting.set_families(w.engine, [(f"new{n}", "Maker")], actor=a)),
-    "acting.set_label_map": ("set_triage", lambda w, a, _, n: acting.set_label_map(w.engine, f"source{n}", [("x", "A")], actor=a)),
-    "acting.set_triage_settings": ("set_triage", lambda w, a, _f, _n: acting.set_triage_settings(w.engine, TriageSettings(), actor=a)),
-    "acting.set_confidence_meaning": (
-        "set_meaning", lambda w, a, _f, _n: acting.set_confidence_meaning(w.engine, JUDGE, ConfidenceMeaning.MET, actor=a),
+    "triage_acts.set_label_map": ("set_triage", lambda w, a, _, n: triage_acts.set_label_map(w.engine, f"source{n}", [("x", "A")], actor=a)),
+    "triage_acts.set_triage_settings": ("set_triage", lambda w, a, _f, _n: triage_acts.set_triage_settings(w.engine, TriageSettings(), actor=a)),
+    "triage_acts.set_confidence_meaning": (
+        "set_meaning", lambda w, a, _f, _n: triage_acts.set_confidence_meaning(w.engine, JUDGE, ConfidenceMeaning.MET, actor=a),
     ),
     "acting.state_analysis": ("state_analysis", lambda w, a, _f, _n: acting.state_analysis(w.engine, Analysis(), actor=a)),
     "acting.set_guideline": ("assign", lambda w, a, _, n: acting.set_guideline(w.engine, f"Version {n}.", actor=a)),

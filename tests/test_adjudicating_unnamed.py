@@ -9,6 +9,7 @@ from evalcore.deciding import Decision
 from evalcore.errors import NotAllowed, NotFound
 from evalcore.metrics.conflicts import Reason
 from evalcore.schema import Cause, ErrorKind, Label, Role, Rules, Seen, Severity
+from evalcore.store import exposures as exposure_store
 from tests import world
 from tests.adjudicating_steps import (
     IMANI,
@@ -160,7 +161,7 @@ def test_what_waits_for_an_adjudicator_is_hidden_from_them_elsewhere_until_it_is
 )
 def test_who_saw_verdicts_before_they_conflicted_does_not_settle_blind(what, is_blinded, small):
     with writing(small.engine) as session:
-        store.add_exposures(session, small.viewer(SOL).person_id, what, None if what is Seen.EXPORT else [1])
+        exposure_store.add_exposures(session, small.viewer(SOL).person_id, what, None if what is Seen.EXPORT else [1])
     settle(small, item(opened(small).questions[0]))
     assert settlements(small)[0]["blinded"] is is_blinded
 

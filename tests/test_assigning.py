@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import assigning, store
+from evalcore import assigning
 from evalcore.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, draw
 from evalcore.queries.browse import Filters
 from evalcore.schema import Administrator, Ask, Label, Role, Viewer
+from evalcore.store import readings as reading_store
 from tests import world
 from tests.assigning_steps import LEAD, N_CASES, N_RESPONSES, N_RUBRIC, readers, refused, sizes, small, tasks
 
@@ -257,7 +258,7 @@ def test_an_act_that_breaks_off_in_the_middle_leaves_nothing(small, monkeypatch)
         msg = "the power went"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(store.readings, "append_event", broken)
+    monkeypatch.setattr(reading_store, "append_event", broken)
     with pytest.raises(RuntimeError, match="the power went"):
         assign(small.engine, Choice(), actor=Administrator(name=LEAD))
     assert sizes(small) == before

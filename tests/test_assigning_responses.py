@@ -18,6 +18,7 @@ from evalcore.queries import candidates, study, triage
 from evalcore.queries.browse import Filters, examples
 from evalcore.queries.candidates import Planned
 from evalcore.schema import Acuity, Administrator, Ask, Format, ReadingMode, ReadingState, Role, Rules, Seen
+from evalcore.store import exposures as exposure_store
 from evalcore.triaged import NO_LEVEL
 from tests import world
 from tests.triage_cases import CONVERSATION, SOURCES, WORDS, drawn, stored
@@ -110,7 +111,7 @@ def test_chosen_responses_are_read_among_as_many_that_were_drawn(study_of, n_cho
     chosen = texts(triaged, format=CONVERSATION)[:n_chosen]
     with writing(engine) as session:  # of what a reader has seen none is a companion
         seen = [int(triaged.samples["row"][number - 1]) + 1 for number in texts(triaged, format=CONVERSATION)[5:10]]
-        store.add_exposures(session, person(engine, READERS[0]).person_id, Seen.CONVERSATION, seen)
+        exposure_store.add_exposures(session, person(engine, READERS[0]).person_id, Seen.CONVERSATION, seen)
     done = assign_responses(engine, chosen, actor=Administrator(name=LEAD), seed=5)
     wanted = max(3, n_chosen)
     assert (done.n_items, done.n_companions, done.n_alone) == (n_chosen + wanted, wanted, 0)

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import calibration_commands, store
+from evalcore import calibration_commands
 from evalcore.db import open_study, reading, writing
 from evalcore.errors import OverreadError
 from evalcore.metrics import calibration_sections as sections
@@ -18,6 +18,7 @@ from evalcore.metrics.panels import described
 from evalcore.metrics.predictions import joined, predictions, usual_judges
 from evalcore.queries import triage as stored_triage
 from evalcore.schema import PARSER, ConfidenceMeaning, Format, Label
+from evalcore.store import triage as triage_store
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
 from tests import world
@@ -38,8 +39,8 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     engine = open_study(str(path))
     with writing(engine) as session:
         stored(session, triaged)
-        store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
-        store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
+        triage_store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
+        triage_store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
     engine.dispose()
     return path
 
@@ -111,7 +112,7 @@ def test_only_the_formats_that_the_study_shows_have_numbers(tmp_path: Path, db: 
     other = world.copy_of(db, tmp_path / "qa.db")
     engine = open_study(str(other))
     with writing(engine) as session:
-        store.set_triage_settings(session, TriageSettings(rule=RULE, formats=(Format.QA,)), actor="set-up")
+        triage_store.set_triage_settings(session, TriageSettings(rule=RULE, formats=(Format.QA,)), actor="set-up")
     engine.dispose()
     found = said(other, "--section", "models,ambiguous,routing")
     assert (every["levels_by"].keys(), found["levels_by"]) == ({"qa", "conversation"}, {"qa": PARSER})

@@ -24,6 +24,7 @@ from evalcore.metrics.predictions import joined, predictions, usual_judges
 from evalcore.queries import triage as stored_triage
 from evalcore.queries import triage_settings
 from evalcore.schema import PARSER, Administrator, Ask, ConfidenceMeaning, Label, RaterKind, Role
+from evalcore.store import triage as triage_store
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
 from pages import _tables
@@ -59,7 +60,7 @@ def drawn_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     engine = open_study(str(path))
     with writing(engine) as session:
         stored(session, triaged)
-        store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
+        triage_store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
         people(session)
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -86,7 +87,7 @@ def mean(engine: Engine, *judges: str, meaning: ConfidenceMeaning = RIGHT) -> No
     """Somebody has said what these confidences mean."""
     with writing(engine) as session:
         for judge in judges:
-            store.set_confidence_meaning(session, judge, meaning, actor=LEAD)
+            triage_store.set_confidence_meaning(session, judge, meaning, actor=LEAD)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
 from evalcore.queries import exposures, tasks
 from evalcore.queries.blind_reads import blind_reads
 from evalcore.schema import ReadingMode, Role, Rules, Seen
+from evalcore.store import exposures as exposure_store
 from tests import world
 from tests.storage_steps import refused, small
 
@@ -21,7 +22,7 @@ __all__ = ["small"]  # a fixture
 def expose(study, name, what, examples):
     """Write that somebody sees verdicts; how many rows that took."""
     with writing(study.engine) as session:
-        return store.add_exposures(session, study.viewer(name).person_id, what, examples)
+        return exposure_store.add_exposures(session, study.viewer(name).person_id, what, examples)
 
 
 def is_exposed(study, name, example_id):

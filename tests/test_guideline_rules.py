@@ -13,7 +13,7 @@ from evalcore.deciding import Decision
 from evalcore.errors import OverreadError
 from evalcore.queries import study
 from evalcore.schema import Label, ReadingMode, Rules
-from evalcore.store.readings import MAX_GUIDELINE
+from evalcore.store.rules import MAX_GUIDELINE
 from tests import world
 from tests.world import answer, assigned, submitted
 

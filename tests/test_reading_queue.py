@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalcore import overriding, reviewing, store
+from evalcore import overriding, reviewing
 from evalcore.db import writing
 from evalcore.errors import NotAllowed, NotFound
 from evalcore.queries import study
@@ -13,6 +13,7 @@ from evalcore.schema import (
     Role,
     Selection,
 )
+from evalcore.store import readings as reading_store
 from tests import world
 from tests.reading_steps import IMANI, THIRD, TOVE, at_desk, in_hand, mark, only_the_first, quick, small, take
 from tests.world import after, answer, assigned, submitted
@@ -139,7 +140,7 @@ def test_nobody_reads_an_item_twice_also_over_two_assignments(small):
     only_the_first(small)
     with writing(small.engine) as session:
         everybody = [person.person_id for person in study.people(session) if Role.REVIEWER in person.roles]
-        store.add_assignment(
+        reading_store.add_assignment(
             session, [(1, small.responses[0], 0.5)], ask=Ask.RUBRIC, readers=everybody, n_readers=2, seed=1,
             reserve_minutes=45, selection=Selection.RANDOM, chosen_by={}, n_population=2, actor="Ana Ruiz",
         )  # fmt: skip

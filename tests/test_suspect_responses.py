@@ -6,11 +6,12 @@ from html import unescape
 import pytest
 from sqlmodel import Session
 
-from evalcore import export, reviewing, store
+from evalcore import export, reviewing
 from evalcore.db import open_study, reading, writing
 from evalcore.prompts import suspects
 from evalcore.queries import suspects as queries
 from evalcore.schema import ReadingMode
+from evalcore.store import suspects as suspect_store
 from pages import _suspects
 from tests import run_world, world
 from tests.injections import INJECTIONS
@@ -35,7 +36,7 @@ def found(small: World) -> dict[int, tuple[str, ...]]:
 
 def flag(small: World, reasons: dict[int, tuple[str, ...]]) -> None:
     with writing(small.engine) as session:
-        store.flag_suspects(session, reasons)
+        suspect_store.flag_suspects(session, reasons)
 
 
 def test_flags_are_kept_by_response_and_said_again_change_nothing(small):
@@ -61,7 +62,7 @@ def test_a_flag_is_replaced(small):
 def test_flags_share_the_callers_transaction_and_append_no_event_of_their_own(small):
     events = small.events()
     with Session(small.engine) as session:
-        store.flag_suspects(session, {small.responses[0]: ONE})
+        suspect_store.flag_suspects(session, {small.responses[0]: ONE})
         session.rollback()
     assert found(small) == {}
     flag(small, {small.responses[0]: ONE})
@@ -80,7 +81,7 @@ def test_two_who_flag_the_same_responses_at_once_both_succeed(small, database_ur
         for _ in range(10):
             with writing(engine) as session:
                 numbers = small.responses if reasons == ONE else reversed(small.responses)
-                store.flag_suspects(session, dict.fromkeys(numbers, reasons))
+                suspect_store.flag_suspects(session, dict.fromkeys(numbers, reasons))
         engine.dispose()
 
     with ThreadPoolExecutor(2) as both:

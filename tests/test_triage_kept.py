@@ -15,6 +15,7 @@ from evalcore.metrics.level_jury import JURY
 from evalcore.queries import study
 from evalcore.queries import triage as stored_triage
 from evalcore.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
+from evalcore.store import triage as triage_store
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule, Triaged
 from pages import _triage_parts
@@ -37,7 +38,7 @@ def triaged(location: str) -> Triaged:
     engine = open_study(location)
     with writing(engine) as session:
         stored(session, found)
-        store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
+        triage_store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
         store.add_person(session, LEAD, roles=[Role.LEAD, Role.RESEARCHER], actor="set-up")
     with reading(engine) as session:
         kept = stored_triage.load(session)

@@ -8,12 +8,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import label_maps, store, triage_settings, triage_settings_commands
+from evalcore import label_maps, triage_settings, triage_settings_commands
 from evalcore.db import open_study, reading, writing
 from evalcore.errors import OverreadError
 from evalcore.queries import label_maps as maps
 from evalcore.queries import triage_settings as stored
 from evalcore.queries.study import audit_trail
+from evalcore.store import triage as triage_store
 from evalcore.triage_settings import TriageSettings
 from tests import triage_cases
 
@@ -162,7 +163,7 @@ def test_the_study_reads_the_same_file_that_it_wrote(location, tmp_path):
     path = tmp_path / "s.yaml"
     engine = open_study(location)
     with writing(engine) as session:
-        store.set_triage_settings(session, TriageSettings(over_weight=2.5), actor="Dr. Noor")
+        triage_store.set_triage_settings(session, TriageSettings(over_weight=2.5), actor="Dr. Noor")
     engine.dispose()
     ran(location, "triage-settings", "--export", path)
     ran(location, "triage-settings", "--import", path)

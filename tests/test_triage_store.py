@@ -17,6 +17,7 @@ from evalcore.queries import triage
 from evalcore.queries import triage_settings as stored
 from evalcore.queries.study import audit_trail
 from evalcore.schema import ConfidenceMeaning, Format, RaterKind
+from evalcore.store import triage as triage_store
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
 from tests import triage_cases
@@ -45,7 +46,7 @@ def trail(engine):
 
 
 def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine):
-    assert did(engine, store.set_label_map, "Semigran", [("sc", "A"), ("em", "C/D"), ("watch", "panel")])
+    assert did(engine, triage_store.set_label_map, "Semigran", [("sc", "A"), ("em", "C/D"), ("watch", "panel")])
     with reading(engine) as session:
         found = maps.maps_of(session)
     assert found["semigran"] == {"em": "C/D", "sc": "A", "watch": "panel"}
@@ -60,10 +61,10 @@ def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine)
 
 
 def test_a_source_of_the_study_s_own_gets_a_map_and_loses_it_again(engine):
-    did(engine, store.set_label_map, "our hotline", [("red", "D")])
+    did(engine, triage_store.set_label_map, "our hotline", [("red", "D")])
     with reading(engine) as session:
         assert label_maps.meaning_of(maps.maps_of(session), "Our_Hotline", "RED") == "D"
-    assert did(engine, store.set_label_map, "our hotline", [])
+    assert did(engine, triage_store.set_label_map, "our hotline", [])
     with reading(engine) as session:
         assert maps.own_tables(session) == {}
         assert label_maps.meaning_of(maps.maps_of(session), "our hotline", "SELF_CARE") == "A"
@@ -74,17 +75,17 @@ def test_a_source_of_the_study_s_own_gets_a_map_and_loses_it_again(engine):
 
 def test_the_same_map_again_in_another_order_writes_nothing(engine):
     rows = [("2", "B"), ("10", "A")]
-    assert did(engine, store.set_label_map, "clinic", rows)
-    assert not did(engine, store.set_label_map, "clinic", rows[::-1])
-    assert not did(engine, store.set_label_map, "hotline", [])
+    assert did(engine, triage_store.set_label_map, "clinic", rows)
+    assert not did(engine, triage_store.set_label_map, "clinic", rows[::-1])
+    assert not did(engine, triage_store.set_label_map, "hotline", [])
     assert len(trail(engine)) == 1
 
 
 def test_the_shipped_map_is_no_map_of_the_study_s_own(engine):
     shipped = label_maps.default_tables()["semigran"]
-    assert not did(engine, store.set_label_map, "semigran", shipped)
-    assert did(engine, store.set_label_map, "semigran", [("em", "C")])
-    assert did(engine, store.set_label_map, "semigran", shipped[::-1])
+    assert not did(engine, triage_store.set_label_map, "semigran", shipped)
+    assert did(engine, triage_store.set_label_map, "semigran", [("em", "C")])
+    assert did(engine, triage_store.set_label_map, "semigran", shipped[::-1])
     with reading(engine) as session:
         assert maps.own_tables(session) == {}
     assert [row[0] for row in trail(engine)] == ["label map set", "label map reset"]
@@ -102,7 +103,7 @@ def test_labels_of_cases_that_may_not_be_seen_are_left_out(engine):
 
 
 def test_a_map_with_a_fault_changes_nothing(engine):
-    did(engine, store.set_label_map, "clinic", [("red", "D")])
+    did(engine, triage_store.set_label_map, "clinic", [("red", "D")])
     for source, rows, said in [
         ("clinic", [("red", "D"), ("Red", "C")], r"^row 2: label: 'Red' came, which row 1 has already$"),
         ("clinic", [("red", "E")], r"^row 1: meaning: 'E' came"),
@@ -111,7 +112,7 @@ def test_a_map_with_a_fault_changes_nothing(engine):
         ("clinic", [("r\ud83d", "D")], r"^row 1: label"),
     ]:
         with pytest.raises(OverreadError, match=said):
-            did(engine, store.set_label_map, source, rows)
+            did(engine, triage_store.set_label_map, source, rows)
     with reading(engine) as session:
         assert maps.own_tables(session) == {"clinic": [("red", "D")]}
     assert len(trail(engine)) == 1
@@ -122,11 +123,11 @@ def test_settings_are_stored_and_the_trail_says_what_changed(engine):
     with reading(engine) as session:
         assert stored.own(session) is None
         assert stored.load(session) == TriageSettings()
-    assert did(engine, store.set_triage_settings, wanted)
-    assert not did(engine, store.set_triage_settings, wanted)
+    assert did(engine, triage_store.set_triage_settings, wanted)
+    assert not did(engine, triage_store.set_triage_settings, wanted)
     with reading(engine) as session:
         assert stored.load(session) == stored.own(session) == wanted
-    assert did(engine, store.set_triage_settings, None)
+    assert did(engine, triage_store.set_triage_settings, None)
     with reading(engine) as session:
         assert stored.own(session) is None
     assert trail(engine) == [
@@ -145,7 +146,7 @@ def test_settings_are_stored_and_the_trail_says_what_changed(engine):
 
 def test_settings_that_cannot_be_are_not_stored(engine):
     with pytest.raises(OverreadError, match=r"weights.over: '-1.0' came"):
-        did(engine, store.set_triage_settings, TriageSettings(over_weight=-1))
+        did(engine, triage_store.set_triage_settings, TriageSettings(over_weight=-1))
     assert trail(engine) == []
 
 
@@ -154,16 +155,16 @@ def test_what_a_judge_s_confidence_means_is_said_changed_and_taken_back(engine):
         store.ensure_rater(session, RaterKind.JUDGE, "Magpie")
         store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt")
     for meaning in (ConfidenceMeaning.MET, ConfidenceMeaning.RIGHT):
-        assert did(engine, store.set_confidence_meaning, "Magpie", meaning)
-        assert not did(engine, store.set_confidence_meaning, "Magpie", meaning)
+        assert did(engine, triage_store.set_confidence_meaning, "Magpie", meaning)
+        assert not did(engine, triage_store.set_confidence_meaning, "Magpie", meaning)
         with reading(engine) as session:
             assert stored.confidence_meanings(session) == {"Magpie": meaning}
-    assert did(engine, store.set_confidence_meaning, "Magpie", None)
+    assert did(engine, triage_store.set_confidence_meaning, "Magpie", None)
     with reading(engine) as session:
         assert stored.confidence_meanings(session) == {}
     for name in ("Wren", "Dr. Brandt"):
         with pytest.raises(NotFound, match=rf"judge: '{name}' came"):
-            did(engine, store.set_confidence_meaning, name, ConfidenceMeaning.MET)
+            did(engine, triage_store.set_confidence_meaning, name, ConfidenceMeaning.MET)
     assert trail(engine) == [
         ("confidence meaning set", "judge Magpie", {"meaning": "met"}),
         ("confidence meaning set", "judge Magpie", {"meaning": "right"}),
@@ -194,7 +195,7 @@ def test_the_study_s_rule_decides_which_cases_are_ambiguous(engine):
         triage_cases.stored(session, drawn)
     n_ambiguous = []
     for rule in (AmbiguityRule(spread=0), AmbiguityRule(), AmbiguityRule(spread=math.inf, uncertainty=math.inf)):
-        did(engine, store.set_triage_settings, TriageSettings(rule=rule))
+        did(engine, triage_store.set_triage_settings, TriageSettings(rule=rule))
         with reading(engine) as session:
             cases = described(triage.load(session), stored.load(session).rule).cases
         n_ambiguous.append(int(cases["kind"].eq(Kind.AMBIGUOUS).sum()))

@@ -13,6 +13,7 @@ from evalcore.row_hashes import CONTENT, LEDGER, VERDICT, Digest, hash_of, ledge
 from evalcore.study.tables import TABLES
 
 _CHUNK = 500  # bound variables in one statement
+_CLAIM_LOCK = 0x636C6169  # any constant: "clai"
 
 
 class Written:
@@ -90,3 +91,9 @@ def _next_places(connection: Connection, n: int) -> Sequence[int]:
         return sorted(connection.execute(taken, {"n": n}).scalars())
     last = connection.execute(select(func.coalesce(func.max(TABLES[LEDGER].c.id), 0))).scalar_one()
     return range(last + 1, last + 1 + n)
+
+
+def wait_for_others(session: Session) -> None:
+    """Hold whoever claims or settles at the same time until this transaction ends; on SQLite the write lock does that already."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.connection().execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CLAIM_LOCK})

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from evalcore import store
 from evalcore.db import open_study, writing
 from evalcore.schema import PARSER, ConfidenceMeaning, Role
+from evalcore.store import triage as triage_store
 from evalcore.triage_settings import TriageSettings
 from evalcore.triaged import AmbiguityRule
 from tests.browser import steps
@@ -34,8 +35,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     engine = open_study(str(folder / "overread.db"))
     with writing(engine) as session:
         stored(session, triaged)
-        store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
-        store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
+        triage_store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
+        triage_store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
         store.add_person(session, LEAD, roles=[Role.LEAD], actor="set-up")
     engine.dispose()
     with running_app(folder) as made:
