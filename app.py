@@ -6,8 +6,8 @@ from typing import Literal
 
 import streamlit as st
 
-from evalcore.policies import can_adjudicate, can_read, can_see_audit
-from evalcore.schema import Viewer
+from evalcore.study.policies import can_adjudicate, can_read, can_see_audit
+from evalcore.study.schema import Viewer
 from pages import _ahead, _common, _text, _welcome
 
 SIDEBAR_PIXELS = 230

@@ -10,29 +10,27 @@ from pydantic import ValidationError
 from rich.table import Table
 from sqlalchemy.exc import DBAPIError
 
-from evalcore import (
-    __version__,
-    agreement_commands,
-    analysis_commands,
-    calibration_commands,
-    commands,
-    compare_commands,
-    composition_commands,
-    drift_commands,
-    judging_commands,
-    jury_commands,
-    level_commands,
-    paper_commands,
-    planning_commands,
-    quality_commands,
-    reading_commands,
-    run_commands,
-    runs_commands,
-    triage_commands,
-    triage_run_commands,
-    triage_settings_commands,
-)
-from evalcore.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, study
+from evalcore import __version__
+from evalcore.cli import agreement as cli_agreement
+from evalcore.cli import analysis as cli_analysis
+from evalcore.cli import calibration as cli_calibration
+from evalcore.cli import compare as cli_compare
+from evalcore.cli import composition as cli_composition
+from evalcore.cli import data as cli_data
+from evalcore.cli import drift as cli_drift
+from evalcore.cli import judging as cli_judging
+from evalcore.cli import jury as cli_jury
+from evalcore.cli import levels as cli_levels
+from evalcore.cli import paper as cli_paper
+from evalcore.cli import planning as cli_planning
+from evalcore.cli import quality as cli_quality
+from evalcore.cli import reading as cli_reading
+from evalcore.cli import run as cli_run
+from evalcore.cli import runs
+from evalcore.cli import triage as cli_triage
+from evalcore.cli import triage_run as cli_triage_run
+from evalcore.cli import triage_settings as cli_triage_settings
+from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
 
@@ -46,40 +44,40 @@ app = typer.Typer(
 )
 audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 app.add_typer(audit_app, name="audit")
-app.add_typer(analysis_commands.app, name="analysis")
+app.add_typer(cli_analysis.app, name="analysis")
 
-app.command("import")(commands.import_)
-app.command()(commands.download)
-app.command()(commands.formats)
-app.command()(commands.scores)
-app.command()(commands.export)
-app.command()(commands.backup)
-app.command()(commands.restore)
-app.command()(compare_commands.compare)
-app.command()(quality_commands.judges)
-app.command()(agreement_commands.agreement)
-app.command()(judging_commands.anchoring)
-app.command()(drift_commands.criteria)
-app.command()(drift_commands.drift)
-app.command("self-preference")(drift_commands.self_preference)
-app.command()(drift_commands.families)
-app.command("judge-check")(drift_commands.judge_check)
-app.command()(triage_commands.triage)
-app.command()(calibration_commands.calibration)
-app.command()(jury_commands.jury)
-app.command("acuity-rules")(level_commands.acuity_rules)
-app.command("triage-settings")(triage_settings_commands.triage_settings)
-app.command("label-maps")(triage_settings_commands.label_maps)
-app.command()(composition_commands.composition)
-app.command()(run_commands.respond)
-app.command()(run_commands.judge)
-app.command("triage-run")(triage_run_commands.triage_run)
-app.command()(runs_commands.runs)
-app.command()(planning_commands.plan)
-app.command()(reading_commands.assign)
-app.command()(reading_commands.guideline)
-app.command()(paper_commands.methods)
-app.command()(paper_commands.bundle)
+app.command("import")(cli_data.import_)
+app.command()(cli_data.download)
+app.command()(cli_data.formats)
+app.command()(cli_data.scores)
+app.command()(cli_data.export)
+app.command()(cli_data.backup)
+app.command()(cli_data.restore)
+app.command()(cli_compare.compare)
+app.command()(cli_quality.judges)
+app.command()(cli_agreement.agreement)
+app.command()(cli_judging.anchoring)
+app.command()(cli_drift.criteria)
+app.command()(cli_drift.drift)
+app.command("self-preference")(cli_drift.self_preference)
+app.command()(cli_drift.families)
+app.command("judge-check")(cli_drift.judge_check)
+app.command()(cli_triage.triage)
+app.command()(cli_calibration.calibration)
+app.command()(cli_jury.jury)
+app.command("acuity-rules")(cli_levels.acuity_rules)
+app.command("triage-settings")(cli_triage_settings.triage_settings)
+app.command("label-maps")(cli_triage_settings.label_maps)
+app.command()(cli_composition.composition)
+app.command()(cli_run.respond)
+app.command()(cli_run.judge)
+app.command("triage-run")(cli_triage_run.triage_run)
+app.command()(runs.runs)
+app.command()(cli_planning.plan)
+app.command()(cli_reading.assign)
+app.command()(cli_reading.guideline)
+app.command()(cli_paper.methods)
+app.command()(cli_paper.bundle)
 
 
 @app.callback(invoke_without_command=True)
@@ -123,9 +121,10 @@ def serve(
     ] = None,
 ) -> None:
     """Open the dashboard."""
-    from evalcore import demo, serving
-    from evalcore.db import reading
-    from evalcore.queries import study as queries
+    from evalcore import serving
+    from evalcore.importing import demo
+    from evalcore.study import contents as queries
+    from evalcore.study.db import reading
 
     allowed = allowed_host or [name.strip() for name in settings().allowed_hosts.split(",") if name.strip()]
     serving.check_address(address)
@@ -154,9 +153,9 @@ def people(
     as_json: Json = False,
 ) -> None:
     """List who uses this study, or add somebody."""
-    from evalcore.acting import add_person
-    from evalcore.db import reading
-    from evalcore.queries import study as queries
+    from evalcore.study import contents as queries
+    from evalcore.study.acting import add_person
+    from evalcore.study.db import reading
 
     with study(db) as engine:
         if add is not None:
@@ -192,8 +191,8 @@ def verify(
 
     Where OVERREAD_TRAIL names a file of kept hashes, the trail must have each of them.
     """
-    from evalcore.auditing import verify as walk
-    from evalcore.db import reading
+    from evalcore.study.auditing import verify as walk
+    from evalcore.study.db import reading
 
     with study(db) as engine, reading(engine) as session:
         report = walk(session, expected=expect, kept=settings().trail)

@@ -4,11 +4,12 @@ import logging
 from functools import cache
 from threading import Thread
 
-from evalcore.db import reading
-from evalcore.policies import STUDY
-from evalcore.queries import opinions, triage
-from evalcore.schema import Viewer
+from evalcore.rubric import queries as rubric_queries
 from evalcore.settings import settings
+from evalcore.study.db import reading
+from evalcore.study.policies import STUDY
+from evalcore.study.schema import Viewer
+from evalcore.triage import queries as triage_queries
 from pages import _common
 
 _log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ def begun(location: str, person: Viewer) -> Thread:  # noqa: ARG001 - the key
 def _read(person: Viewer) -> None:
     try:
         with reading(_common.engine()) as session:
-            has_cases, has_criteria = triage.has_cases(session), opinions.has_criteria(session)
+            has_cases, has_criteria = triage_queries.has_cases(session), rubric_queries.has_criteria(session)
         if has_cases:
             from pages import _triage_matrices, _triage_parts  # noqa: F401, PLC0415 - their code takes a moment to load as well
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import streamlit as st
 
-from evalcore import deciding, desks
-from evalcore.deciding import Decision
 from evalcore.errors import OverreadError
-from evalcore.schema import Acuity, Ask, Label, ReadingState, Viewer
+from evalcore.reading import deciding, desks
+from evalcore.reading.deciding import Decision
+from evalcore.study.schema import Acuity, Ask, Label, ReadingState, Viewer
 from pages import _common, _keys, _review_text, _text
 from pages._marking import WORDS
 from pages._revealing import as_decision, decided_words

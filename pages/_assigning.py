@@ -7,15 +7,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore import acting, exposing
-from evalcore.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
-from evalcore.db import reading
 from evalcore.errors import OverreadError
-from evalcore.metrics.wording import counted
-from evalcore.policies import can_assign, check_can_assign, reason
-from evalcore.queries import study, tasks
-from evalcore.queries.browse import Filters
-from evalcore.schema import Ask, ReadingMode, Role, Rules, Viewer
+from evalcore.reading import exposing, tasks
+from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
+from evalcore.stats.wording import counted
+from evalcore.study import acting, contents
+from evalcore.study.browse import Filters
+from evalcore.study.db import reading
+from evalcore.study.policies import can_assign, check_can_assign, reason
+from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
 from pages import _common, _filters, _tables, _text
 
 ASKS = {
@@ -110,7 +110,7 @@ def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
 def _offers_blind() -> bool:
     """Whether nothing is assigned yet in a study that reads blind and still shows verdicts to its readers."""
     with reading(_common.engine()) as session:
-        rules = study.rules(session)
+        rules = contents.rules(session)
         return rules.mode is ReadingMode.BLIND and not rules.blind and not tasks.is_any_assigned(session)
 
 
@@ -215,7 +215,7 @@ def _chosen(words: str) -> str:
 
 def _guideline(viewer: Viewer, *, disabled: bool) -> None:
     with reading(_common.engine()) as session:
-        found = study.guideline(session)
+        found = contents.guideline(session)
     version = (
         f"Version {found.version}, by {found.created_by}, {_common.local_time(found.created_at)}"
         if found
@@ -235,7 +235,7 @@ def _guideline(viewer: Viewer, *, disabled: bool) -> None:
 
 def _rules(viewer: Viewer, *, disabled: bool) -> None:
     with reading(_common.engine()) as session:
-        rules = study.rules(session)
+        rules = contents.rules(session)
     judges = _common.read("judges")
     with st.form("rules"):
         mode = st.radio(

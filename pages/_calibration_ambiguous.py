@@ -5,16 +5,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics import calibration_sections as sections
-from evalcore.metrics.calibration_sections import OfAmbiguous
-from evalcore.metrics.intervals import percent_words
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.spread_words import MEASURES, NO_SPREAD, from_zero, spread_findings, spread_words
-from evalcore.metrics.triage_words import level_letter, number_words
-from evalcore.metrics.wording import counted
-from evalcore.plots.calibration_spread import spread
-from evalcore.plots.colours import colour_of
-from evalcore.triage_settings import rule_words
+from evalcore.calibration import sections
+from evalcore.calibration.sections import OfAmbiguous
+from evalcore.calibration.spread_figures import spread
+from evalcore.calibration.spread_words import MEASURES, NO_SPREAD, from_zero, spread_findings, spread_words
+from evalcore.figures.colours import colour_of
+from evalcore.stats.intervals import percent_words
+from evalcore.stats.wording import counted
+from evalcore.triage.panels import Kind
+from evalcore.triage.settings import rule_words
+from evalcore.triage.words import level_letter, number_words
 from pages import (
     _calibration_meaning,
     _calibration_parts,

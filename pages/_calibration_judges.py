@@ -5,18 +5,18 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from evalcore.db import reading
-from evalcore.metrics import calibration_sections as sections
-from evalcore.metrics.calibration_sections import Calibrated
-from evalcore.metrics.calibration_words import judge_finding
-from evalcore.metrics.level_jury import JURY
-from evalcore.metrics.wording import counted
-from evalcore.opinions import Opinions
-from evalcore.plots.calibration_reliability import reliability
-from evalcore.plots.judges import BLUE
-from evalcore.queries import confidences
-from evalcore.schema import ConfidenceMeaning, Viewer
-from evalcore.triaged import Triaged
+from evalcore.calibration import queries as calibration_queries
+from evalcore.calibration import sections
+from evalcore.calibration.figures import reliability
+from evalcore.calibration.sections import Calibrated
+from evalcore.calibration.words import judge_finding
+from evalcore.judges.figures import BLUE
+from evalcore.rubric.data import Opinions
+from evalcore.stats.wording import counted
+from evalcore.study.db import reading
+from evalcore.study.schema import ConfidenceMeaning, Viewer
+from evalcore.triage.data import Triaged
+from evalcore.triage.level_jury import JURY
 from pages import _calibration_meaning, _calibration_parts, _common, _judges_parts, _kept, _tables, _text, _theme
 from pages._calibration_parts import BRIER, HOW_FAR
 from pages._triage_parts import Here
@@ -114,9 +114,9 @@ def show(here: Here) -> None:
 def _criteria(viewer: Viewer) -> Criteria:
     hidden = _common.blind(viewer)
     with reading(_common.engine()) as session:
-        counts = confidences.stated(session, blind=hidden)
-        beside = confidences.beside_reads(session, known=_common.judged_labels)
-    return Criteria(counts, confidences.without(beside, hidden))
+        counts = calibration_queries.stated(session, blind=hidden)
+        beside = calibration_queries.beside_reads(session, known=_common.judged_labels)
+    return Criteria(counts, calibration_queries.without(beside, hidden))
 
 
 def as_read(criteria: Criteria) -> Criteria:

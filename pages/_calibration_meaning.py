@@ -3,10 +3,10 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.calibration_words import MEANINGS, meaning_words, stated_words
-from evalcore.policies import check_can_set_meaning, reason
-from evalcore.schema import ConfidenceMeaning, Viewer
-from evalcore.triage_acts import set_confidence_meaning
+from evalcore.calibration.words import MEANINGS, meaning_words, stated_words
+from evalcore.study.policies import check_can_set_meaning, reason
+from evalcore.study.schema import ConfidenceMeaning, Viewer
+from evalcore.triage.acts import set_confidence_meaning
 from pages import _common, _text
 
 LEVEL = {ConfidenceMeaning.RIGHT: "that its own level is right"}

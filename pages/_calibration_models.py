@@ -3,13 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics import calibration_sections as sections
-from evalcore.metrics.calibration_sections import OfModels
-from evalcore.metrics.calibration_words import NO_CONFIDENCE, models_findings
-from evalcore.metrics.intervals import NO_VALUE
-from evalcore.metrics.panels import Kind
-from evalcore.plots.calibration_reliability import reliability
-from evalcore.plots.colours import colour_of, dash_of
+from evalcore.calibration import sections
+from evalcore.calibration.figures import reliability
+from evalcore.calibration.sections import OfModels
+from evalcore.calibration.words import NO_CONFIDENCE, models_findings
+from evalcore.figures.colours import colour_of, dash_of
+from evalcore.stats.intervals import NO_VALUE
+from evalcore.triage.panels import Kind
 from pages import _calibration_meaning, _calibration_parts, _text, _theme, _triage_parts
 from pages._calibration_parts import ALL_MODELS, ERRORS_WORDS
 from pages._triage_parts import FORMATS, Here, Read

@@ -8,16 +8,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.db import reading
-from evalcore.metrics import calibration_sections as sections
-from evalcore.metrics.calibration_words import ece_words, who
-from evalcore.metrics.intervals import NO_VALUE, percent_words
-from evalcore.metrics.own_confidence import own_confidence
-from evalcore.metrics.triage_words import number_words
-from evalcore.metrics.wording import listed
-from evalcore.policies import own_act
-from evalcore.queries import triage_settings as stored
-from evalcore.schema import ConfidenceMeaning, Viewer
+from evalcore.calibration import sections
+from evalcore.calibration.own_confidence import own_confidence
+from evalcore.calibration.words import ece_words, who
+from evalcore.stats.intervals import NO_VALUE, percent_words
+from evalcore.stats.wording import listed
+from evalcore.study.db import reading
+from evalcore.study.policies import own_act
+from evalcore.study.schema import ConfidenceMeaning, Viewer
+from evalcore.triage import setting_queries as stored
+from evalcore.triage.words import number_words
 from pages import _choices, _common, _kept, _tables, _text, _triage_parts
 from pages._triage_parts import FORMATS, Chosen, Read
 

@@ -3,12 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics import calibration_sections as sections
-from evalcore.metrics import routing
-from evalcore.metrics.routing_words import NOTHING_TO_ROUTE, routed_words, routing_finding, threshold_words
-from evalcore.metrics.wording import counted
-from evalcore.plots.calibration_routing import routing as routing_figure
-from evalcore.plots.colours import colour_of, dash_of
+from evalcore.calibration import routing, sections
+from evalcore.calibration.routing_figures import routing as routing_figure
+from evalcore.calibration.routing_words import NOTHING_TO_ROUTE, routed_words, routing_finding, threshold_words
+from evalcore.figures.colours import colour_of, dash_of
+from evalcore.stats.wording import counted
 from pages import _calibration_meaning, _calibration_parts, _tables, _text, _theme, _triage_parts
 from pages._calibration_parts import ALL_MODELS
 from pages._triage_parts import FORMATS, Here, Read

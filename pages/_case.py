@@ -6,18 +6,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore import exposing
-from evalcore.db import reading
-from evalcore.label_maps import PANEL, level_of
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.predictions import predictions, usual_judges
-from evalcore.metrics.triage_reads import case_levels
-from evalcore.metrics.triage_words import level_letter
-from evalcore.policies import check_can_give_verdict, check_can_open, reason
-from evalcore.queries import triage_settings
-from evalcore.queries.one_case import one_case
-from evalcore.schema import Acuity, Format, Mapping, Viewer
-from evalcore.triaged import Triaged
+from evalcore.reading import exposing
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
+from evalcore.study.schema import Acuity, Format, Mapping, Viewer
+from evalcore.triage import setting_queries
+from evalcore.triage.data import Triaged
+from evalcore.triage.label_maps import PANEL, level_of
+from evalcore.triage.one_case import one_case
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.predictions import predictions, usual_judges
+from evalcore.triage.reads import case_levels
+from evalcore.triage.words import level_letter
 from pages import _common, _rubric, _text, _triage_text
 from pages._names import response_names
 
@@ -54,7 +54,7 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
         return
     with reading(_common.engine()) as session:
         found = one_case(session, example_id)
-        rule = triage_settings.load(session).rule
+        rule = setting_queries.load(session).rule
     if found is None:
         return
     triaged = described(found, rule)

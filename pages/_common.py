@@ -19,42 +19,36 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from evalcore import exposing
-from evalcore.acting import opened, prepare_search
-from evalcore.adjudication import to_settle
-from evalcore.db import PRESS_SECONDS, Engine, before_each_commit, reading
 from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.importing.staging import finish
-from evalcore.metrics.composition import judges_beside_physicians
-from evalcore.metrics.judge_record import judge_record
-from evalcore.metrics.own_reads import own_items
-from evalcore.metrics.panels import described
-from evalcore.metrics.reference import overridden_items
-from evalcore.metrics.score import mean_scores_by_example, scores_of_sums
-from evalcore.opinions import Opinions
-from evalcore.policies import can_adjudicate, can_read, reason, visible_verdicts
-from evalcore.queries import (
-    analyses,
-    browse,
-    composition,
-    frames,
-    lookups,
-    run_plans,
-    study,
-    tasks,
-    triage,
-    triage_settings,
-)
-from evalcore.queries import opinions as labels
-from evalcore.queries.blind_reads import blind_reads
-from evalcore.queries.cut_off import n_cut_off
-from evalcore.queries.my_reads import examples_of
-from evalcore.queries.read_marks import level_readers, read_marks
-from evalcore.queries.response_sums import response_sums
-from evalcore.schema import Ask, RaterKind, Seen, Unfinished, Viewer
+from evalcore.judges.record import judge_record
+from evalcore.reading import exposing, tasks
+from evalcore.reading.adjudication import to_settle
+from evalcore.reading.my_reads import examples_of
+from evalcore.reading.own_reads import own_items
+from evalcore.reading.read_marks import level_readers, read_marks
+from evalcore.reading.reference import overridden_items
+from evalcore.rubric import composition_queries
+from evalcore.rubric import queries as labels
+from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.composition import judges_beside_physicians
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.response_sums import response_sums
+from evalcore.rubric.score import mean_scores_by_example, scores_of_sums
+from evalcore.runs import plan_queries as runs_plan_queries
+from evalcore.runs.cut_off import n_cut_off
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.settings import settings
-from evalcore.triaged import Triaged
+from evalcore.study import browse, frames, lookups, stated_analysis
+from evalcore.study import contents as study
+from evalcore.study.acting import opened, prepare_search
+from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
+from evalcore.study.policies import can_adjudicate, can_read, reason, visible_verdicts
+from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
+from evalcore.triage import queries as triage_queries
+from evalcore.triage import setting_queries
+from evalcore.triage.data import Triaged
+from evalcore.triage.panels import described
 from pages import _text
 
 CACHED_LISTS = 200
@@ -183,14 +177,14 @@ def opinions(person: Viewer) -> Opinions:
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")
 def _levels(location: str, judged_version: tuple[int, int]) -> Triaged:  # noqa: ARG001 - the version is the key
     with ThreadPoolExecutor(1) as beside:
-        return triage.imported_at(_engine_at(location), beside)
+        return triage_queries.imported_at(_engine_at(location), beside)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _triaged(location: str, judged_version: tuple[int, int], data_version: Version) -> Triaged:  # noqa: ARG001 - the version is the key
     levels = _levels(location, judged_version)
     with reading(_engine_at(location)) as session:
-        return described(triage.with_reads(session, levels), triage_settings.load(session).rule)
+        return described(triage_queries.with_reads(session, levels), setting_queries.load(session).rule)
 
 
 def triaged(person: Viewer) -> Triaged:
@@ -260,7 +254,7 @@ def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataF
 
 READS: dict[str, Callable[..., Any]] = {
     "listed": _listed,
-    "analysis": analyses.stated,
+    "analysis": stated_analysis.stated,
     "overrides_by_judge": _overrides_by_judge,
     "own_items": _own_items,
     "people": study.people,
@@ -269,14 +263,14 @@ READS: dict[str, Callable[..., Any]] = {
     "counts": study.counts,
     "readers": study.readers,
     "choices": study.choices,
-    "composition": composition.load,
-    "subset_sizes": composition.subset_sizes,
+    "composition": composition_queries.load,
+    "subset_sizes": composition_queries.subset_sizes,
     "matching": browse.matching_items,
     "blind_reads": _blind_reads,
-    "run_datasets": run_plans.datasets,
+    "run_datasets": runs_plan_queries.datasets,
     "n_cut_off": n_cut_off,
     "to_settle": to_settle,
-    "models_to_judge": run_plans.models_of,
+    "models_to_judge": runs_plan_queries.models_of,
 }
 
 

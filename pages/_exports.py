@@ -5,8 +5,9 @@ from typing import NamedTuple
 import pandas as pd
 import streamlit as st
 
-from evalcore import export, methods
-from evalcore.bundle import FILES
+from evalcore.export import methods
+from evalcore.export import tables as export_tables
+from evalcore.export.bundle import FILES
 from evalcore.settings import settings
 from pages import _common
 
@@ -16,12 +17,12 @@ def _table(
     location: str,  # noqa: ARG001 - the key
     version: _common.Version,  # noqa: ARG001 - the key
     what: str,
-    part: export.Part,
+    part: export_tables.Part,
 ) -> pd.DataFrame:
-    return export.table(_common.engine(), what, part)
+    return export_tables.table(_common.engine(), what, part)
 
 
-def table(what: str, part: export.Part) -> pd.DataFrame:
+def table(what: str, part: export_tables.Part) -> pd.DataFrame:
     """A table of `export`, made anew as soon as anything in the study has changed."""
     return _table(settings().db, _common.version(), what, part)
 

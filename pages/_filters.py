@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore.languages import LANGUAGES
-from evalcore.metrics.case_choice import Miss
-from evalcore.metrics.panels import Kind
-from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
-from evalcore.schema import MAX_POINTS, MIN_POINTS, Acuity, Format, Label
+from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
+from evalcore.study.languages import LANGUAGES
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Format, Label
+from evalcore.triage.case_choice import Miss
+from evalcore.triage.panels import Kind
 from pages import _common
 
 READS = {

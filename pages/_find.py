@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from evalcore.metrics.case_choice import Miss, chosen_cases
-from evalcore.metrics.panels import Kind
-from evalcore.queries.browse import Filters
-from evalcore.schema import MAX_POINTS, MIN_POINTS, Viewer
 from evalcore.settings import settings
+from evalcore.study.browse import Filters
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Viewer
+from evalcore.triage.case_choice import Miss, chosen_cases
+from evalcore.triage.panels import Kind
 from pages import _common, _filters
 
 KEYS = (

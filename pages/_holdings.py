@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evalcore.metrics.wording import counted, listed
+from evalcore.stats.wording import counted, listed
 
 
 def holdings(counts: Mapping[str, int]) -> str:

@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.metrics import agreement_words as words
-from evalcore.metrics.agreement import (
+from evalcore.judges import agreement_words as words
+from evalcore.judges.agreement import (
     GROUPINGS,
     MIN_ITEMS,
     MIN_RATERS,
@@ -21,13 +21,13 @@ from evalcore.metrics.agreement import (
     agreement,
     pair_agreement,
 )
-from evalcore.metrics.agreement_labels import labels_of, most_labels
-from evalcore.metrics.agreement_sums import Coefficient
-from evalcore.metrics.wording import counted
-from evalcore.opinions import Opinions
-from evalcore.plots.agreement import pair_matrix
-from evalcore.policies import can_see_audit
-from evalcore.schema import Viewer
+from evalcore.judges.agreement_figures import pair_matrix
+from evalcore.judges.agreement_labels import labels_of, most_labels
+from evalcore.rubric.data import Opinions
+from evalcore.stats.agreement_sums import Coefficient
+from evalcore.stats.wording import counted
+from evalcore.study.policies import can_see_audit
+from evalcore.study.schema import Viewer
 from pages import _filters, _judges_parts, _tables, _text, _theme
 
 MOST_RATERS, LEAST_SHARE = 15, 0.25

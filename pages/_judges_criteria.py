@@ -8,15 +8,15 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.db import reading
-from evalcore.metrics import criterion_health as metric
-from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words, signed_points
-from evalcore.metrics.opinions import first_reads
-from evalcore.metrics.pairs import Reads, reads_words
-from evalcore.opinions import Opinions
-from evalcore.plots.criteria import health
-from evalcore.queries.criterion_texts import criterion_texts
-from evalcore.schema import Viewer
+from evalcore.judges import criterion_health as metric
+from evalcore.judges.criterion_figures import health
+from evalcore.judges.criterion_texts import criterion_texts
+from evalcore.judges.pairs import Reads, reads_words
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import first_reads
+from evalcore.stats.intervals import NO_VALUE, interval_words, share_words, signed_points
+from evalcore.study.db import reading
+from evalcore.study.schema import Viewer
 from pages import _common, _judges_parts, _tables, _text, _theme
 
 GROUPINGS = {"Category": metric.CATEGORY, "Axis": "axis", "Theme": "theme", "One criterion": metric.CRITERION}

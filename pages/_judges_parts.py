@@ -5,10 +5,10 @@ from typing import Any
 
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.metrics.opinions import first_reads
-from evalcore.metrics.pairs import Reads, assessed, is_choice
-from evalcore.opinions import Opinions
-from evalcore.schema import Viewer
+from evalcore.judges.pairs import Reads, assessed, is_choice
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import first_reads
+from evalcore.study.schema import Viewer
 from pages import _common, _kept
 
 PAGE = "judges"

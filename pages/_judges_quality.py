@@ -6,14 +6,15 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.metrics import jury, pairs, percentiles
-from evalcore.metrics.intervals import NO_VALUE, rate_words
-from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1, error_rates
-from evalcore.metrics.wording import counted
-from evalcore.opinions import Opinions
-from evalcore.plots import quality as figures
-from evalcore.policies import can_see_audit
-from evalcore.schema import Viewer
+from evalcore.judges import pairs, percentiles
+from evalcore.judges import quality_figures as figures
+from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1, error_rates
+from evalcore.rubric.data import Opinions
+from evalcore.stats import majority as stats_majority
+from evalcore.stats.intervals import NO_VALUE, rate_words
+from evalcore.stats.wording import counted
+from evalcore.study.policies import can_see_audit
+from evalcore.study.schema import Viewer
 from pages import _common, _filters, _judges_parts, _tables, _text, _theme
 
 GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
@@ -26,12 +27,12 @@ def _found(opinions: Opinions, judges: tuple[str, ...], judge: str, which: pairs
     of_judges = opinions.by(judges)
     quality = balanced_f1(of_judges, reads=which)
     themes = percentiles.theme_of_categories(of_judges.items)
-    is_jury = len(of_judges.voters) >= jury.MIN_JUDGES
+    is_jury = len(of_judges.voters) >= stats_majority.MIN_JUDGES
     return {
         "quality": quality,
         "values": percentiles.standings(quality, themes),
         "errors": error_rates(of_judges, reads=which),
-        "jury": jury.words(jury.decisions(of_judges.judged[of_judges.voters])) if is_jury else "",
+        "jury": stats_majority.words(stats_majority.decisions(of_judges.judged[of_judges.voters])) if is_jury else "",
         "left_out": pairs.left_out(opinions, judge),
         "selection": pairs.reads_words(pairs.assessed(opinions.reads), which),
     }

@@ -6,14 +6,14 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.metrics import anchoring as shift
-from evalcore.metrics.intervals import NO_VALUE, interval_words, rate_words, share_words
-from evalcore.metrics.judge_record import ALL_CRITERIA, ANSWERS, finding, judge_record
-from evalcore.metrics.pairs import Reads, is_choice, reads_words
-from evalcore.plots.judges import shift as shift_figure
-from evalcore.policies import can_see_audit, visible_verdicts
-from evalcore.schema import RaterKind, Viewer
+from evalcore.judges import anchoring as shift
+from evalcore.judges.figures import shift as shift_figure
+from evalcore.judges.pairs import Reads, is_choice, reads_words
+from evalcore.judges.record import ALL_CRITERIA, ANSWERS, finding, judge_record
 from evalcore.settings import settings
+from evalcore.stats.intervals import NO_VALUE, interval_words, rate_words, share_words
+from evalcore.study.policies import can_see_audit, visible_verdicts
+from evalcore.study.schema import RaterKind, Viewer
 from pages import _common, _judges_parts, _tables, _text, _theme
 
 TITLE = "How often the judge is right, and what readers changed after seeing it"

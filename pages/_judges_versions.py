@@ -7,16 +7,16 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore import acting, families
-from evalcore.db import reading
-from evalcore.metrics import drift, self_preference
-from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words, share_words
-from evalcore.opinions import Opinions
-from evalcore.plots import versions as figures
-from evalcore.plots.colours import colour_of
-from evalcore.policies import check_can_set_families, reason
-from evalcore.queries import families as stored
-from evalcore.schema import Viewer
+from evalcore.figures.colours import colour_of
+from evalcore.judges import drift, self_preference
+from evalcore.judges import version_figures as figures
+from evalcore.rubric.data import Opinions
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+from evalcore.study import acting, families
+from evalcore.study import family_table as stored
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_set_families, reason
+from evalcore.study.schema import Viewer
 from pages import _common, _filters, _judges_parts, _tables, _text, _theme
 
 BY = {"Axis": drift.AXIS, "Category": drift.CATEGORY, "Points' sign": drift.SIGN, "Theme": "theme"}

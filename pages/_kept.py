@@ -5,8 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore.schema import Viewer
 from evalcore.settings import settings
+from evalcore.study.schema import Viewer
 from pages import _common
 
 Made = Callable[..., Any]

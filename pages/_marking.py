@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from evalcore import desks, reviewing
-from evalcore.db import reading
-from evalcore.desks import Desk
 from evalcore.errors import OverreadError
-from evalcore.queries import tasks
-from evalcore.queries.tasks import Draft
-from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Viewer
+from evalcore.reading import desks, reviewing, tasks
+from evalcore.reading.desks import Desk
+from evalcore.reading.tasks import Draft
+from evalcore.study.db import reading
+from evalcore.study.schema import Acuity, Ask, CannotReason, Label, ReadingState, Viewer
 from evalcore.study.tables import now
 from pages import _common, _guideline, _keys, _review_text, _text
 from pages._review_text import LABELS, LEVELS, QUESTIONS, REASONS, Row

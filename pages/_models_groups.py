@@ -5,17 +5,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.languages import LANGUAGES
-from evalcore.metrics import corrected_groups, parts
-from evalcore.metrics.comparison import SMALL
-from evalcore.metrics.corrected_groups import OF_CRITERIA
-from evalcore.metrics.enough import MIN_EXAMPLES_READ
-from evalcore.metrics.finding import chance_words, difference_words, score_words
-from evalcore.metrics.group_scores import group_scores
-from evalcore.opinions import Opinions
-from evalcore.plots.colours import colour_of
-from evalcore.plots.models import by_group
-from evalcore.schema import Viewer
+from evalcore.figures.colours import colour_of
+from evalcore.rubric import corrected_groups, parts
+from evalcore.rubric.comparison import SMALL
+from evalcore.rubric.corrected_groups import OF_CRITERIA
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.enough import MIN_EXAMPLES_READ
+from evalcore.rubric.figures import by_group
+from evalcore.rubric.finding import chance_words, difference_words, score_words
+from evalcore.rubric.group_scores import group_scores
+from evalcore.study.languages import LANGUAGES
+from evalcore.study.schema import Viewer
 from pages import _filters, _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
 

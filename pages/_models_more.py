@@ -5,18 +5,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.db import reading
-from evalcore.metrics import finding, parts, published
-from evalcore.metrics.comparison import response_scores
-from evalcore.metrics.group_scores import OVERALL, group_scores
-from evalcore.metrics.length import length_bins, length_finding, length_slopes
-from evalcore.metrics.sensitivity import Scenario, bounds_words, sensitivity, sensitivity_sentence
-from evalcore.metrics.worst_at_k import worst_at_k
-from evalcore.opinions import Opinions
-from evalcore.plots import models as figures
-from evalcore.plots.colours import colour_of, dash_of
-from evalcore.queries import drawings
-from evalcore.schema import Viewer
+from evalcore.figures.colours import colour_of, dash_of
+from evalcore.rubric import drawings, figures, finding, parts, published
+from evalcore.rubric.comparison import response_scores
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.group_scores import OVERALL, group_scores
+from evalcore.rubric.length import length_bins, length_finding, length_slopes
+from evalcore.rubric.sensitivity import Scenario, bounds_words, sensitivity, sensitivity_sentence
+from evalcore.rubric.worst_at_k import worst_at_k
+from evalcore.study.db import reading
+from evalcore.study.schema import Viewer
 from pages import _common, _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
 

@@ -6,21 +6,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.db import reading
-from evalcore.metrics import finding, parts
-from evalcore.metrics.comparison import (
-    differences,
-    example_scores,
-    judge_only_warning,
-    response_scores,
-)
-from evalcore.metrics.results import Results
-from evalcore.metrics.win_rate import win_rate
-from evalcore.opinions import Opinions
-from evalcore.plots import pairs
-from evalcore.queries.browse import Filters
-from evalcore.queries.one_conversation import open_example
-from evalcore.schema import Viewer
+from evalcore.reading.one_conversation import open_example
+from evalcore.rubric import finding, pair_figures, parts
+from evalcore.rubric.comparison import differences, example_scores, judge_only_warning, response_scores
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.results import Results
+from evalcore.rubric.win_rate import win_rate
+from evalcore.study.browse import Filters
+from evalcore.study.db import reading
+from evalcore.study.schema import Viewer
 from pages import _common, _models_parts, _models_scores, _tables, _text, _theme
 from pages._models_parts import Chosen
 from pages._names import response_names
@@ -99,7 +93,7 @@ def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:
         st.html(_text.quiet("No pair with this model can be compared here."))
         return
     st.plotly_chart(
-        pairs.differences(table, corrected=corrected, ink=_theme.ink()), config={"displayModeBar": False}, key=f"models_pairs_{key}",
+        pair_figures.differences(table, corrected=corrected, ink=_theme.ink()), config={"displayModeBar": False}, key=f"models_pairs_{key}",
         alt="Differences of the scores of each pair of models, with 95 % intervals",
     )  # fmt: skip
     rows = table.to_dict(orient="records")
@@ -202,7 +196,7 @@ def head_to_head(viewer: Viewer, chosen: Chosen) -> None:
     left, right = st.columns([52, 48], gap="medium")
     with left:
         event = st.plotly_chart(
-            pairs.head_to_head(table, first, second), config={"displayModeBar": False}, key="models_points", on_select="rerun",
+            pair_figures.head_to_head(table, first, second), config={"displayModeBar": False}, key="models_points", on_select="rerun",
             selection_mode="points", alt=f"Scores of {len(table):,} conversations: one model across, the other up",
         )  # fmt: skip
     with right:

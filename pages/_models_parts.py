@@ -7,18 +7,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore import analysed
-from evalcore.analysis import Analysis, StatedAnalysis
-from evalcore.db import reading
 from evalcore.errors import OverreadError
-from evalcore.metrics import parts
-from evalcore.metrics.results import Results, departures, results, stated_words, usual, weights_of
-from evalcore.metrics.results import taken as taken_of
-from evalcore.metrics.theme_weights import Weighting, weighting_sentence
-from evalcore.opinions import Opinions
-from evalcore.queries import frames
-from evalcore.schema import REPEAT, Claim, Physicians, Viewer
+from evalcore.rubric import analysed, parts
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.results import Results, departures, results, stated_words, usual, weights_of
+from evalcore.rubric.results import taken as taken_of
+from evalcore.rubric.theme_weights import Weighting, weighting_sentence
 from evalcore.settings import settings
+from evalcore.study import frames
+from evalcore.study.analysis import Analysis, StatedAnalysis
+from evalcore.study.db import reading
+from evalcore.study.schema import REPEAT, Claim, Physicians, Viewer
 from pages import _common, _filters, _kept
 
 ALL = "all examples"

@@ -5,12 +5,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics import finding
-from evalcore.metrics.corrected import JUDGE_ONLY_CAUTION
-from evalcore.metrics.results import Results, primary_words
-from evalcore.plots.colours import colour_of
-from evalcore.plots.models import forest
-from evalcore.schema import Viewer
+from evalcore.figures.colours import colour_of
+from evalcore.rubric import finding
+from evalcore.rubric.corrected import JUDGE_ONLY_CAUTION
+from evalcore.rubric.figures import forest
+from evalcore.rubric.results import Results, primary_words
+from evalcore.study.schema import Viewer
 from pages import _models_parts, _tables, _text, _theme
 from pages._models_parts import Chosen
 

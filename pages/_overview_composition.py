@@ -3,12 +3,12 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics import composition_words as words
-from evalcore.metrics.composition import GROUPINGS, UNITS, Grouping, parts, sizes, spreads
-from evalcore.metrics.theme_weights import has_themes, weighting, weighting_sentence
-from evalcore.metrics.wording import listed
-from evalcore.plots.overview import groups_read
+from evalcore.rubric import composition_words as words
+from evalcore.rubric.composition import GROUPINGS, UNITS, Grouping, parts, sizes, spreads
+from evalcore.rubric.composition_figures import groups_read
+from evalcore.rubric.theme_weights import has_themes, weighting, weighting_sentence
 from evalcore.settings import settings
+from evalcore.stats.wording import listed
 from pages import _common, _text
 
 OPTIONS = {

@@ -6,21 +6,21 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore import planning
-from evalcore.assigning import MAX_SEED, READERS_EACH, Choice, assign
-from evalcore.db import reading
-from evalcore.metrics import plan_words as words
-from evalcore.metrics.components import options
-from evalcore.metrics.parts import evaluations
-from evalcore.metrics.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, curve
-from evalcore.metrics.targets import Goal, Target
-from evalcore.metrics.wording import counted
-from evalcore.opinions import Opinions
-from evalcore.plots.plan import narrowing
-from evalcore.policies import check_can_assign, reason
-from evalcore.queries import analyses
-from evalcore.schema import Claim, Physicians, Viewer
+from evalcore.planning import acts as planning_acts
+from evalcore.planning import words
+from evalcore.planning.components import options
+from evalcore.planning.figures import narrowing
+from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, curve
+from evalcore.planning.targets import Goal, Target
+from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.parts import evaluations
 from evalcore.settings import settings
+from evalcore.stats.wording import counted
+from evalcore.study import stated_analysis
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_assign, reason
+from evalcore.study.schema import Claim, Physicians, Viewer
 from pages import _assigning, _common, _tables, _text, _theme
 from pages._models_parts import CLAIMS, READERS
 
@@ -59,16 +59,18 @@ def _planned(
 ) -> Planned:
     known = _common.opinions(_viewer)
     with reading(_common.engine()) as session:
-        taken, seconds = planning.taken(session), planning.seconds_each(session)
-        stated = analyses.stated(session)
-    target, why = planning.claimed(
+        taken, seconds = planning_acts.taken(session), planning_acts.seconds_each(session)
+        stated = stated_analysis.stated(session)
+    target, why = planning_acts.claimed(
         known, target, spec=stated.spec if stated else None, claim=claim, physicians=physicians
     )
-    found = planning.answer(known, target, taken=taken, n_each=n_readers)
+    found = planning_acts.answer(known, target, taken=taken, n_each=n_readers)
     easier = ""
     if target.goal is Goal.DIFFERENCE and found.designs["reachable"].any():
         easier = words.finding(
-            planning.answer(known, planning.powered(target, planning.POWER), taken=taken, n_each=n_readers)
+            planning_acts.answer(
+                known, planning_acts.powered(target, planning_acts.POWER), taken=taken, n_each=n_readers
+            )
         )
     return Planned(found, why, easier, seconds)
 
@@ -152,7 +154,7 @@ def _asked(known: Opinions, judged: pd.DataFrame) -> tuple[Target | None, int]:
         )
     with _common.shown_errors():
         share = within / 100 if is_error else within
-        target = planning.target(goal, share, models, known, evaluation=evaluation, judges=judges)
+        target = planning_acts.target(goal, share, models, known, evaluation=evaluation, judges=judges)
         return target, int(n_readers)
     return None, int(n_readers)
 
@@ -183,7 +185,7 @@ def _answer(planned: Planned, n_readers: int) -> None:
     target = found.target
     if found.designs["n_units"].any():
         rows = [found.design(design) for design in DESIGNS]
-        times = [words.hours_short(planning.hours(row.n_items, n_readers, planned.seconds)) for row in rows]
+        times = [words.hours_short(planning_acts.hours(row.n_items, n_readers, planned.seconds)) for row in rows]
         _tables.show(
             {
                 "Responses are": [words.DESIGN_WORDS[row.design] for row in rows],
@@ -200,10 +202,10 @@ def _answer(planned: Planned, n_readers: int) -> None:
             alt="How much has to be read, by how it is drawn",
         )
     said = [words.basis_words(found), words.so_far_words(found), words.disagreement_words(found)]
-    said += [line for line in (planned.easier, words.detectable_words(found, planning.POWER)) if line]
+    said += [line for line in (planned.easier, words.detectable_words(found, planning_acts.POWER)) if line]
     n_items = found.design(IMPORTANCE).n_items
     if n_items:
-        hours = planning.hours(n_items, n_readers, planned.seconds)
+        hours = planning_acts.hours(n_items, n_readers, planned.seconds)
         said.append(words.hours_words(hours, n_readers, planned.seconds))
     st.html(_text.items(said))
     table = curve(found)
@@ -260,7 +262,7 @@ def _components(planned: Planned) -> None:
         key="plan_components",
         alt="Parts of the standard error on new examples, for physicians in general",
     )
-    n_more, amount = planning.next_reads(found, planned.seconds)
+    n_more, amount = planning_acts.next_reads(found, planned.seconds)
     table = options(parts, target, n_more=n_more)
     st.html(_text.finding(words.options_words(table, target, amount)))
     rows = table.to_dict(orient="records")
@@ -311,7 +313,7 @@ def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
     if go or check:
         with _common.shown_errors():
             with reading(_common.engine()) as session:
-                plan = planning.draw(session, target, n_units=int(n_units), design=design, seed=seed)
+                plan = planning_acts.draw(session, target, n_units=int(n_units), design=design, seed=seed)
             choice = Choice(
                 drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed
             )

@@ -6,13 +6,13 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore import deciding, desks
-from evalcore.deciding import Decision
-from evalcore.desks import Desk
 from evalcore.errors import OverreadError
-from evalcore.metrics.judge_record import record_for, sentence
-from evalcore.queries.sheets import Given
-from evalcore.schema import Ask, CannotReason, Cause, ErrorKind, ReadingState, Severity, Viewer
+from evalcore.judges.record import record_for, sentence
+from evalcore.reading import deciding, desks
+from evalcore.reading.deciding import Decision
+from evalcore.reading.desks import Desk
+from evalcore.reading.sheets import Given
+from evalcore.study.schema import Ask, CannotReason, Cause, ErrorKind, ReadingState, Severity, Viewer
 from pages import _common, _guideline, _keys, _review_text, _text
 from pages._review_text import QUESTIONS, Compared
 from pages._rubric import CAUSES, SEVERITIES, causes

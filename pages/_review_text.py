@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from evalcore.queries.tasks import Progress
-from evalcore.schema import Acuity, Ask, CannotReason, Label
+from evalcore.reading.tasks import Progress
+from evalcore.study.schema import Acuity, Ask, CannotReason, Label
 from pages import _text
 
 MINUTE = 60

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore import exposing, overriding
-from evalcore.desks import as_label
 from evalcore.errors import OverreadError
-from evalcore.overriding import Reading
-from evalcore.policies import check_can_give_verdict, check_can_open, reason
-from evalcore.schema import Acuity, Cause, Label, Severity, Source, Viewer
+from evalcore.reading import exposing, overriding
+from evalcore.reading.desks import as_label
+from evalcore.reading.overriding import Reading
+from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
+from evalcore.study.schema import Acuity, Cause, Label, Severity, Source, Viewer
 from pages import _common, _text
 
 WORDS: dict[Label | Acuity, str] = {

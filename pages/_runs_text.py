@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from evalcore.queries.runs import Progress
-from evalcore.run_telling import OUTCOMES, State, about_words
-from evalcore.run_words import Outcome
+from evalcore.runs.queries import Progress
+from evalcore.runs.telling import OUTCOMES, State, about_words
+from evalcore.study.run_words import Outcome
 from pages._rubric import records
 from pages._text import Fold, escaped, verbatim
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore import adjudication
-from evalcore.adjudication import Case, Key, Question, Settling
-from evalcore.desks import ANSWERS, MAX_NOTE
 from evalcore.errors import OverreadError
-from evalcore.schema import Acuity, Ask, ConflictCause, Label, Viewer
+from evalcore.reading import adjudication
+from evalcore.reading.adjudication import Case, Key, Question, Settling
+from evalcore.reading.desks import ANSWERS, MAX_NOTE
+from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Viewer
 from evalcore.study.tables import now
 from pages import _common, _keys, _settling_text, _suspects, _text
 from pages._review_text import LABELS, LEVELS, keys_hint

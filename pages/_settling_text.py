@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from evalcore.adjudication import Question, Reader
-from evalcore.metrics.conflicts import SENTENCES, Reason
-from evalcore.queries.conflicts import Said
-from evalcore.queries.sheets import Given, Sheet
-from evalcore.schema import Acuity, CannotReason, Cause, ConflictCause, ErrorKind, Severity, Stage
+from evalcore.reading.adjudication import Question, Reader
+from evalcore.reading.conflict_queries import Said
+from evalcore.reading.conflicts import SENTENCES, Reason
+from evalcore.reading.sheets import Given, Sheet
+from evalcore.study.schema import Acuity, CannotReason, Cause, ConflictCause, ErrorKind, Severity, Stage
 from pages import _text
 from pages._review_text import LEVELS, QUESTIONS, REASONS
 from pages._rubric import CAUSES, SEVERITIES

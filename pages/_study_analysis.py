@@ -4,12 +4,11 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore import acting, analysis
-from evalcore.analysis import CLAIM_WORDS, MARGINS, PHYSICIANS_WORDS, WIDEST, Analysis, StatedAnalysis
-from evalcore.db import reading
-from evalcore.policies import check_can_state_analysis, reason
-from evalcore.queries import analyses
-from evalcore.schema import Viewer
+from evalcore.study import acting, analysis, stated_analysis
+from evalcore.study.analysis import CLAIM_WORDS, MARGINS, PHYSICIANS_WORDS, WIDEST, Analysis, StatedAnalysis
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_state_analysis, reason
+from evalcore.study.schema import Viewer
 from pages import _common, _models_parts, _text
 
 USUAL_DATA, USUAL_JUDGE, NO_MODEL = "the judged one with most responses", "the one with most labels", "none"
@@ -20,7 +19,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The statement in force, the form for the next one, and the earlier ones."""
     st.session_state.setdefault(DRAWN, 0)
     with reading(_common.engine()) as session:
-        versions = analyses.history(session)
+        versions = stated_analysis.history(session)
     current = versions[0] if versions else None
     st.subheader("The stated analysis", anchor=False)
     if current is None:

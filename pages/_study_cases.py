@@ -3,15 +3,15 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.db import reading
-from evalcore.metrics import case_flow as flows
-from evalcore.metrics.panels import described
-from evalcore.metrics.wording import counted
-from evalcore.plots.case_flow import case_flow
-from evalcore.policies import own_act
-from evalcore.queries import triage_settings
-from evalcore.schema import Viewer
-from evalcore.triage_settings import rule_words
+from evalcore.stats.wording import counted
+from evalcore.study.db import reading
+from evalcore.study.policies import own_act
+from evalcore.study.schema import Viewer
+from evalcore.triage import case_flow as flows
+from evalcore.triage import setting_queries
+from evalcore.triage.case_flow_figure import case_flow
+from evalcore.triage.panels import described
+from evalcore.triage.settings import rule_words
 from pages import _common, _study_triage, _tables, _text, _theme
 
 ALT = "The flow of cases from their sources, by what they are used for, to their level of care; the table below has the same numbers"
@@ -27,7 +27,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The flow of the study's cases, the table of labels, and what label maps and settings make of them."""
     found = _common.triaged(viewer)
     with reading(_common.engine()) as session:
-        rule = triage_settings.load(session).rule
+        rule = setting_queries.load(session).rule
     if found.cases.empty:
         st.html(
             _text.notice(

@@ -2,16 +2,16 @@
 
 import streamlit as st
 
-from evalcore.db import reading
 from evalcore.errors import NotFound
-from evalcore.metrics.wording import counted
-from evalcore.policies import can_run
-from evalcore.queries import runs as queries
-from evalcore.queries.runs import Progress, RunRow
-from evalcore.run_telling import cost_words, cut_off_words, dollars, duration, how_words
-from evalcore.run_words import RunKind, RunSpec, RunState
+from evalcore.runs import queries
 from evalcore.runs.acts import MAX_CONCURRENCY
-from evalcore.schema import CASES, Format, Viewer
+from evalcore.runs.queries import Progress, RunRow
+from evalcore.runs.telling import cost_words, cut_off_words, dollars, duration, how_words
+from evalcore.stats.wording import counted
+from evalcore.study.db import reading
+from evalcore.study.policies import can_run
+from evalcore.study.run_words import RunKind, RunSpec, RunState
+from evalcore.study.schema import CASES, Format, Viewer
 from pages import _common, _filters, _runs_text, _study_run_acts, _study_run_failures, _text
 from pages._study_run_acts import LIVE_SECONDS
 

@@ -6,18 +6,19 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from evalcore import run_process, runs
-from evalcore.db import reading
+from evalcore import runs
 from evalcore.errors import OverreadError
-from evalcore.known_models import key_of
-from evalcore.policies import can_run, check_can_run
-from evalcore.queries import runs as queries
-from evalcore.queries.run_subjects import Subject, subject
-from evalcore.queries.runs import Progress, RunRow
-from evalcore.run_telling import State, asked_words, state_of
-from evalcore.run_words import Outcome, RunKind, RunSpec, RunState
-from evalcore.schema import Viewer
+from evalcore.runs import process as runs_process
+from evalcore.runs import queries
+from evalcore.runs.known_models import key_of
+from evalcore.runs.queries import Progress, RunRow
+from evalcore.runs.subject_queries import Subject, subject
+from evalcore.runs.telling import State, asked_words, state_of
 from evalcore.settings import settings
+from evalcore.study.db import reading
+from evalcore.study.policies import can_run, check_can_run
+from evalcore.study.run_words import Outcome, RunKind, RunSpec, RunState
+from evalcore.study.schema import Viewer
 from pages import _common
 
 OPENED = "run"
@@ -130,10 +131,10 @@ def _work(run_id: int) -> None:
     st.session_state.pop(REFUSED, None)
     with reading(_common.engine()) as session:
         is_open = queries.run(session, run_id).state is RunState.OPEN
-        if not is_open or not all(worker.stop_asked for worker in run_process.alive(session, run_id)):
+        if not is_open or not all(worker.stop_asked for worker in runs_process.alive(session, run_id)):
             return
     try:
-        run_process.start_worker(settings().db, run_id)
+        runs_process.start_worker(settings().db, run_id)
     except OverreadError as error:
         st.session_state[REFUSED] = (run_id, str(error))
 

@@ -3,14 +3,14 @@
 import streamlit as st
 
 from evalcore import runs
-from evalcore.db import reading
-from evalcore.metrics.wording import counted
-from evalcore.policies import can_see_replies, check_can_see_replies, own_act, reason, visible_verdicts
-from evalcore.queries import runs as queries
-from evalcore.queries.runs import Progress
-from evalcore.run_telling import OUTCOMES
-from evalcore.run_words import Outcome
-from evalcore.schema import Viewer
+from evalcore.runs import queries
+from evalcore.runs.queries import Progress
+from evalcore.runs.telling import OUTCOMES
+from evalcore.stats.wording import counted
+from evalcore.study.db import reading
+from evalcore.study.policies import can_see_replies, check_can_see_replies, own_act, reason, visible_verdicts
+from evalcore.study.run_words import Outcome
+from evalcore.study.schema import Viewer
 from evalcore.study.tables import now
 from pages import _common, _runs_text, _study_run_acts, _text
 

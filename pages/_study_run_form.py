@@ -6,17 +6,16 @@ from typing import Any
 import msgspec
 import streamlit as st
 
-from evalcore import known_models, runs
-from evalcore.db import reading
+from evalcore import runs
 from evalcore.errors import RunRefused
-from evalcore.metrics.wording import counted
-from evalcore.queries import runs as queries
-from evalcore.run_process import alive
-from evalcore.run_telling import dollars, duration, how_words
-from evalcore.run_words import ModelSettings, RunKind, RunSpec
-from evalcore.runs import Planned, spec_for
+from evalcore.runs import Planned, known_models, queries, spec_for
 from evalcore.runs.acts import MAX_CONCURRENCY
-from evalcore.schema import CASES, Format, Viewer
+from evalcore.runs.process import alive
+from evalcore.runs.telling import dollars, duration, how_words
+from evalcore.stats.wording import counted
+from evalcore.study.db import reading
+from evalcore.study.run_words import ModelSettings, RunKind, RunSpec
+from evalcore.study.schema import CASES, Format, Viewer
 from pages import _common, _study_run_acts, _text
 
 KINDS = {

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from evalcore import known_models
-from evalcore.db import reading
-from evalcore.policies import can_run, check_can_run, reason
-from evalcore.queries import runs as queries
-from evalcore.queries.runs import RunRow
-from evalcore.run_telling import told
-from evalcore.run_words import RunState
-from evalcore.schema import Viewer
+from evalcore.runs import known_models, queries
+from evalcore.runs.queries import RunRow
+from evalcore.runs.telling import told
+from evalcore.study.db import reading
+from evalcore.study.policies import can_run, check_can_run, reason
+from evalcore.study.run_words import RunState
+from evalcore.study.schema import Viewer
 from pages import _common, _runs_text, _study_run, _study_run_acts, _study_run_form, _text
 from pages._study_run_acts import LIVE_SECONDS, OPENED
 

@@ -7,16 +7,17 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from evalcore import label_maps, triage_acts, triage_settings
-from evalcore.csv_pairs import text_of
-from evalcore.db import reading
-from evalcore.metrics import label_counts
-from evalcore.policies import check_can_set_triage, reason
-from evalcore.queries import label_maps as maps_stored
-from evalcore.queries import triage_settings as stored
-from evalcore.schema import Format, Viewer
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
+from evalcore.study.csv_cells import text_of
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_set_triage, reason
+from evalcore.study.schema import Format, Viewer
+from evalcore.triage import acts as triage_acts
+from evalcore.triage import label_counts, label_maps
+from evalcore.triage import label_map_queries as maps_stored
+from evalcore.triage import setting_queries as stored
+from evalcore.triage import settings as triage_settings
+from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
+from evalcore.triage.settings import TriageSettings
 from pages import _common, _text
 
 FORMATS = {

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from evalcore.db import reading
-from evalcore.prompts import suspects
-from evalcore.queries import suspects as queries
+from evalcore.runs import suspects as queries
+from evalcore.runs.prompts import suspects
+from evalcore.study.db import reading
 from pages import _common, _text
 
 

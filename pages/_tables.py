@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.intervals import NO_VALUE
+from evalcore.stats.intervals import NO_VALUE
 
 HEADER_PIXELS, ROW_PIXELS, TALLEST = 38, 35, 16
 PIXELS = dict.fromkeys(" .,:;'|/()[]ijlft", 4.1) | dict.fromkeys("%mwMW@", 12.0) | dict.fromkeys("0123456789", 7.0)

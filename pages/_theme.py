@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from evalcore.plots.colours import INK_ON_PAPER, INK_ON_SLATE
-from evalcore.plots.frames import blank
+from evalcore.figures.colours import INK_ON_PAPER, INK_ON_SLATE
+from evalcore.figures.frames import blank
 
 FETCHED = "figures_fetched"
 

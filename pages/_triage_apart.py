@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.calibration_sections import OfAmbiguous
-from evalcore.metrics.intervals import percent_words, share_words
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.triage_cases import ambiguous, boundary
-from evalcore.metrics.triage_words import rate_words
-from evalcore.plots.triage import LETTERS
-from evalcore.plots.triage_groups import apart
-from evalcore.schema import Viewer
-from evalcore.triage_settings import rule_words
+from evalcore.calibration.sections import OfAmbiguous
+from evalcore.stats.intervals import percent_words, share_words
+from evalcore.study.schema import Viewer
+from evalcore.triage.cases import ambiguous, boundary
+from evalcore.triage.figures import LETTERS
+from evalcore.triage.group_figures import apart
+from evalcore.triage.panels import Kind
+from evalcore.triage.settings import rule_words
+from evalcore.triage.words import rate_words
 from pages import _calibration_ambiguous, _calibration_parts, _tables, _text, _theme, _triage_cases, _triage_parts
 from pages._triage_parts import FORMATS, Chosen, Here, Read
 

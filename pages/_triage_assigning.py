@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from evalcore.assigning import READERS_EACH, assign_responses
-from evalcore.policies import check_can_assign, reason
-from evalcore.schema import Role, Viewer
+from evalcore.reading.assigning import READERS_EACH, assign_responses
+from evalcore.study.policies import check_can_assign, reason
+from evalcore.study.schema import Role, Viewer
 from pages import _common
 
 ASSIGNED = "Physicians have it to read already. What they read enters the matrices by physicians; it was chosen, so it enters no estimate."

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.db import reading
-from evalcore.metrics.panels import SHARES
-from evalcore.metrics.predictions import joined
-from evalcore.metrics.triage_shown import shown_samples
-from evalcore.queries import candidates
-from evalcore.queries.response_texts import Told, told
-from evalcore.schema import Ask, Format, Viewer
-from evalcore.triaged import Triaged
+from evalcore.reading import candidates
+from evalcore.study.db import reading
+from evalcore.study.schema import Ask, Format, Viewer
+from evalcore.triage.data import Triaged
+from evalcore.triage.panels import SHARES
+from evalcore.triage.predictions import joined
+from evalcore.triage.response_texts import Told, told
+from evalcore.triage.shown import shown_samples
 from pages import _common, _suspects, _text, _triage_assigning, _triage_parts, _triage_text
 from pages._names import response_names
 from pages._triage_parts import FORMATS, Chosen

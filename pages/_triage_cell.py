@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from evalcore.metrics.triage_bases import PUBLISHED, Basis
-from evalcore.plots.triage import LETTERS
-from evalcore.schema import Viewer
+from evalcore.study.schema import Viewer
+from evalcore.triage.bases import PUBLISHED, Basis
+from evalcore.triage.figures import LETTERS
 from pages import _text, _triage_cases, _triage_counts, _triage_parts
 from pages._triage_counts import Counted
 from pages._triage_parts import FORMATS, Chosen

@@ -10,19 +10,20 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.analysis import Analysis
-from evalcore.metrics import triage_bases, triage_words
-from evalcore.metrics.corrected import Claim, Physicians
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.triage_bases import PUBLISHED, Basis, Held, Matrices, Ranked, Weights
-from evalcore.metrics.triage_cases import accounted
-from evalcore.metrics.triage_corrected import answered, claim_words
-from evalcore.metrics.triage_formats import flip_counts
-from evalcore.metrics.triage_reads import read_counts, response_levels, transitions
-from evalcore.metrics.triage_surveyed import Answers
-from evalcore.schema import Viewer
+from evalcore.rubric.corrected import Claim, Physicians
 from evalcore.settings import settings
-from evalcore.triaged import Triaged
+from evalcore.study.analysis import Analysis
+from evalcore.study.schema import Viewer
+from evalcore.triage import bases as triage_bases
+from evalcore.triage import words as triage_words
+from evalcore.triage.bases import PUBLISHED, Basis, Held, Matrices, Ranked, Weights
+from evalcore.triage.cases import accounted
+from evalcore.triage.corrected import answered, claim_words
+from evalcore.triage.data import Triaged
+from evalcore.triage.formats import flip_counts
+from evalcore.triage.panels import Kind
+from evalcore.triage.reads import read_counts, response_levels, transitions
+from evalcore.triage.surveyed import Answers
 from pages import _common, _kept, _tables, _text, _triage_parts
 from pages._models_parts import CLAIMS, READERS
 from pages._triage_parts import FORMATS, About, Chosen, Gold, Read

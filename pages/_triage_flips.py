@@ -6,14 +6,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.db import reading
-from evalcore.metrics.intervals import NO_VALUE, interval_words, share_words
-from evalcore.metrics.triage_cases import flips
-from evalcore.metrics.triage_formats import flip_counts
-from evalcore.metrics.triage_words import flip_sentence, points
-from evalcore.queries.response_texts import Told, told
-from evalcore.schema import Viewer
-from evalcore.triaged import Triaged
+from evalcore.stats.intervals import NO_VALUE, interval_words, share_words
+from evalcore.study.db import reading
+from evalcore.study.schema import Viewer
+from evalcore.triage.cases import flips
+from evalcore.triage.data import Triaged
+from evalcore.triage.formats import flip_counts
+from evalcore.triage.response_texts import Told, told
+from evalcore.triage.words import flip_sentence, points
 from pages import _common, _suspects, _tables, _text, _triage_cases, _triage_parts, _triage_text
 from pages._triage_parts import FORMATS, Chosen, Here, Read
 

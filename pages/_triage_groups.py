@@ -5,10 +5,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.languages import LANGUAGES
-from evalcore.metrics.triage_groups import FEW, TriageGrouping, by_group
-from evalcore.metrics.triage_words import rate_words
-from evalcore.plots.triage_groups import by_group as figure
+from evalcore.study.languages import LANGUAGES
+from evalcore.triage.group_figures import by_group as figure
+from evalcore.triage.groups import FEW, TriageGrouping, by_group
+from evalcore.triage.words import rate_words
 from pages import _tables, _text, _theme, _triage_parts
 from pages._triage_parts import FORMATS, Here, Read
 

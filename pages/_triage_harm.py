@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics import harm
-from evalcore.metrics.finding import chance_words
-from evalcore.metrics.harm_words import harm_sentences
-from evalcore.metrics.intervals import NO_VALUE
-from evalcore.metrics.triage_bases import Basis, Ranked, Weights, with_cases
-from evalcore.metrics.triage_words import count_words, number_words
-from evalcore.metrics.wording import counted
-from evalcore.plots import triage_harm as figures
-from evalcore.plots.colours import colour_of, dash_of
+from evalcore.figures.colours import colour_of, dash_of
+from evalcore.rubric.finding import chance_words
+from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.wording import counted
+from evalcore.triage import harm
+from evalcore.triage import harm_figures as figures
+from evalcore.triage.bases import Basis, Ranked, Weights, with_cases
+from evalcore.triage.harm_words import harm_sentences
+from evalcore.triage.words import count_words, number_words
 from pages import _tables, _text, _theme, _triage_counts, _triage_parts
 from pages._triage_parts import FORMATS, Here
 

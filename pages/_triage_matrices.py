@@ -3,10 +3,10 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.triage_bases import PUBLISHED, Basis, Weights
-from evalcore.plots import triage as figures
-from evalcore.triage_settings import TriageSettings
+from evalcore.triage import figures
+from evalcore.triage.bases import PUBLISHED, Basis, Weights
+from evalcore.triage.panels import Kind
+from evalcore.triage.settings import TriageSettings
 from pages import _text, _theme, _triage_cell, _triage_counts, _triage_models, _triage_parts, _triage_rates
 from pages._triage_counts import Counted
 from pages._triage_parts import FORMATS, Chosen, Gold, Here

@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.triage_cases import DANGEROUS, misses
-from evalcore.plots.triage import LETTERS
+from evalcore.triage.cases import DANGEROUS, misses
+from evalcore.triage.figures import LETTERS
 from pages import _text, _triage_cases, _triage_parts
 from pages._triage_parts import FORMATS, Here, Read
 

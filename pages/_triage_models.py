@@ -3,13 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.finding import chance_words
-from evalcore.metrics.triage_bases import WHOSE, Basis, Held, rate_words
-from evalcore.metrics.triage_differences import difference_words, margin_sentences, safety_sentences
-from evalcore.metrics.triage_words import elsewhere_words, short_reason
-from evalcore.plots import triage_models as figures
-from evalcore.schema import Viewer
-from evalcore.triage_settings import METRICS
+from evalcore.rubric.finding import chance_words
+from evalcore.study.schema import Viewer
+from evalcore.triage import model_figures as figures
+from evalcore.triage.bases import WHOSE, Basis, Held, rate_words
+from evalcore.triage.differences import difference_words, margin_sentences, safety_sentences
+from evalcore.triage.settings import METRICS
+from evalcore.triage.words import elsewhere_words, short_reason
 from pages import _tables, _text, _theme, _triage_counts, _triage_parts
 from pages._triage_counts import Counted
 from pages._triage_parts import FORMATS, Chosen, Here

@@ -10,19 +10,19 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.analysis import Analysis
-from evalcore.db import reading
-from evalcore.metrics.level_jury import JURY, members, with_jury
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.predictions import joined, judges_by_format, predictions
-from evalcore.metrics.triage_bases import PUBLISHED
-from evalcore.metrics.triage_reads import with_physicians_gold
-from evalcore.queries import analyses
-from evalcore.queries import triage_settings as stored
-from evalcore.schema import Format, Viewer
 from evalcore.settings import settings
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import Triaged
+from evalcore.study import stated_analysis
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import reading
+from evalcore.study.schema import Format, Viewer
+from evalcore.triage import setting_queries as stored
+from evalcore.triage.bases import PUBLISHED
+from evalcore.triage.data import Triaged
+from evalcore.triage.level_jury import JURY, members, with_jury
+from evalcore.triage.panels import Kind
+from evalcore.triage.predictions import joined, judges_by_format, predictions
+from evalcore.triage.reads import with_physicians_gold
+from evalcore.triage.settings import TriageSettings
 from pages import _choices, _common, _kept
 
 PAGE = "triage"
@@ -200,7 +200,7 @@ def about(viewer: Viewer) -> About:
 def analysis() -> Analysis:
     """What the study states that it analyses; where nothing is stated, every choice is the usual one."""
     with reading(_common.engine()) as session:
-        stated = analyses.stated(session)
+        stated = stated_analysis.stated(session)
     return Analysis() if stated is None else stated.spec
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.intervals import NO_VALUE, interval_words, percent_words
-from evalcore.metrics.triage_bases import rate_words
-from evalcore.metrics.triage_corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
-from evalcore.metrics.triage_scores import SCORES
-from evalcore.metrics.triage_words import MEANINGS, NAMES, number_words, score_words, short_reason
-from evalcore.triage_settings import METRICS, TriageSettings
+from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
+from evalcore.triage.bases import rate_words
+from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
+from evalcore.triage.scores import SCORES
+from evalcore.triage.settings import METRICS, TriageSettings
+from evalcore.triage.words import MEANINGS, NAMES, number_words, score_words, short_reason
 from pages import _tables, _text
 from pages._triage_counts import Counted
 from pages._triage_parts import FORMATS

@@ -6,16 +6,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.level_reading import read_levels
-from evalcore.metrics import level_confusion
-from evalcore.metrics.agreement import MIN_EXAMPLES
-from evalcore.metrics.intervals import interval_words, share_words
-from evalcore.metrics.level_confusion import Agreement
-from evalcore.metrics.triage_words import number_words
-from evalcore.plots import triage_readers as figures
-from evalcore.policies import check_can_import, reason
-from evalcore.schema import Format, Viewer
-from evalcore.triaged import NO_LEVEL
+from evalcore.judges.agreement import MIN_EXAMPLES
+from evalcore.stats.intervals import interval_words, share_words
+from evalcore.study.policies import check_can_import, reason
+from evalcore.study.schema import Format, Viewer
+from evalcore.triage import level_confusion
+from evalcore.triage import reader_figures as figures
+from evalcore.triage.data import NO_LEVEL
+from evalcore.triage.level_confusion import Agreement
+from evalcore.triage.level_reading import read_levels
+from evalcore.triage.words import number_words
 from pages import _common, _tables, _text, _theme, _triage_parts
 from pages._triage_parts import FORMATS, Chosen, Here, Read
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evalcore.metrics.triage_words import level_letter
-from evalcore.plots.triage import LETTERS, error_words
+from evalcore.triage.figures import LETTERS, error_words
+from evalcore.triage.words import level_letter
 from pages import _text
 from pages._text import Fold, escaped
 

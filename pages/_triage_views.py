@@ -4,11 +4,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from evalcore.metrics.calibration_sections import SEED, routing_chosen
-from evalcore.metrics.decision_lines import DecisionLine, View, decision_lines
-from evalcore.metrics.routing import WANTED
-from evalcore.metrics.triage import confusion, rates
-from evalcore.metrics.triage_cases import ambiguous
+from evalcore.calibration.routing import WANTED
+from evalcore.calibration.sections import SEED, routing_chosen
+from evalcore.triage.cases import ambiguous
+from evalcore.triage.decision_lines import DecisionLine, View, decision_lines
+from evalcore.triage.rates import confusion, rates
 from pages import _calibration_parts, _text, _triage_parts, _triage_text
 from pages._triage_parts import Here, Read
 

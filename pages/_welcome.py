@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from evalcore.acting import begin
+from evalcore.study.acting import begin
 from pages import _common, _text
 
 

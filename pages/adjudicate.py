@@ -3,16 +3,16 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore import adjudication
-from evalcore.adjudication import Key, Queue
-from evalcore.db import reading
 from evalcore.errors import OverreadError
-from evalcore.languages import LANGUAGES
-from evalcore.metrics.conflicts import SENTENCES
-from evalcore.metrics.intervals import NO_VALUE
-from evalcore.metrics.wording import counted
-from evalcore.policies import can_export, check_can_adjudicate
-from evalcore.queries import reads, study
+from evalcore.reading import adjudication, reads
+from evalcore.reading.adjudication import Key, Queue
+from evalcore.reading.conflicts import SENTENCES
+from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.wording import counted
+from evalcore.study import contents
+from evalcore.study.db import reading
+from evalcore.study.languages import LANGUAGES
+from evalcore.study.policies import can_export, check_can_adjudicate
 from pages import _common, _settling, _settling_text, _text
 
 TITLE = "Settle where readers differ"
@@ -199,7 +199,7 @@ def opened(queue: Queue, key: Key) -> None:
         return
     following = steps(queue, key)
     with reading(_common.engine()) as session:
-        guideline = study.guideline(session)
+        guideline = contents.guideline(session)
     as_markdown = bool(st.session_state.get("formatted"))
     left, right = st.columns([55, 45], gap="large")
     with left:

@@ -5,10 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from evalcore import auditing
-from evalcore.db import reading
-from evalcore.metrics.wording import counted
-from evalcore.policies import check_can_see_audit, own_act
+from evalcore.stats.wording import counted
+from evalcore.study import auditing
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_see_audit, own_act
 from pages import _common, _text
 
 PAGE_ROWS = 50

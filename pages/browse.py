@@ -9,15 +9,15 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore import exposing
-from evalcore.acting import prepare_search
-from evalcore.db import reading
 from evalcore.errors import NotAllowed
-from evalcore.languages import LANGUAGES
-from evalcore.policies import can_read, check_can_open, own_act, reason
-from evalcore.queries.browse import Filters
-from evalcore.queries.one_conversation import Opened
-from evalcore.schema import Format, Viewer
+from evalcore.reading import exposing
+from evalcore.reading.one_conversation import Opened
+from evalcore.study.acting import prepare_search
+from evalcore.study.browse import Filters
+from evalcore.study.db import reading
+from evalcore.study.languages import LANGUAGES
+from evalcore.study.policies import can_read, check_can_open, own_act, reason
+from evalcore.study.schema import Format, Viewer
 from pages import _case, _common, _filters, _find, _rubric, _suspects, _text
 from pages._holdings import holdings
 from pages._names import response_names

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.wording import counted
-from evalcore.policies import own_act
-from evalcore.schema import Format
+from evalcore.stats.wording import counted
+from evalcore.study.policies import own_act
+from evalcore.study.schema import Format
+from evalcore.triage.panels import Kind
 from pages import (
     _calibration_ambiguous,
     _calibration_judges,

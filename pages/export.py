@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from evalcore import export, exposing
-from evalcore.bundle import bundle
-from evalcore.codebook import CODEBOOK
-from evalcore.db import reading
-from evalcore.plots.study_flow import GROUND, INK
-from evalcore.policies import can_read, check_can_export, own_act
-from evalcore.queries import study
+from evalcore.export import tables as export_tables
+from evalcore.export.bundle import bundle
+from evalcore.export.codebook import CODEBOOK
+from evalcore.export.flow_diagram import GROUND, INK
+from evalcore.reading import exposing
+from evalcore.study import contents
+from evalcore.study.db import reading
+from evalcore.study.policies import can_read, check_can_export, own_act
 from pages import _common, _exports, _filters, _text, _theme
 
 PREVIEW_ROWS = 50
@@ -58,7 +59,7 @@ def is_labelled() -> bool:
     return bool(counts["judge_verdicts"] or counts["physician_verdicts"])
 
 
-def part(hidden: frozenset[int]) -> export.Part:
+def part(hidden: frozenset[int]) -> export_tables.Part:
     """Which part of the study."""
     choices = _common.read("choices")
     judges = _common.read("judges")
@@ -70,13 +71,13 @@ def part(hidden: frozenset[int]) -> export.Part:
             "Theme", choices["theme"], index=None, placeholder="All", key="export_theme", format_func=_filters.plain
         )
         read_only = st.toggle("Only what a physician has read", key="export_read_only")
-    return export.Part(judge=judge, dataset=dataset, model=model, theme=theme, read_only=read_only, blind=hidden)
+    return export_tables.Part(judge=judge, dataset=dataset, model=model, theme=theme, read_only=read_only, blind=hidden)
 
 
-def preview(what: str, chosen: export.Part) -> int:
+def preview(what: str, chosen: export_tables.Part) -> int:
     """The first rows as they will stand in the file, and how many there are."""
     if what == "meta-eval":
-        content = export.meta_eval_rows(_common.engine(), chosen)
+        content = export_tables.meta_eval_rows(_common.engine(), chosen)
         st.html(
             _text.verbatim("\n".join(line[:400] for line in content.decode().splitlines()[:2]))
             if content
@@ -100,22 +101,24 @@ def is_large() -> bool:
     return bool(counts["judge_verdicts"] + counts["physician_verdicts"] > LARGE)
 
 
-def maker(what: str, file_format: str, chosen: export.Part) -> Callable[[], bytes]:
+def maker(what: str, file_format: str, chosen: export_tables.Part) -> Callable[[], bytes]:
     """Makes the file when the button is pressed, and leaves the audit event."""
     engine, actor = _common.engine(), viewer
 
     def make() -> bytes:
-        export.check(engine, actor)
+        export_tables.check(engine, actor)
         now = replace(chosen, blind=_common.blind(viewer))  # what was assigned since the page was drawn waits too
         named = None
         if what == "meta-eval":
-            content = export.meta_eval_rows(engine, now)
+            content = export_tables.meta_eval_rows(engine, now)
             n_rows = content.count(b"\n")
         else:
-            table = export.table(engine, what, now)
-            content, n_rows = export.WRITERS[file_format](table), len(table)
+            table = export_tables.table(engine, what, now)
+            content, n_rows = export_tables.WRITERS[file_format](table), len(table)
             named = set(table["example_id"])
-        export.record(engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=now, named=named)
+        export_tables.record(
+            engine, actor=actor, what=what, file_format=file_format, n_rows=n_rows, part=now, named=named
+        )
         return content
 
     return make
@@ -167,7 +170,7 @@ def paper_maker(part: str) -> Callable[[], bytes]:
     engine, actor = _common.engine(), viewer
 
     def make() -> bytes:
-        export.check(engine, actor)
+        export_tables.check(engine, actor)
         text: str = getattr(_exports.paper(_common.blind(actor)), part)
         return text.encode()
 
@@ -179,10 +182,10 @@ def bundle_maker() -> Callable[[], bytes]:
     engine, actor = _common.engine(), viewer
 
     def make() -> bytes:
-        export.check(engine, actor)
-        part = export.Part(blind=_common.blind(viewer))
+        export_tables.check(engine, actor)
+        part = export_tables.Part(blind=_common.blind(viewer))
         content, n_rows = bundle(engine, blind=part.blind)
-        export.record(engine, actor=actor, what="bundle", file_format="zip", n_rows=n_rows, part=part)
+        export_tables.record(engine, actor=actor, what="bundle", file_format="zip", n_rows=n_rows, part=part)
         return content
 
     return make
@@ -240,10 +243,10 @@ with _common.shown_errors():
         )
         if what in CODEBOOK:
             with reading(_common.engine()) as session:
-                trail_hash = study.trail_head(session)[1]
+                trail_hash = contents.trail_head(session)[1]
             st.download_button(
                 "Codebook",
-                export.codebook_text(what, trail_hash),
+                export_tables.codebook_text(what, trail_hash),
                 file_name=f"overread-{what}-codebook.md",
                 mime=MIME["md"],
                 key="codebook",

@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.metrics.wording import counted
-from evalcore.policies import own_act
+from evalcore.stats.wording import counted
+from evalcore.study.policies import own_act
 from pages import (
     _common,
     _kept,

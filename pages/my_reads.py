@@ -3,14 +3,14 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore import desks
-from evalcore.db import reading
 from evalcore.errors import OverreadError
-from evalcore.metrics.own_reads import TASK, by_task, final_labels, read_words, totals
-from evalcore.metrics.wording import counted, decimal
-from evalcore.policies import can_open, check_can_read
-from evalcore.queries.my_reads import my_reads
-from evalcore.schema import Ask, Viewer
+from evalcore.reading import desks
+from evalcore.reading.my_reads import my_reads
+from evalcore.reading.own_reads import TASK, by_task, final_labels, read_words, totals
+from evalcore.stats.wording import counted, decimal
+from evalcore.study.db import reading
+from evalcore.study.policies import can_open, check_can_read
+from evalcore.study.schema import Ask, Viewer
 from pages import _amending, _common, _text
 
 ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "level it gives", Ask.GOLD_ACUITY: "level it needs"}

@@ -4,16 +4,24 @@ from datetime import timedelta
 
 import streamlit as st
 
-from evalcore import adjudication
-from evalcore.db import reading
-from evalcore.metrics.intervals import share_words
-from evalcore.metrics.own_reads import read_words
-from evalcore.metrics.wording import counted
-from evalcore.policies import can_adjudicate, can_assign, can_give_verdict, can_import, can_read, can_see_audit, own_act
-from evalcore.queries import study, tasks
-from evalcore.queries.browse import CONFLICTING
-from evalcore.queries.composition import changed_since
-from evalcore.schema import Role, Viewer
+from evalcore.reading import adjudication, tasks
+from evalcore.reading.own_reads import read_words
+from evalcore.rubric.composition_queries import changed_since
+from evalcore.stats.intervals import share_words
+from evalcore.stats.wording import counted
+from evalcore.study import contents
+from evalcore.study.browse import CONFLICTING
+from evalcore.study.db import reading
+from evalcore.study.policies import (
+    can_adjudicate,
+    can_assign,
+    can_give_verdict,
+    can_import,
+    can_read,
+    can_see_audit,
+    own_act,
+)
+from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from pages import _common, _filters, _overview_composition, _review_text, _text
 from pages._holdings import holdings
@@ -169,7 +177,7 @@ if hidden:
     )
 if can_see_audit(viewer) and not hidden:  # it moves with every act of others
     with reading(_common.engine()) as session:
-        head = study.trail_head(session)[1]
+        head = contents.trail_head(session)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
         st.code(head, language=None)
         st.html(

@@ -5,16 +5,16 @@ from typing import Any
 import msgspec
 import streamlit as st
 
-from evalcore import families, reviewing
-from evalcore.db import reading
-from evalcore.desks import Desk
-from evalcore.metrics.wording import counted
-from evalcore.policies import check_can_read
-from evalcore.queries import study, tasks
-from evalcore.queries.families import table as family_table
-from evalcore.queries.tasks import Progress
-from evalcore.schema import Ask, ReadingState, Viewer
+from evalcore.reading import reviewing, tasks
+from evalcore.reading.desks import Desk
+from evalcore.reading.tasks import Progress
 from evalcore.settings import settings
+from evalcore.stats.wording import counted
+from evalcore.study import contents, families
+from evalcore.study.db import reading
+from evalcore.study.family_table import table as family_table
+from evalcore.study.policies import check_can_read
+from evalcore.study.schema import Ask, ReadingState, Viewer
 from evalcore.study.tables import now
 from pages import _common, _marking, _revealing, _review_text, _suspects, _text
 
@@ -59,7 +59,7 @@ def names_model(desk: Desk) -> bool:
     if kept is None or kept[0] != desk.reading.id:
         said = "\n".join([*(turn["content"] for turn in desk.sheet.messages), desk.sheet.response or ""])
         with reading(_common.engine()) as session:
-            kept = desk.reading.id, families.mentions(said, study.models(session), family_table(session))
+            kept = desk.reading.id, families.mentions(said, contents.models(session), family_table(session))
         st.session_state["names_model"] = kept
     return bool(kept[1])
 
@@ -99,7 +99,7 @@ viewer = _common.require(check_can_read)
 desk = reviewing.take(_common.engine(), viewer)
 with reading(_common.engine()) as session:
     progress = far(session, desk)
-    guideline = study.guideline(session, desk.reading.guideline_version) if desk else None
+    guideline = contents.guideline(session, desk.reading.guideline_version) if desk else None
 said, notice = st.session_state.pop("review_done", ""), st.session_state.pop("review_notice", None)
 if notice:
     st.html(_text.notice(notice, kind="warning"))

@@ -8,13 +8,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from evalcore.acting import add_person, prepare_search
 from evalcore.errors import ImportFailed, NotAllowed
-from evalcore.importers import FORMATS
 from evalcore.importing import ImportReport, import_file, told_by_name
-from evalcore.languages import LANGUAGES
-from evalcore.policies import check_can_add_people, check_can_import, check_can_import_reads_of, reason
-from evalcore.schema import ConfidenceMeaning, Role, Viewer
+from evalcore.importing.formats import FORMATS
+from evalcore.study.acting import add_person, prepare_search
+from evalcore.study.languages import LANGUAGES
+from evalcore.study.policies import check_can_add_people, check_can_import, check_can_import_reads_of, reason
+from evalcore.study.schema import ConfidenceMeaning, Role, Viewer
 from pages import _assigning, _common, _planning, _study_analysis, _study_cases, _study_runs, _text
 from pages._holdings import holdings
 

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from evalcore.policies import own_act
-from evalcore.schema import Viewer
+from evalcore.study.policies import own_act
+from evalcore.study.schema import Viewer
 from pages import (
     _common,
     _kept,

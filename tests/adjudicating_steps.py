@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from evalcore import adjudication
-from evalcore.adjudication import Settling
-from evalcore.schema import ConflictCause, Label, Role
+from evalcore.reading import adjudication
+from evalcore.reading.adjudication import Settling
+from evalcore.study.schema import ConflictCause, Label, Role
 from tests import world
 from tests.world import World
 

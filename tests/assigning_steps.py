@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from evalcore.assigning import assign
 from evalcore.errors import OverreadError
-from evalcore.schema import Administrator
+from evalcore.reading.assigning import assign
+from evalcore.study.schema import Administrator
 from tests import world
 
 LEAD = "Ana Ruiz"

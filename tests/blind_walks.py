@@ -20,9 +20,10 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from evalcore import adjudication, export, exposing
-from evalcore.db import open_study
-from evalcore.schema import Ask
+from evalcore.export import tables as export_tables
+from evalcore.reading import adjudication, exposing
+from evalcore.study.db import open_study
+from evalcore.study.schema import Ask
 from pages import _common, _filters
 from tests import leaks, world
 from tests.leaks import EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, WALKERS, Hand
@@ -112,8 +113,8 @@ class Walker:
         monkeypatch.setattr(spinner, "DELAY_SECS", 600.0)
         # Who sits down leaves an event with the time: two walks are compared byte by byte.
         monkeypatch.setattr(exposing, "choose_reader", lambda *_: None)
-        for writes in ("events", "exposures"):  # so does who opens a conversation
-            monkeypatch.setattr(f"evalcore.store.{writes}.now", lambda: world.START)
+        for writes in ("study.store.events", "reading.exposure_store"):  # so does who opens a conversation
+            monkeypatch.setattr(f"evalcore.{writes}.now", lambda: world.START)
         monkeypatch.setattr(LocalScriptRunner, "run", kept)
         monkeypatch.setattr(MediaFileManager, "add", kept_file)
         monkeypatch.setattr(MediaFileManager, "add_deferred", kept_maker)
@@ -243,7 +244,7 @@ ADDRESSES: tuple[Visit, ...] = (
     Visit("audit"),
     *(Visit("audit", {"audit_person": name}) for name in (OPEN_EYES, *leaks.PEOPLE_AT_READING)),
     *(Visit("audit", {"audit_act": act}) for act in ("judge overridden", "first read submitted", "file imported")),
-    *(Visit("export", chosen={"export_what": what}) for what in (*export.WHAT, "meta-eval")),
+    *(Visit("export", chosen={"export_what": what}) for what in (*export_tables.WHAT, "meta-eval")),
     *(
         Visit("export", chosen={"export_what": what, "export_format_3": file_format})
         for what in ("labels", "verdicts")
@@ -261,7 +262,7 @@ BRIEF: tuple[Visit, ...] = (
     Visit("adjudicate", chosen={"adjudicate_view": "faults"}),
     Visit("adjudicate", {"case": "r5"}),
     *(Visit("my_reads", {"read": str(number)}) for number in range(1, N_READINGS + 1)),
-    *(Visit("export", chosen={"export_what": what}) for what in (*export.WHAT, "meta-eval")),
+    *(Visit("export", chosen={"export_what": what}) for what in (*export_tables.WHAT, "meta-eval")),
 )
 """Every page as it opens, and what is opened from it."""
 

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from evalcore.__main__ import main
-from evalcore.db import connect
+from evalcore.study.db import connect
 
 RUBRIC = [
     {"criterion": "Names the warning signs.", "points": 6, "tags": ["level:example", "axis:accuracy"]},

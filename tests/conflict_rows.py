@@ -5,8 +5,8 @@ import itertools
 import pandas as pd
 from hypothesis import strategies as st
 
-from evalcore.metrics.conflicts import Reason, needing
-from evalcore.schema import Rules
+from evalcore.reading.conflicts import Reason, needing
+from evalcore.study.schema import Rules
 
 SEED = "seed"
 LETTERS = {"A": {1}, "A/B": {1, 2}, "B": {2}, "B/C": {2, 3}, "C": {3}, "C/D": {3, 4}, "D": {4}}

@@ -26,8 +26,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
-from evalcore import db, serving
-from evalcore.db import open_study
+from evalcore import serving
+from evalcore.study import db
+from evalcore.study.db import open_study
 from tests.invented import seeded_study
 
 PAGES = Path(__file__).resolve().parents[1] / "pages"

@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 from hypothesis import strategies as st
 
-from evalcore.metrics.anchoring import OVERALL
-from evalcore.schema import AXES
+from evalcore.judges.anchoring import OVERALL
+from evalcore.study.schema import AXES
 from tests import tables
 
 SIGNS = tables.LABELS | {"": None}

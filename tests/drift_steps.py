@@ -6,17 +6,18 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import drift_commands, store
-from evalcore.db import writing
-from evalcore.schema import RaterKind, Selection, Stage, Verdict
+from evalcore.cli import drift as cli_drift
+from evalcore.study import store
+from evalcore.study.db import writing
+from evalcore.study.schema import RaterKind, Selection, Stage, Verdict
 from tests import world
 
 app = typer.Typer()
-app.command("criteria")(drift_commands.criteria)
-app.command("drift")(drift_commands.drift)
-app.command("self-preference")(drift_commands.self_preference)
-app.command("families")(drift_commands.families)
-app.command("judge-check")(drift_commands.judge_check)
+app.command("criteria")(cli_drift.criteria)
+app.command("drift")(cli_drift.drift)
+app.command("self-preference")(cli_drift.self_preference)
+app.command("families")(cli_drift.families)
+app.command("judge-check")(cli_drift.judge_check)
 IMANI, TOVE = "Dr. Imani Noor", "Dr. Tove Lind"
 
 

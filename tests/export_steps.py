@@ -5,10 +5,10 @@ import io
 
 import pytest
 
-from evalcore import store
-from evalcore.db import open_study, writing
-from evalcore.overriding import Reading, give_verdict, undo
-from evalcore.schema import Cause, Label, RaterKind, Severity, Stage, Verdict
+from evalcore.reading.overriding import Reading, give_verdict, undo
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Cause, Label, RaterKind, Severity, Stage, Verdict
 from tests import world
 
 NOTE = '=HYPERLINK("x")\r\n胸痛 "quoted", \'single\'; 100 %'

@@ -9,10 +9,10 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from evalcore import demo, store
-from evalcore.db import open_study, writing
-from evalcore.importing import ImportReport, import_file
-from evalcore.schema import Administrator
+from evalcore.importing import ImportReport, demo, import_file
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Administrator
 
 TABLES = (
     "example", "example_subset", "criterion", "model", "rater", "response", "verdict", "imported_file", "search_entry", "search_pending",

@@ -14,17 +14,17 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, text
 
-from evalcore import adjudication, assigning, deciding, desks, overriding, reviewing, store
-from evalcore.assigning import Choice
-from evalcore.db import open_study, reading, writing
-from evalcore.deciding import Decision
 from evalcore.importing import import_file
-from evalcore.overriding import Reading
-from evalcore.queries import study
-from evalcore.queries.browse import Filters
-from evalcore.run_words import RunKind
+from evalcore.reading import adjudication, assigning, deciding, desks, overriding, reviewing
+from evalcore.reading.assigning import Choice
+from evalcore.reading.deciding import Decision
+from evalcore.reading.overriding import Reading
 from evalcore.runs import Stop, spec_for, start, work
-from evalcore.schema import (
+from evalcore.study import contents, store
+from evalcore.study.browse import Filters
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.run_words import RunKind
+from evalcore.study.schema import (  # fmt: skip
     Acuity,
     Administrator,
     Ask,
@@ -39,7 +39,7 @@ from evalcore.schema import (
     Stage,
     Verdict,
     Viewer,
-)  # fmt: skip
+)
 from tests.run_steps import Scripted
 from tests.run_world import settings
 
@@ -333,13 +333,13 @@ def _hand(engine: Engine, number: int) -> Hand:
 def make_blind(engine: Engine) -> None:
     """Readers see no verdict on what they have not read, also where they have seen some before."""
     with writing(engine) as session:
-        store.set_rules(session, msgspec.structs.replace(study.rules(session), blind=True), actor=OPEN_EYES)
+        store.set_rules(session, msgspec.structs.replace(contents.rules(session), blind=True), actor=OPEN_EYES)
 
 
 def viewer(engine: Engine, name: str) -> Viewer:
     """Somebody in the study."""
     with reading(engine) as session:
-        return next(person for person in study.people(session) if person.name == name)
+        return next(person for person in contents.people(session) if person.name == name)
 
 
 def blind(engine: Engine, name: str) -> frozenset[int]:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from evalcore.call_outcomes import MAX_REPLY
-from evalcore.model_client import CallFailed, ModelClient, Patience
-from evalcore.run_words import ChatRequest, ModelSettings, Reply
-from evalcore.schema import Message
+from evalcore.runs.call_outcomes import MAX_REPLY
+from evalcore.runs.model_client import CallFailed, ModelClient, Patience
+from evalcore.study.run_words import ChatRequest, ModelSettings, Reply
+from evalcore.study.schema import Message
 from tests.judge_server import Judge, Told, judge_server
 
 KEY = "sk-test-8f2e77c1d04b"

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.opinions import ITEM_COLUMNS, READ_COLUMNS, Opinions
-from evalcore.queries.frames import ITEM_BASE
+from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.study.frames import ITEM_BASE
 from tests import tables
 
 VALUES = {"+": 1.0, "-": 0.0, "?": np.nan}

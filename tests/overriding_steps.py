@@ -2,10 +2,10 @@
 
 import pytest
 
-from evalcore import overriding
-from evalcore.db import reading
-from evalcore.queries import frames
-from evalcore.schema import RaterKind
+from evalcore.reading import overriding
+from evalcore.study import frames
+from evalcore.study.db import reading
+from evalcore.study.schema import RaterKind
 from tests import world
 
 SAID = ("label", "cause", "severity", "right_for_wrong_reason", "explanation")

@@ -15,9 +15,9 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from evalcore.db import connect, reading
-from evalcore.queries import study
 from evalcore.serving import cookie_name
+from evalcore.study import contents
+from evalcore.study.db import connect, reading
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("overview", "browse", "models", "judges", "triage", "calibration", "study", "export", "audit")
@@ -101,8 +101,8 @@ def at_address(page: str) -> AppTest:
 def cookie_of(location: str, name: str) -> dict[str, str]:
     engine = connect(location)
     with reading(engine) as session:
-        key = study.study_key(session)
-        number = next(person.person_id for person in study.people(session) if person.name == name)
+        key = contents.study_key(session)
+        number = next(person.person_id for person in contents.people(session) if person.name == name)
     engine.dispose()
     return {cookie_name(key or ""): str(number)}
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from evalcore.metrics.corrected import KINDS, estimated
-from evalcore.metrics.opinions import READ_COLUMNS, Opinions
-from evalcore.metrics.surveyed import surveyed
-from evalcore.queries.frames import ITEM_BASE
+from evalcore.rubric.corrected import KINDS, estimated
+from evalcore.rubric.items import READ_COLUMNS, Opinions
+from evalcore.rubric.surveyed import surveyed
+from evalcore.study.frames import ITEM_BASE
 
 THEMES = ("global_health", "hedging", "communication", "context_seeking")
 AXES = ("completeness", "accuracy", "context_awareness", "communication_quality")

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from hypothesis import settings
 
-from evalcore.metrics.judge_quality import OVERALL
-from evalcore.metrics.opinions import Opinions
+from evalcore.judges.quality import OVERALL
+from evalcore.rubric.items import Opinions
 from tests.population import drawn
 
 many = settings(max_examples=8, deadline=None)

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from evalcore import deciding, desks, reviewing, store
-from evalcore.db import writing
-from evalcore.deciding import Decision
-from evalcore.desks import Desk
-from evalcore.queries.candidates import Planned
-from evalcore.schema import Label, ReadingState, Role, Rules
+from evalcore.reading import deciding, desks, reviewing
+from evalcore.reading.candidates import Planned
+from evalcore.reading.deciding import Decision
+from evalcore.reading.desks import Desk
+from evalcore.study import store
+from evalcore.study.db import writing
+from evalcore.study.schema import Label, ReadingState, Role, Rules
 from tests import world
 from tests.world import World, answer, assigned
 

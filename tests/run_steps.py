@@ -10,10 +10,10 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
-from evalcore.db import open_study
-from evalcore.model_client import CallFailed
-from evalcore.run_words import ChatRequest, Outcome, Reply
 from evalcore.runs import Stop, on_interrupt, work
+from evalcore.runs.model_client import CallFailed
+from evalcore.study.db import open_study
+from evalcore.study.run_words import ChatRequest, Outcome, Reply
 from tests.processes import context
 from tests.run_world import KEY
 

@@ -9,14 +9,13 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from evalcore import store
-from evalcore.db import open_study, reading, writing
-from evalcore.queries import run_texts
-from evalcore.queries import runs as queries
-from evalcore.run_words import ModelSettings, Question, RunKind, RunSpec, repeat_version
-from evalcore.runs import Planned, Stop, Worked, plan, spec_for, start, work
+from evalcore.runs import Planned, Stop, Worked, plan, queries, spec_for, start, work
+from evalcore.runs import text_queries as runs_text_queries
 from evalcore.runs.describing import Asker
-from evalcore.schema import CASES, Acuity, Administrator, Format, Label, RaterKind, Stage, Verdict
+from evalcore.study import store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.run_words import ModelSettings, Question, RunKind, RunSpec, repeat_version
+from evalcore.study.schema import CASES, Acuity, Administrator, Format, Label, RaterKind, Stage, Verdict
 from tests.judge_server.rule import key_of
 
 KEY = "sk-invented-1f9d3c77a2"
@@ -252,5 +251,5 @@ def keys(small: Study, run_id: int) -> dict[int, str]:
         )
         questions = [Question(*row) for row in found]
         asker = Asker(spec)
-        asked = asker.prepared(questions, run_texts.texts(session, questions))
+        asked = asker.prepared(questions, runs_text_queries.texts(session, questions))
     return {one.question.question_id: key_of(asker.request(one).messages) for one in asked}

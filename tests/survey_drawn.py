@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from evalcore.metrics import survey
-from evalcore.metrics.survey import Population, Sample
+from evalcore.stats import survey
+from evalcore.stats.survey import Population, Sample
 
 many = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 10_000)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalcore.queries.frames import ITEM_BASE
+from evalcore.study.frames import ITEM_BASE
 
 LABELS = {"+": "met", "-": "not_met", "?": "cannot_assess"}
 _OF_ITEM = ("response", "criterion", "example", "points", "axis", "cluster", "level", "theme", "category", "model")

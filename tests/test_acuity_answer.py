@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import acuity_answer
-from evalcore.acuity_answer import NOT_STATED, stated_level
-from evalcore.schema import Acuity
+from evalcore.study.schema import Acuity
+from evalcore.triage.levels import answer as levels_answer
+from evalcore.triage.levels.answer import NOT_STATED, stated_level
 
-WHYS = {acuity_answer.BOUNDARY, acuity_answer.DIFFERENT, acuity_answer.NOT_STATED, acuity_answer.UNKNOWN}
+WHYS = {levels_answer.BOUNDARY, levels_answer.DIFFERENT, levels_answer.NOT_STATED, levels_answer.UNKNOWN}
 with Path(__file__).with_name("acuity_answers.csv").open(encoding="utf-8", newline="") as file:
     ANSWERS = list(csv.DictReader(file))
 LETTERS = st.sampled_from("ABCD")
@@ -44,8 +44,8 @@ def test_a_letter_in_prose_is_no_answer_and_an_earlier_line_still_counts():
 
 
 def test_an_invalid_last_line_is_not_replaced_by_an_earlier_one():
-    assert stated_level("ACUITY: B\nACUITY: C or D") == acuity_answer.Stated(
-        None, "ACUITY: C or D", acuity_answer.DIFFERENT
+    assert stated_level("ACUITY: B\nACUITY: C or D") == levels_answer.Stated(
+        None, "ACUITY: C or D", levels_answer.DIFFERENT
     )
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from evalcore.acuity_rules import NOT_ENGLISH, reading, recommended_level
-from evalcore.acuity_rules.times import Soon, times_in
-from evalcore.acuity_rules.word_lists import _sections, one_of
+from evalcore.triage.levels import NOT_ENGLISH, reading, recommended_level
+from evalcore.triage.levels.times import Soon, times_in
+from evalcore.triage.levels.word_lists import _sections, one_of
 
 
 def rows_of(name: str) -> list[dict[str, str]]:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import export, store
-from evalcore.db import reading, writing
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importers import FORMATS, acuity_verdicts
-from evalcore.importers.options import Options
-from evalcore.queries import frames, triage
-from evalcore.schema import (
+from evalcore.export import tables as export_tables
+from evalcore.importing.formats import FORMATS, acuity_verdicts
+from evalcore.importing.formats.options import Options
+from evalcore.study import frames, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import (
     Acuity,
     CannotReason,
     Cause,
@@ -27,6 +27,7 @@ from evalcore.schema import (
     Stage,
     Verdict,
 )
+from evalcore.triage import queries as triage_queries
 from tests.acuity_files import case, prediction, table
 from tests.invented import bring, dump, study, write
 from tests.triage_cases import drawn, stored
@@ -85,7 +86,7 @@ def test_what_was_exported_adds_nothing_to_the_study_that_it_came_from(tmp_path,
         filled(engine, with_reads=True)
         before = dump(engine)
         path = tmp_path / f"acuity.{file_format}"
-        path.write_bytes(export.WRITERS[file_format](export.table(engine, "acuity")))
+        path.write_bytes(export_tables.WRITERS[file_format](export_tables.table(engine, "acuity")))
         report = bring(engine, path)
         assert (report.format, report.adds_nothing, report.without_partner) == (acuity_verdicts.NAME, True, 0)
         assert report.verdicts_known == report.rows > 100
@@ -97,15 +98,15 @@ def test_what_was_exported_brings_every_read_to_a_study_that_has_none(tmp_path, 
     with study(database_url) as source, study(f"sqlite:///{tmp_path}/other.db") as target:
         filled(source, with_reads=True)
         filled(target, with_reads=False)
-        table = export.table(source, "acuity")
+        table = export_tables.table(source, "acuity")
         path = tmp_path / f"acuity.{file_format}"
-        path.write_bytes(export.WRITERS[file_format](table))
+        path.write_bytes(export_tables.WRITERS[file_format](table))
         report = bring(target, path)
         n_reads = int(table["rater_kind"].eq(RaterKind.REVIEWER).sum())
         assert (report.verdicts_new, report.verdicts_known) == (n_reads, len(table) - n_reads)
         assert by_physicians(target) == by_physicians(source) != []
         with reading(source) as one, reading(target) as other:
-            assert len(triage.load(other).reads) == len(triage.load(one).reads) > 4
+            assert len(triage_queries.load(other).reads) == len(triage_queries.load(one).reads) > 4
 
 
 def wrote(path, *rows):
@@ -120,7 +121,7 @@ def wrote(path, *rows):
 def named(engine):
     """The first response with a text, as the file names it."""
     with reading(engine) as session:
-        found = triage.load(session)
+        found = triage_queries.load(session)
     sample = found.samples.iloc[0]
     return {
         **GOOD, "example_id": found.cases["case_id"][sample["row"]], "model": sample["model"], "evaluation": f"acuity_{sample['format']}",
@@ -135,7 +136,7 @@ def test_a_second_thought_replaces_the_first_and_a_stage_stands_beside_another(t
         second = bring(engine, wrote(tmp_path / "2.csv", row | {"label": "emergency"}))
         assert (first.verdicts_new, second.verdicts_new, second.verdicts_superseding) == (2, 0, 1)
         with reading(engine) as session:
-            reads = triage.load(session).reads
+            reads = triage_queries.load(session).reads
         assert sorted(zip(reads["stage"], reads["label"], strict=True)) == [("first", "D"), ("revised", "B/C")]
 
 
@@ -157,7 +158,7 @@ def test_a_drawn_read_of_a_response_without_a_text_keeps_its_probability(tmp_pat
                 "selection": "random", "inclusion_probability": "0.25"}  # fmt: skip
         bring(engine, write(tmp_path / "reads.csv", table(said)))
         with reading(engine) as session:
-            reads = triage.load(session).reads
+            reads = triage_queries.load(session).reads
     assert reads[["label", "inclusion_probability"]].to_numpy().tolist() == [["B", 0.25]]
 
 

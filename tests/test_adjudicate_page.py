@@ -3,11 +3,12 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore import adjudication, deciding, reviewing, store
-from evalcore.adjudication import Settling
-from evalcore.db import writing
-from evalcore.deciding import Decision
-from evalcore.schema import Acuity, Ask, ConflictCause, Label, Role
+from evalcore.reading import adjudication, deciding, reviewing
+from evalcore.reading.adjudication import Settling
+from evalcore.reading.deciding import Decision
+from evalcore.study import store
+from evalcore.study.db import writing
+from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Role
 from tests import world
 from tests.page_steps import LEAD, NOT_FOR_YOU, _no_cache, check, demo_study, location, open_page, words
 

@@ -4,13 +4,14 @@ import re
 
 import pytest
 
-from evalcore import adjudication, reviewing, store
-from evalcore.adjudication import Settling
-from evalcore.db import writing
-from evalcore.desks import MAX_NOTE
 from evalcore.errors import NotFound, OverreadError
-from evalcore.metrics.conflicts import Reason
-from evalcore.schema import Acuity, Ask, ConflictCause, Label, Role
+from evalcore.reading import adjudication, reviewing
+from evalcore.reading.adjudication import Settling
+from evalcore.reading.conflicts import Reason
+from evalcore.reading.desks import MAX_NOTE
+from evalcore.study import store
+from evalcore.study.db import writing
+from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Role
 from tests import world
 from tests.adjudicating_steps import IMANI, RUNE, SOL, TOVE, WHY, item, opened, settle, settlements, small, waiting
 
@@ -138,7 +139,7 @@ def test_acuity_is_settled_with_a_level(database_url):
 
 
 def test_criteria_called_at_fault_are_listed_and_exported_without_names(small):
-    from evalcore import export
+    from evalcore.export import tables as export_tables
 
     asked, other = opened(small).questions
     settle(small, item(asked, cause=ConflictCause.CRITERION_AMBIGUOUS, rationale="Soon means two things."))
@@ -146,10 +147,10 @@ def test_criteria_called_at_fault_are_listed_and_exported_without_names(small):
     assert found[["criterion_id", "n_faults", "rationales"]].to_numpy().tolist() == [
         [asked.criterion_id, 1, "Soon means two things."]
     ]
-    table = export.table(small.engine, "criteria")
+    table = export_tables.table(small.engine, "criteria")
     assert table["criterion_position"].tolist() == [2]
     assert table["n_settled_ambiguous"].tolist() == [1]
     assert table["rationales"].tolist() == ["Soon means two things."]
-    assert not re.search("Dr\\.", export.to_csv(table).decode())
-    assert len(export.table(small.engine, "criteria", export.Part(blind=frozenset({1})))) == 0
+    assert not re.search("Dr\\.", export_tables.to_csv(table).decode())
+    assert len(export_tables.table(small.engine, "criteria", export_tables.Part(blind=frozenset({1})))) == 0
     assert other.criterion_id

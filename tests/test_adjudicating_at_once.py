@@ -5,17 +5,12 @@ import time
 import pytest
 from sqlalchemy import text
 
-from evalcore import adjudication, deciding, store
-from evalcore.db import open_study, writing
-from evalcore.deciding import Decision
 from evalcore.errors import AlreadyChanged
-from evalcore.queries import conflicts
-from evalcore.schema import (
-    Label,
-    RaterKind,
-    Stage,
-    Verdict,
-)
+from evalcore.reading import adjudication, conflict_queries, deciding
+from evalcore.reading.deciding import Decision
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from tests import world
 from tests.adjudicating_steps import (
     IMANI,
@@ -168,7 +163,7 @@ def test_an_adjudicator_waits_for_a_reader_who_is_amending(small):
 
     def amend(start):
         with writing(small.engine) as session:
-            conflicts.hold_readings(session, key_of(small))
+            conflict_queries.hold_readings(session, key_of(small))
             start()
             until_one_waits(small.engine)
             verdict = Verdict(

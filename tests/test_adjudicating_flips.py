@@ -2,10 +2,11 @@
 
 import pytest
 
-from evalcore import export, reviewing
-from evalcore.adjudication import to_settle
-from evalcore.db import reading
-from evalcore.schema import ReadingState, Role
+from evalcore.export import tables as export_tables
+from evalcore.reading import reviewing
+from evalcore.reading.adjudication import to_settle
+from evalcore.study.db import reading
+from evalcore.study.schema import ReadingState, Role
 from tests import world
 from tests.adjudicating_steps import IMANI, SOL, TOVE, opened, waiting
 from tests.page_steps import _no_cache, location, open_page, words
@@ -60,7 +61,10 @@ def test_other_labels_of_the_judge_change_nothing_that_an_adjudicator_without_re
         with reading(study.engine) as session:
             blind = to_settle(session, study.viewer(SOL))
         assert blind == {1}
-        tables = {what: export.table(study.engine, what, export.Part(blind=blind)) for what in export.WHAT}
+        tables = {
+            what: export_tables.table(study.engine, what, export_tables.Part(blind=blind))
+            for what in export_tables.WHAT
+        }
         taken = {
             what: table.loc[:, ~table.columns.str.endswith("_at")].to_csv(index=False) for what, table in tables.items()
         }

@@ -3,13 +3,13 @@
 import msgspec
 import pytest
 
-from evalcore import adjudication, deciding, overriding, store
-from evalcore.db import reading, writing
-from evalcore.deciding import Decision
 from evalcore.errors import NotAllowed, NotFound
-from evalcore.metrics.conflicts import Reason
-from evalcore.schema import Cause, ErrorKind, Label, Role, Rules, Seen, Severity
-from evalcore.store import exposures as exposure_store
+from evalcore.reading import adjudication, deciding, exposure_store, overriding
+from evalcore.reading.conflicts import Reason
+from evalcore.reading.deciding import Decision
+from evalcore.study import store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Cause, ErrorKind, Label, Role, Rules, Seen, Severity
 from tests import world
 from tests.adjudicating_steps import (
     IMANI,

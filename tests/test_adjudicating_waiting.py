@@ -2,13 +2,13 @@
 
 import pytest
 
-from evalcore import adjudication, deciding, overriding, reviewing, store
-from evalcore.db import reading, writing
-from evalcore.deciding import Decision
 from evalcore.errors import NotAllowed
-from evalcore.metrics.conflicts import Reason, needing
-from evalcore.queries import conflicts, study
-from evalcore.schema import Cause, Label, RaterKind, Role, Rules, Selection, Severity, Stage, Verdict
+from evalcore.reading import adjudication, conflict_queries, deciding, overriding, reviewing
+from evalcore.reading.conflicts import Reason, needing
+from evalcore.reading.deciding import Decision
+from evalcore.study import contents, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Cause, Label, RaterKind, Role, Rules, Selection, Severity, Stage, Verdict
 from tests import world
 from tests.adjudicating_steps import (
     IMANI,
@@ -187,9 +187,9 @@ def test_the_same_rows_as_the_long_way_round(small):
     """The rows of one case are those of the whole study that belong to it, with and without the judge."""
     for with_judge in (False, True):
         with reading(small.engine) as session:
-            whole = conflicts.reads(session, judge=None, with_judge=with_judge)
-            part = conflicts.reads(session, judge=None, with_judge=with_judge, case=key_of(small))
-            rules = study.rules(session)
+            whole = conflict_queries.reads(session, judge=None, with_judge=with_judge)
+            part = conflict_queries.reads(session, judge=None, with_judge=with_judge, case=key_of(small))
+            rules = contents.rules(session)
         assert len(whole) == len(part) == 6
         assert needing(whole, rules, seed="x").equals(needing(part, rules, seed="x"))
         assert whole["judge_label"].notna().all() == with_judge

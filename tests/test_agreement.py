@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from statsmodels.stats.inter_rater import fleiss_kappa
 
-from evalcore.metrics.agreement import (
+from evalcore.judges.agreement import (
     NO_PAIR,
     NO_SPREAD,
     ONE_CATEGORY,
@@ -18,9 +18,9 @@ from evalcore.metrics.agreement import (
     agreement,
     pair_agreement,
 )
-from evalcore.metrics.agreement_labels import coded
-from evalcore.metrics.agreement_sums import Coefficient, jackknife, kappa
-from evalcore.metrics.agreement_words import reasons
+from evalcore.judges.agreement_labels import coded
+from evalcore.judges.agreement_words import reasons
+from evalcore.stats.agreement_sums import Coefficient, jackknife, kappa
 from tests.ratings import crossed, drawn, found, long
 
 EVERY = list(Coefficient)

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.metrics.agreement import agreement
-from evalcore.metrics.agreement_sums import Coefficient
+from evalcore.judges.agreement import agreement
+from evalcore.stats.agreement_sums import Coefficient
 
 SEED = 20_261_121
 N_DRAWS = 1_000

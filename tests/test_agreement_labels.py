@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from evalcore.metrics.agreement import agreement, pair_agreement
-from evalcore.metrics.agreement_labels import labels_of, most_labels
-from evalcore.metrics.agreement_words import finding
-from evalcore.opinions import Opinions
+from evalcore.judges.agreement import agreement, pair_agreement
+from evalcore.judges.agreement_labels import labels_of, most_labels
+from evalcore.judges.agreement_words import finding
+from evalcore.rubric.data import Opinions
 from tests import population
 from tests.ratings import found, long
 

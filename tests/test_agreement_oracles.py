@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from evalcore.metrics.agreement import agreement, pair_agreement
-from evalcore.metrics.agreement_sums import Coefficient
+from evalcore.judges.agreement import agreement, pair_agreement
+from evalcore.stats.agreement_sums import Coefficient
 from tests.ratings import crossed, found, long
 
 LEVELS = "ABCD"

@@ -13,10 +13,10 @@ import typer
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
-from evalcore.agreement_commands import agreement as command
-from evalcore.opinions import Opinions
-from evalcore.plots.agreement import pair_matrix
-from evalcore.schema import Role, Viewer
+from evalcore.cli.agreement import agreement as command
+from evalcore.judges.agreement_figures import pair_matrix
+from evalcore.rubric.data import Opinions
+from evalcore.study.schema import Role, Viewer
 from pages import _judges_agreement, _judges_parts
 from tests import population, world
 

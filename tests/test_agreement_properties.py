@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from evalcore.metrics.agreement import NO_PAIR, OF_TWO_CATEGORIES, ONE_CATEGORY, agreement, pair_agreement
-from evalcore.metrics.agreement_labels import coded
-from evalcore.metrics.agreement_sums import Coefficient, distances, jackknife, values, without_raters
+from evalcore.judges.agreement import NO_PAIR, OF_TWO_CATEGORIES, ONE_CATEGORY, agreement, pair_agreement
+from evalcore.judges.agreement_labels import coded
+from evalcore.stats.agreement_sums import Coefficient, distances, jackknife, values, without_raters
 from tests.ratings import drawn, found, long
 
 SHAPES = st.tuples(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(2, 4))

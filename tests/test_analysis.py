@@ -5,13 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 from sqlalchemy import text
 
-from evalcore import analysis, store
-from evalcore.analysis import Analysis
-from evalcore.db import reading, writing
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.policies import check_can_state_analysis
-from evalcore.queries import analyses
-from evalcore.schema import Claim, Physicians
+from evalcore.study import analysis, stated_analysis, store
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import reading, writing
+from evalcore.study.policies import check_can_state_analysis
+from evalcore.study.schema import Claim, Physicians
 from tests import world
 from tests.storage_steps import refused
 
@@ -34,7 +33,7 @@ def stated(small, spec):
 
 def in_force(small):
     with reading(small.engine) as session:
-        return analyses.stated(session)
+        return stated_analysis.stated(session)
 
 
 def test_nothing_is_stated_until_somebody_does(small):
@@ -51,7 +50,7 @@ def test_a_statement_is_kept_in_versions_with_the_reads_before_it(small):
     world.submitted(small, "Dr. Imani Noor", "+-")  # two criteria: two first reads
     assert stated(small, Analysis(judges=("Magpie",), physicians=Physicians.THESE)) == 2
     with reading(small.engine) as session:
-        newest, oldest = analyses.history(session)
+        newest, oldest = stated_analysis.history(session)
     assert (oldest.spec, oldest.n_reads_before, oldest.stated_by) == (first, 0, "Ana Ruiz")
     assert (newest.version, newest.n_reads_before) == (2, 2)
     assert newest.spec.primary is None

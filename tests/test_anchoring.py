@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.anchoring import (
+from evalcore.judges.anchoring import (
     AWAY,
     CHANGED,
     GROUPINGS,
@@ -19,8 +19,8 @@ from evalcore.metrics.anchoring import (
     population_words,
     sentences,
 )
-from evalcore.metrics.intervals import share_interval, wilson
-from evalcore.schema import Physicians
+from evalcore.stats.intervals import share_interval, wilson
+from evalcore.study.schema import Physicians
 from tests import world
 from tests.commands import Run
 from tests.drawn_reads import LEFT_OUT, drawn, left_out, read, reads_of, shares

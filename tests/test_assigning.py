@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import assigning
-from evalcore.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, draw
-from evalcore.queries.browse import Filters
-from evalcore.schema import Administrator, Ask, Label, Role, Viewer
-from evalcore.store import readings as reading_store
+from evalcore.reading import assigning
+from evalcore.reading import store as reading_store
+from evalcore.reading.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, draw
+from evalcore.study.browse import Filters
+from evalcore.study.schema import Administrator, Ask, Label, Role, Viewer
 from tests import world
 from tests.assigning_steps import LEAD, N_CASES, N_RESPONSES, N_RUBRIC, readers, refused, sizes, small, tasks
 

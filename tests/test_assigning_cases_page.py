@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from evalcore import store
-from evalcore.assigning import COMPANIONS
-from evalcore.db import open_study, writing
-from evalcore.schema import Ask, Role
+from evalcore.reading.assigning import COMPANIONS
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Ask, Role
 from tests import world
 from tests.commands import Run
 from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page

@@ -6,7 +6,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from evalcore.schema import Label, Role
+from evalcore.study.schema import Label, Role
 from pages import _common, _filters
 from tests import world
 from tests.page_steps import _no_cache, check, location, open_page

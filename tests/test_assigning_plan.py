@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.assigning import Choice, assign, read_plan
 from evalcore.errors import NotFound, OverreadError
-from evalcore.queries.candidates import Planned
-from evalcore.schema import Administrator, Ask
+from evalcore.reading.assigning import Choice, assign, read_plan
+from evalcore.reading.candidates import Planned
+from evalcore.study.schema import Administrator, Ask
 from tests import world
 from tests.assigning_steps import LEAD, refused, small, tasks
 

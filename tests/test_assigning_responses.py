@@ -5,21 +5,21 @@ import re
 import numpy as np
 import pytest
 
-from evalcore import adjudication, deciding, desks, reviewing, store
-from evalcore.assigning import Choice, assign, assign_responses
-from evalcore.db import open_study, reading, writing
-from evalcore.deciding import Decision
 from evalcore.errors import NotFound, OverreadError
-from evalcore.metrics.panels import described
-from evalcore.metrics.triage_physicians import physicians_cells
-from evalcore.metrics.triage_reads import read_counts, response_levels
-from evalcore.metrics.triage_votes import drawn_votes
-from evalcore.queries import candidates, study, triage
-from evalcore.queries.browse import Filters, examples
-from evalcore.queries.candidates import Planned
-from evalcore.schema import Acuity, Administrator, Ask, Format, ReadingMode, ReadingState, Role, Rules, Seen
-from evalcore.store import exposures as exposure_store
-from evalcore.triaged import NO_LEVEL
+from evalcore.reading import adjudication, candidates, deciding, desks, exposure_store, reviewing
+from evalcore.reading.assigning import Choice, assign, assign_responses
+from evalcore.reading.candidates import Planned
+from evalcore.reading.deciding import Decision
+from evalcore.study import contents, store
+from evalcore.study.browse import Filters, examples
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Acuity, Administrator, Ask, Format, ReadingMode, ReadingState, Role, Rules, Seen
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.data import NO_LEVEL
+from evalcore.triage.panels import described
+from evalcore.triage.physicians import physicians_cells
+from evalcore.triage.reads import read_counts, response_levels
+from evalcore.triage.votes import drawn_votes
 from tests import world
 from tests.triage_cases import CONVERSATION, SOURCES, WORDS, drawn, stored
 
@@ -49,12 +49,12 @@ def texts(triaged, **asked):
 
 def loaded(engine):
     with reading(engine) as session:
-        return described(triage.load(session))
+        return described(triage_queries.load(session))
 
 
 def person(engine, name):
     with reading(engine) as session:
-        return next(found for found in study.people(session) if found.name == name)
+        return next(found for found in contents.people(session) if found.name == name)
 
 
 def read_next(engine, name, label):

@@ -9,13 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from evalcore import export, overriding, store
-from evalcore.auditing import verify
-from evalcore.db import connect, open_study, reading, writing
 from evalcore.errors import AlreadyChanged, ImportFailed, NotAllowed, OverreadError
+from evalcore.export import tables as export_tables
 from evalcore.importing import import_file
-from evalcore.overriding import Reading
-from evalcore.schema import Administrator, Label, RaterKind
+from evalcore.reading import overriding
+from evalcore.reading.overriding import Reading
+from evalcore.study import store
+from evalcore.study.auditing import verify
+from evalcore.study.db import connect, open_study, reading, writing
+from evalcore.study.schema import Administrator, Label, RaterKind
 from evalcore.study.tables import AuditEvent
 from tests import world
 from tests.processes import at_once
@@ -211,7 +213,7 @@ def test_the_event_is_named_also_far_into_a_long_trail(database_url):
 
 def test_on_postgresql_others_act_while_the_hashes_of_a_large_act_are_written(postgres_database_url, monkeypatch):
     small = world.made(postgres_database_url)
-    written = import_module("evalcore.store.written")  # the package calls a function so
+    written = import_module("evalcore.study.store.written")  # the package calls a function so
     hashed, other, n = written.add_to_ledger, connect(postgres_database_url, wait_seconds=1.0), []
 
     def add_to_ledger(connection, table, rows, digest):
@@ -303,7 +305,7 @@ ACTS = {
     ),
     "a file imported": (import_of_a_file, ("Ana Ruiz", "file imported")),
     "an export": (
-        lambda small, _: export.record(
+        lambda small, _: export_tables.record(
             small.engine, actor=Administrator(name="Ana Ruiz"), what="labels", file_format="csv", n_rows=4
         ),
         ("Ana Ruiz", "labels exported"),

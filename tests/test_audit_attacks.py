@@ -12,16 +12,15 @@ from sqlalchemy.pool import NullPool
 from sqlmodel import Session
 from typer.testing import CliRunner
 
-from evalcore import store
 from evalcore.__main__ import app
-from evalcore.auditing import verify
-from evalcore.db import connect, open_study, reading, writing
 from evalcore.errors import OverreadError
 from evalcore.importing import import_file
-from evalcore.queries import study, trail
-from evalcore.row_hashes import Digest, hashed_columns, ledger_row, row_hash, runs_told
-from evalcore.schema import Administrator
 from evalcore.settings import settings
+from evalcore.study import contents, store, trail
+from evalcore.study.auditing import verify
+from evalcore.study.db import connect, open_study, reading, writing
+from evalcore.study.row_hashes import Digest, hashed_columns, ledger_row, row_hash, runs_told
+from evalcore.study.schema import Administrator
 from tests import world
 from tests.storage_steps import refused
 
@@ -225,7 +224,7 @@ def rewritten(engine):
     with reading(engine) as session:
         found = {row.number: row.found for row in trail.verdicts(session)}
         kept = {number: ledger_row(*rest) for number, *rest in trail.ledger(session)}
-        events = [event for _, event in study.events(session)]
+        events = [event for _, event in contents.events(session)]
     last = store.FIRST_PREVIOUS_HASH
     with unguarded(engine) as connection:
         connection.execute(text("UPDATE verdict SET row_hash = :new WHERE id = 1"), {"new": found[1]})

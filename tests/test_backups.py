@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evalcore import backups, store
 from evalcore.__main__ import app
-from evalcore.auditing import verify
-from evalcore.db import connect, open_study, reading, writing
 from evalcore.errors import OverreadError
+from evalcore.study import backups, store
+from evalcore.study.auditing import verify
+from evalcore.study.db import connect, open_study, reading, writing
 from tests import world
 from tests.conftest import postgres_database
 from tests.kills import N_KILLS, killed

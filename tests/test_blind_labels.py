@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from evalcore import export
-from evalcore.queries import browse
+from evalcore.export import tables as export_tables
+from evalcore.study import browse
 from pages import _filters
 from tests import leaks
 from tests.blind_walks import ASSIGNED, BRIEF, BY_LEVEL, Phase, Visit, Walker, as_words, can_go, phases, walker
@@ -87,25 +87,25 @@ def engine(database_url: str, tmp_path: Path) -> Iterator[Engine]:
     made.dispose()
 
 
-def files(engine: Engine, part: export.Part) -> dict[str, bytes]:
-    tables = {what: export.table(engine, what, part) for what in export.WHAT}
+def files(engine: Engine, part: export_tables.Part) -> dict[str, bytes]:
+    tables = {what: export_tables.table(engine, what, part) for what in export_tables.WHAT}
     made = {
         f"{what}.{kind}": as_words(write(table))
         for what, table in tables.items()
-        for kind, write in export.WRITERS.items()
+        for kind, write in export_tables.WRITERS.items()
     }
-    return made | {"meta-eval": export.meta_eval_rows(engine, part)}
+    return made | {"meta-eval": export_tables.meta_eval_rows(engine, part)}
 
 
 @pytest.mark.slow_on_postgresql
 def test_files_for_a_blind_reader_hold_no_secret_and_do_not_change_with_what_is_hidden(engine):
-    parts = [export.Part(blind=leaks.blind(engine, name)) for name in WALKERS]
+    parts = [export_tables.Part(blind=leaks.blind(engine, name)) for name in WALKERS]
     assert parts[0] == parts[1]
-    before, whole = files(engine, parts[0]), files(engine, export.Part())
+    before, whole = files(engine, parts[0]), files(engine, export_tables.Part())
     assert leaks.found((*SECRETS, *BLIND), *whole.values()) == {*SECRETS, *BLIND}
     assert leaks.found((*SECRETS, *BLIND), *before.values()) == set()
     assert leaks.OPEN.encode() in before["labels.csv"]
     for which in leaks.FLIPS:
         assert leaks.flip(engine, which) > 0
         assert files(engine, parts[0]) == before
-        assert files(engine, export.Part()) != whole
+        assert files(engine, export_tables.Part()) != whole

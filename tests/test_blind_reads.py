@@ -5,14 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore import overriding, reviewing, store
-from evalcore.db import reading, writing
-from evalcore.metrics.anchoring import AWAY, CHANGED, OVERALL, TOWARD, anchoring
-from evalcore.metrics.judge_record import judge_record
-from evalcore.overriding import Reading
-from evalcore.queries.blind_reads import blind_reads
-from evalcore.queries.frames import ITEM_BASE
-from evalcore.schema import Acuity, Ask, Label, RaterKind, ReadingMode, ReadingState, Stage, Verdict
+from evalcore.judges.anchoring import AWAY, CHANGED, OVERALL, TOWARD, anchoring
+from evalcore.judges.record import judge_record
+from evalcore.reading import overriding, reviewing
+from evalcore.reading.overriding import Reading
+from evalcore.rubric.blind_reads import blind_reads
+from evalcore.study import store
+from evalcore.study.db import reading, writing
+from evalcore.study.frames import ITEM_BASE
+from evalcore.study.schema import Acuity, Ask, Label, RaterKind, ReadingMode, ReadingState, Stage, Verdict
 from tests import world
 from tests.drawn_reads import left_out, shares, sign
 from tests.reading_steps import IMANI, TOVE, decide_places, decide_the_rest, finish, first_conversation, use

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalcore import overriding, store
-from evalcore.db import open_study, reading
-from evalcore.metrics.composition import judges_beside_physicians
-from evalcore.metrics.reference import current_reads, item_labels, overridden_items
-from evalcore.metrics.score import mean_scores_by_example, response_scores, scores_of_sums
-from evalcore.overriding import Reading
-from evalcore.queries import browse, frames, study
-from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
-from evalcore.queries.one_conversation import open_example
-from evalcore.queries.read_marks import read_marks
-from evalcore.queries.response_sums import response_sums
-from evalcore.schema import Label, RaterKind, Stage
+from evalcore.reading import overriding
+from evalcore.reading.one_conversation import open_example
+from evalcore.reading.overriding import Reading
+from evalcore.reading.read_marks import read_marks
+from evalcore.reading.reference import current_reads, item_labels, overridden_items
+from evalcore.rubric.composition import judges_beside_physicians
+from evalcore.rubric.response_sums import response_sums
+from evalcore.rubric.score import mean_scores_by_example, response_scores, scores_of_sums
+from evalcore.study import browse, contents, frames, store
+from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
+from evalcore.study.db import open_study, reading
+from evalcore.study.schema import Label, RaterKind, Stage
 
 
 @dataclass
@@ -108,7 +108,7 @@ def test_filters_find_what_the_same_filters_written_out_find(engine):
     with reading(engine) as session:
         items = items_of(session)
         composition = browse.examples(session, Filters()).set_index("example_id")
-        viewer = next(person for person in study.people(session) if person.name == "Dr. Amara Okafor")
+        viewer = next(person for person in contents.people(session) if person.name == "Dr. Amara Okafor")
 
     # a physician changes her mind with the judge in view: her newer word counts, not the first
     changed = next(
@@ -157,7 +157,7 @@ def test_what_waits_for_the_index_is_found_once_it_is_brought_up_to_date(engine)
     assert found("amoxicillin") == found("AMOXICILLIN") != []  # the demo's own texts are indexed when it is made
     assert found("amoxicillin quokka") == []
     with reading(engine) as session:
-        viewer = next(person for person in study.people(session) if person.name == "Dr. Amara Okafor")
+        viewer = next(person for person in contents.people(session) if person.name == "Dr. Amara Okafor")
         opened = open_example(session, 7)
     item = {
         "response_id": int(opened.responses["response_id"].iloc[0]),

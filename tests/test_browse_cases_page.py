@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from evalcore.db import open_study, reading, writing
-from evalcore.metrics.case_choice import Miss, chosen_cases
-from evalcore.metrics.panels import Kind, described
-from evalcore.queries import browse, triage
-from evalcore.queries.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
-from evalcore.queries.read_marks import level_readers
-from evalcore.schema import CASES, Format
-from evalcore.triaged import LEVELS, NO_LEVEL
+from evalcore.reading.read_marks import level_readers
+from evalcore.study import browse
+from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import CASES, Format
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.case_choice import Miss, chosen_cases
+from evalcore.triage.data import LEVELS, NO_LEVEL
+from evalcore.triage.panels import Kind, described
 from pages import _filters
 from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page
 from tests.triage_cases import drawn, stored
@@ -24,7 +25,7 @@ def held(demo_study: str):
     """What the study holds: its cases, and how many physicians read each."""
     engine = open_study(demo_study)
     with reading(engine) as session:
-        yield described(triage.load(session)), level_readers(session)
+        yield described(triage_queries.load(session)), level_readers(session)
     engine.dispose()
 
 

@@ -13,13 +13,15 @@ import pytest
 from sqlalchemy import Engine
 from typer.testing import CliRunner
 
-from evalcore import export, methods, store
 from evalcore.__main__ import app
-from evalcore.analysis import Analysis
-from evalcore.bundle import MANIFEST, bundle
-from evalcore.db import reading, writing
-from evalcore.queries import study as queries
-from evalcore.schema import Claim
+from evalcore.export import methods
+from evalcore.export import tables as export_tables
+from evalcore.export.bundle import MANIFEST, bundle
+from evalcore.study import contents as queries
+from evalcore.study import store
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Claim
 from tests.invented import study
 
 
@@ -58,10 +60,10 @@ def test_the_manifest_names_every_file_with_its_hash_and_the_state_of_the_trail(
 def test_it_holds_the_labels_as_the_export_writes_them_and_the_methods(bundled):
     engine, content, n_rows = bundled
     files = unpacked(content)
-    labels = export.table(engine, "labels")
+    labels = export_tables.table(engine, "labels")
     assert n_rows == len(labels)
-    assert files["labels.csv"] == export.to_csv(labels)
-    assert files["labels-codebook.md"].decode() == export.codebook_text("labels")
+    assert files["labels.csv"] == export_tables.to_csv(labels)
+    assert files["labels-codebook.md"].decode() == export_tables.codebook_text("labels")
     assert files["methods.md"].decode() == methods.markdown(methods.facts(engine))
     scores = pd.read_csv(io.BytesIO(files["corrected-scores.csv"]))
     assert sorted(scores.loc[scores["is_analysis"], "model"]) == ["Alder-2", "Briar-1", "Clover-mini"]
@@ -101,7 +103,7 @@ def test_the_same_study_gives_the_same_bytes(bundled):
 
 
 def test_conversations_that_wait_for_a_blind_read_are_in_no_file(seeded):
-    labels = export.table(seeded, "labels")
+    labels = export_tables.table(seeded, "labels")
     ids = labels["example_id"].unique()[:2]
     with seeded.connect() as connection:
         numbers = connection.exec_driver_sql(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from evalcore.metrics.calibration import ALIKE, NOTHING, ONE_CLUSTER, calibration_error, reliability
-from evalcore.metrics.intervals import share_interval
+from evalcore.calibration.reliability import ALIKE, NOTHING, ONE_CLUSTER, calibration_error, reliability
+from evalcore.stats.intervals import share_interval
 
 RNG = 20_261_122
 

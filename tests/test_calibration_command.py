@@ -9,23 +9,23 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import calibration_commands
-from evalcore.db import open_study, reading, writing
+from evalcore.calibration import sections
+from evalcore.calibration.own_confidence import own_confidence
+from evalcore.cli import calibration as cli_calibration
 from evalcore.errors import OverreadError
-from evalcore.metrics import calibration_sections as sections
-from evalcore.metrics.own_confidence import own_confidence
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.queries import triage as stored_triage
-from evalcore.schema import PARSER, ConfidenceMeaning, Format, Label
-from evalcore.store import triage as triage_store
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import AmbiguityRule
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import PARSER, ConfidenceMeaning, Format, Label
+from evalcore.triage import queries as stored_triage
+from evalcore.triage import store as triage_store
+from evalcore.triage.data import AmbiguityRule
+from evalcore.triage.panels import described
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.settings import TriageSettings
 from tests import world
 from tests.triage_cases import drawn, stored
 
 app = typer.Typer()
-app.command()(calibration_commands.calibration)
+app.command()(cli_calibration.calibration)
 RULE = AmbiguityRule(spread=0.3)
 
 
@@ -64,7 +64,7 @@ def named(found: object) -> set[str]:
 
 def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics(db: Path):
     found = said(db)
-    help_ = calibration_commands.calibration.__doc__ or ""
+    help_ = cli_calibration.calibration.__doc__ or ""
     for name in named(found) - set(found["levels_by"]):
         parts = {name, re.sub(r"_(low|high)$", "", name), re.sub(r"^(k|n|low|high|floor)_", "", name)}
         between = name in ("h_B", "h_C", "m_B", "m_C")  # the help says h_A .. h_D

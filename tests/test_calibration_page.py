@@ -11,22 +11,21 @@ import pytest
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from evalcore import store
-from evalcore.assigning import Choice, assign
-from evalcore.db import open_study, reading, writing
-from evalcore.metrics import calibration_sections as sections
-from evalcore.metrics import calibration_words as said_words
-from evalcore.metrics import routing, routing_words, spread_words
-from evalcore.metrics.intervals import share_words
-from evalcore.metrics.own_confidence import own_confidence
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.queries import triage as stored_triage
-from evalcore.queries import triage_settings
-from evalcore.schema import PARSER, Administrator, Ask, ConfidenceMeaning, Label, RaterKind, Role
-from evalcore.store import triage as triage_store
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import AmbiguityRule
+from evalcore.calibration import routing, routing_words, sections, spread_words
+from evalcore.calibration import words as said_words
+from evalcore.calibration.own_confidence import own_confidence
+from evalcore.reading.assigning import Choice, assign
+from evalcore.stats.intervals import share_words
+from evalcore.study import store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import PARSER, Administrator, Ask, ConfidenceMeaning, Label, RaterKind, Role
+from evalcore.triage import queries as stored_triage
+from evalcore.triage import setting_queries
+from evalcore.triage import store as triage_store
+from evalcore.triage.data import AmbiguityRule
+from evalcore.triage.panels import described
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.settings import TriageSettings
 from pages import _tables
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page
@@ -130,7 +129,7 @@ def test_nothing_is_drawn_before_somebody_has_said_what_a_judges_confidence_mean
     app = radio.set_value(RIGHT).run()
     app = next(button for button in app.button if button.label == "Keep this meaning").click().run()
     with reading(engine) as session:
-        assert triage_settings.confidence_meanings(session) == {"Magpie": RIGHT}
+        assert setting_queries.confidence_meanings(session) == {"Magpie": RIGHT}
     shown = words(app)
     assert "Magpie states the probability that its own level is right" in shown
     assert "Magpie in conversation is" in shown

@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from evalcore import store
-from evalcore.db import open_study, writing
-from evalcore.metrics import calibration_words as said_words
-from evalcore.metrics import routing
+from evalcore.calibration import routing
+from evalcore.calibration import words as said_words
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words

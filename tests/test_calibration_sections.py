@@ -7,18 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.metrics import calibration_sections as sections
-from evalcore.metrics import calibration_words as words
-from evalcore.metrics import panels, routing, routing_words, spread_words
-from evalcore.metrics.confidence_meaning import counted
-from evalcore.metrics.own_confidence import own_confidence
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.plots.calibration_reliability import STEP, reliability
-from evalcore.plots.calibration_routing import routing as routing_figure
-from evalcore.plots.calibration_spread import spread
-from evalcore.schema import PARSER, ConfidenceMeaning
-from evalcore.triaged import NO_LEVEL, AmbiguityRule
+from evalcore.calibration import routing, routing_words, sections, spread_words, words
+from evalcore.calibration.confidence_meaning import counted
+from evalcore.calibration.figures import STEP, reliability
+from evalcore.calibration.own_confidence import own_confidence
+from evalcore.calibration.routing_figures import routing as routing_figure
+from evalcore.calibration.spread_figures import spread
+from evalcore.study.schema import PARSER, ConfidenceMeaning
+from evalcore.triage import panels
+from evalcore.triage.data import NO_LEVEL, AmbiguityRule
+from evalcore.triage.panels import Kind
+from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests import opinion_rows
 from tests.triage_cases import CONVERSATION, QA, drawn
 

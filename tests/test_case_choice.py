@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from evalcore.metrics.case_choice import Miss, chosen_cases
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.predictions import predictions
+from evalcore.triage.case_choice import Miss, chosen_cases
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.predictions import predictions
 from tests.triage_cases import drawn
 
 LEANS = {"Low": {"qa": -1.5, "conversation": -1.5}, "High": {"qa": 1.5, "conversation": 1.5}}

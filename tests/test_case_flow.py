@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics import case_flow as flows
-from evalcore.metrics.case_flow import Outcome, Why, case_flow
-from evalcore.metrics.panels import described
-from evalcore.plots.case_flow import case_flow as figure_of
-from evalcore.schema import Mapping
-from evalcore.triaged import AmbiguityRule
+from evalcore.study.schema import Mapping
+from evalcore.triage import case_flow as flows
+from evalcore.triage.case_flow import Outcome, Why, case_flow
+from evalcore.triage.case_flow_figure import case_flow as figure_of
+from evalcore.triage.data import AmbiguityRule
+from evalcore.triage.panels import described
 from tests.triage_cases import drawn
 
 A, B, REMOVE = 1.0, 2.0, np.nan

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from evalcore import assigning, store
-from evalcore.db import open_study, reading, writing
-from evalcore.metrics.triage_reads import response_levels
-from evalcore.metrics.triage_votes import drawn_votes
-from evalcore.queries import tasks, triage
-from evalcore.queries.one_case import one_case
-from evalcore.schema import Acuity, Administrator, Ask, Role
+from evalcore.reading import assigning, tasks
+from evalcore.study import store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Acuity, Administrator, Ask, Role
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.one_case import one_case
+from evalcore.triage.reads import response_levels
+from evalcore.triage.votes import drawn_votes
 from tests.leaks import viewer
 from tests.page_steps import (
     BOTH_READER,
@@ -120,7 +121,7 @@ def test_a_level_given_here_is_saved_and_counts_beside_those_that_were_drawn(dem
     assert control.value is other
     assert app.selectbox(key=f"cause_{response}_None")
     with reading(engine) as session:
-        triaged = triage.load(session)
+        triaged = triage_queries.load(session)
     sample = int(triaged.samples.index[triaged.samples["response_id"].eq(response)][0])
     levels = response_levels(triaged).set_index("sample")
     assert sample in levels.index
@@ -156,7 +157,7 @@ def test_a_case_that_waits_shows_a_reader_neither_gold_nor_votes_nor_levels(ask,
 
 def test_one_case_is_what_the_whole_study_holds_of_it(engine):
     with reading(engine) as session:
-        whole = triage.load(session)
+        whole = triage_queries.load(session)
         numbers = whole.cases["example_id"].tolist()
         assert one_case(session, 1) is None
         for number in (numbers[0], numbers[20], numbers[-1]):

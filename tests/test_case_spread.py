@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-from evalcore.metrics import case_spread as spreads
-from evalcore.metrics import panels, spread_floor
-from evalcore.metrics.own_confidence import own_confidence
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.predictions import predictions, usual_judges
-from evalcore.schema import PARSER
-from evalcore.triaged import LEVELS, NO_LEVEL
+from evalcore.calibration import case_spread as spreads
+from evalcore.calibration import spread_floor
+from evalcore.calibration.own_confidence import own_confidence
+from evalcore.study.schema import PARSER
+from evalcore.triage import panels
+from evalcore.triage.data import LEVELS, NO_LEVEL
+from evalcore.triage.panels import Kind
+from evalcore.triage.predictions import predictions, usual_judges
 from tests.triage_cases import QA, drawn
 
 SEED = 20_261_123

@@ -4,13 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evalcore import export
-from evalcore.db import reading
-from evalcore.metrics.reference import overridden_items
-from evalcore.queries import browse, frames, reads
-from evalcore.queries.browse import Filters
-from evalcore.queries.read_marks import read_marks
-from evalcore.schema import Label, RaterKind, Stage
+from evalcore.export import tables as export_tables
+from evalcore.reading import reads
+from evalcore.reading.read_marks import read_marks
+from evalcore.reading.reference import overridden_items
+from evalcore.study import browse, frames
+from evalcore.study.browse import Filters
+from evalcore.study.db import reading
+from evalcore.study.schema import Label, RaterKind, Stage
 from tests import world
 from tests.overriding_steps import small
 
@@ -43,5 +44,5 @@ def test_the_verdict_that_was_written_last_counts_whatever_the_clock_says(small,
             assert bool(marks["n_overridden"].sum()) is is_overridden
             found = browse.examples(session, Filters(judge=world.JUDGE, reads=browse.OVERRIDDEN))["example_id"].tolist()
             assert found == ([1] if is_overridden else [])
-    labels = export.table(small.engine, "labels")
+    labels = export_tables.table(small.engine, "labels")
     assert labels.loc[labels["n_reads"].gt(0), "reference_label"].tolist() == [Label.NOT_MET]

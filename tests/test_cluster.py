@@ -6,13 +6,12 @@ import threading
 
 import pytest
 
-from evalcore.cluster import work_on_cluster
-from evalcore.db import reading
 from evalcore.errors import RunRefused
-from evalcore.queries import runs as queries
-from evalcore.run_words import RunState
-from evalcore.runs import Stop
-from evalcore.schema import Administrator
+from evalcore.runs import Stop, queries
+from evalcore.runs.cluster import work_on_cluster
+from evalcore.study.db import reading
+from evalcore.study.run_words import RunState
+from evalcore.study.schema import Administrator
 from tests.commands import overread
 from tests.judge_server.running import judge_server
 from tests.run_commands import asked, judge, quick
@@ -110,7 +109,7 @@ def test_a_sqlite_file_is_not_given_to_other_machines(tmp_path):
 
 
 def test_where_no_scheduler_answers_one_sentence_says_so(postgres_database_url, monkeypatch):
-    monkeypatch.setattr("evalcore.cluster.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("evalcore.runs.cluster.CONNECT_SECONDS", 1)
     with study(postgres_database_url, n_examples=1, points=(5,)) as small:
         run_id = begun(small, judging("http://127.0.0.1:9/v1"))
         with pytest.raises(RunRefused, match="no Dask scheduler answers"):

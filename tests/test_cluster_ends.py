@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from evalcore import cluster
-from evalcore.cluster import work_on_cluster
-from evalcore.run_words import Outcome, RunState
-from evalcore.runs import Stop
-from evalcore.schema import PARSER, RULES, Administrator
+from evalcore.runs import Stop, cluster
+from evalcore.runs.cluster import work_on_cluster
+from evalcore.study.run_words import Outcome, RunState
+from evalcore.study.schema import PARSER, RULES, Administrator
 from tests.commands import overread
 from tests.judge_server import Fault, Faults
 from tests.run_commands import asked, judge, models_file, quick

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from evalcore import __version__
-from evalcore.db import connect, open_study
+from evalcore.study.db import connect, open_study
 from tests import world
 from tests.commands import files, filled, overread, process
 

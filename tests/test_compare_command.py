@@ -9,18 +9,19 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import compare_commands, store
-from evalcore.analysis import Analysis
-from evalcore.db import writing
+from evalcore.cli import compare as cli_compare
 from evalcore.errors import OverreadError
-from evalcore.schema import Label, RaterKind, Stage, Verdict
+from evalcore.study import store
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import writing
+from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from tests import world
 
 ALDER, BRIAR = "Alder-2", "Briar-1"
 Run = Callable[..., Any]
 
 app = typer.Typer()
-app.command()(compare_commands.compare)
+app.command()(cli_compare.compare)
 
 
 @pytest.fixture

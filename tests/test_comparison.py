@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.metrics.comparison import differences, judge_only_warning
-from evalcore.metrics.pair_tests import benjamini_hochberg, holm
-from evalcore.metrics.published import CITATION, published_scores
+from evalcore.rubric.comparison import differences, judge_only_warning
+from evalcore.rubric.published import CITATION, published_scores
+from evalcore.stats.pair_tests import benjamini_hochberg, holm
 
 
 def chance(number=20261120):

@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.components import (
-    MORE_READERS,
-    MORE_RESPONSES,
-    NOW,
-    SECOND_READS,
-    components,
-    moments,
-    options,
-)
-from evalcore.metrics.plan_words import options_words
-from evalcore.metrics.targets import Goal, Target, population
-from evalcore.schema import Claim, Physicians
+from evalcore.planning.components import MORE_READERS, MORE_RESPONSES, NOW, SECOND_READS, components, moments, options
+from evalcore.planning.targets import Goal, Target, population
+from evalcore.planning.words import options_words
+from evalcore.study.schema import Claim, Physicians
 from tests.population import drawn
 
 MADE = (0.09, 0.04, 0.16)  # of units, of readers, of the rest

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from evalcore import store
-from evalcore.db import reading, writing
-from evalcore.metrics.benchmark_counts import N_CRITERIA, N_EXAMPLES, THEMES
-from evalcore.metrics.composition import GROUPINGS, MAX_GROUPS, UNITS, Grouping, parts, sizes, spreads
-from evalcore.metrics.intervals import share_interval
-from evalcore.queries import composition, frames
-from evalcore.schema import RaterKind
+from evalcore.rubric import composition_queries
+from evalcore.rubric.benchmark_counts import N_CRITERIA, N_EXAMPLES, THEMES
+from evalcore.rubric.composition import GROUPINGS, MAX_GROUPS, UNITS, Grouping, parts, sizes, spreads
+from evalcore.stats.intervals import share_interval
+from evalcore.study import frames, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import RaterKind
 from tests import world
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -290,8 +290,8 @@ def test_the_database_counts_what_is_there(small: world.World):
     read(small, "met", "cannot_assess")
     read(small, "met", None, response=1)  # the second was taken back
     with reading(small.engine) as session:
-        found = composition.load(session)
-        subsets = composition.subset_sizes(session)
+        found = composition_queries.load(session)
+        subsets = composition_queries.subset_sizes(session)
     examples = found["examples"].set_index("example_id")
     assert examples["n_criteria"].to_list() == [2, 2]
     assert examples["n_undesirable"].to_list() == [1, 0]
@@ -317,7 +317,7 @@ def test_what_was_read_agrees_with_the_verdicts_themselves(small: world.World):
     read(small, "met", "not_met")
     read(small, "met", "met", stage="adjudicated")
     with reading(small.engine) as session:
-        found = composition.load(session)
+        found = composition_queries.load(session)
         verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER)
     assert found["criteria"]["n_items_read"].sum() == verdicts["item_id"].nunique() == 2
     assert found["examples"]["n_read"].sum() == verdicts["response_id"].nunique() == 1
@@ -326,8 +326,8 @@ def test_what_was_read_agrees_with_the_verdicts_themselves(small: world.World):
 def test_a_study_with_nothing_in_it_has_frames_without_rows(database_url: str):
     made = world.made(database_url, points=(), judged="")
     with reading(made.engine) as session:
-        found = composition.load(session)
-        assert composition.changed_since(session, LONG_AGO)["n_verdicts"] == 0
+        found = composition_queries.load(session)
+        assert composition_queries.changed_since(session, LONG_AGO)["n_verdicts"] == 0
     assert [len(table) for table in found.values()] == [0, 0, 0]
     assert parts("theme", **found)["n"].sum() == 0
     made.engine.dispose()
@@ -337,8 +337,8 @@ def test_what_has_come_since_a_moment_leaves_out_what_may_not_be_seen(small: wor
     read(small, "met", "not_met")
     read(small, "met", "met", stage="adjudicated")
     with reading(small.engine) as session:
-        since = composition.changed_since(session, LONG_AGO)
-        later = composition.changed_since(session, datetime(2026, 11, 20, 11, tzinfo=UTC))
-        hidden = composition.changed_since(session, LONG_AGO, frozenset({1}))
+        since = composition_queries.changed_since(session, LONG_AGO)
+        later = composition_queries.changed_since(session, datetime(2026, 11, 20, 11, tzinfo=UTC))
+        hidden = composition_queries.changed_since(session, LONG_AGO, frozenset({1}))
     assert since == {"n_verdicts": 4, "n_readers": 1, "n_responses": 1, "n_settled": 2, "n_files": 0}
     assert later["n_verdicts"] == hidden["n_verdicts"] == hidden["n_settled"] == 0

@@ -10,16 +10,16 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import composition_commands
-from evalcore.db import open_study, reading
+from evalcore.cli import composition as cli_composition
 from evalcore.errors import OverreadError
-from evalcore.metrics.benchmark_counts import THEMES
-from evalcore.metrics.composition import GROUPINGS, Grouping
-from evalcore.queries import composition
+from evalcore.rubric import composition_queries
+from evalcore.rubric.benchmark_counts import THEMES
+from evalcore.rubric.composition import GROUPINGS, Grouping
+from evalcore.study.db import open_study, reading
 from tests import world
 
 app = typer.Typer()
-app.command()(composition_commands.composition)
+app.command()(cli_composition.composition)
 SHARES = (
     "n_whole", "share", "low", "high", "n_reads", "n_reads_whole", "read_share", "read_low", "read_high", "population_share",
 )  # fmt: skip
@@ -35,7 +35,7 @@ def test_json_holds_what_the_help_lists_and_counts_every_conversation(demo_file:
     said = json.loads(ran(demo_file, "--json"))
     engine = open_study(str(demo_file))
     with reading(engine) as session:
-        examples = composition.examples(session)
+        examples = composition_queries.examples(session)
     engine.dispose()
     assert set(said) == {"sizes", "spreads", "groups", "sentences", "weights"}
     assert said["sizes"][0] == {
@@ -54,7 +54,7 @@ def test_json_holds_what_the_help_lists_and_counts_every_conversation(demo_file:
         theme.replace("_", " "): n for theme, n in examples["theme"].value_counts().items()
     }
     assert themes["published"].to_dict() == {theme.replace("_", " "): n for theme, n in THEMES.items()}
-    documented = composition_commands.composition.__doc__ or ""
+    documented = cli_composition.composition.__doc__ or ""
     assert all(
         re.search(rf"\b{name}\b", documented)
         for name in {*said, *said["sizes"][0], *said["spreads"][0], *SHARES, *said["weights"]}
@@ -65,7 +65,7 @@ def test_json_gives_the_weight_of_each_theme(demo_file: Path):
     weights = json.loads(ran(demo_file, "--by", "theme", "--json"))["weights"]
     engine = open_study(str(demo_file))
     with reading(engine) as session:
-        counts = composition.examples(session)["theme"].value_counts()
+        counts = composition_queries.examples(session)["theme"].value_counts()
     engine.dispose()
     assert weights["by_theme"] == pytest.approx({theme: n / 5000 / (counts[theme] / 30) for theme, n in THEMES.items()})
     assert (weights["n_known"], weights["n_unknown"], weights["absent"]) == (30, 0, [])
@@ -89,7 +89,7 @@ def test_an_unknown_grouping_is_one_sentence(demo_file: Path):
 
 
 def test_the_default_is_every_grouping():
-    assert composition_commands.EVERY.split(",") == [str(grouping) for grouping in Grouping]
+    assert cli_composition.EVERY.split(",") == [str(grouping) for grouping in Grouping]
 
 
 def test_a_study_without_themes_of_the_benchmark_has_no_weights(demo_file: Path, tmp_path: Path):

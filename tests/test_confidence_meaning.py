@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.calibration import calibration_error, reliability
-from evalcore.metrics.confidence_meaning import as_right, checked, checked_counts, checked_levels, counted
-from evalcore.schema import ConfidenceMeaning
+from evalcore.calibration.confidence_meaning import as_right, checked, checked_counts, checked_levels, counted
+from evalcore.calibration.reliability import calibration_error, reliability
+from evalcore.study.schema import ConfidenceMeaning
 
 MET, RIGHT = ConfidenceMeaning.MET, ConfidenceMeaning.RIGHT
 

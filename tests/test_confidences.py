@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore import store
-from evalcore.db import reading, writing
-from evalcore.metrics.confidence_meaning import checked_counts, counted
-from evalcore.queries.confidences import COLUMNS, beside_reads, stated, without
-from evalcore.queries.frames import ITEM_BASE
-from evalcore.schema import ConfidenceMeaning, Label, RaterKind, Stage, Verdict
+from evalcore.calibration.confidence_meaning import checked_counts, counted
+from evalcore.calibration.queries import COLUMNS, beside_reads, stated, without
+from evalcore.study import store
+from evalcore.study.db import reading, writing
+from evalcore.study.frames import ITEM_BASE
+from evalcore.study.schema import ConfidenceMeaning, Label, RaterKind, Stage, Verdict
 from tests import world
 from tests.world import judged, said
 

@@ -5,8 +5,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.conflicts import check_place, needing
-from evalcore.schema import Rules
+from evalcore.reading.conflicts import check_place, needing
+from evalcore.study.schema import Rules
 from tests.conflict_rows import drawn_items, frame, is_unanimous, key, one, reasons
 
 

@@ -6,8 +6,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.conflicts import needing
-from evalcore.schema import Rules
+from evalcore.reading.conflicts import needing
+from evalcore.study.schema import Rules
 from tests.conflict_rows import ACUITY, LETTERS, SEED, drawn_items, frame, key, reasons, why
 
 

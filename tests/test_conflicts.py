@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
-from evalcore.metrics.conflicts import LEAST, MOST, SENTENCES, Reason, cases, needing
-from evalcore.schema import Acuity, Rules
+from evalcore.reading.conflicts import LEAST, MOST, SENTENCES, Reason, cases, needing
+from evalcore.study.schema import Acuity, Rules
 from tests.conflict_rows import LETTERS, SEED, drawn_items, frame, one, reasons, why
 
 # ---------------------------------------------------------------- drawn

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as students
 
-from evalcore.metrics import survey
-from evalcore.metrics.corrected import (
+from evalcore.rubric.corrected import (
     CORRECTED,
     JUDGE,
     KINDS,
@@ -24,9 +23,10 @@ from evalcore.metrics.corrected import (
     corrected_scores,
     estimated,
 )
-from evalcore.metrics.corrected_differences import corrected_differences
-from evalcore.metrics.opinions import Opinions
-from evalcore.metrics.surveyed import surveyed
+from evalcore.rubric.corrected_differences import corrected_differences
+from evalcore.rubric.items import Opinions
+from evalcore.rubric.surveyed import surveyed
+from evalcore.stats import survey
 from tests.population import drawn, example_terms
 
 some = settings(max_examples=8, deadline=None)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.metrics import corrected_differences as corrected_differences_module
-from evalcore.metrics.corrected import Claim, Physicians, corrected_scores
-from evalcore.metrics.corrected_differences import corrected_differences, rank_intervals
-from evalcore.metrics.opinions import Opinions
+from evalcore.rubric import corrected_differences as corrected_differences_module
+from evalcore.rubric.corrected import Claim, Physicians, corrected_scores
+from evalcore.rubric.corrected_differences import corrected_differences, rank_intervals
+from evalcore.rubric.items import Opinions
 from tests.population import drawn, example_terms
 
 some = settings(max_examples=10, deadline=None)

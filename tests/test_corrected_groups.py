@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalcore.metrics.corrected import Claim, Physicians, corrected_scores
-from evalcore.metrics.corrected_groups import (
+from evalcore.rubric.corrected import Claim, Physicians, corrected_scores
+from evalcore.rubric.corrected_groups import (
     DIFFERENCE,
     JUDGE_ERROR,
     by_group,
@@ -17,8 +17,8 @@ from evalcore.metrics.corrected_groups import (
     interaction_words,
     interactions,
 )
-from evalcore.metrics.group_scores import group_scores
-from evalcore.metrics.pair_tests import holm
+from evalcore.rubric.group_scores import group_scores
+from evalcore.stats.pair_tests import holm
 from tests.population import drawn
 
 HOW = {"claim": Claim.NEW_EXAMPLES, "physicians": Physicians.THESE}

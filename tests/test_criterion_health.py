@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics import criterion_health as health
-from evalcore.metrics.criterion_health import (
+from evalcore.judges import criterion_health as health
+from evalcore.judges.criterion_health import (
     ALARM_COLUMNS,
     DISPUTED_SHARE,
     GROUPINGS,
@@ -16,8 +16,8 @@ from evalcore.metrics.criterion_health import (
     criterion_health,
     read_items,
 )
-from evalcore.metrics.intervals import codes_of, grouped_shares, share_interval
-from evalcore.metrics.pairs import Reads
+from evalcore.judges.pairs import Reads
+from evalcore.stats.intervals import codes_of, grouped_shares, share_interval
 from tests import population
 from tests.opinion_rows import of_columns, shuffled
 

@@ -12,11 +12,12 @@ import pytest
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import IntegrityError
 
-from evalcore import db, export, exposing, reviewing
-from evalcore.db import connect, open_study, reading, writing
 from evalcore.errors import DatabaseFault, ReadOnly
-from evalcore.queries import study
-from evalcore.schema import Cause, Label, Role
+from evalcore.export import tables as export_tables
+from evalcore.reading import exposing, reviewing
+from evalcore.study import contents, db
+from evalcore.study.db import connect, open_study, reading, writing
+from evalcore.study.schema import Cause, Label, Role
 from pages import _common
 from tests import world
 from tests.conftest import plain, run
@@ -290,9 +291,9 @@ def test_a_study_on_media_that_cannot_be_written_opens_for_reading(archived, ope
 def test_labels_can_be_taken_from_a_study_that_cannot_be_written(archived):
     engine = open_study(str(archived))
     with reading(engine) as session:
-        actor = study.people(session)[0]
-    assert len(export.table(engine, "verdicts"))
-    export.record(engine, actor=actor, what="verdicts", file_format="csv", n_rows=1)
+        actor = contents.people(session)[0]
+    assert len(export_tables.table(engine, "verdicts"))
+    export_tables.record(engine, actor=actor, what="verdicts", file_format="csv", n_rows=1)
     assert exposing.open_conversation(engine, actor, 1) is not None
     with pytest.raises(ReadOnly, match=re.escape(UNWRITABLE)), writing(engine) as session:
         session.connection().execute(text("DELETE FROM mark"))

@@ -6,18 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import deciding, desks
-from evalcore.deciding import Decision, check_decision
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
-from evalcore.schema import (
-    Acuity,
-    CannotReason,
-    Cause,
-    ErrorKind,
-    Label,
-    ReadingState,
-    Severity,
-)
+from evalcore.reading import deciding, desks
+from evalcore.reading.deciding import Decision, check_decision
+from evalcore.study.schema import Acuity, CannotReason, Cause, ErrorKind, Label, ReadingState, Severity
 from tests import world
 from tests.reading_steps import IMANI, TOVE, at_desk, decide, finish, only_the_first, quick, small, take
 from tests.world import after, submitted

@@ -12,16 +12,19 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from evalcore import demo, label_maps
-from evalcore.acuity_answer import stated_level
-from evalcore.db import open_study, reading
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage_bases import usual_held
-from evalcore.metrics.triage_corrected import corrected_rates
-from evalcore.queries import analyses, tasks, triage
-from evalcore.schema import Acuity, Ask, Claim, Format, Mapping, Physicians, Stage
-from evalcore.triaged import LEVELS, Triaged
+from evalcore.importing import demo
+from evalcore.reading import tasks
+from evalcore.study import stated_analysis
+from evalcore.study.db import open_study, reading
+from evalcore.study.schema import Acuity, Ask, Claim, Format, Mapping, Physicians, Stage
+from evalcore.triage import label_maps
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.bases import usual_held
+from evalcore.triage.corrected import corrected_rates
+from evalcore.triage.data import LEVELS, Triaged
+from evalcore.triage.levels.answer import stated_level
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests.invented import seeded_study
 
 A, B, C, D = (LEVELS[level] for level in (Acuity.A, Acuity.B, Acuity.C, Acuity.D))
@@ -39,7 +42,7 @@ def seeded(demo_file: Path) -> Iterator[Engine]:
 @pytest.fixture(scope="module")
 def triaged(seeded: Engine) -> Triaged:
     with reading(seeded) as session:
-        return described(triage.load(session))
+        return described(triage_queries.load(session))
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +221,7 @@ def test_physicians_correct_the_judge_and_change_golds(triaged):
 def test_of_every_model_enough_conversations_were_read_for_corrected_rates_of_physicians_in_general(seeded, triaged):
     judges = usual_judges(triaged)
     with reading(seeded) as session:
-        stated = analyses.stated(session)
+        stated = stated_analysis.stated(session)
     assert stated is not None
     held, _ = usual_held(triaged, judges, stated.spec)
     assert (held.claim, held.physicians) == (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
@@ -239,7 +242,7 @@ def test_emergencies_and_ambiguous_cases_wait_in_review(seeded, triaged):
 @pytest.mark.slow
 def test_the_demo_is_the_same_on_both_databases(database_url, triaged):
     with seeded_study(database_url) as engine, reading(engine) as session:
-        found = described(triage.load(session))
+        found = described(triage_queries.load(session))
     assert found.cases["case_id"].equals(triaged.cases["case_id"])
     assert found.levels[demo.JUDGE].equals(triaged.levels[demo.JUDGE])
     assert len(found.reads) == len(triaged.reads)

@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 import stamina
 
-from evalcore.downloading import PARTS, TRIES, download
 from evalcore.errors import DownloadError
+from evalcore.importing.downloading import PARTS, TRIES, download
 
 NAME = PARTS["hard"].name
 CONTENT = bytes(range(256)) * 2_000  # 512,000 bytes

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from statsmodels.stats.contingency_tables import mcnemar
 
-from evalcore.metrics.drift import (
+from evalcore.judges.drift import (
     ALL_MODELS,
     CLUSTERED,
     EXACT,
@@ -22,8 +22,8 @@ from evalcore.metrics.drift import (
     flips,
     score_drift,
 )
-from evalcore.metrics.intervals import share_interval
-from evalcore.metrics.opinions import Opinions
+from evalcore.rubric.items import Opinions
+from evalcore.stats.intervals import share_interval
 from tests import population
 from tests.opinion_rows import of_columns, shuffled
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalcore.metrics.corrected import Claim, Physicians, corrected_scores, default_claim
-from evalcore.metrics.enough import MIN_READ
-from evalcore.metrics.surveyed import surveyed
+from evalcore.rubric.corrected import Claim, Physicians, corrected_scores, default_claim
+from evalcore.rubric.enough import MIN_READ
+from evalcore.rubric.surveyed import surveyed
 from tests.population import drawn
 
 UNSAID = [f"{kind}{bound}" for kind in ("physicians_only", "corrected") for bound in ("", "_low", "_high", "_se")]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.db import reading
-from evalcore.metrics import score
-from evalcore.metrics.comparison import example_scores, response_scores
-from evalcore.opinions import Opinions
-from evalcore.queries import frames
-from evalcore.queries import opinions as opinion_queries
+from evalcore.rubric import queries as opinion_queries
+from evalcore.rubric import score
+from evalcore.rubric.comparison import example_scores, response_scores
+from evalcore.rubric.data import Opinions
+from evalcore.study import frames
+from evalcore.study.db import reading
 from tests import opinion_rows, population, tables, world
 from tests.opinion_rows import of_verdicts
 

@@ -7,14 +7,14 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from evalcore import export, store
-from evalcore.codebook import CODEBOOK
-from evalcore.db import reading, writing
 from evalcore.errors import ExportError
-from evalcore.export import Part
+from evalcore.export import tables as export_tables
+from evalcore.export.codebook import CODEBOOK
+from evalcore.export.tables import Part
 from evalcore.importing import import_file
-from evalcore.queries import frames
-from evalcore.schema import (
+from evalcore.study import frames, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import (
     Acuity,
     Administrator,
     CannotReason,
@@ -26,7 +26,7 @@ from evalcore.schema import (
     Stage,
     Verdict,
 )
-from evalcore.store.events import WROTE
+from evalcore.study.store.events import WROTE
 from tests import world
 from tests.export_steps import NOTE, empty, from_csv, small
 
@@ -45,14 +45,15 @@ LABELS_COLUMNS = [  # in the documented order
 
 
 def test_labels_have_the_columns_of_the_issue_in_its_order(small):
-    assert list(export.table(small.engine, "labels").columns) == LABELS_COLUMNS
+    assert list(export_tables.table(small.engine, "labels").columns) == LABELS_COLUMNS
     assert (
-        from_csv(export.to_csv(export.table(small.engine, "labels")))[0].keys() == dict.fromkeys(LABELS_COLUMNS).keys()
+        from_csv(export_tables.to_csv(export_tables.table(small.engine, "labels")))[0].keys()
+        == dict.fromkeys(LABELS_COLUMNS).keys()
     )
 
 
 def test_labels_have_one_row_an_item_with_everybodys_word(small):
-    table = export.table(small.engine, "labels").astype(object)
+    table = export_tables.table(small.engine, "labels").astype(object)
     rows = table.where(table.notna(), None).to_dict(orient="records")
     assert [(row["example_id"], row["criterion_position"]) for row in rows] == [
         ("prompt-0", 1), ("prompt-0", 2), ("prompt-1", 1), ("prompt-1", 2),
@@ -80,14 +81,14 @@ def test_labels_have_one_row_an_item_with_everybodys_word(small):
 
 
 def test_the_first_read_is_the_very_first_also_where_it_was_changed_later(small):
-    table = export.table(small.engine, "labels")
+    table = export_tables.table(small.engine, "labels")
     earliest = min(row["created_at"] for row in small.history())
     assert table["first_read_at"].iloc[0] == earliest
     assert table["first_read_at"].isna().tolist() == [False, False, True, True]
 
 
 def test_another_judge_stands_beside_the_physicians_where_it_is_asked_for(small):
-    table = export.table(small.engine, "labels", Part(judge="Wren"))
+    table = export_tables.table(small.engine, "labels", Part(judge="Wren"))
     assert table["example_id"].tolist() == ["prompt-0", "prompt-0"]  # what Wren judged, or somebody read
     assert table["judge_label"].fillna("").tolist() == ["not_met", ""]
     assert table["overridden"].tolist() == [False, False]
@@ -106,30 +107,30 @@ def test_another_judge_stands_beside_the_physicians_where_it_is_asked_for(small)
     ],
 )
 def test_a_part_is_a_part_in_every_format(small, part, n_rows):
-    table = export.table(small.engine, "labels", part)
+    table = export_tables.table(small.engine, "labels", part)
     assert len(table) == n_rows
-    assert len(from_csv(export.to_csv(table))) == n_rows
-    assert pq.read_table(io.BytesIO(export.to_parquet(table))).num_rows == n_rows
-    assert export.to_jsonl(table).count(b"\n") == n_rows
+    assert len(from_csv(export_tables.to_csv(table))) == n_rows
+    assert pq.read_table(io.BytesIO(export_tables.to_parquet(table))).num_rows == n_rows
+    assert export_tables.to_jsonl(table).count(b"\n") == n_rows
 
 
 def test_a_judge_or_a_table_that_is_not_there_is_named(small, empty):
     with pytest.raises(ExportError, match="judge 'Owl' came, expected one of Magpie, Wren"):
-        export.table(small.engine, "labels", Part(judge="Owl"))
+        export_tables.table(small.engine, "labels", Part(judge="Owl"))
     with pytest.raises(ExportError, match="'marks' came, expected one of labels, verdicts, scores"):
-        export.table(small.engine, "marks")
+        export_tables.table(small.engine, "marks")
 
 
 def test_a_judge_is_missed_in_an_empty_study(empty):
     with pytest.raises(ExportError, match="the study has no judge yet"):
-        export.table(empty, "labels", Part(judge="Owl"))
+        export_tables.table(empty, "labels", Part(judge="Owl"))
 
 
 # ---------------------------------------------------------------- verdicts and scores
 
 
 def test_verdicts_are_those_that_stand_with_their_raters_own_words(small):
-    table = export.table(small.engine, "verdicts")
+    table = export_tables.table(small.engine, "verdicts")
     assert list(table.columns) == [column for column, _ in CODEBOOK["verdicts"]]
     by_kind = table["rater_kind"].value_counts().to_dict()
     assert by_kind == {"judge": 5, "reviewer": 3}  # Magpie 4, Wren 1; changed and taken-back ones are not standing
@@ -141,14 +142,14 @@ def test_verdicts_are_those_that_stand_with_their_raters_own_words(small):
 
 
 def test_verdicts_of_one_judge_keep_the_physicians(small):
-    table = export.table(small.engine, "verdicts", Part(judge="Wren"))
+    table = export_tables.table(small.engine, "verdicts", Part(judge="Wren"))
     assert set(table["rater"]) == {"Wren", "Dr. Imani Noor", "Dr. Tove Lind"}
-    read = export.table(small.engine, "verdicts", Part(read_only=True))
+    read = export_tables.table(small.engine, "verdicts", Part(read_only=True))
     assert set(zip(read["example_id"], read["criterion_position"], strict=True)) == {("prompt-0", 1), ("prompt-0", 2)}
 
 
 def test_scores_have_one_row_a_response_and_judge(small):
-    table = export.table(small.engine, "scores").astype(object)
+    table = export_tables.table(small.engine, "scores").astype(object)
     rows = table.where(table.notna(), None).to_dict(orient="records")
     shown = ("judge", "example_id", "n_criteria", "n_expected", "achieved", "possible", "score")
     assert sorted(tuple(row[name] for name in shown) for row in rows) == [
@@ -163,7 +164,7 @@ def test_scores_have_one_row_a_response_and_judge(small):
 
 @pytest.mark.parametrize("part", [Part(), Part(read_only=True)])
 def test_reads_of_acuity_are_a_table_of_their_own_and_in_no_other(small, part):
-    before = {what: len(export.table(small.engine, what)) for what in ("labels", "verdicts", "scores")}
+    before = {what: len(export_tables.table(small.engine, what)) for what in ("labels", "verdicts", "scores")}
     with writing(small.engine) as session:
         rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Ada Moss")
         common = {"criterion_id": None, "rater_id": rater, "stage": Stage.FIRST, "blinded": True}
@@ -174,14 +175,16 @@ def test_reads_of_acuity_are_a_table_of_their_own_and_in_no_other(small, part):
             **common, example_id=2, response_id=None, label=Label.CANNOT_ASSESS, reason=CannotReason.CONTEXT_MISSING
         )
         store.add_verdicts(session, [of_response, of_case], actor="set-up", action="x")
-    rows = list(csv.DictReader(io.StringIO(export.to_csv(export.table(small.engine, "acuity", part)).decode())))
+    rows = list(
+        csv.DictReader(io.StringIO(export_tables.to_csv(export_tables.table(small.engine, "acuity", part)).decode()))
+    )
     shown = ("asked", "example_id", "response_id", "model", "label", "reason", "explanation", "blinded", "rater")
     assert [tuple(row[name] for name in shown) for row in rows] == [
         ("response_acuity", "prompt-0", str(small.responses[0]), "Alder-2", "C/D", "", "'=now", "true", "Dr. Ada Moss"),
         ("gold_acuity", "prompt-1", "", "", "cannot_assess", "context_missing", "", "true", "Dr. Ada Moss"),
     ]
-    assert {what: len(export.table(small.engine, what)) for what in before} == before
-    hidden = export.table(small.engine, "acuity", Part(blind=frozenset({1})))
+    assert {what: len(export_tables.table(small.engine, what)) for what in before} == before
+    hidden = export_tables.table(small.engine, "acuity", Part(blind=frozenset({1})))
     assert hidden["example_id"].tolist() == ["prompt-1"]
 
 
@@ -192,8 +195,8 @@ def test_reads_of_acuity_are_a_table_of_their_own_and_in_no_other(small, part):
 def test_exported_verdicts_come_back_the_same_in_a_study_without_them(small, database_url, tmp_path, file_format):
     path = tmp_path / f"verdicts.{file_format}"
     said_in_review(small)
-    table = export.table(small.engine, "verdicts")
-    path.write_bytes(export.WRITERS[file_format](table.loc[table["rater_kind"].eq("reviewer")]))
+    table = export_tables.table(small.engine, "verdicts")
+    path.write_bytes(export_tables.WRITERS[file_format](table.loc[table["rater_kind"].eq("reviewer")]))
     lead, bare = Administrator(name="Ana Ruiz"), world.made(str(tmp_path / "bare.db"))
     report = import_file(
         bare.engine, path, actor=lead, dataset="invented", reads_of=["Dr. Imani Noor", "Dr. Tove Lind"]
@@ -236,7 +239,7 @@ def said_by_physicians(small):
 
 def test_an_export_leaves_an_event_that_says_what_was_taken(small):
     part = Part(judge="Wren", read_only=True)
-    export.record(
+    export_tables.record(
         small.engine, actor=Administrator(name="Ana Ruiz"), what="labels", file_format="csv", n_rows=2, part=part
     )
     assert small.events()[-1] == ("Ana Ruiz", "labels exported")
@@ -258,7 +261,7 @@ def test_a_study_with_adjudications_and_no_read_has_labels_without_a_first_read(
             example_id=1, **small.item(), rater_id=settler, stage=Stage.ADJUDICATED, label=Label.NOT_MET, selection=Selection.ADJUDICATION
         )  # fmt: skip
         store.add_verdicts(session, [settled], actor="set-up", action="settled")
-    table = export.table(small.engine, "labels")
+    table = export_tables.table(small.engine, "labels")
     assert table["reference_source"].tolist().count("adjudicated") == 1
     assert table["first_read_at"].isna().all()
     small.engine.dispose()

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore import export
-from evalcore.db import open_study, reading, writing
-from evalcore.export import Part
-from evalcore.metrics.case_table import COLUMNS, case_table, judges_of
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.predictions import predictions, usual_judges
-from evalcore.metrics.triage_reads import response_levels
-from evalcore.queries import triage
-from evalcore.schema import PARSER
+from evalcore.export import tables as export_tables
+from evalcore.export.tables import Part
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import PARSER
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.case_table import COLUMNS, case_table, judges_of
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.predictions import predictions, usual_judges
+from evalcore.triage.reads import response_levels
 from tests.test_triage_levels import read
 from tests.triage_cases import CONVERSATION, WORDS, drawn, stored
 
@@ -35,12 +35,12 @@ def study(database_url):
 
 
 def csv_rows(engine, what, part=None):
-    return list(csv.DictReader(io.StringIO(export.to_csv(export.table(engine, what, part)).decode())))
+    return list(csv.DictReader(io.StringIO(export_tables.to_csv(export_tables.table(engine, what, part)).decode())))
 
 
 def test_a_case_has_a_row_for_each_model_and_format(study):
     with reading(study) as session:
-        triaged = described(triage.load(session))
+        triaged = described(triage_queries.load(session))
     rows = csv_rows(study, "cases")
     assert len(rows) == 12 * 2 * 2
     found = predictions(triaged, usual_judges(triaged)).set_index(["row", "model", "format"])
@@ -88,14 +88,14 @@ def test_levels_of_physicians_stand_beside_the_judges_and_the_gold(study):
         assert row["kind"] in set(Kind)
     assert all(row["judge_label"] == "" for row in rows if row["rater_kind"] == "judge" or not row["response_id"])
     assert {row["source"] for row in rows} <= {"clinic", "hotline", "vignettes"}
-    whole = export.table(study, "acuity")
-    only_read = export.table(study, "acuity", Part(read_only=True))
+    whole = export_tables.table(study, "acuity")
+    only_read = export_tables.table(study, "acuity", Part(read_only=True))
     assert 0 < len(only_read) < len(whole)
 
 
 def test_what_waits_is_in_neither_table(study):
     for what in ("cases", "acuity"):
-        whole, part = export.table(study, what), export.table(study, what, Part(blind=frozenset({1, 2})))
+        whole, part = export_tables.table(study, what), export_tables.table(study, what, Part(blind=frozenset({1, 2})))
         hidden = whole.loc[~whole["example_id"].isin(part["example_id"]), "example_id"].nunique()
         assert hidden == 2
         kept = whole.loc[whole["example_id"].isin(part["example_id"])].reset_index(drop=True)
@@ -122,6 +122,6 @@ def test_changes_of_the_gold_stand_beside_it_and_a_case_without_answers_has_a_ro
 
 def test_a_study_without_cases_has_the_columns_and_no_row(database_url):
     engine = open_study(database_url)
-    assert list(export.table(engine, "cases").columns) == list(export.columns_of("cases"))
-    assert export.table(engine, "cases").empty
+    assert list(export_tables.table(engine, "cases").columns) == list(export_tables.columns_of("cases"))
+    assert export_tables.table(engine, "cases").empty
     engine.dispose()

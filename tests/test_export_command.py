@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from evalcore.codebook import CODEBOOK
+from evalcore.export.codebook import CODEBOOK
 from tests.commands import dump, files, filled, overread, process
 
 __all__ = ["files", "filled", "overread", "process"]  # fixtures

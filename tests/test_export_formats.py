@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore import export
-from evalcore.codebook import CODEBOOK, DTYPES
-from evalcore.csv_pairs import unguarded
+from evalcore.export import tables as export_tables
+from evalcore.export.codebook import CODEBOOK, DTYPES
+from evalcore.study.csv_cells import unguarded
 from tests import world
 from tests.export_steps import empty, from_csv, small
 
@@ -24,12 +24,12 @@ DANGEROUS = "=+-@\t\r\n＝＋－＠"
 # ---------------------------------------------------------------- the codebook
 
 
-@pytest.mark.parametrize("what", export.WHAT)
+@pytest.mark.parametrize("what", export_tables.WHAT)
 def test_the_codebook_says_something_about_every_column_once(small, what):
     columns = [column for column, _ in CODEBOOK[what]]
-    assert list(export.table(small.engine, what).columns) == columns
+    assert list(export_tables.table(small.engine, what).columns) == columns
     assert len(set(columns)) == len(columns)
-    text = export.codebook_text(what)
+    text = export_tables.codebook_text(what)
     for column, meaning in CODEBOOK[what]:
         assert meaning
         assert f"| {column} | {meaning} |" in text
@@ -43,15 +43,15 @@ def test_every_kind_that_the_codebook_gives_belongs_to_a_column():
 # ---------------------------------------------------------------- the same in every format
 
 
-@pytest.mark.parametrize("what", export.WHAT)
+@pytest.mark.parametrize("what", export_tables.WHAT)
 def test_every_format_holds_the_same_values(small, what):
-    table = export.table(small.engine, what)
+    table = export_tables.table(small.engine, what)
     plain = table.astype(object).where(table.notna(), None).to_dict(orient="records")
-    parquet = pq.read_table(io.BytesIO(export.to_parquet(table))).to_pylist()
+    parquet = pq.read_table(io.BytesIO(export_tables.to_parquet(table))).to_pylist()
     assert parquet == plain
     said = [{k: v.isoformat() if hasattr(v, "isoformat") else v for k, v in row.items()} for row in plain]
-    assert [json.loads(line) for line in export.to_jsonl(table).splitlines()] == said
-    assert [{k: unguarded(v) for k, v in row.items()} for row in from_csv(export.to_csv(table))] == [
+    assert [json.loads(line) for line in export_tables.to_jsonl(table).splitlines()] == said
+    assert [{k: unguarded(v) for k, v in row.items()} for row in from_csv(export_tables.to_csv(table))] == [
         {k: as_cell(v) for k, v in row.items()} for row in said
     ]
 
@@ -62,20 +62,20 @@ def as_cell(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@pytest.mark.parametrize("what", export.WHAT)
+@pytest.mark.parametrize("what", export_tables.WHAT)
 def test_an_empty_study_gives_empty_tables_with_the_same_columns_and_kinds(empty, small_kinds, what):
-    table = export.table(empty, what)
+    table = export_tables.table(empty, what)
     assert table.empty
     assert table.dtypes.astype(str).to_dict() == small_kinds[what]
-    assert export.to_csv(table).decode().strip().split(",") == list(table.columns)
-    assert export.to_jsonl(table) == b""
-    assert pq.read_table(io.BytesIO(export.to_parquet(table))).num_rows == 0
+    assert export_tables.to_csv(table).decode().strip().split(",") == list(table.columns)
+    assert export_tables.to_jsonl(table) == b""
+    assert pq.read_table(io.BytesIO(export_tables.to_parquet(table))).num_rows == 0
 
 
 @pytest.fixture(scope="module")
 def small_kinds(tmp_path_factory):
     made = world.made(str(tmp_path_factory.mktemp("kinds") / "study.db"))
-    kinds = {what: export.table(made.engine, what).dtypes.astype(str).to_dict() for what in export.WHAT}
+    kinds = {what: export_tables.table(made.engine, what).dtypes.astype(str).to_dict() for what in export_tables.WHAT}
     made.engine.dispose()
     return kinds
 
@@ -92,7 +92,7 @@ hostile = st.builds(str.__add__, st.text("'" + DANGEROUS + ' "', max_size=4), te
 @settings(deadline=None)
 @given(st.lists(st.one_of(hostile, texts), min_size=1, max_size=6))
 def test_no_text_cell_begins_with_what_a_spreadsheet_runs_and_the_text_comes_back(words):
-    content = export.to_csv(pd.DataFrame({"word": pd.Series(words, dtype="str"), "n": range(len(words))}))
+    content = export_tables.to_csv(pd.DataFrame({"word": pd.Series(words, dtype="str"), "n": range(len(words))}))
     cells = [row["word"] for row in from_csv(content)]
     assert not [cell for cell in cells if cell.startswith(tuple(DANGEROUS))]
     assert [unguarded(cell) for cell in cells] == words
@@ -100,7 +100,7 @@ def test_no_text_cell_begins_with_what_a_spreadsheet_runs_and_the_text_comes_bac
 
 @pytest.mark.parametrize("sign", DANGEROUS)
 def test_each_of_the_signs_is_guarded(sign):
-    content = export.to_csv(pd.DataFrame({"word": [sign + "1"]}))
+    content = export_tables.to_csv(pd.DataFrame({"word": [sign + "1"]}))
     assert from_csv(content) == [{"word": "'" + sign + "1"}]
 
 
@@ -113,7 +113,7 @@ def test_numbers_truths_and_times_are_no_texts():
             "at": pd.to_datetime(["2026-11-20T10:00:00.5Z", None], format="ISO8601"),
         }
     )
-    assert from_csv(export.to_csv(frame)) == [
+    assert from_csv(export_tables.to_csv(frame)) == [
         {"points": "-5", "score": "-2.5", "read": "true", "at": "2026-11-20T10:00:00.500000+00:00"},
         {"points": "", "score": "", "read": "", "at": ""},
     ]

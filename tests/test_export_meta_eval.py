@@ -2,11 +2,11 @@
 
 import orjson
 
-from evalcore import export
-from evalcore.importers import meta_eval
-from evalcore.importers.options import Options
-from evalcore.overriding import Reading, give_verdict
-from evalcore.schema import Label
+from evalcore.export import tables as export_tables
+from evalcore.importing.formats import meta_eval
+from evalcore.importing.formats.options import Options
+from evalcore.reading.overriding import Reading, give_verdict
+from evalcore.study.schema import Label
 from tests import world
 from tests.export_steps import empty, small
 
@@ -17,14 +17,14 @@ __all__ = ["empty", "small"]  # fixtures
 
 
 def test_an_empty_study_gives_no_meta_evaluation_rows(empty):
-    assert export.meta_eval_rows(empty) == b""
+    assert export_tables.meta_eval_rows(empty) == b""
 
 
 # ---------------------------------------------------------------- meta-evaluation rows
 
 
 def test_meta_evaluation_rows_are_what_the_importer_of_the_official_file_reads(small):
-    lines = export.meta_eval_rows(small.engine).splitlines()
+    lines = export_tables.meta_eval_rows(small.engine).splitlines()
     rows = [orjson.loads(line) for line in lines]
     assert [set(row) for row in rows] == 2 * [{
         "prompt_id", "completion_id", "prompt", "completion", "rubric", "category",
@@ -53,7 +53,7 @@ def test_a_meta_evaluation_row_leaves_cannot_assess_out_and_names_an_unnamed_res
         (small.item(1, 0), Label.MET),
     ):
         give_verdict(small.engine, small.viewer(), **item, reading=Reading(label), judge=world.JUDGE, seen=None)
-    rows = [orjson.loads(line) for line in export.meta_eval_rows(small.engine).splitlines()]
+    rows = [orjson.loads(line) for line in export_tables.meta_eval_rows(small.engine).splitlines()]
     assert [(row["rubric"], row["completion_id"]) for row in rows] == [
         ("Names warning sign 2.", "answer-0"), ("Names warning sign 1.", "response-2"),
     ]  # fmt: skip
@@ -62,11 +62,11 @@ def test_a_meta_evaluation_row_leaves_cannot_assess_out_and_names_an_unnamed_res
 
 def test_the_official_names_of_physicians_stay_as_they_are():
     official = "0123456789abcdef" * 4
-    assert export.anonymous(official, key="one") == official
+    assert export_tables.anonymous(official, key="one") == official
 
 
 def test_a_hashed_name_tells_people_apart_and_cannot_be_found_without_the_key_of_the_study():
     name = "Dr. Imani Noor"
-    assert export.anonymous(name, key="one") == export.anonymous(name, key="one")
-    assert export.anonymous(name, key="one") != export.anonymous("Dr. Tove Lind", key="one")
-    assert export.anonymous(name, key="one") != export.anonymous(name, key="two")
+    assert export_tables.anonymous(name, key="one") == export_tables.anonymous(name, key="one")
+    assert export_tables.anonymous(name, key="one") != export_tables.anonymous("Dr. Tove Lind", key="one")
+    assert export_tables.anonymous(name, key="one") != export_tables.anonymous(name, key="two")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.export import WHAT
+from evalcore.export.tables import WHAT
 
 
 @pytest.mark.slow

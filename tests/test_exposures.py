@@ -5,14 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
-from evalcore import assigning, auditing, export, exposing, methods, reviewing, store
-from evalcore.assigning import Choice
-from evalcore.db import reading, writing
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
-from evalcore.queries import exposures, tasks
-from evalcore.queries.blind_reads import blind_reads
-from evalcore.schema import ReadingMode, Role, Rules, Seen
-from evalcore.store import exposures as exposure_store
+from evalcore.export import methods
+from evalcore.export import tables as export_tables
+from evalcore.reading import assigning, exposing, exposure_store, exposures, reviewing, tasks
+from evalcore.reading.assigning import Choice
+from evalcore.rubric.blind_reads import blind_reads
+from evalcore.study import auditing, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import ReadingMode, Role, Rules, Seen
 from tests import world
 from tests.storage_steps import refused, small
 
@@ -112,10 +113,10 @@ def test_who_has_exported_every_label_is_assigned_nothing(small):
 
 
 def take_out(study, name, what, **part):
-    chosen = export.Part(blind=blind(study, name), **part)
-    table = export.table(study.engine, what, chosen)
+    chosen = export_tables.Part(blind=blind(study, name), **part)
+    table = export_tables.table(study.engine, what, chosen)
     named = set(table["example_id"])
-    export.record(
+    export_tables.record(
         study.engine,
         actor=study.viewer(name),
         what=what,

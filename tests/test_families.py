@@ -2,10 +2,10 @@
 
 import pytest
 
-from evalcore import families, store
-from evalcore.db import reading, writing
 from evalcore.errors import OverreadError
-from evalcore.queries import families as stored
+from evalcore.study import families, store
+from evalcore.study import family_table as stored
+from evalcore.study.db import reading, writing
 from tests import world
 from tests.drift_steps import ran, small, told
 

@@ -1,6 +1,6 @@
 """The list of criteria that readers and adjudicators call at fault, which names nobody."""
 
-from evalcore.metrics.conflicts import FAULTS, faulted_criteria
+from evalcore.reading.conflicts import FAULTS, faulted_criteria
 from tests import tables
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.finding import difference_words, finding, leader_first, score_words, unreached_words, worth_words
+from evalcore.rubric.finding import difference_words, finding, leader_first, score_words, unreached_words, worth_words
 
 NAN = math.nan
 HERE = "for this benchmark, these physicians"

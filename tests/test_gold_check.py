@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from evalcore.metrics.gold_check import LOW, MEASURES, POINT, failures, gold_check
-from evalcore.metrics.intervals import share_interval
+from evalcore.judges.gold_check import LOW, MEASURES, POINT, failures, gold_check
+from evalcore.stats.intervals import share_interval
 
 few = settings(max_examples=60, deadline=None)
 

@@ -11,11 +11,11 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.db import reading
-from evalcore.metrics import score
-from evalcore.metrics.group_scores import DEFAULT_GROUPINGS, GROUPINGS, group_scores
-from evalcore.metrics.means import clustered_means
-from evalcore.queries import opinions as opinion_queries
+from evalcore.rubric import queries as opinion_queries
+from evalcore.rubric import score
+from evalcore.rubric.group_scores import DEFAULT_GROUPINGS, GROUPINGS, group_scores
+from evalcore.stats.means import clustered_means
+from evalcore.study.db import reading
 from tests import opinion_rows, population, tables
 from tests.invented import bring, study
 from tests.opinion_rows import of_verdicts

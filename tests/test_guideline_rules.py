@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import deciding, reviewing, store
-from evalcore.db import reading, writing
-from evalcore.deciding import Decision
 from evalcore.errors import OverreadError
-from evalcore.queries import study
-from evalcore.schema import Label, ReadingMode, Rules
-from evalcore.store.rules import MAX_GUIDELINE
+from evalcore.reading import deciding, reviewing
+from evalcore.reading.deciding import Decision
+from evalcore.study import contents, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Label, ReadingMode, Rules
+from evalcore.study.store.rules import MAX_GUIDELINE
 from tests import world
 from tests.world import answer, assigned, submitted
 
@@ -39,7 +39,7 @@ def use(small, rules):
 
 def now_in_force(small):
     with reading(small.engine) as session:
-        return study.rules(session)
+        return contents.rules(session)
 
 
 def trail(small, action):
@@ -54,15 +54,15 @@ def trail(small, action):
 
 def test_each_guideline_is_a_version_and_the_earlier_ones_stay(small):
     with reading(small.engine) as session:
-        assert study.guideline(session) is None
+        assert contents.guideline(session) is None
     texts = ["# Read\n", "# Read slowly  \n*всё* ٣"]
     versions = [write(small, text) for text in texts]
     assert versions == [1, 2]
     with reading(small.engine) as session:
-        assert study.guideline(session).text == texts[1]
-        assert [study.guideline(session, version).text for version in versions] == texts
-        assert study.guideline(session, 2).created_by == LEAD
-        assert study.guideline(session, 3) is None
+        assert contents.guideline(session).text == texts[1]
+        assert [contents.guideline(session, version).text for version in versions] == texts
+        assert contents.guideline(session, 2).created_by == LEAD
+        assert contents.guideline(session, 3) is None
     told = [(subject, detail["characters"]) for subject, detail in trail(small, "guideline changed")]
     assert told == [(f"version {v}", len(t)) for v, t in zip(versions, texts, strict=True)]
 

@@ -10,13 +10,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import t, ttest_1samp
 
-from evalcore.metrics.harm import NOT_BOTH, changes, expected_harm, harm_differences, on_same_cases, orders
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage import NO_CASE, confusion, of_matrices
-from evalcore.metrics.triage_bases import Basis, Weights, ranked
-from evalcore.metrics.triage_counts import cells_of
-from evalcore.metrics.triage_scores import NO_SPREAD, TOO_FEW
+from evalcore.triage.bases import Basis, Weights, ranked
+from evalcore.triage.counts import cells_of
+from evalcore.triage.harm import NOT_BOTH, changes, expected_harm, harm_differences, on_same_cases, orders
+from evalcore.triage.panels import described
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.rates import NO_CASE, confusion, of_matrices
+from evalcore.triage.scores import NO_SPREAD, TOO_FEW
 from tests.triage_cases import CONVERSATION, QA, drawn
 from tests.triage_matrices import GPT_QA, published
 

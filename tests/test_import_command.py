@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evalcore.importers import FORMATS
+from evalcore.importing.formats import FORMATS
 from evalcore.importing.report import ImportReport
 from tests.commands import dump, files, filled, overread
 

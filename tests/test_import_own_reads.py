@@ -3,12 +3,12 @@
 import pytest
 from sqlmodel import select
 
-from evalcore.db import reading
 from evalcore.errors import ImportFailed
 from evalcore.importing import import_file
-from evalcore.overriding import Reading
-from evalcore.queries import frames
-from evalcore.schema import Administrator, Cause, Label, RaterKind, Severity
+from evalcore.reading.overriding import Reading
+from evalcore.study import frames
+from evalcore.study.db import reading
+from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Severity
 from evalcore.study.tables import Verdict
 from tests.overriding_steps import press, small
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.importers import FORMATS
 from evalcore.importing import named_dataset, told_by_name
+from evalcore.importing.formats import FORMATS
 
 
 @pytest.mark.parametrize(

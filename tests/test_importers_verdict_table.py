@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import export
-from evalcore.csv_pairs import guarded, unguarded
 from evalcore.errors import RowFault
-from evalcore.importers.options import Options
-from evalcore.importers.verdict_table import VerdictRow, read_cells
+from evalcore.export import tables as export_tables
+from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.verdict_table import VerdictRow, read_cells
+from evalcore.study.csv_cells import guarded, unguarded
 from tests.invented import bring, dump, entry, example, results, rows, study, verdicts, write
 
 RESULTS_NAME = "healthbench_hard_model-a_20260101_101010_allresults.json"
@@ -62,7 +62,7 @@ def test_what_was_exported_adds_nothing_to_the_study_that_it_came_from(tmp_path,
     with study(database_url) as engine:
         filled(engine, tmp_path, reads=True)
         before = dump(engine)
-        exported = export.WRITERS[file_format](export.table(engine, "verdicts"))
+        exported = export_tables.WRITERS[file_format](export_tables.table(engine, "verdicts"))
         report = bring(engine, write(tmp_path / "exported", exported))
         assert report.format == "verdict-table"
         assert (report.adds_nothing, report.without_partner) == (True, 0)
@@ -80,7 +80,7 @@ def test_what_was_exported_brings_every_read_to_a_study_that_has_none(tmp_path, 
     with study(database_url) as source, study(f"sqlite:///{tmp_path}/other.db") as target:
         filled(source, tmp_path, reads=True)
         filled(target, tmp_path, reads=False)
-        exported = export.WRITERS[file_format](export.table(source, "verdicts"))
+        exported = export_tables.WRITERS[file_format](export_tables.table(source, "verdicts"))
         report = bring(target, write(tmp_path / "exported", exported))
         assert (report.verdicts_new, report.without_partner) == (2 * len(ODD), 0)
         assert verdicts(target) == verdicts(source)
@@ -150,7 +150,7 @@ def test_truth_may_be_written_in_several_ways(cell, expected):
 
 
 def test_every_documented_column_is_one_that_is_read():
-    from evalcore.importers.verdict_table import COLUMNS
+    from evalcore.importing.formats.verdict_table import COLUMNS
 
     documented = {word.strip(",;") for column, meaning in COLUMNS.items() for word in (column, *meaning.split())}
     assert set(VerdictRow.__struct_fields__) <= documented

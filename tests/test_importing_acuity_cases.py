@@ -7,15 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evalcore.db import reading, writing
 from evalcore.errors import ImportFailed
 from evalcore.importing import import_file
 from evalcore.importing.acuity_cases import Cases
-from evalcore.metrics.panels import described
-from evalcore.queries import triage
-from evalcore.schema import Administrator
-from evalcore.store import index_texts
-from evalcore.store.triage import set_label_map
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Administrator
+from evalcore.study.store import index_texts
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.panels import described
+from evalcore.triage.store import set_label_map
 from tests.acuity_files import CASE, case, cases, table, votes
 from tests.invented import bring, dump, example, lines, rows, study, write
 
@@ -165,7 +165,7 @@ def test_what_a_file_says_against_its_votes_or_its_map_is_counted_and_named_and_
     assert '"different": 5' in trail
     assert "clinic_1" not in trail
     with reading(engine) as session:
-        found = described(triage.load(session)).cases.set_index("case_id")
+        found = described(triage_queries.load(session)).cases.set_index("case_id")
     assert found["gold"].astype(object).where(found["gold"].notna(), None).to_dict() == {
         "clinic_1": 1.0, "clinic_2": None, "clinic_3": 1.0, "clinic_4": 1.0, "clinic_5": 3.0, "semigran_6": 2.0, "semigran_7": 2.0,
     }  # fmt: skip

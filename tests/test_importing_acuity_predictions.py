@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore import importing
-from evalcore.db import reading
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importers.acuity_predictions import read_cells
-from evalcore.importers.options import Options
 from evalcore.importing.acuity_predictions import Predictions
-from evalcore.queries import triage, triage_settings
-from evalcore.schema import Administrator, ConfidenceMeaning
-from evalcore.triaged import NO_LEVEL
+from evalcore.importing.formats.acuity_predictions import read_cells
+from evalcore.importing.formats.options import Options
+from evalcore.study.db import reading
+from evalcore.study.schema import Administrator, ConfidenceMeaning
+from evalcore.triage import queries as triage_queries
+from evalcore.triage import setting_queries
+from evalcore.triage.data import NO_LEVEL
 from tests.acuity_files import case, json_lines, levels, matrix, prediction, table
 from tests.invented import bring, dump, entry, judged, results, rows, study, write
 
@@ -61,7 +62,7 @@ def test_a_level_belongs_to_its_sample_and_rater_and_none_found_is_no_level(tmp_
             (None, "No level stated."),
         ]
         with reading(engine) as session:
-            found = triage.load(session)
+            found = triage_queries.load(session)
         assert found.samples["has_text"].tolist() == [True, True, True, True]
         assert found.levels["parser"].fillna(-1).tolist() == [1, NO_LEVEL, -1, NO_LEVEL]
 
@@ -177,7 +178,7 @@ def test_a_stated_confidence_of_a_level_means_that_the_judge_is_right(engine, tm
     report = bring(engine, write(tmp_path / "p.csv", table(prediction(confidence=0.8), prediction(rater="rules"))))
     assert (report.meanings_set, report.meanings_missing) == (1, [])
     with reading(engine) as session:
-        assert triage_settings.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}
+        assert setting_queries.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}
     with pytest.raises(ImportFailed, match="--confidence-means met came, expected right"):
         bring(engine, tmp_path / "p.csv", confidence_means=ConfidenceMeaning.MET)
     with pytest.raises(
@@ -196,7 +197,7 @@ def test_of_a_judge_of_criteria_it_is_asked_and_may_be_said_later(tmp_path, data
         report = bring(engine, path, confidence_means=ConfidenceMeaning.MET)
         assert (report.meanings_set, report.verdicts_new, report.adds_nothing) == (1, 0, False)
         with reading(engine) as session:
-            assert triage_settings.confidence_meanings(session) == {"Judge B": ConfidenceMeaning.MET}
+            assert setting_queries.confidence_meanings(session) == {"Judge B": ConfidenceMeaning.MET}
         before = dump(engine)
         assert bring(engine, path, confidence_means=ConfidenceMeaning.MET).adds_nothing
         assert dump(engine) == before
@@ -214,7 +215,7 @@ def test_a_published_matrix_is_stored_as_it_is_and_has_no_cases(tmp_path, databa
         report = bring(engine, write(tmp_path / "m.csv", table(*came)))
         assert (report.format, report.matrices_new) == ("acuity-matrices", 2)
         with reading(engine) as session:
-            found = triage.load(session).published
+            found = triage_queries.load(session).published
         qa = found.loc[found["format"].eq("qa")].sort_values("gold")
         assert qa[["A", "B", "C", "D"]].to_numpy().tolist() == [list(line) for line in PUBLISHED]
         before = dump(engine)

@@ -16,8 +16,9 @@ import pytest
 
 from evalcore import importing
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importers import simple_evals, wire
-from evalcore.importing import faults, streams
+from evalcore.importing import faults
+from evalcore.importing.files import opening, parquet, streams
+from evalcore.importing.formats import simple_evals, wire
 from tests.acuity_files import case, table
 from tests.invented import bring, example, lines, study
 
@@ -105,7 +106,7 @@ def test_with_ten_thousand_faults_a_file_is_read_no_further(engine, tmp_path):
 
 
 def test_lines_without_end_are_bounded_empty_ones_too(engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(importing.opening, "MAX_ROWS", 100)
+    monkeypatch.setattr(opening, "MAX_ROWS", 100)
     found = refusal(engine, tmp_path / "rows.jsonl", lines(example("p1")) + b"\n" * 1_000)
     assert found == ["rows.jsonl line 101: more than 100 lines came, expected at most that"]
 
@@ -132,7 +133,7 @@ def test_parquet_is_bounded_by_row_by_rows_and_by_pages(engine, tmp_path, monkey
     assert refusal(engine, file, repeated("a" * 10_000, 3)) == [
         "a row 1: a row of more than 10,000 bytes came, expected at most that"
     ]
-    monkeypatch.setattr(importing.parquet, "MAX_ROWS", 2)
+    monkeypatch.setattr(parquet, "MAX_ROWS", 2)
     assert refusal(engine, file, repeated("a", 3)) == ["a: more than 2 rows came, expected at most that"]
     monkeypatch.undo()
     monkeypatch.setattr(streams, "FREE", 500)
@@ -141,7 +142,7 @@ def test_parquet_is_bounded_by_row_by_rows_and_by_pages(engine, tmp_path, monkey
 
 
 def test_a_table_with_a_text_repeated_in_it_gives_what_csv_gives(tmp_path, sqlite_database_url, monkeypatch):
-    monkeypatch.setattr(importing.parquet, "_TOGETHER", 100)  # a row at a time
+    monkeypatch.setattr(parquet, "_TOGETHER", 100)  # a row at a time
     with study(sqlite_database_url) as engine:
         path = tmp_path / "cases.parquet"
         path.write_bytes(repeated("I have had a fever.", 30))

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from evalcore.errors import ImportFailed
-from evalcore.importers import FORMATS
-from evalcore.store import index_texts
+from evalcore.importing.formats import FORMATS
+from evalcore.study.store import index_texts
 from tests import acuity_files
 from tests import invented as made
 from tests.invented import bring, entry, example, judged, meta, results, rows, study, verdicts, write

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.errors import ImportFailed
-from evalcore.importers.options import Options
-from evalcore.importing import missing_options, streams, zip_members
+from evalcore.importing import missing_options
+from evalcore.importing.files import streams, zip_members
+from evalcore.importing.formats.options import Options
 from tests.inspect_zips import LOGS, ZSTANDARD, as_json, document, header, item, log, packed, rubric, sample
 from tests.invented import bring, dump, study, write
 

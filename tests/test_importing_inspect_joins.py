@@ -2,10 +2,10 @@
 
 import pytest
 
-from evalcore import store
-from evalcore.db import open_study, writing
 from evalcore.errors import ImportFailed
-from evalcore.importers.inspect_scores import Says
+from evalcore.importing.formats.inspect_scores import Says
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
 from tests.acuity_files import case, levels, table
 from tests.inspect_zips import LOGS, bring_log, item, log, refusal, rubric, sample
 from tests.invented import bring, dump, entry, example, lines, results, rows, study, user, verdicts, write

@@ -7,12 +7,12 @@ import pytest
 
 from evalcore import importing
 from evalcore.errors import RowFault
-from evalcore.importers import inspect_logs
-from evalcore.importers.inspect_scores import Says
-from evalcore.importers.options import Options
 from evalcore.importing import missing_options
-from evalcore.importing.inspect_files import LogFile
-from evalcore.schema import Label
+from evalcore.importing.files.inspect_files import LogFile
+from evalcore.importing.formats import inspect_logs
+from evalcore.importing.formats.inspect_scores import Says
+from evalcore.importing.formats.options import Options
+from evalcore.study.schema import Label
 from tests.commands import overread  # noqa: F401 - a fixture
 from tests.inspect_zips import (
     DEFLATED,

@@ -3,7 +3,7 @@
 import pytest
 
 from evalcore.errors import ImportFailed
-from evalcore.store import index_texts
+from evalcore.study.store import index_texts
 from tests import invented as made
 from tests.invented import (
     assistant,

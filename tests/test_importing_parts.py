@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from evalcore import export
-from evalcore.auditing import verify
-from evalcore.db import connect, reading, writing
 from evalcore.errors import ExportError, ImportFailed
+from evalcore.export import tables as export_tables
 from evalcore.importing import staging
-from evalcore.queries import frames, lookups
-from evalcore.schema import FILE_IMPORTED, PART_IMPORTED, Administrator
-from evalcore.store import set_guideline
+from evalcore.study import frames, lookups
+from evalcore.study.auditing import verify
+from evalcore.study.db import connect, reading, writing
+from evalcore.study.schema import FILE_IMPORTED, PART_IMPORTED, Administrator
+from evalcore.study.store import set_guideline
 from pages import _common
 from tests import invented as made
 from tests.commands import Run
@@ -278,7 +278,7 @@ def test_without_copy_and_file_the_import_is_given_up_and_what_is_in_stays(engin
     assert actions(engine)[-1] == "import stopped"
     holds(engine)
     assert "found none" in run("import", "--give-up", "--db", location).stderr
-    export.check(engine, Administrator(name="Ana"))
+    export_tables.check(engine, Administrator(name="Ana"))
     assert bring(engine, content[1]).responses_new == 2
 
 
@@ -352,9 +352,9 @@ def test_nothing_is_taken_out_while_a_part_is_in_and_the_next_command_finishes_i
     who = Administrator(name="Ana")
     sentence = rf"{RESULTS} is not imported whole yet: 4 of its 6 rows are in the study"
     with pytest.raises(ExportError, match=sentence):
-        export.check(engine, who)
+        export_tables.check(engine, who)
     with pytest.raises(ExportError, match=sentence):
-        export.record(engine, actor=who, what="labels", file_format="csv", n_rows=3)
+        export_tables.record(engine, actor=who, what="labels", file_format="csv", n_rows=3)
     found = unfinished(engine)
     run = Run(broken.parent)
     with staging.held(staging.kept_path(engine, found.source_hash)):

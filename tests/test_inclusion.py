@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.disagreement import at_odds
-from evalcore.metrics.inclusion import FLOOR, drawn_systematically, inclusion_probabilities
-from evalcore.recipes import AGREED, SPLIT, UNKNOWN, disagreement, doubt, unit_sizes
+from evalcore.planning.disagreement import at_odds
+from evalcore.planning.inclusion import FLOOR, drawn_systematically, inclusion_probabilities
+from evalcore.rubric.recipes import AGREED, SPLIT, UNKNOWN, disagreement, doubt, unit_sizes
 
 many = settings(max_examples=60, deadline=None)
 size = st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 1.0, 2.0])

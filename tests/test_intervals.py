@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from evalcore.metrics.intervals import interval_words, share_interval, share_words
+from evalcore.stats.intervals import interval_words, share_interval, share_words
 
 many = settings(max_examples=200, deadline=None)
 drawn = st.lists(st.tuples(st.booleans(), st.integers(0, 8)), min_size=1, max_size=60)

@@ -5,10 +5,11 @@ import io
 
 import pytest
 
-from evalcore import export, store
-from evalcore.db import writing
-from evalcore.metrics.gold_check import DEFAULT_MIN_F1
-from evalcore.schema import Label, RaterKind, Stage, Verdict
+from evalcore.export import tables as export_tables
+from evalcore.judges.gold_check import DEFAULT_MIN_F1
+from evalcore.study import store
+from evalcore.study.db import writing
+from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from tests import world
 from tests.drift_steps import IMANI, TOVE, judged, ran, read, small, told
 
@@ -17,7 +18,7 @@ __all__ = ["small"]  # a fixture
 
 def gold(small, folder, *, change=None, name="gold.csv"):
     """The labels as export writes them, perhaps changed."""
-    content = export.to_csv(export.table(small.engine, "labels"))
+    content = export_tables.to_csv(export_tables.table(small.engine, "labels"))
     if change is not None:
         rows = list(csv.DictReader(io.StringIO(content.decode(), newline="")))
         rows = change(rows)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.confidence_meaning import as_right, checked
-from evalcore.metrics.judge_confidence import TIED, TOO_FEW_VOTES, criterion_items, majority, majority_items
-from evalcore.metrics.level_confidence import LEVEL_COLUMNS, level_items, level_vote_items, stated_levels
-from evalcore.schema import ConfidenceMeaning
+from evalcore.calibration.confidence_meaning import as_right, checked
+from evalcore.calibration.judge_confidence import TIED, TOO_FEW_VOTES, criterion_items, majority, majority_items
+from evalcore.calibration.level_confidence import LEVEL_COLUMNS, level_items, level_vote_items, stated_levels
+from evalcore.study.schema import ConfidenceMeaning
 from tests import opinion_rows
 from tests.triage_cases import drawn
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.intervals import share_interval
-from evalcore.metrics.judge_quality import AXIS, LANGUAGE, OVERALL, SIGN, THEME, balanced_f1, error_rates
-from evalcore.metrics.opinions import Opinions
+from evalcore.judges.quality import AXIS, LANGUAGE, OVERALL, SIGN, THEME, balanced_f1, error_rates
+from evalcore.rubric.items import Opinions
+from evalcore.stats.intervals import share_interval
 from tests.opinion_rows import of_drawing as study
 from tests.opinion_rows import shuffled
 from tests.population import drawn

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.db import reading
-from evalcore.metrics.confusion import f1_scores
-from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1
-from evalcore.metrics.opinions import Opinions
-from evalcore.metrics.pairs import PHYSICIAN, PHYSICIANS, TOGETHER, judge_pairs
-from evalcore.queries.opinions import load
+from evalcore.judges.pairs import PHYSICIAN, PHYSICIANS, TOGETHER, judge_pairs
+from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1
+from evalcore.rubric.items import Opinions
+from evalcore.rubric.queries import load
+from evalcore.stats.confusion import f1_scores
+from evalcore.study.db import reading
 from tests.invented import bring
 from tests.invented import study as opened
 from tests.opinion_rows import of_drawing as study

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.intervals import interval_words, share_interval
-from evalcore.metrics.judge_record import (
+from evalcore.judges.pairs import Reads
+from evalcore.judges.record import (
     ALL,
     ALL_CRITERIA,
     KIND,
@@ -19,7 +19,7 @@ from evalcore.metrics.judge_record import (
     record_for,
     sentence,
 )
-from evalcore.metrics.pairs import Reads
+from evalcore.stats.intervals import interval_words, share_interval
 from tests.drawn_reads import drawn, read, reads_of
 
 many = settings(max_examples=20, deadline=None)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import prompts
 from evalcore.errors import JudgeReplyInvalid
-from evalcore.prompts import Judged
-from evalcore.schema import Acuity, Label
+from evalcore.runs import prompts
+from evalcore.runs.prompts import Judged
+from evalcore.study.schema import Acuity, Label
 
 JUDGE, SURE = prompts.judge(True, False), prompts.judge(True, True)
 LEVEL, SURE_LEVEL = prompts.acuity_judge(False), prompts.acuity_judge(True)

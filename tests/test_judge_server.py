@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.schema import Message
+from evalcore.study.schema import Message
 from tests.judge_server import Fault, Faults, answer, is_met, judge_process, judge_server, key_of
 from tests.judge_server.faults import ASKED_AGAIN, READABLE, REFUSED, REJECTED, UNREADABLE
 from tests.judge_server.rule import tokens

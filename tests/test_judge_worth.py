@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import t as students
 
-from evalcore.metrics import survey
-from evalcore.metrics.judge_worth import further_reads
-from evalcore.metrics.over_physicians import benchmark_variance
+from evalcore.stats import survey
+from evalcore.stats.judge_worth import further_reads
+from evalcore.stats.over_physicians import benchmark_variance
 from tests.survey_drawn import invented, sample, variance
 
 

@@ -6,7 +6,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from evalcore.schema import Label
+from evalcore.study.schema import Label
 from tests import world
 from tests.page_steps import Open
 from tests.page_steps import said as words

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from evalcore import deciding, desks, reviewing
-from evalcore.deciding import Decision
-from evalcore.metrics.anchoring import OVERALL, anchoring
-from evalcore.plots.judges import shift
-from evalcore.plots.quality import among_physicians, by_category
-from evalcore.schema import Label, Role
+from evalcore.judges.anchoring import OVERALL, anchoring
+from evalcore.judges.figures import shift
+from evalcore.judges.quality_figures import among_physicians, by_category
+from evalcore.reading import deciding, desks, reviewing
+from evalcore.reading.deciding import Decision
+from evalcore.study.schema import Label, Role
 from tests import world
 from tests.drawn_reads import reads_of
 from tests.page_steps import Open, _no_cache, location, open_page

@@ -5,12 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from evalcore import juries, store
-from evalcore.db import open_study, reading, writing
 from evalcore.errors import OverreadError
-from evalcore.queries import frames, opinions, triage
-from evalcore.run_words import repeat_version
-from evalcore.schema import JURY_SAID, Administrator, CannotReason, Label, RaterKind, Stage, Verdict
+from evalcore.judges import juries
+from evalcore.rubric import queries as rubric_queries
+from evalcore.study import frames, store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.run_words import repeat_version
+from evalcore.study.schema import JURY_SAID, Administrator, CannotReason, Label, RaterKind, Stage, Verdict
+from evalcore.triage import queries as triage_queries
 from tests import world
 from tests.triage_cases import CONVERSATION, drawn, stored
 
@@ -161,7 +163,7 @@ def test_a_verdict_that_has_lost_its_majority_is_taken_back_and_counts_nowhere(s
     assert (report.n_split, report.n_taken_back, report.n_unchanged) == (3, 1, 2)
     assert standing(small)[0][2] is None
     with reading(small.engine) as session:
-        known = opinions.load(session)
+        known = rubric_queries.load(session)
     assert known.judged["Bench"].notna().sum() == 2
     assert known.juries == {"Bench"}
     assert known.voters == ["Magpie", "Wren"]
@@ -266,8 +268,8 @@ def test_a_jury_of_levels_stands_beside_its_members_and_has_no_vote_in_their_maj
         stored(session, triaged)
     report = juries.convene(engine, "Bench", members=("Magpie", "Wren", "Rook"), actor=Administrator(name="Ana Ruiz"))
     with reading(engine) as session:
-        found = triage.load(session)
-    from evalcore.metrics.level_jury import JURY, votes, with_jury
+        found = triage_queries.load(session)
+    from evalcore.triage.level_jury import JURY, votes, with_jury
 
     names = ["Magpie", "Wren", "Rook"]
     expected = votes(found.levels[names])
@@ -309,11 +311,11 @@ def test_a_level_that_lost_its_votes_is_taken_back_also_where_nothing_else_was_e
         )
         store.add_verdicts(session, [unsure], actor="set-up", action="file imported")
     with reading(engine) as session:
-        before = triage.load(session).levels["Bench"].notna().sum()
+        before = triage_queries.load(session).levels["Bench"].notna().sum()
     assert (
         juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor=Administrator(name="Ana Ruiz")).n_taken_back
         == 1
     )
     with reading(engine) as session:
-        assert triage.load(session).levels["Bench"].notna().sum() == before - 1
+        assert triage_queries.load(session).levels["Bench"].notna().sum() == before - 1
     engine.dispose()

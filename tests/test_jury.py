@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.judge_quality import OVERALL, balanced_f1
-from evalcore.metrics.jury import decisions, jury_names, majority, words
+from evalcore.judges.quality import OVERALL, balanced_f1
+from evalcore.stats.majority import decisions, jury_names, majority, words
 from tests.opinion_rows import of_drawing as study
 from tests.population import drawn
 from tests.quality_rows import row_of

@@ -6,16 +6,18 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import drift_commands, jury_commands, store
-from evalcore.db import writing
+from evalcore.cli import drift as cli_drift
+from evalcore.cli import jury as cli_jury
 from evalcore.errors import OverreadError
-from evalcore.run_words import repeat_version
-from evalcore.schema import RaterKind, Stage, Verdict
+from evalcore.study import store
+from evalcore.study.db import writing
+from evalcore.study.run_words import repeat_version
+from evalcore.study.schema import RaterKind, Stage, Verdict
 from tests import world
 
 APP = typer.Typer()
-APP.command()(jury_commands.jury)
-APP.command()(drift_commands.drift)
+APP.command()(cli_jury.jury)
+APP.command()(cli_drift.drift)
 
 
 def run(*arguments):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.jury import most
-from evalcore.metrics.jury_verdicts import Why, on_criterion, on_level
-from evalcore.metrics.level_jury import votes
-from evalcore.triaged import LEVELS, NO_LEVEL
+from evalcore.judges.jury_verdicts import Why, on_criterion, on_level
+from evalcore.stats.majority import most
+from evalcore.triage.data import LEVELS, NO_LEVEL
+from evalcore.triage.level_jury import votes
 
 many = settings(max_examples=120, deadline=None)
 NAMES = ("Magpie", "Wren", "Rook", "Jay", "Dove")

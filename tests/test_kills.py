@@ -7,12 +7,12 @@ from unittest import mock
 
 import pytest
 
-from evalcore import adjudication
-from evalcore.auditing import verify
-from evalcore.db import connect, open_study, reading
 from evalcore.importing import import_file, joining, staging
-from evalcore.queries import frames, lookups
-from evalcore.schema import Administrator, RaterKind
+from evalcore.reading import adjudication
+from evalcore.study import frames, lookups
+from evalcore.study.auditing import verify
+from evalcore.study.db import connect, open_study, reading
+from evalcore.study.schema import Administrator, RaterKind
 from tests import world
 from tests.adjudicating_steps import SOL, item, key_of, opened, settlements, small
 from tests.kills import N_KILLS, killed

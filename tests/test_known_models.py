@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.errors import RunRefused
-from evalcore.known_models import key_of, load, named
-from evalcore.run_words import ModelSettings
+from evalcore.runs.known_models import key_of, load, named
+from evalcore.study.run_words import ModelSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 URL = "http://127.0.0.1:8000/v1"

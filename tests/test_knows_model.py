@@ -5,9 +5,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from evalcore import export, families, methods, reviewing
-from evalcore.db import open_study
-from evalcore.families import mentions
+from evalcore.export import methods
+from evalcore.export import tables as export_tables
+from evalcore.reading import reviewing
+from evalcore.study import families
+from evalcore.study.db import open_study
+from evalcore.study.families import mentions
 from tests import world
 from tests.page_steps import PHYSICIAN, _no_cache, check, demo_study, location, open_page
 from tests.reading_steps import IMANI, TOVE, small, take
@@ -54,14 +57,14 @@ def test_who_knows_the_model_is_kept_with_the_lock_exported_and_counted(small):
     world.assigned(small, readers=(IMANI, TOVE), n_readers=2)
     known, other = read(small, IMANI, knows=True), read(small, IMANI, knows=False)
     assert {read(small, TOVE, knows=False), read(small, TOVE, knows=False)} == {known, other}
-    verdicts = export.table(small.engine, "verdicts")
+    verdicts = export_tables.table(small.engine, "verdicts")
     told = verdicts.loc[verdicts["knows_model"].fillna(False)]
     assert set(zip(told["rater"], told["response_id"], told["stage"], strict=True)) == {(IMANI, known, "first")}
     assert len(told) == 2
-    labels = export.table(small.engine, "labels")
+    labels = export_tables.table(small.engine, "labels")
     assert set(labels.loc[labels["knows_model"].fillna(False), "response_id"]) == {known}
     assert labels["knows_model"].isna().sum() == 2
-    assert b"knows_model" in export.to_csv(labels).splitlines()[0]
+    assert b"knows_model" in export_tables.to_csv(labels).splitlines()[0]
     done = methods.facts(small.engine)
     assert done.n_knowing == 2
     assert "of 25 % (2/8) of these first reads the reader said that they knew which model" in methods.paragraph(done)

@@ -4,8 +4,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import label_maps
-from evalcore.metrics.label_counts import beside, label_counts, unknown, words
+from evalcore.triage import label_maps
+from evalcore.triage.label_counts import beside, label_counts, unknown, words
 
 MAPS = label_maps.default_maps()
 LABELS = ["source", "original_label", "mapped_label", "n"]

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import label_maps
-from evalcore.csv_pairs import text_of
 from evalcore.errors import OverreadError
-from evalcore.label_maps import PANEL, fold, level_of, meaning_of
-from evalcore.schema import Acuity
+from evalcore.study.csv_cells import text_of
+from evalcore.study.schema import Acuity
+from evalcore.triage import label_maps
+from evalcore.triage.label_maps import PANEL, fold, level_of, meaning_of
 
 SHIPPED = {
     # as acuity.md has them

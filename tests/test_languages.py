@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.languages import LANGUAGES, _identifier, _plainly_english, language_of
+from evalcore.study.languages import LANGUAGES, _identifier, _plainly_english, language_of
 
 TEXTS = {
     "en": "My father has had chest pain since this morning and he does not want to see a doctor. What should we do?",

@@ -6,14 +6,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import level_commands
-from evalcore.db import open_study, reading, writing
-from evalcore.queries import triage
-from evalcore.schema import RULES
+from evalcore.cli import levels as cli_levels
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import RULES
+from evalcore.triage import queries as triage_queries
 from tests.triage_cases import drawn, stored
 
 APP = typer.Typer()
-APP.command()(level_commands.acuity_rules)
+APP.command()(cli_levels.acuity_rules)
 
 
 def run(*arguments, said=None):
@@ -64,7 +64,7 @@ def test_the_responses_of_a_study_are_read_once(path):
     assert found["labels"] == {RULES: {"B": 8}}  # "Rest, drink, and see a doctor."
     engine = open_study(path)
     with reading(engine) as session:
-        assert triage.load(session).levels[RULES].notna().sum() == 8
+        assert triage_queries.load(session).levels[RULES].notna().sum() == 8
     engine.dispose()
     assert "No response waits to be read." in run("--db", path)
     assert "acuity_rules" not in run("--db", path, "--json")

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.intervals import share_interval
-from evalcore.metrics.level_confusion import (
+from evalcore.stats.intervals import share_interval
+from evalcore.study.schema import RULES, Acuity, Ask, Label, Stage
+from evalcore.triage.data import LEVELS, NO_LEVEL, READ_COLUMNS, Triaged
+from evalcore.triage.level_confusion import (
     NO_PAIR,
     ONE_LEVEL,
     against_physicians,
@@ -17,9 +19,7 @@ from evalcore.metrics.level_confusion import (
     agreement_with_physicians,
     between,
 )
-from evalcore.metrics.triage_scores import clustered_summary
-from evalcore.schema import RULES, Acuity, Ask, Label, Stage
-from evalcore.triaged import LEVELS, NO_LEVEL, READ_COLUMNS, Triaged
+from evalcore.triage.scores import clustered_summary
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 NAN = np.nan

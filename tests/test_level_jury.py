@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.level_confidence import level_vote_items
-from evalcore.metrics.level_jury import JURY, members, votes, with_jury
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import predictions, usual_judges
-from evalcore.schema import PARSER
-from evalcore.triaged import NO_LEVEL, Triaged
+from evalcore.calibration.level_confidence import level_vote_items
+from evalcore.study.schema import PARSER
+from evalcore.triage.data import NO_LEVEL, Triaged
+from evalcore.triage.level_jury import JURY, members, votes, with_jury
+from evalcore.triage.panels import described
+from evalcore.triage.predictions import predictions, usual_judges
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 said = st.sampled_from([np.nan, NO_LEVEL, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0])

@@ -8,14 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, text
 
-from evalcore import level_reading, store
-from evalcore.auditing import verify
-from evalcore.db import open_study, reading, writing
-from evalcore.level_reading import LevelsRead, read_levels, recommended, stated
-from evalcore.queries import triage
-from evalcore.schema import CASES, LEVELS_READ, PARSER, RULES, Administrator, Format, Label, RaterKind, Stage
+from evalcore.study import store
+from evalcore.study.auditing import verify
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import CASES, LEVELS_READ, PARSER, RULES, Administrator, Format, Label, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, now
-from evalcore.triaged import NO_LEVEL
+from evalcore.triage import level_reading
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.data import NO_LEVEL
+from evalcore.triage.level_reading import LevelsRead, read_levels, recommended, stated
 
 QA, CONVERSATION = Format.QA, Format.CONVERSATION
 ANSWERS = ["Reasoning.\nACUITY: D", "ACUITY: C or D", "I cannot say."]
@@ -107,7 +108,7 @@ def test_every_response_with_text_gets_the_level_of_its_text(engine):
 def test_what_is_invalid_is_counted_apart_and_never_a_level(engine):
     read_levels(engine, actor=Administrator(name="Dr. Noor"))
     with reading(engine) as session:
-        triaged = triage.load(session)
+        triaged = triage_queries.load(session)
     table = triaged.samples.assign(**{name: triaged.levels[name] for name in triaged.levels})
     qa = table.loc[table["format"].eq(QA.value)].sort_values("sample_index")
     assert qa[PARSER].tolist() == [4.0, NO_LEVEL, NO_LEVEL]
@@ -159,7 +160,7 @@ def test_a_new_version_reads_again_and_its_level_is_the_one_that_stands(engine, 
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 3
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).n_read == 0
     with reading(engine) as session:
-        levels = triage.load(session).levels[PARSER]
+        levels = triage_queries.load(session).levels[PARSER]
     assert levels.dropna().tolist() == [NO_LEVEL] * 3
     assert {row["prompt_version"] for row in verdicts(engine) if row["name"] == PARSER} == {"1", "2"}  # nothing is lost
 
@@ -179,10 +180,10 @@ def test_a_level_that_came_with_a_file_stands_until_it_is_read_again(engine):
         session.connection().execute(insert(TABLES["verdict"]), [row])
     assert read_levels(engine, actor=Administrator(name="Dr. Noor")).labels[PARSER].total() == 2
     with reading(engine) as session:
-        assert triage.load(session).levels[PARSER].max() == 2.0
+        assert triage_queries.load(session).levels[PARSER].max() == 2.0
     assert read_levels(engine, actor=Administrator(name="Dr. Noor"), again=True).labels[PARSER].total() == 1
     with reading(engine) as session:
-        assert triage.load(session).levels[PARSER].max() == 4.0
+        assert triage_queries.load(session).levels[PARSER].max() == 4.0
 
 
 class Killed(BaseException):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.model_client import CallFailed
-from evalcore.prompts import judge as judge_prompt
-from evalcore.prompts import new_fence
-from evalcore.run_words import Outcome, Reply
-from evalcore.schema import Label, Message
+from evalcore.runs.model_client import CallFailed
+from evalcore.runs.prompts import judge as judge_prompt
+from evalcore.runs.prompts import new_fence
+from evalcore.study.run_words import Outcome, Reply
+from evalcore.study.schema import Label, Message
 from tests.judge_server import Judge
 from tests.litellm_proxy import ANSWER, MOCKED, VARIABLE, found, litellm_proxy
 from tests.model_asking import KEY, QUICK, asked, question

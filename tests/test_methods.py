@@ -9,12 +9,13 @@ import pytest
 from sqlalchemy import Engine
 from typer.testing import CliRunner
 
-from evalcore import demo, methods
 from evalcore.__main__ import app
-from evalcore.analysis import Analysis, StatedAnalysis
-from evalcore.db import reading
-from evalcore.queries import frames
-from evalcore.schema import RaterKind
+from evalcore.export import methods
+from evalcore.importing import demo
+from evalcore.study import frames
+from evalcore.study.analysis import Analysis, StatedAnalysis
+from evalcore.study.db import reading
+from evalcore.study.schema import RaterKind
 from tests import world
 from tests.invented import study
 

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from evalcore import methods, reviewing, store
-from evalcore.bundle import bundle
-from evalcore.db import writing
-from evalcore.metrics import reporting_checklist
-from evalcore.metrics.panels import described
-from evalcore.schema import Label, Selection, Stage
+from evalcore.export import methods, reporting_checklist
+from evalcore.export.bundle import bundle
+from evalcore.reading import reviewing
+from evalcore.study import store
+from evalcore.study.db import writing
+from evalcore.study.schema import Label, Selection, Stage
+from evalcore.triage.panels import described
 from tests import world
 from tests.invented import study
 from tests.triage_cases import drawn as cases_drawn

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.call_outcomes import MAX_REPLY, TryAgain
-from evalcore.model_client import CallFailed
-from evalcore.run_words import MAX_RAW, Outcome, Reply
+from evalcore.runs.call_outcomes import MAX_REPLY, TryAgain
+from evalcore.runs.model_client import CallFailed
+from evalcore.study.run_words import MAX_RAW, Outcome, Reply
 from tests.judge_server import Fault, Faults, answer, judge_server, key_of
 from tests.judge_server.faults import ASKED_AGAIN, READABLE, REFUSED, REJECTED, UNREADABLE
 from tests.model_asking import KEY, QUICK, SCHEMA, asked, judge, question, reset, running

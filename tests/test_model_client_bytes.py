@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.call_outcomes import MAX_REPLY
-from evalcore.model_client import CallFailed
-from evalcore.run_words import MAX_RAW, Outcome, Reply
+from evalcore.runs.call_outcomes import MAX_REPLY
+from evalcore.runs.model_client import CallFailed
+from evalcore.study.run_words import MAX_RAW, Outcome, Reply
 from tests.judge_server import Judge, Told
 from tests.model_asking import KEY, QUICK, SCHEMA, client, ended, question
 

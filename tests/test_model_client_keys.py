@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from evalcore.errors import RunRefused
-from evalcore.model_client import CallFailed
-from evalcore.run_words import Outcome, Reply
+from evalcore.runs.model_client import CallFailed
+from evalcore.study.run_words import Outcome, Reply
 from tests.judge_server import Fault, Faults
 from tests.model_asking import KEY, QUICK, asked, client, ended, judge, question, running
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from evalcore.model_client import Patience
-from evalcore.run_words import Outcome, Reply
+from evalcore.runs.model_client import Patience
+from evalcore.study.run_words import Outcome, Reply
 from tests.judge_server import Fault, Faults, Judge, answer
 from tests.model_asking import QUICK, asked, client, judge, question, running
 

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from evalcore import opinions as opinions_module
-from evalcore import store
-from evalcore.analysis import Analysis
-from evalcore.db import open_study, writing
-from evalcore.queries import opinions as opinions_query
-from evalcore.schema import Label
+from evalcore.rubric import data as opinions_module
+from evalcore.rubric import queries as opinions_query
+from evalcore.study import store
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Label
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words

@@ -11,17 +11,18 @@ import pandas as pd
 import pytest
 from sqlalchemy import Engine, make_url
 
-from evalcore import overriding, store
-from evalcore.db import reading, writing
 from evalcore.errors import OverreadError
-from evalcore.metrics.opinions import coefficients, first_reads, is_scored, votes
-from evalcore.metrics.score import response_scores, scores
-from evalcore.opinions import ITEM_COLUMNS, READ_COLUMNS, Opinions
-from evalcore.overriding import Reading as Given
-from evalcore.queries import frames, opinions
-from evalcore.queries.browse import Filters
-from evalcore.queries.candidates import Planned
-from evalcore.schema import Label, RaterKind, Stage, Verdict
+from evalcore.reading import overriding
+from evalcore.reading.candidates import Planned
+from evalcore.reading.overriding import Reading as Given
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.rubric.items import coefficients, first_reads, is_scored, votes
+from evalcore.rubric.score import response_scores, scores
+from evalcore.study import frames, store
+from evalcore.study.browse import Filters
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Label, RaterKind, Stage, Verdict
 from tests import world
 from tests.invented import study
 
@@ -30,7 +31,7 @@ MET = {"met": 1.0, "not_met": 0.0}
 
 def loaded(engine: Engine) -> Opinions:
     with reading(engine) as session:
-        return opinions.load(session)
+        return rubric_queries.load(session)
 
 
 @pytest.fixture
@@ -68,21 +69,22 @@ def test_every_label_of_every_judge_stands_in_its_cell(seeded: Engine):
 
 def test_over_two_connections_at_once_the_same_is_read(seeded: Engine):
     with ThreadPoolExecutor(1) as beside:
-        at_once = opinions.judged_at(seeded, beside)
+        at_once = rubric_queries.judged_at(seeded, beside)
     with reading(seeded) as session:
-        alone = opinions.judged(session)
+        alone = rubric_queries.judged(session)
         assert_equal(
-            opinions.with_reads(session, at_once, opinions.reads(session)), opinions.with_reads(session, alone)
+            rubric_queries.with_reads(session, at_once, rubric_queries.reads(session)),
+            rubric_queries.with_reads(session, alone),
         )
     assert_equal(at_once, alone)
 
 
 def test_what_was_imported_between_the_two_reads_is_described_too(seeded: Engine):
     with reading(seeded) as session:
-        whole, described = opinions.judged(session), opinions._described(session)
+        whole, described = rubric_queries.judged(session), rubric_queries._described(session)
         newest = described.responses["response_id"].max()
         behind = described._replace(responses=described.responses.query("response_id < @newest"))
-        found = opinions._judged(session, opinions._labels(session), behind)
+        found = rubric_queries._judged(session, rubric_queries._labels(session), behind)
     assert newest in set(whole.items["response_id"])
     assert_equal(found, whole)
 

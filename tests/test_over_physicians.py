@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
-from evalcore.metrics import survey
-from evalcore.metrics.corrected import CORRECTED, PHYSICIANS, corrected_scores
-from evalcore.metrics.over_physicians import benchmark_variance
-from evalcore.metrics.survey import Sample
-from evalcore.metrics.surveyed import surveyed
+from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, corrected_scores
+from evalcore.rubric.surveyed import surveyed
+from evalcore.stats import survey
+from evalcore.stats.over_physicians import benchmark_variance
+from evalcore.stats.survey import Sample
 from tests.population import drawn
 from tests.survey_drawn import invented, many, population, seeds, variance
 

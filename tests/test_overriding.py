@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import assigning, store
-from evalcore.db import reading, writing
-from evalcore.desks import MAX_NOTE
 from evalcore.errors import NotAllowed, NotFound, OverreadError
-from evalcore.overriding import Reading, check_reading
-from evalcore.queries import frames
-from evalcore.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage, Verdict
+from evalcore.reading import assigning
+from evalcore.reading.desks import MAX_NOTE
+from evalcore.reading.overriding import Reading, check_reading
+from evalcore.study import frames, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage, Verdict
 from tests import world
 from tests.overriding_steps import SAID, labels, press, small, standing, take_back
 

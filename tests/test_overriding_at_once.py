@@ -2,11 +2,11 @@
 
 import pytest
 
-from evalcore import overriding
-from evalcore.db import open_study
 from evalcore.errors import AlreadyChanged
-from evalcore.overriding import Reading
-from evalcore.schema import Label
+from evalcore.reading import overriding
+from evalcore.reading.overriding import Reading
+from evalcore.study.db import open_study
+from evalcore.study.schema import Label
 from tests import world
 from tests.overriding_steps import labels, press, small, standing, take_back
 from tests.processes import at_once

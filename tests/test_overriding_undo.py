@@ -4,12 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalcore import store
-from evalcore.db import reading, writing
 from evalcore.errors import AlreadyChanged
-from evalcore.overriding import Reading
-from evalcore.queries import frames
-from evalcore.schema import Cause, Label, RaterKind, Selection, Severity, Stage, Verdict
+from evalcore.reading.overriding import Reading
+from evalcore.study import frames, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Cause, Label, RaterKind, Selection, Severity, Stage, Verdict
 from tests import world
 from tests.overriding_steps import SAID, labels, press, small, standing, take_back
 

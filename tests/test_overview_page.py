@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from evalcore.db import reading
-from evalcore.metrics import composition_words as words
-from evalcore.metrics.composition import GROUPINGS, Grouping, parts
-from evalcore.metrics.intervals import interval_words
-from evalcore.plots.overview import PUBLISHED, groups_read
-from evalcore.queries import tasks
-from evalcore.schema import Role
+from evalcore.reading import tasks
+from evalcore.rubric import composition_words as words
+from evalcore.rubric.composition import GROUPINGS, Grouping, parts
+from evalcore.rubric.composition_figures import PUBLISHED, groups_read
+from evalcore.stats.intervals import interval_words
+from evalcore.study.db import reading
+from evalcore.study.schema import Role
 from evalcore.study.tables import now
 from pages._overview_composition import OPTIONS
 from tests import world

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics import panels
-from evalcore.metrics.own_confidence import MODEL_COLUMNS, model_items, own_confidence
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.schema import PARSER
+from evalcore.calibration.own_confidence import MODEL_COLUMNS, model_items, own_confidence
+from evalcore.study.schema import PARSER
+from evalcore.triage import panels
+from evalcore.triage.panels import Kind
+from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 

@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 
-from evalcore.db import reading
-from evalcore.metrics.own_reads import by_task, final_labels, own_items, totals
-from evalcore.queries import frames, study
-from evalcore.queries.my_reads import examples_of, my_reads
-from evalcore.schema import Ask, RaterKind
+from evalcore.reading.my_reads import examples_of, my_reads
+from evalcore.reading.own_reads import by_task, final_labels, own_items, totals
+from evalcore.study import contents, frames
+from evalcore.study.db import reading
+from evalcore.study.schema import Ask, RaterKind
 from tests import invented, tables
 
 ME = "dr_a"
@@ -56,9 +56,9 @@ def test_every_page_counts_a_physicians_reads_alike_those_too_that_came_with_a_f
             [frames.verdicts(session, kind=RaterKind.REVIEWER).assign(asked="rubric"), frames.acuity_verdicts(session, kind=RaterKind.REVIEWER)]
         )  # fmt: skip
         long_all, long = long, long.loc[long["stage"].ne("adjudicated")]
-        counts = study.readers(session).set_index("reader")
+        counts = contents.readers(session).set_index("reader")
         assert set(counts.index) == set(long["rater"])
-        for viewer in study.people(session):
+        for viewer in contents.people(session):
             mine = long.loc[long["rater"].eq(viewer.name)]
             if mine.empty:
                 assert viewer.name not in counts.index

@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlalchemy import text
 
-from evalcore.db import open_study
+from evalcore.study.db import open_study
 from tests.page_steps import LEAD, PHYSICIAN, TITLES, Open, _no_cache, check, demo_study, location, open_page
 
 __all__ = ["_no_cache", "demo_study", "location", "open_page"]  # fixtures

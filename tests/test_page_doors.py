@@ -3,11 +3,11 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore.adjudication import hidden_examples
-from evalcore.db import open_study, reading
-from evalcore.queries import study
-from evalcore.schema import Label
+from evalcore.reading.adjudication import hidden_examples
 from evalcore.serving import COOKIE_PREFIX
+from evalcore.study import contents
+from evalcore.study.db import open_study, reading
+from evalcore.study.schema import Label
 from tests.page_steps import (
     BOTH_READER,
     LEAD,
@@ -80,7 +80,7 @@ def test_whoever_gives_no_verdicts_sees_them_and_why_the_controls_are_off(demo_s
 def test_a_physician_has_a_control_on_every_criterion(name: str, demo_study: str, open_page: Open):
     engine = open_study(demo_study)
     with reading(engine) as session:
-        person = next(one for one in study.people(session) if one.name == name)
+        person = next(one for one in contents.people(session) if one.name == name)
         with_rubric = session.connection().execute(text("SELECT DISTINCT example_id FROM criterion")).scalars()
         example = min({*with_rubric} - hidden_examples(session, person))
     app = open_page(demo_study, "browse", name, example=str(example))
@@ -129,4 +129,4 @@ def test_a_lead_adds_somebody_and_a_taken_name_is_refused_with_a_sentence(demo_s
         next(button for button in app.button if button.label == "Add person").click()
         assert expected in check(app.run())
     with reading(open_study(demo_study)) as session:
-        assert len(study.people(session)) == len(PEOPLE) + 1
+        assert len(contents.people(session)) == len(PEOPLE) + 1

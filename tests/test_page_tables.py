@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.plots.colours import INK_ON_SLATE
-from evalcore.plots.frames import CUT, LINE_CHARACTERS, framed, on_lines
+from evalcore.figures.colours import INK_ON_SLATE
+from evalcore.figures.frames import CUT, LINE_CHARACTERS, framed, on_lines
 from pages import _tables, _text
 
 

@@ -3,10 +3,10 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore import acting, store
-from evalcore.db import open_study, reading, writing
-from evalcore.queries import frames, study, tasks
-from evalcore.schema import Label, Role
+from evalcore.reading import tasks
+from evalcore.study import acting, contents, frames, store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Label, Role
 from pages import _common
 from tests import world
 from tests.page_steps import (
@@ -68,7 +68,7 @@ def test_a_study_of_nobody_asks_for_the_first_person_and_makes_one_who_may_do_ev
     app.text_input(key="first_name").set_value("Ana Ruiz")
     check(app.button[0].click().run())
     with reading(open_study(location)) as session:
-        (person,) = study.people(session)
+        (person,) = contents.people(session)
     assert (person.name, person.roles) == ("Ana Ruiz", frozenset(Role))
 
 
@@ -147,7 +147,7 @@ def test_a_run_asks_anew_after_it_has_saved_something(demo_study: str):
     token = _common._run.set(_common._Run(top=None))
     try:
         with reading(_common.engine()) as session:
-            lead = next(person for person in study.people(session) if person.name == LEAD)
+            lead = next(person for person in contents.people(session) if person.name == LEAD)
         before = _common.version()
         assert _common.version() is before
         acting.add_person(_common.engine(), "Dr. Late", roles=[Role.REVIEWER], actor=lead)

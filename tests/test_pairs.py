@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.metrics.judge_quality import OVERALL, balanced_f1, error_rates
-from evalcore.metrics.opinions import Opinions
-from evalcore.metrics.pairs import TOGETHER, Reads, assessed, counted_reads, reads_words, usual_reads
-from evalcore.metrics.pairs import left_out as pairs_left_out
+from evalcore.judges.pairs import TOGETHER, Reads, assessed, counted_reads, reads_words, usual_reads
+from evalcore.judges.pairs import left_out as pairs_left_out
+from evalcore.judges.quality import OVERALL, balanced_f1, error_rates
+from evalcore.rubric.items import Opinions
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import row_of
 

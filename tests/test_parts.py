@@ -5,9 +5,9 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.opinions import is_scored
-from evalcore.metrics.parts import common_weighting, evaluations, jury, part
-from evalcore.opinions import Opinions
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import is_scored
+from evalcore.rubric.parts import common_weighting, evaluations, jury, part
 from tests.population import drawn
 
 TWO = {"Magpie": 0.8, "Wren": 0.7}

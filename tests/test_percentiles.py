@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.judge_quality import CATEGORY, OVERALL, balanced_f1
-from evalcore.metrics.pairs import JUDGE, PHYSICIAN, TOGETHER, judge_pairs, physician_pairs
-from evalcore.metrics.percentiles import (
+from evalcore.judges.pairs import JUDGE, PHYSICIAN, TOGETHER, judge_pairs, physician_pairs
+from evalcore.judges.percentiles import (
     NO_THEME,
     THEME,
     finding,
@@ -20,6 +19,7 @@ from evalcore.metrics.percentiles import (
     theme_of_categories,
     value_words,
 )
+from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import many, opinions_of, row_of
 

@@ -6,13 +6,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore.db import open_study, reading
+from evalcore.cli.planning import plan
 from evalcore.errors import OverreadError
-from evalcore.metrics.corrected import corrected_scores
-from evalcore.metrics.corrected_differences import corrected_differences
-from evalcore.planning_commands import plan
-from evalcore.queries import opinions, tasks
-from evalcore.schema import Ask, Claim, Physicians
+from evalcore.reading import tasks
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.corrected import corrected_scores
+from evalcore.rubric.corrected_differences import corrected_differences
+from evalcore.study.db import open_study, reading
+from evalcore.study.schema import Ask, Claim, Physicians
 from tests import world
 
 BRIAR = ("--target", "score:Briar-1:0.028", "--claim", "benchmark", "--physicians", "these")
@@ -96,7 +97,7 @@ def test_without_a_claim_the_plan_takes_the_widest_that_the_reads_carry_and_says
     # what is expected of the reads so far is what the scores have, for every claim (it was 2.2 times as wide)
     engine = engine_of(run)
     with reading(engine) as session:
-        known = opinions.load(session)
+        known = rubric_queries.load(session)
     engine.dispose()
     for row in said["claims"]:
         found = (
@@ -115,7 +116,7 @@ def test_the_width_that_is_expected_of_a_difference_is_the_one_that_it_has(run):
     claims = json.loads(run("--target", "difference:Alder-2:Briar-1:0.05", "--json"))["claims"]
     engine = engine_of(run)
     with reading(engine) as session:
-        known = opinions.load(session)
+        known = rubric_queries.load(session)
     engine.dispose()
     for row in claims:
         pairs = corrected_differences(

@@ -8,16 +8,18 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from evalcore import planning, store
-from evalcore.assigning import Choice, assign
-from evalcore.db import open_study, reading, writing
-from evalcore.metrics import plan_words
-from evalcore.metrics.sample_size import answer, curve
-from evalcore.metrics.targets import Goal, Target
-from evalcore.plots.plan import narrowing
-from evalcore.queries import opinions, study, tasks
-from evalcore.queries.browse import Filters
-from evalcore.schema import Administrator, Ask, Claim, Physicians, Role
+from evalcore.planning import acts as planning_acts
+from evalcore.planning import words as planning_words
+from evalcore.planning.figures import narrowing
+from evalcore.planning.sample_size import answer, curve
+from evalcore.planning.targets import Goal, Target
+from evalcore.reading import tasks
+from evalcore.reading.assigning import Choice, assign
+from evalcore.rubric import queries as rubric_queries
+from evalcore.study import contents, store
+from evalcore.study.browse import Filters
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Administrator, Ask, Claim, Physicians, Role
 from tests import world
 from tests.page_steps import (  # noqa: F401 - fixtures
     BOTH_READER,
@@ -88,11 +90,11 @@ def test_the_claim_is_named_the_other_claims_stand_beside_it_and_the_uncertainty
     shown = said(app)
     assert "for physicians in general would still be" in shown
     claims = next(table.value for table in app.dataframe if "The 95 % interval holds" in table.value)
-    assert list(claims["The 95 % interval holds"]) == list(plan_words.CLAIM_WORDS.values())
+    assert list(claims["The 95 % interval holds"]) == list(planning_words.CLAIM_WORDS.values())
     sources = next(table.value for table in app.dataframe if "Less with" in table.value)
     assert sum(int(share.split()[0]) for share in sources["Share of the variance"]) in (99, 100, 101)
     spent = next(table.value for table in app.dataframe if "Spent on" in table.value)
-    assert list(spent["Spent on"]) == list(plan_words.OPTION_WORDS.values())
+    assert list(spent["Spent on"]) == list(planning_words.OPTION_WORDS.values())
     assert "the next 100 reads of a response".capitalize() in shown
 
 
@@ -146,10 +148,10 @@ def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_t
     alder = Choice(filters=Filters(model="Alder-2", reads="unread"), readers=(sol,), n_readers=1, seed=1)
     assign(engine, alder, actor=Administrator(name=LEAD))
     with reading(engine) as session:
-        n_hidden = len(tasks.blind_examples(session, next(p for p in study.people(session) if p.name == sol)))
-        known = opinions.load(session)
-        target = planning.target_of("score:Briar-1:0.028", known)
-        n_free = planning.answer(known, target, taken=planning.taken(session)).variances.n_free
+        n_hidden = len(tasks.blind_examples(session, next(p for p in contents.people(session) if p.name == sol)))
+        known = rubric_queries.load(session)
+        target = planning_acts.target_of("score:Briar-1:0.028", known)
+        n_free = planning_acts.answer(known, target, taken=planning_acts.taken(session)).variances.n_free
     engine.dispose()
     assert n_hidden
     form = {"plan_model_0": "Briar-1", "plan_seed": 1} | NARROW

@@ -8,18 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore import assigning, planning, reviewing
-from evalcore.assigning import Choice, assign, read_plan
-from evalcore.db import reading
 from evalcore.errors import OverreadError
-from evalcore.metrics.inclusion import drawn_systematically, inclusion_probabilities
-from evalcore.metrics.sample_size import IMPORTANCE, UNIFORM
-from evalcore.metrics.targets import Goal, Target
-from evalcore.queries import opinions, reading_times
-from evalcore.queries.blind_reads import blind_reads
-from evalcore.queries.drawings import Drawing, over_all
-from evalcore.recipes import by_recipe
-from evalcore.schema import Administrator, Selection
+from evalcore.planning import acts as planning_acts
+from evalcore.planning.inclusion import drawn_systematically, inclusion_probabilities
+from evalcore.planning.sample_size import IMPORTANCE, UNIFORM
+from evalcore.planning.targets import Goal, Target
+from evalcore.reading import assigning, reading_times, reviewing
+from evalcore.reading.assigning import Choice, assign, read_plan
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.drawings import Drawing, over_all
+from evalcore.rubric.recipes import by_recipe
+from evalcore.study.db import reading
+from evalcore.study.schema import Administrator, Selection
 from tests import world
 from tests.population import drawn
 
@@ -40,11 +41,11 @@ def small(database_url):
 
 def known(small):
     with reading(small.engine) as session:
-        return opinions.load(session)
+        return rubric_queries.load(session)
 
 
 def target_of(small, words, **how):
-    return planning.target_of(words, known(small), **how)
+    return planning_acts.target_of(words, known(small), **how)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def study():
 
 def draw(small, words="score:Alder:2:0.05", n_units=4, design=IMPORTANCE, seed=1):
     with reading(small.engine) as session:
-        return planning.draw(session, target_of(small, words), n_units=n_units, design=design, seed=seed)
+        return planning_acts.draw(session, target_of(small, words), n_units=n_units, design=design, seed=seed)
 
 
 def tasks(small):
@@ -65,13 +66,13 @@ def tasks(small):
 
 
 def test_a_target_is_read_from_words_also_where_names_hold_colons(study):
-    score = planning.target_of("score:Alder:2:0.05", study)
+    score = planning_acts.target_of("score:Alder:2:0.05", study)
     assert score == Target(Goal.SCORE, 0.05, ("Alder:2",), ("Magpie",), "invented")
-    assert planning.target_of("difference:Alder:2:Birch:0.03", study).models == ("Alder:2", "Birch")
-    assert planning.target_of("difference:Birch:Alder:2:0.03", study).models == ("Birch", "Alder:2")
-    error = planning.target_of("judge-error:0.03", study)
+    assert planning_acts.target_of("difference:Alder:2:Birch:0.03", study).models == ("Alder:2", "Birch")
+    assert planning_acts.target_of("difference:Birch:Alder:2:0.03", study).models == ("Birch", "Alder:2")
+    error = planning_acts.target_of("judge-error:0.03", study)
     assert error == Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",), None)
-    assert planning.target_of("judge-error:.1", study, evaluation="invented").evaluation == "invented"
+    assert planning_acts.target_of("judge-error:.1", study, evaluation="invented").evaluation == "invented"
 
 
 @pytest.mark.parametrize(
@@ -94,13 +95,13 @@ def test_a_target_is_read_from_words_also_where_names_hold_colons(study):
 )  # fmt: skip
 def test_a_target_that_is_none_says_what_came_and_what_was_expected(study, words, how, sentence):
     with pytest.raises(OverreadError, match="^" + re.escape(sentence)):
-        planning.target_of(words, study, **how)
+        planning_acts.target_of(words, study, **how)
 
 
 def test_a_judges_errors_are_of_one_judge():
     study, _ = drawn(np.random.default_rng(1), n_examples=5, judges={"Magpie": 0.8, "Wren": 0.8})
     with pytest.raises(OverreadError, match="expected one: a judge's errors are its own"):
-        planning.target(Goal.JUDGE_ERROR, 0.03, [], study, judges=["Magpie", "Wren"])
+        planning_acts.target(Goal.JUDGE_ERROR, 0.03, [], study, judges=["Magpie", "Wren"])
 
 
 def test_without_a_judge_nothing_can_be_planned(sqlite_database_url):
@@ -116,8 +117,8 @@ def test_without_a_judge_nothing_can_be_planned(sqlite_database_url):
 def test_hours_come_from_the_measured_time_a_criterion(small):
     world.assigned(small, n_readers=1)
     with reading(small.engine) as session:
-        assert planning.seconds_each(session) is None
-    assert planning.hours(100, 2, None) is None
+        assert planning_acts.seconds_each(session) is None
+    assert planning_acts.hours(100, 2, None) is None
     for minutes in (0, 10, 20):
         name = "Dr. Imani Noor"
         desk_labels = reviewing.take(small.engine, small.viewer(name), at=world.after(minutes))
@@ -127,7 +128,7 @@ def test_hours_come_from_the_measured_time_a_criterion(small):
         reviewing.submit(small.engine, small.viewer(name), number, at=world.after(minutes, seconds=60))
     with reading(small.engine) as session:
         times = reading_times.reading_times(session)
-        each = planning.seconds_each(session)
+        each = planning_acts.seconds_each(session)
     stored = world.rows(
         small.engine,
         "SELECT r.seconds, (SELECT count(*) FROM criterion c WHERE c.example_id = t.example_id) FROM reading r JOIN task t ON t.id = r.task_id",
@@ -135,7 +136,7 @@ def test_hours_come_from_the_measured_time_a_criterion(small):
     assert sorted(zip(times["seconds"], times["n_criteria"], strict=True)) == sorted(stored)
     assert len(stored) == 3
     assert each == pytest.approx(float(np.median([seconds / n for seconds, n in stored])))
-    assert planning.hours(100, 2, each) == pytest.approx(100 * 2 * each / 3600)
+    assert planning_acts.hours(100, 2, each) == pytest.approx(100 * 2 * each / 3600)
 
 
 # ---------------------------------------------------------------- drawing
@@ -313,7 +314,7 @@ def test_a_drawing_and_a_number_of_items_contradict_each_other(small):
 def test_a_drawing_as_csv_is_a_plan_that_assigning_reads(small):
     plan = draw(small, n_units=5)
     with reading(small.engine) as session:
-        content = planning.csv_of(session, plan)
+        content = planning_acts.csv_of(session, plan)
     assign(small.engine, Choice(plan=read_plan(content)), actor=Administrator(name=LEAD))
     assert dict(tasks(small)) == {response: share for (_, response), share in plan.drawn.shares.items()}
 
@@ -322,7 +323,7 @@ def test_responses_that_wait_are_counted_as_if_they_were_read(small):
     world.assigned(small, filters=assigning.Filters(model="Birch"), n_items=4)
     wanted = target_of(small, "score:Birch:0.05")
     with reading(small.engine) as session:
-        found = planning.answer(known(small), wanted, taken=planning.taken(session))
+        found = planning_acts.answer(known(small), wanted, taken=planning_acts.taken(session))
     assert (found.n_responses_read, found.n_responses_waiting, found.n_responses) == (0, 4, N_EXAMPLES)
     assert found.variances.n_free == N_EXAMPLES - 4
 

@@ -6,11 +6,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from evalcore.metrics.harm import changes, expected_harm
-from evalcore.metrics.harm import orders as places
-from evalcore.metrics.triage import of_matrices, rates
-from evalcore.plots import triage, triage_groups, triage_harm, triage_models
-from evalcore.plots.colours import GREY, INK_ON_PAPER, LEVEL_RAMP
+from evalcore.figures.colours import GREY, INK_ON_PAPER, LEVEL_RAMP
+from evalcore.triage import figures as triage_figures
+from evalcore.triage import group_figures, harm_figures, model_figures
+from evalcore.triage.harm import changes, expected_harm
+from evalcore.triage.harm import orders as places
+from evalcore.triage.rates import of_matrices, rates
 
 ODD = "<b>odd</b>"
 ESCAPED = "&lt;b&gt;odd&lt;/b&gt;"
@@ -46,7 +47,7 @@ def words_of(figure: go.Figure) -> str:
 
 
 def test_every_cell_says_its_share_and_its_count():
-    figure = triage.matrix(one(), NAMES)
+    figure = triage_figures.matrix(one(), NAMES)
     shown = dict(zip(zip(figure.data[0].y, figure.data[0].x, strict=True), figure.data[0].text, strict=True))
     assert len(shown) == 16
     assert "82 %" in shown[4, 4]
@@ -56,55 +57,55 @@ def test_every_cell_says_its_share_and_its_count():
 
 
 def test_a_click_on_a_cell_tells_gold_prediction_and_how_many_and_the_hover_tells_the_interval():
-    figure = triage.matrix(one(), NAMES)
+    figure = triage_figures.matrix(one(), NAMES)
     gold, predicted, n, hover = next(data for data in figure.data[0].customdata if list(data[:2]) == [4, 1])
     assert (gold, predicted, n) == (4, 1, 7)
     assert hover == "Needs D, answer gives A: under-triage by 3 levels<br>3 % (7/262) cases [1 %, 5 %]"
 
 
 def test_the_six_cells_below_the_diagonal_stand_in_a_heavy_border_and_no_other_does():
-    figure = triage.matrix(one(), NAMES)
+    figure = triage_figures.matrix(one(), NAMES)
     heavy = {
         (round((shape.y0 + shape.y1) / 2), round((shape.x0 + shape.x1) / 2))
         for shape in figure.layout.shapes
-        if shape.line.width == triage.HEAVY
+        if shape.line.width == triage_figures.HEAVY
     }
     assert heavy == {(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)}
 
 
 def test_a_cell_is_filled_by_its_share_in_its_levels_step_of_the_ramp():
-    figure = triage.matrix(one(), NAMES)
+    figure = triage_figures.matrix(one(), NAMES)
     fills = {
-        (round(shape.y0 - triage.HALF), round((shape.x0 + shape.x1) / 2)): shape
+        (round(shape.y0 - triage_figures.HALF), round((shape.x0 + shape.x1) / 2)): shape
         for shape in figure.layout.shapes
         if shape.fillcolor
     }
     filled = fills[4, 4]
-    assert (filled.y0 - filled.y1) / (2 * triage.HALF) == pytest.approx(216 / 262)
+    assert (filled.y0 - filled.y1) / (2 * triage_figures.HALF) == pytest.approx(216 / 262)
     assert {column: fills[row, column].fillcolor for row, column in fills} == dict(enumerate(LEVEL_RAMP, start=1))
     assert (1, 4) not in fills  # 0 of 77: nothing to fill
 
 
 def test_the_cell_that_is_open_is_marked():
     def marked(figure: go.Figure) -> int:
-        return sum(shape.line.color == triage.CHOSEN for shape in figure.layout.shapes)
+        return sum(shape.line.color == triage_figures.CHOSEN for shape in figure.layout.shapes)
 
-    assert marked(triage.matrix(one(), NAMES)) == 0
-    assert marked(triage.matrix(one(), NAMES, chosen=(4, 1))) == 1
+    assert marked(triage_figures.matrix(one(), NAMES)) == 0
+    assert marked(triage_figures.matrix(one(), NAMES, chosen=(4, 1))) == 1
 
 
 def test_a_row_without_cases_shows_dashes_and_an_estimate_shows_no_count():
     cells = one().astype({"n": float})
     cells.loc[cells["gold"].eq(1), ["share", "low", "high"]] = math.nan
     cells.loc[cells["gold"].eq(4), "n"] = math.nan
-    text = triage.matrix(cells, NAMES).data[0].text
+    text = triage_figures.matrix(cells, NAMES).data[0].text
     assert list(text[:4]) == ["–"] * 4
     assert "/" not in text[15].replace("</", "")
     assert "82 %" in text[15]
 
 
 def test_names_of_levels_stay_text():
-    figure = triage.matrix(one(), [ODD, "two", "three", "four"])
+    figure = triage_figures.matrix(one(), [ODD, "two", "three", "four"])
     assert ODD not in words_of(figure)
     assert ESCAPED in figure.layout.xaxis.ticktext[0]
 
@@ -114,7 +115,7 @@ def test_names_of_levels_stay_text():
 
 def test_the_overview_has_every_cell_of_every_model_and_says_which_format_is_missing():
     cells = pd.concat([cells_of("Alder", ODD), cells_of("Briar", formats=("qa",))], ignore_index=True)
-    figure = triage_models.overview(cells, FORMATS)
+    figure = model_figures.overview(cells, FORMATS)
     drawn = [share for row in figure.data[0].z for share in row if share is not None]
     assert len(drawn) == 16 * 5
     notes = [note.text for note in figure.layout.annotations]
@@ -124,19 +125,19 @@ def test_the_overview_has_every_cell_of_every_model_and_says_which_format_is_mis
 
 
 def test_many_models_go_on_below():
-    names = [f"Model {number:02}" for number in range(triage_models.SMALL_LINE + 2)]
-    figure = triage_models.overview(cells_of(*names), FORMATS)
-    assert len(figure.data[0].z[0]) == triage_models.SMALL_LINE * triage_models.STEP
+    names = [f"Model {number:02}" for number in range(model_figures.SMALL_LINE + 2)]
+    figure = model_figures.overview(cells_of(*names), FORMATS)
+    assert len(figure.data[0].z[0]) == model_figures.SMALL_LINE * model_figures.STEP
     assert sum(share is not None for row in figure.data[0].z for share in row) == 16 * 2 * len(names)
 
 
 def test_the_three_parts_of_a_bar_fill_it_and_under_triage_has_the_heavy_border():
-    figure = triage_models.directions(rates(cells_of("Alder", ODD)), FORMATS)
+    figure = model_figures.directions(rates(cells_of("Alder", ODD)), FORMATS)
     under, exact, over = figure.data
     assert [part.name.split(":")[0] for part in figure.data] == ["under-triage", "exact", "over-triage"]
     for parts in zip(under.x, exact.x, over.x, strict=True):
         assert sum(parts) == pytest.approx(1)
-    assert [part.marker.line.width for part in figure.data] == [triage.HEAVY, 0, 0]
+    assert [part.marker.line.width for part in figure.data] == [triage_figures.HEAVY, 0, 0]
     assert list(figure.layout.yaxis.ticktext) == [
         "Alder, qa", "Alder, conversation", f"{ESCAPED}, qa", f"{ESCAPED}, conversation",
     ]  # fmt: skip
@@ -159,7 +160,7 @@ def grouped(**more: object) -> pd.DataFrame:
 
 
 def test_groups_show_under_and_over_with_their_intervals_and_few_cases_in_grey():
-    figure = triage_groups.by_group(grouped(), FORMATS, {"clinic": "clinic", ODD: ODD})
+    figure = group_figures.by_group(grouped(), FORMATS, {"clinic": "clinic", ODD: ODD})
     drawn = [trace for trace in figure.data if len(trace.x)]
     assert {trace.name for trace in drawn} == {"under-triage", "over-triage"}
     assert {share for trace in drawn for share in trace.x} == {3 / 20, 5 / 20}
@@ -170,7 +171,7 @@ def test_groups_show_under_and_over_with_their_intervals_and_few_cases_in_grey()
 
 
 def test_a_group_without_a_value_has_its_row_and_no_mark():
-    figure = triage_groups.by_group(grouped(value=math.nan), FORMATS, {})
+    figure = group_figures.by_group(grouped(value=math.nan), FORMATS, {})
     assert not any(len(trace.x) for trace in figure.data)
     assert len(figure.layout.yaxis.ticktext) == 2
 
@@ -179,7 +180,7 @@ def test_answers_to_boundary_cases_fill_a_bar_and_those_below_both_letters_stand
     table = pd.DataFrame(
         [{"model": ODD, "format": "qa", "n": 8, "a": 0.125, "a_k": 1, "b": 0.5, "b_k": 4, "c": 0.25, "c_k": 2, "d": 0.125, "d_k": 1}]
     )  # fmt: skip
-    figure = triage_groups.apart(table, FORMATS, [(name, name) for name in "abcd"])
+    figure = group_figures.apart(table, FORMATS, [(name, name) for name in "abcd"])
     assert sum(part.x[0] for part in figure.data) == pytest.approx(1)
     assert [part.marker.line.width > 0 for part in figure.data] == [True, False, False, False]
     assert ODD not in words_of(figure)
@@ -198,7 +199,7 @@ def two() -> pd.DataFrame:
 
 def test_harm_is_drawn_with_its_interval_in_the_models_colour():
     table = expected_harm(two(), 5, 1)
-    figure = triage_harm.harm(table, {"Alder": "#0072B2"}, FORMATS)
+    figure = harm_figures.harm(table, {"Alder": "#0072B2"}, FORMATS)
     marks = next(trace for trace in figure.data if trace.name == "qa" and trace.x[0] is not None)
     # 43 levels too low and 96 too high on 527 cases: (5 * 43 + 96) / 527
     assert marks.x[0] == pytest.approx((5 * 43 + 96) / 527)
@@ -212,7 +213,7 @@ def test_the_order_over_the_weights_is_drawn_with_the_place_where_it_changes():
     crossing = changes(expected_harm(two()))
     assert len(crossing) == 1
     table = places(expected_harm(two()), [0.25, 0.5, 1, 2, 5, 20])
-    figure = triage_harm.orders(table, crossing, {}, {}, FORMATS, now=5.0)
+    figure = harm_figures.orders(table, crossing, {}, {}, FORMATS, now=5.0)
     lines = {trace.name: trace.y for trace in figure.data}
     assert set(lines) == {"Alder", ESCAPED}
     assert [sorted(pair) for pair in zip(*lines.values(), strict=True)] == [[1, 2]] * 6
@@ -221,6 +222,6 @@ def test_the_order_over_the_weights_is_drawn_with_the_place_where_it_changes():
 
 
 def test_so_many_changes_that_they_would_hide_the_lines_are_not_drawn():
-    crossing = pd.DataFrame({"format": "qa", "ratio": [1 + n / 10 for n in range(triage_harm.MOST_LINES + 1)]})
-    figure = triage_harm.orders(places(expected_harm(two()), [0.5, 5]), crossing, {}, {}, FORMATS)
+    crossing = pd.DataFrame({"format": "qa", "ratio": [1 + n / 10 for n in range(harm_figures.MOST_LINES + 1)]})
+    figure = harm_figures.orders(places(expected_harm(two()), [0.5, 5]), crossing, {}, {}, FORMATS)
     assert not figure.layout.shapes

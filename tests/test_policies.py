@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import policies
 from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
-from evalcore.schema import ReadingState, Role, Viewer
+from evalcore.study import policies
+from evalcore.study.schema import ReadingState, Role, Viewer
 
 ALLOWED = {
     # rule:          reviewer, adjudicator, researcher, lead

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import prompts
-from evalcore.acuity_answer import NOT_STATED, stated_level
 from evalcore.errors import RunRefused
-from evalcore.prompts import blocks
-from evalcore.run_words import ChatRequest
-from evalcore.schema import Acuity, ConfidenceMeaning, Message
+from evalcore.runs import prompts
+from evalcore.runs.prompts import blocks
+from evalcore.study.run_words import ChatRequest
+from evalcore.study.schema import Acuity, ConfidenceMeaning, Message
+from evalcore.triage.levels.answer import NOT_STATED, stated_level
 from tests.injections import INJECTIONS, MISSED, MORE
 
 FENCE = "0f1e2d3c4b5a6978"
@@ -86,7 +86,7 @@ def words_of(prompt) -> str:
 def test_the_schema_the_order_of_blocks_and_the_lines_around_data_are_in_the_version(monkeypatch):
     before = fresh()["judge"]
     with monkeypatch.context() as patched:
-        patched.setattr("evalcore.prompts.judging._strict", lambda shape, with_confidence: {"type": "object"})
+        patched.setattr("evalcore.runs.prompts.judging._strict", lambda shape, with_confidence: {"type": "object"})
         assert fresh()["judge"] != before
     with monkeypatch.context() as patched:
         joined = blocks.joined

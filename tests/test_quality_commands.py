@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 import typer
 
-from evalcore.db import writing
+from evalcore.cli.quality import judges
 from evalcore.errors import OverreadError
-from evalcore.metrics.judge_quality import COLUMNS as QUALITY
-from evalcore.metrics.percentiles import PERCENTILE_COLUMNS
-from evalcore.quality_commands import judges
-from evalcore.schema import Label, RaterKind, Stage, Verdict
-from evalcore.store import add_verdicts, ensure_rater
+from evalcore.judges.percentiles import PERCENTILE_COLUMNS
+from evalcore.judges.quality import COLUMNS as QUALITY
+from evalcore.study.db import writing
+from evalcore.study.schema import Label, RaterKind, Stage, Verdict
+from evalcore.study.store import add_verdicts, ensure_rater
 from tests import world
 
 app = typer.Typer()
@@ -89,7 +89,7 @@ def test_which_reads_enter_is_chosen(study, capsys):
 
 
 def test_without_json_it_says_the_finding_and_the_tables(study):
-    import evalcore.quality_commands as module
+    import evalcore.cli.quality as module
 
     with module.out.capture() as kept:
         judges(db=study)
@@ -102,7 +102,7 @@ def test_without_json_it_says_the_finding_and_the_tables(study):
 
 
 def test_groups_without_an_interval_are_counted_and_not_listed():
-    import evalcore.quality_commands as module
+    import evalcore.cli.quality as module
 
     table = pd.DataFrame(
         {
@@ -118,7 +118,7 @@ def test_groups_without_an_interval_are_counted_and_not_listed():
 
 
 def test_without_a_read_it_says_what_to_do(tmp_path):
-    import evalcore.quality_commands as module
+    import evalcore.cli.quality as module
 
     with module.out.capture() as kept:
         judges(db=str(tmp_path / "empty.db"))

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from evalcore.db import open_study, writing
-from evalcore.policies import STUDY
-from evalcore.queries import opinions, triage
-from evalcore.schema import Role, Viewer
+from evalcore.rubric import queries as rubric_queries
+from evalcore.study.db import open_study, writing
+from evalcore.study.policies import STUDY
+from evalcore.study.schema import Role, Viewer
+from evalcore.triage import queries as triage_queries
 from pages import _ahead, _common, _triage_parts
 from tests import world
 from tests.triage_cases import drawn, stored
@@ -34,7 +35,7 @@ def read(tmp_path, monkeypatch):
     monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "cases.db"))
     monkeypatch.setenv("OVERREAD_READ_AHEAD", "1")
     done = []
-    for module, name in ((triage, "imported_at"), (opinions, "judged_at")):
+    for module, name in ((triage_queries, "imported_at"), (rubric_queries, "judged_at")):
         act = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, act=act, name=name: done.append(name) or act(*given))
     return done
@@ -88,7 +89,7 @@ def test_a_study_that_cannot_be_read_is_left_to_the_page_that_needs_it(read, mon
         msg = "no such table"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr(triage, "imported_at", broken)
+    monkeypatch.setattr(triage_queries, "imported_at", broken)
     _ahead.begin(LEAD)
     finish()
     with pytest.raises(RuntimeError, match="no such table"):

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from evalcore.db import reading
-from evalcore.queries import study, tasks
-from evalcore.schema import Label
+from evalcore.reading import tasks
+from evalcore.study import contents
+from evalcore.study.db import reading
+from evalcore.study.schema import Label
 from tests import world
 from tests.commands import Run
 
@@ -110,4 +111,4 @@ def test_a_guideline_is_kept_by_version_and_the_newest_is_printed(run, small, tm
         assert f"version {version}" in told(run("guideline", tmp_path / "guideline.md"))
     assert told(run("guideline")).strip() == "Read everything twice."
     with reading(small.engine) as session:
-        assert study.guideline(session, 1).text == "Read everything."
+        assert contents.guideline(session, 1).text == "Read everything."

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from evalcore import deciding, overriding, policies, reviewing, store
-from evalcore.db import reading, writing
-from evalcore.deciding import Decision
-from evalcore.queries import sheets, tasks
-from evalcore.queries.candidates import Planned
-from evalcore.queries.my_reads import my_reads
-from evalcore.queries.tasks import Progress
-from evalcore.schema import Acuity, Ask, Label, RaterKind, Role, Stage, Verdict
+from evalcore.reading import deciding, overriding, reviewing, sheets, tasks
+from evalcore.reading.candidates import Planned
+from evalcore.reading.deciding import Decision
+from evalcore.reading.my_reads import my_reads
+from evalcore.reading.tasks import Progress
+from evalcore.study import policies, store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Acuity, Ask, Label, RaterKind, Role, Stage, Verdict
 from tests import world
 from tests.world import after, answer, assigned, submitted
 

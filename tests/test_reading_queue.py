@@ -2,18 +2,12 @@
 
 import pytest
 
-from evalcore import overriding, reviewing
-from evalcore.db import writing
 from evalcore.errors import NotAllowed, NotFound
-from evalcore.queries import study
-from evalcore.schema import (
-    Ask,
-    Label,
-    ReadingState,
-    Role,
-    Selection,
-)
-from evalcore.store import readings as reading_store
+from evalcore.reading import overriding, reviewing
+from evalcore.reading import store as reading_store
+from evalcore.study import contents
+from evalcore.study.db import writing
+from evalcore.study.schema import Ask, Label, ReadingState, Role, Selection
 from tests import world
 from tests.reading_steps import IMANI, THIRD, TOVE, at_desk, in_hand, mark, only_the_first, quick, small, take
 from tests.world import after, answer, assigned, submitted
@@ -139,7 +133,7 @@ def test_nobody_reads_an_item_twice_also_over_two_assignments(small):
     """Assigning leaves out what is assigned; where an item came in twice all the same, its reader is not asked again."""
     only_the_first(small)
     with writing(small.engine) as session:
-        everybody = [person.person_id for person in study.people(session) if Role.REVIEWER in person.roles]
+        everybody = [person.person_id for person in contents.people(session) if Role.REVIEWER in person.roles]
         reading_store.add_assignment(
             session, [(1, small.responses[0], 0.5)], ask=Ask.RUBRIC, readers=everybody, n_readers=2, seed=1,
             reserve_minutes=45, selection=Selection.RANDOM, chosen_by={}, n_population=2, actor="Ana Ruiz",

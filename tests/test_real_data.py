@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.db import reading
 from evalcore.importing import told_by_name
-from evalcore.metrics import score
-from evalcore.queries import frames
-from evalcore.schema import RaterKind
+from evalcore.rubric import score
+from evalcore.study import frames
+from evalcore.study.db import reading
+from evalcore.study.schema import RaterKind
 from tests.invented import bring, rows, study
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

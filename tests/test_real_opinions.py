@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from evalcore.db import reading
-from evalcore.metrics.group_scores import GROUPINGS, group_scores
-from evalcore.queries.opinions import load
+from evalcore.rubric.group_scores import GROUPINGS, group_scores
+from evalcore.rubric.queries import load
+from evalcore.study.db import reading
 from tests.invented import study
 from tests.test_real_data import HERE, N_COMPARED, NAMES, RESULTS, bring_examples, bring_results
 

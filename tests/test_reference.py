@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.db import open_study, reading
-from evalcore.metrics.reference import current_reads, item_labels, overrides, reference_labels
-from evalcore.overriding import Reading, give_verdict, undo
-from evalcore.queries import frames
-from evalcore.queries.frames import ITEM_BASE
-from evalcore.schema import Label
+from evalcore.reading.overriding import Reading, give_verdict, undo
+from evalcore.reading.reference import current_reads, item_labels, overrides, reference_labels
+from evalcore.study import frames
+from evalcore.study.db import open_study, reading
+from evalcore.study.frames import ITEM_BASE
+from evalcore.study.schema import Label
 from tests import tables, world
 
 COUNTS = ["n_reads", "n_met", "n_not_met", "n_cannot_assess"]

@@ -8,35 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import export, planning, store
-from evalcore.assigning import Choice, assign
-from evalcore.db import open_study, reading, writing
-from evalcore.metrics import drift
-from evalcore.metrics.judge_confidence import majority_items
-from evalcore.metrics.plan_words import disagreement_words
-from evalcore.metrics.sample_size import IMPORTANCE
-from evalcore.queries import (
-    blind_reads,
-    browse,
-    confidences,
-    frames,
-    opinions,
-    read_marks,
-    reads,
-    sheets,
-    study,
-    triage,
-)
-from evalcore.queries.browse import OVERRIDDEN, Filters
-from evalcore.queries.one_case import one_case
-from evalcore.queries.one_conversation import open_example
-from evalcore.queries.response_sums import response_sums
-from evalcore.queries.response_texts import told
-from evalcore.queries.tasks import Asked
-from evalcore.recipes import by_recipe
-from evalcore.run_words import repeat_version, version_and_repeat
-from evalcore.schema import Acuity, Administrator, Ask, Label, RaterKind, Selection, Stage, Verdict
+from evalcore.calibration import queries as calibration_queries
+from evalcore.calibration.judge_confidence import majority_items
+from evalcore.export import tables as export_tables
+from evalcore.judges import drift
+from evalcore.planning import acts as planning_acts
+from evalcore.planning.sample_size import IMPORTANCE
+from evalcore.planning.words import disagreement_words
+from evalcore.reading import read_marks, reads, sheets
+from evalcore.reading.assigning import Choice, assign
+from evalcore.reading.one_conversation import open_example
+from evalcore.reading.tasks import Asked
+from evalcore.rubric import blind_reads
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.recipes import by_recipe
+from evalcore.rubric.response_sums import response_sums
+from evalcore.study import browse, contents, frames, store
+from evalcore.study.browse import OVERRIDDEN, Filters
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.run_words import repeat_version, version_and_repeat
+from evalcore.study.schema import Acuity, Administrator, Ask, Label, RaterKind, Selection, Stage, Verdict
 from evalcore.study.tables import Criterion
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.one_case import one_case
+from evalcore.triage.response_texts import told
 from pages import _judges_versions
 from tests import world
 from tests.triage_cases import CONVERSATION, drawn, stored
@@ -93,17 +88,17 @@ def everything(small):
     """What every page and command reads of judges."""
     found = {}
     with reading(small.engine) as session:
-        known = opinions.load(session)
+        known = rubric_queries.load(session)
         asked = Asked(1, 1, Ask.RUBRIC, 1, small.responses[0], 1, 1.0, Selection.RANDOM, 1, 45)
         found = {
-            "judges": study.judges(session),
-            "counts": study.counts(session),
+            "judges": contents.judges(session),
+            "counts": contents.counts(session),
             "items": known.items,
             "judged": known.judged,
             "reads": known.reads,
             "sums": response_sums(session).sort_values(["response_id", "judge"], ignore_index=True),
-            "stated": confidences.stated(session),
-            "beside": confidences.beside_reads(session),
+            "stated": calibration_queries.stated(session),
+            "beside": calibration_queries.beside_reads(session),
             "blind reads": blind_reads.blind_reads(session),
             "blind reads of one": blind_reads.blind_reads(session, "Wren"),
             "marks": read_marks.read_marks(session).sort_values(["verdict_id", "judge"], ignore_index=True),
@@ -123,7 +118,9 @@ def everything(small):
         }  # fmt: skip
     for what in ("labels", "scores", "criteria"):
         for judge in (None, "Wren"):
-            found[f"export {what} {judge}"] = export.to_csv(export.table(small.engine, what, export.Part(judge=judge)))
+            found[f"export {what} {judge}"] = export_tables.to_csv(
+                export_tables.table(small.engine, what, export_tables.Part(judge=judge))
+            )
     return found
 
 
@@ -148,7 +145,7 @@ def test_every_number_is_the_same_with_and_without_repeats(small):
 
 def test_the_export_of_verdicts_keeps_repeats_and_says_with_which_version(small):
     asked_again(small)
-    table = export.table(small.engine, "verdicts")
+    table = export_tables.table(small.engine, "verdicts")
     of_wren = table.loc[table["rater"].eq("Wren")]
     assert of_wren["prompt_version"].value_counts().to_dict() == {PROMPT: 4, f"{PROMPT}#2": 4, f"{PROMPT}#3": 4}
     assert set(table.loc[table["rater"].ne("Wren"), "prompt_version"]) == {""}
@@ -157,10 +154,10 @@ def test_the_export_of_verdicts_keeps_repeats_and_says_with_which_version(small)
 def test_of_two_prompts_of_one_judge_the_newer_ones_label_counts_once_an_item(small):
     given_by(small, "Wren", 0, [Label.NOT_MET], items=ITEMS[:1], prompt="judge@99999999")
     with reading(small.engine) as session:
-        assert opinions.load(session).judged["Wren"].tolist() == [0, 0, 1, 1]
+        assert rubric_queries.load(session).judged["Wren"].tolist() == [0, 0, 1, 1]
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
         assert reads.item(session, **small.item(0, 0), judge="Wren")["judge_label"] == Label.NOT_MET
-        assert study.counts(session)["judges"] == 2
+        assert contents.counts(session)["judges"] == 2
         sums = response_sums(session)
         marks = read_marks.read_marks(session)
         shown = blind_reads.blind_reads(session, "Wren")
@@ -174,9 +171,9 @@ def test_of_two_prompts_of_one_judge_the_newer_ones_label_counts_once_an_item(sm
     assert marks.loc[marks["judge"].eq("Wren"), "judge_label"].tolist() == ["not_met", "not_met", "met"]
     assert shown["judge_label"].tolist() == ["not_met", "not_met", "met"]
     assert len(verdicts) == 8
-    labels = export.table(small.engine, "labels", export.Part(judge="Wren"))
+    labels = export_tables.table(small.engine, "labels", export_tables.Part(judge="Wren"))
     assert labels["judge_label"].tolist() == ["not_met", "not_met", "met", "met"]
-    assert len(export.table(small.engine, "verdicts").query("rater == 'Wren'")) == 5
+    assert len(export_tables.table(small.engine, "verdicts").query("rater == 'Wren'")) == 5
 
 
 def test_the_newer_prompt_counts_also_where_the_older_one_labelled_the_item_later(small):
@@ -190,7 +187,7 @@ def test_the_newer_prompt_counts_also_where_the_older_one_labelled_the_item_late
         item = reads.item(session, **at_first, judge="Lark")["judge_label"]
         marks = read_marks.read_marks(session).query("judge == 'Lark'").set_index(["response_id", "criterion_id"])
         shown = blind_reads.blind_reads(session, "Lark").set_index("item_id")["judge_label"]
-        stated = confidences.beside_reads(session).query("judge == 'Lark'").set_index("item_id")["label"]
+        stated = calibration_queries.beside_reads(session).query("judge == 'Lark'").set_index("item_id")["label"]
         overall = frames.verdicts(session, kind=RaterKind.JUDGE).query("rater == 'Lark'").set_index("item_id")["label"]
     found = [
         item,
@@ -207,7 +204,7 @@ def test_the_newer_prompt_counts_also_where_the_older_one_labelled_the_item_late
 
 def known(small):
     with reading(small.engine) as session:
-        return opinions.load(session)
+        return rubric_queries.load(session)
 
 
 def test_repeats_stand_apart_and_a_judge_can_be_held_against_itself(small):
@@ -268,19 +265,19 @@ def test_what_a_judge_contradicts_itself_on_is_drawn_more_often_and_its_voters_a
     unread = world.made(database_url, points=((7,),) * 10, judged="+" * 10)
     words = "judge-error:0.1"
     found = known(unread)
-    target = planning.target_of(words, found)
-    before = planning.answer(found, target)
+    target = planning_acts.target_of(words, found)
+    before = planning_acts.answer(found, target)
     assert (before.disagreement.n_items, before.disagreement.n_disagreed) == (0, 0)
     assert "No two judges have labelled these criteria" in disagreement_words(before)
     # asked again, it says the contrary on two of ten and the same on six
     items = [(place, 0) for place in range(8)]
     given_by(unread, world.JUDGE, 1, [Label.NOT_MET] * 2 + [Label.MET] * 6, items=items, prompt="")
     found = known(unread)
-    after = planning.answer(found, target)
+    after = planning_acts.answer(found, target)
     assert (after.disagreement.n_items, after.disagreement.n_disagreed) == (8, 2)
     # sizes .5, .5, six of .3, two of .4: 3.6 in all, none certain while fewer than 7.2 of ten are drawn
     with reading(unread.engine) as session:
-        plan = planning.draw(session, target, n_units=5, design=IMPORTANCE, seed=2)
+        plan = planning_acts.draw(session, target, n_units=5, design=IMPORTANCE, seed=2)
     assert plan.drawn.how["voters"] == ["Magpie", "Magpie#2"]
     chances = {response: share for (_, response), share in plan.drawn.shares.items()}
     expected = dict(zip(unread.responses, [0.5, 0.5, *[0.3] * 6, 0.4, 0.4], strict=True))
@@ -310,13 +307,13 @@ def test_what_a_judge_contradicts_itself_on_is_drawn_more_often_and_its_voters_a
 
 def of_cases(engine):
     with reading(engine) as session:
-        known = triage.load(session)
+        known = triage_queries.load(session)
         one = one_case(session, 1)
         texts = told(session, known.samples["response_id"].tolist()[:40])
-        judges = study.judges(session)
+        judges = contents.judges(session)
         levels = browse.examples(session, Filters(level=Acuity.D, judge="Wren"))["example_id"].tolist()
-    tables = {f"export {what}": export.to_csv(export.table(engine, what)) for what in ("cases",)}
-    acuity = export.table(engine, "acuity")
+    tables = {f"export {what}": export_tables.to_csv(export_tables.table(engine, what)) for what in ("cases",)}
+    acuity = export_tables.table(engine, "acuity")
     own = acuity.loc[~acuity["prompt_version"].str.contains("#")].reset_index(drop=True)
     return {
         "levels": known.levels, "confidence": known.confidence, "samples": known.samples, "judges": judges, "one": one.levels,
@@ -333,7 +330,7 @@ def test_every_level_is_the_same_with_and_without_repeats(database_url):
         stored(session, triaged)
     before = of_cases(engine)
     with writing(engine) as session:
-        known = triage.load(session)
+        known = triage_queries.load(session)
         for repeat in (1, 2):
             rater = store.ensure_rater(session, RaterKind.JUDGE, "Wren", prompt_version=repeat_version("", repeat))
             verdicts = [
@@ -345,7 +342,7 @@ def test_every_level_is_the_same_with_and_without_repeats(database_url):
             ]  # fmt: skip
             store.add_verdicts(session, verdicts, actor="set-up", action="answers saved")
     assert_same(before, of_cases(engine))
-    acuity = export.table(engine, "acuity")
+    acuity = export_tables.table(engine, "acuity")
     assert (
         acuity["prompt_version"].value_counts()["#2"] == acuity["prompt_version"].value_counts()["#3"] == len(verdicts)
     )

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from evalcore.metrics.resampling import (
+from evalcore.stats.resampling import (  # fmt: skip
     distinct_columns,
     percentiles,
     reference_std,
     resample_weights,
     resampled_means,
     sign_flips,
-)  # fmt: skip
+)
 
 many = settings(max_examples=60, deadline=None)
 score = st.one_of(st.just(math.nan), st.floats(-3, 1, width=32))

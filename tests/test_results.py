@@ -13,17 +13,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 
-from evalcore import compare_commands, methods, store
-from evalcore.analysed import analysed
-from evalcore.analysis import Analysis, StatedAnalysis, plain
-from evalcore.bundle import bundle
-from evalcore.codebook import CODEBOOK
-from evalcore.db import reading, writing
+from evalcore.cli import compare as cli_compare
 from evalcore.errors import OverreadError
-from evalcore.metrics import comparison, parts
-from evalcore.metrics.results import departures, primary_words, results, stated_words, taken, usual
-from evalcore.queries import opinions as opinions_query
-from evalcore.schema import Claim, Label, Physicians
+from evalcore.export import methods
+from evalcore.export.bundle import bundle
+from evalcore.export.codebook import CODEBOOK
+from evalcore.rubric import comparison, parts
+from evalcore.rubric import queries as opinions_query
+from evalcore.rubric.analysed import analysed
+from evalcore.rubric.results import departures, primary_words, results, stated_words, taken, usual
+from evalcore.study import store
+from evalcore.study.analysis import Analysis, StatedAnalysis, plain
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Claim, Label, Physicians
 from pages import _models_parts
 from tests import world
 from tests.population import drawn
@@ -92,8 +94,8 @@ def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specif
         with writing(shell.engine) as session:
             store.state_analysis(session, spec, actor="Ana Ruiz")
         with reading(shell.engine) as session:
-            done = compare_commands._analysed(session, {})
-            of_command = compare_commands._said(session, done, by=["theme"], seed=1)
+            done = cli_compare._analysed(session, {})
+            of_command = cli_compare._said(session, done, by=["theme"], seed=1)
             in_force = analysed(session)
         told = methods.facts(shell.engine)
         with zipfile.ZipFile(io.BytesIO(bundle(shell.engine)[0])) as packed:

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore.db import open_study
-from evalcore.schema import Acuity, Ask
+from evalcore.study.db import open_study
+from evalcore.study.schema import Acuity, Ask
 from pages._rubric import CAUSES, OF_CRITERIA
 from tests.page_steps import PHYSICIAN, _no_cache, check, demo_study, location, open_page
 

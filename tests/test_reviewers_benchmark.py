@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import deciding, reviewing
-from evalcore.deciding import Decision
-from evalcore.schema import CannotReason, Label
+from evalcore.reading import deciding, reviewing
+from evalcore.reading.deciding import Decision
+from evalcore.study.schema import CannotReason, Label
 from tests import world
 from tests.benchmarks._kept import Read, Said, faults
 from tests.benchmarks.reviewers import in_order

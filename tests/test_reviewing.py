@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import deciding, desks, overriding, reviewing, store
-from evalcore.db import writing
-from evalcore.deciding import Decision
-from evalcore.desks import missing
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
-from evalcore.queries.tasks import Draft
-from evalcore.schema import (
+from evalcore.reading import deciding, desks, overriding, reviewing
+from evalcore.reading.deciding import Decision
+from evalcore.reading.desks import missing
+from evalcore.reading.tasks import Draft
+from evalcore.study import store
+from evalcore.study.db import writing
+from evalcore.study.schema import (
     Acuity,
     Ask,
     CannotReason,

@@ -5,12 +5,12 @@ import traceback
 import pytest
 from sqlmodel import select
 
-from evalcore import assigning, deciding, desks, reviewing
-from evalcore.assigning import Choice
-from evalcore.db import connect, reading
-from evalcore.deciding import Decision
 from evalcore.errors import AlreadyChanged, OverreadError
-from evalcore.schema import Administrator, CannotReason, Label, ReadingState, Role
+from evalcore.reading import assigning, deciding, desks, reviewing
+from evalcore.reading.assigning import Choice
+from evalcore.reading.deciding import Decision
+from evalcore.study.db import connect, reading
+from evalcore.study.schema import Administrator, CannotReason, Label, ReadingState, Role
 from evalcore.study.tables import Reading
 from tests import world
 from tests.processes import context

@@ -21,12 +21,12 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import text
 
-from evalcore import deciding, desks, reviewing, store
-from evalcore.db import connect, reading, writing
-from evalcore.deciding import Decision
 from evalcore.errors import AlreadyChanged, NotAllowed, NotFound, OverreadError
-from evalcore.queries import tasks
-from evalcore.schema import CannotReason, Label, ReadingMode, ReadingState, Role, Rules
+from evalcore.reading import deciding, desks, reviewing, tasks
+from evalcore.reading.deciding import Decision
+from evalcore.study import store
+from evalcore.study.db import connect, reading, writing
+from evalcore.study.schema import CannotReason, Label, ReadingMode, ReadingState, Role, Rules
 from tests import world
 
 READERS = ("Dr. Imani Noor", "Dr. Tove Lind", "Dr. Third")

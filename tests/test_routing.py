@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from evalcore.metrics import panels
-from evalcore.metrics.own_confidence import own_confidence
-from evalcore.metrics.panels import Kind
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.routing import NO_MISSES, NONE_SURE, SHARES, TOO_FEW, chosen, curves
-from evalcore.metrics.triage_cases import misses
+from evalcore.calibration.own_confidence import own_confidence
+from evalcore.calibration.routing import NO_MISSES, NONE_SURE, SHARES, TOO_FEW, chosen, curves
+from evalcore.triage import panels
+from evalcore.triage.cases import misses
+from evalcore.triage.panels import Kind
+from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests.triage_cases import drawn
 
 SEED = 20_261_125

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from evalcore.errors import RunRefused
-from evalcore.run_words import Outcome, RunState
 from evalcore.runs import Stop, asking, keeping, planning, retry, working
-from evalcore.schema import PARSER, RULES, Administrator
+from evalcore.study.run_words import Outcome, RunState
+from evalcore.study.schema import PARSER, RULES, Administrator
 from tests.run_steps import MET, Scripted
 from tests.run_studies import larger, quick, small
 from tests.run_world import add_cases, begun, done, judging, study, triage, worked

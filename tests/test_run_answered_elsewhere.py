@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from evalcore.run_words import Outcome
 from evalcore.runs import retry
-from evalcore.schema import Administrator
+from evalcore.study.run_words import Outcome
+from evalcore.study.schema import Administrator
 from tests.run_steps import MET, Scripted
 from tests.run_studies import small
 from tests.run_world import begun, judged, judging, planned, worked

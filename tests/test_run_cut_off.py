@@ -4,11 +4,11 @@ import json
 
 import msgspec
 
-from evalcore.db import open_study, reading
-from evalcore.queries.cut_off import n_cut_off
-from evalcore.run_words import RunKind
 from evalcore.runs import Stop, spec_for, start, work
-from evalcore.schema import Administrator
+from evalcore.runs.cut_off import n_cut_off
+from evalcore.study.db import open_study, reading
+from evalcore.study.run_words import RunKind
+from evalcore.study.schema import Administrator
 from tests.commands import overread
 from tests.page_steps import LEAD, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
 from tests.run_commands import asked, judge, quick

@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from evalcore.model_client import ModelClient, Patience
-from evalcore.run_words import Outcome, RunState
 from evalcore.runs import asking, database_thread, keeping
-from evalcore.store.answers import save_answers
+from evalcore.runs.answer_store import save_answers
+from evalcore.runs.model_client import ModelClient, Patience
+from evalcore.study.run_words import Outcome, RunState
 from tests.judge_server.faults import ASKED_AGAIN, REFUSED, REJECTED, UNREADABLE, Fault, Faults
 from tests.judge_server.rule import drawn
 from tests.judge_server.running import judge_server

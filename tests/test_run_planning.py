@@ -5,12 +5,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from evalcore.db import reading
-from evalcore.queries import run_plans, run_texts
-from evalcore.run_words import Outcome
+from evalcore.runs import plan_queries as runs_plan_queries
 from evalcore.runs import retry
+from evalcore.runs import text_queries as runs_text_queries
 from evalcore.runs.describing import Asker
-from evalcore.schema import CASES, Acuity, Administrator, Format
+from evalcore.study.db import reading
+from evalcore.study.run_words import Outcome
+from evalcore.study.schema import CASES, Acuity, Administrator, Format
 from tests.run_steps import MET, NOT_MET, Scripted
 from tests.run_studies import small
 from tests.run_world import (
@@ -182,9 +183,10 @@ def test_failures_are_asked_again_only_when_that_is_said(small):
 def test_tokens_are_expected_by_the_length_of_what_would_be_sent(small):
     spec = judging()
     with reading(small.engine) as session:
-        questions = run_plans.drawn(session, spec, 100)
+        questions = runs_plan_queries.drawn(session, spec, 100)
         sent = [
-            Asker(spec).request(one) for one in Asker(spec).prepared(questions, run_texts.texts(session, questions))
+            Asker(spec).request(one)
+            for one in Asker(spec).prepared(questions, runs_text_queries.texts(session, questions))
         ]
     assert len({(one.response_id, one.criterion_id) for one in questions}) == 6
     found = planned(small, spec)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from evalcore.db import reading
 from evalcore.errors import NotFound, OverreadError, RunRefused
-from evalcore.run_process import alive, start_worker
-from evalcore.run_words import RunState
 from evalcore.runs import stop
-from evalcore.schema import Administrator
-from evalcore.worker_tables import is_gone, this_host
+from evalcore.runs.process import alive, start_worker
+from evalcore.runs.worker_tables import is_gone, this_host
+from evalcore.study.db import reading
+from evalcore.study.run_words import RunState
+from evalcore.study.schema import Administrator
 from tests.judge_server import judge_server
 from tests.run_commands import models_file
 from tests.run_steps import until

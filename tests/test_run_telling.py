@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.db import reading
-from evalcore.queries import runs as queries
-from evalcore.queries.run_subjects import Subject, subject
-from evalcore.queries.runs import Progress
-from evalcore.run_telling import OUTCOMES, asked_words, duration, state_of, told
-from evalcore.run_words import Outcome, RunState
-from evalcore.runs import STREAK
+from evalcore.runs import STREAK, queries
+from evalcore.runs.queries import Progress
+from evalcore.runs.subject_queries import Subject, subject
+from evalcore.runs.telling import OUTCOMES, asked_words, duration, state_of, told
+from evalcore.study.db import reading
+from evalcore.study.run_words import Outcome, RunState
 from tests.run_steps import MET, UNREADABLE, Scripted
 from tests.run_world import MODELS, add_cases, begun, done, judging, responding, study, triage, worked
 

@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from evalcore.db import reading
 from evalcore.errors import NotFound, RunRefused
-from evalcore.queries import frames
-from evalcore.queries import runs as queries
-from evalcore.run_words import Outcome, RunState
-from evalcore.runs import Stop, start, stop
-from evalcore.schema import CASES, Administrator, Format
+from evalcore.runs import Stop, queries, start, stop
+from evalcore.study import frames
+from evalcore.study.db import reading
+from evalcore.study.run_words import Outcome, RunState
+from evalcore.study.schema import CASES, Administrator, Format
 from tests.judge_server.faults import Fault, Faults
 from tests.judge_server.rule import drawn
 from tests.judge_server.running import judge_server

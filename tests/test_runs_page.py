@@ -8,17 +8,17 @@ import pytest
 from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
-from evalcore import run_process, store, triage_run_commands
-from evalcore.assigning import Choice, assign
-from evalcore.db import open_study, reading, writing
-from evalcore.policies import check_can_run, check_can_see_replies, reason
-from evalcore.queries import runs as queries
-from evalcore.queries import study, tasks
-from evalcore.queries.browse import Filters
-from evalcore.run_words import Outcome, RunKind, RunState
-from evalcore.runs import STREAK, Stop, retry, spec_for, start, work
-from evalcore.schema import CASES, Administrator, Role, Rules
-from evalcore.store import workers
+from evalcore.cli import triage_run as cli_triage_run
+from evalcore.reading import tasks
+from evalcore.reading.assigning import Choice, assign
+from evalcore.runs import STREAK, Stop, queries, retry, spec_for, start, work, worker_store
+from evalcore.runs import process as runs_process
+from evalcore.study import contents, store
+from evalcore.study.browse import Filters
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.policies import check_can_run, check_can_see_replies, reason
+from evalcore.study.run_words import Outcome, RunKind, RunState
+from evalcore.study.schema import CASES, Administrator, Role, Rules
 from pages import _common, _runs_text, _study_run, _study_run_acts, _study_run_form, _study_runs
 from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
 from tests.run_commands import models_file
@@ -58,7 +58,7 @@ def started(monkeypatch):
         found.append(run_id)
         return 1
 
-    monkeypatch.setattr(run_process, "start_worker", start_worker)
+    monkeypatch.setattr(runs_process, "start_worker", start_worker)
     return found
 
 
@@ -182,7 +182,7 @@ def test_a_lead_who_reads_blind_sees_no_reply_on_what_waits_for_that_read_and_no
 
     assign(engine, Choice(filters=Filters(), readers=(READS_TOO,), n_readers=1, seed=1), actor=Administrator(name=LEAD))
     with reading(engine) as session:
-        person = next(one for one in study.people(session) if one.name == READS_TOO)
+        person = next(one for one in contents.people(session) if one.name == READS_TOO)
         waits = failed["example_id"].isin(tasks.blind_examples(session, person))
     assert waits.any()
     assert not waits.all()
@@ -300,7 +300,7 @@ def test_cases_are_asked_in_both_formats_and_by_chance_where_the_file_does_not_s
     (row,) = _rows(engine)
     assert started == [row.run_id]
     assert (row.spec.dataset, row.spec.formats, row.spec.n_samples) == (CASES, ("conversation", "qa"), 2)
-    assert row.spec.model.temperature == _study_run_form.TEMPERATURE == triage_run_commands.TEMPERATURE
+    assert row.spec.model.temperature == _study_run_form.TEMPERATURE == cli_triage_run.TEMPERATURE
     assert "Answers of Merlin to 60 cases, both formats, 2 samples each" in said(app)
 
 
@@ -328,9 +328,9 @@ def test_a_run_started_again_gets_a_process_beside_one_that_was_told_to_stop_and
     spec = spec_for(RunKind.JUDGE, settings(name="Merlin"), DATASET, limit=N_ASKED)
     run_id = start(engine, spec, actor=Administrator(name=LEAD), concurrency=3)
     with reading(engine) as session:
-        lead = next(one for one in study.people(session) if one.name == LEAD)
+        lead = next(one for one in contents.people(session) if one.name == LEAD)
     with writing(engine) as session:
-        workers.add_worker(session, run_id, pid=os.getpid())
+        worker_store.add_worker(session, run_id, pid=os.getpid())
     _study_run_acts.start(lead, spec, concurrency=3, max_cost=None)
     assert started == []
     _study_run_acts.stop(lead, run_id)
@@ -345,9 +345,9 @@ def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine
 
     def start_worker(_location: str, run_id: int) -> int:
         msg = f"run {run_id}: the process that was started has ended: no room"
-        raise run_process.RunRefused(msg)
+        raise runs_process.RunRefused(msg)
 
-    monkeypatch.setattr(run_process, "start_worker", start_worker)
+    monkeypatch.setattr(runs_process, "start_worker", start_worker)
     app = opened(LEAD, run_id)
     app.button(key="run_on").click().run()
     shown = said(app)
@@ -357,7 +357,7 @@ def test_a_process_that_does_not_start_says_why_and_the_run_waits(opened, engine
 
 def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
     with reading(engine) as session:
-        physician = next(one for one in study.people(session) if one.name == PHYSICIAN)
+        physician = next(one for one in contents.people(session) if one.name == PHYSICIAN)
     run_id = start(engine, spec_for(RunKind.JUDGE, settings(), DATASET), actor=Administrator(name=LEAD), concurrency=3)
     row = _rows(engine)[0]
     sentence = reason(check_can_run, physician)
@@ -384,7 +384,7 @@ def test_what_is_drawn_every_two_seconds_reads_nothing_that_is_kept_until_the_st
     answering = spec_for(RunKind.RESPOND, settings(name="Vexel-3"), DATASET, limit=2)
     run_id = start(engine, answering, actor=Administrator(name=LEAD), concurrency=1)
     with reading(engine) as session:
-        person = next(one for one in study.people(session) if one.name == PHYSICIAN)
+        person = next(one for one in contents.people(session) if one.name == PHYSICIAN)
     title = _study_run_acts.title(person, _rows(engine)[0], 2)
     read: list[str] = []
     monkeypatch.setattr(_common, "read", lambda name, *_: read.append(name) or [])

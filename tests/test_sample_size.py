@@ -11,24 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from evalcore.metrics import plan_words, survey
-from evalcore.metrics.corrected import corrected_scores
-from evalcore.metrics.inclusion import drawn_systematically
-from evalcore.metrics.opinions import votes
-from evalcore.metrics.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, measured, sample_of
-from evalcore.metrics.sample_size import (
-    IMPORTANCE,
-    UNIFORM,
-    Readers,
-    Variances,
-    answer,
-    curve,
-    variances,
-)
-from evalcore.metrics.targets import Goal, Target, detectable, population
-from evalcore.opinions import Opinions
-from evalcore.recipes import by_recipe
-from evalcore.schema import Claim, Physicians
+from evalcore.planning import words as planning_words
+from evalcore.planning.inclusion import drawn_systematically
+from evalcore.planning.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, measured, sample_of
+from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
+from evalcore.planning.targets import Goal, Target, detectable, population
+from evalcore.rubric.corrected import corrected_scores
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import votes
+from evalcore.rubric.recipes import by_recipe
+from evalcore.stats import survey
+from evalcore.study.schema import Claim, Physicians
 from tests.opinion_rows import shuffled
 from tests.population import drawn
 
@@ -152,7 +145,7 @@ def test_with_nothing_read_a_judge_of_80_percent_is_assumed_and_said():
     assert found.pilot.correlation == ASSUMED_CORRELATION
     assert set(found.pilot.expected.round(9)) == {0.2, 0.8}
     assert math.isinf(found.half_width_now)
-    assert "assumes a judge that is right on 80 %" in plan_words.basis_words(found)
+    assert "assumes a judge that is right on 80 %" in planning_words.basis_words(found)
 
 
 def test_without_reads_a_judges_errors_need_the_textbook_number_times_the_design_effect():
@@ -219,7 +212,7 @@ def test_reads_that_nobody_drew_are_a_guess_and_said_to_be():
     found = answer(Opinions(opinions.items, opinions.judged, reads), score())
     assert (found.pilot.basis, found.pilot.n_reads) == (Basis.NOT_DRAWN, len(reads))
     assert (found.n_responses_read, found.n_items_read) == (0, 0)  # they are no part of the estimate
-    assert "not all of them were drawn" in plan_words.basis_words(found)
+    assert "not all of them were drawn" in planning_words.basis_words(found)
 
 
 def test_a_judges_errors_are_those_that_were_read():
@@ -255,7 +248,7 @@ def test_with_everything_read_nothing_more_is_needed():
     found = answer(study(share_read=1.0, readers=("Dr. Noor",)), score(0.001))
     assert found.half_width_now == found.half_width_all == 0
     assert found.designs["n_units"].tolist() == [0, 0]
-    assert "Nothing more has to be read" in plan_words.finding(found)
+    assert "Nothing more has to be read" in planning_words.finding(found)
 
 
 def test_a_difference_takes_examples_that_both_models_have_answered_and_both_responses_of_them():
@@ -276,7 +269,7 @@ def test_a_difference_that_the_examples_cannot_tell_is_not_promised():
     found = answer(study(models=("Alder", "Birch"), n_examples=40), difference(0.01))
     assert not found.designs["reachable"].any()
     assert found.half_width_all > 0.01
-    assert "That takes more examples." in plan_words.finding(found)
+    assert "That takes more examples." in planning_words.finding(found)
 
 
 def test_what_has_no_points_or_lacks_a_judges_label_is_no_part_of_a_score():
@@ -297,7 +290,7 @@ def test_nothing_to_read_is_said():
     found = answer(bare, score())
     assert (found.n_units, found.n_responses, len(found.designs)) == (0, 0, 0)
     assert math.isnan(found.half_width_now)
-    assert "There is nothing to read for this" in plan_words.finding(found)
+    assert "There is nothing to read for this" in planning_words.finding(found)
     assert curve(found).empty
 
 
@@ -368,7 +361,7 @@ def test_for_physicians_in_general_the_same_reads_are_less_exact_and_the_plan_sa
     assert widths["benchmark", "in_general"] == pytest.approx(general.half_width_now)
     assert (
         f"±{widths['benchmark', 'in_general']:.3f} on this benchmark, for physicians in general"
-        in plan_words.claims_words(these)
+        in planning_words.claims_words(these)
     )
 
 
@@ -383,7 +376,7 @@ def test_where_more_responses_never_reach_it_the_plan_says_how_many_physicians_d
         <= 0.06
         < who.half_width(who.n_free, UNIFORM, n_readers=needed - 1)
     )
-    said = plan_words.finding(found)
+    said = planning_words.finding(found)
     assert said.startswith(
         f"With 5 physicians no number of reads reaches ±0.060 on this benchmark, for physicians in general; {needed} do. By 5, "
     )
@@ -431,10 +424,10 @@ def test_what_is_needed_for_power_is_what_the_narrower_interval_needs_and_what_i
     found = answer(opinions, replace(difference(0.1), power=0.8))
     assert found.designs.equals(answer(opinions, difference(found.target.half_width)).designs)
     least = f"{detectable(found.half_width_now, 0.8):.3f}"
-    assert f"a true difference of {least} on new examples too, for these physicians" in plan_words.detectable_words(
+    assert f"a true difference of {least} on new examples too, for these physicians" in planning_words.detectable_words(
         found, 0.8
     )
-    assert plan_words.detectable_words(answer(opinions, score()), 0.8) == ""
+    assert planning_words.detectable_words(answer(opinions, score()), 0.8) == ""
 
 
 # ---------------------------------------------------------------- whether it comes true

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.db import open_study, reading
-from evalcore.metrics.score import GROUPINGS, response_scores, scores
-from evalcore.queries import frames
+from evalcore.rubric.score import GROUPINGS, response_scores, scores
+from evalcore.study import frames
+from evalcore.study.db import open_study, reading
 from tests import tables, world
 
 THEMES, AXES, CLUSTERS = ("hedging", "communication"), ("accuracy", "completeness"), ("a", "b")

@@ -8,9 +8,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url, text
 
-from evalcore.db import writing
-from evalcore.search_words import index_parts, indexable, postgresql_query, query_phrases, sqlite_query, words_only
-from evalcore.store import Bulk
+from evalcore.study.db import writing
+from evalcore.study.search_words import (
+    index_parts,
+    indexable,
+    postgresql_query,
+    query_phrases,
+    sqlite_query,
+    words_only,
+)
+from evalcore.study.store import Bulk
 from tests.conftest import plain, run
 from tests.invented import study
 

@@ -9,16 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import export, methods, store
-from evalcore.db import reading, writing
-from evalcore.deciding import Decision
-from evalcore.desks import control_keys
+from evalcore.cli.judging import anchoring as command
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.judging_commands import anchoring as command
-from evalcore.metrics.anchoring import CHANGED, OVERALL, TOWARD, anchoring, effect, effect_words
-from evalcore.queries import tasks
-from evalcore.queries.blind_reads import blind_reads
-from evalcore.schema import Label, Physicians, ReadingState, Rules
+from evalcore.export import methods
+from evalcore.export import tables as export_tables
+from evalcore.judges.anchoring import CHANGED, OVERALL, TOWARD, anchoring, effect, effect_words
+from evalcore.reading import tasks
+from evalcore.reading.deciding import Decision
+from evalcore.reading.desks import control_keys
+from evalcore.rubric.blind_reads import blind_reads
+from evalcore.study import store
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Label, Physicians, ReadingState, Rules
 from tests import world
 from tests.drawn_reads import reads_of
 from tests.page_steps import _no_cache, location, open_page
@@ -117,11 +119,11 @@ def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_t
     assert not waiting["revealed"].any()
     decide(small, number, two, Decision(NOT_MET))
     finish(small, number)
-    exported = export.table(small.engine, "verdicts")
+    exported = export_tables.table(small.engine, "verdicts")
     exported = exported.loc[exported["stage"].eq("revised")]
     assert set(exported["blinded"].astype(str).str.lower()) == {"true", "false"}
     decide(small, number, one, Decision(MET), seen=look)  # now that the judge is shown
-    amended = export.table(small.engine, "verdicts").query("stage == 'revised'")
+    amended = export_tables.table(small.engine, "verdicts").query("stage == 'revised'")
     assert set(amended["blinded"]) == {False}, "the newest label was given with the judge in view"
     assert amended.set_index("label")["second_look"].fillna("").to_dict() == {"met": "not_met", "not_met": ""}
     with reading(small.engine) as session:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.opinions import Opinions
-from evalcore.metrics.pairs import Reads
-from evalcore.metrics.self_preference import MIN_EXAMPLES, by_label, finding, self_preference
+from evalcore.judges.pairs import Reads
+from evalcore.judges.self_preference import MIN_EXAMPLES, by_label, finding, self_preference
+from evalcore.rubric.items import Opinions
 from tests.opinion_rows import of_columns, shuffled
 
 FAMILIES = {"Magpie": "Birds", "Alder": "Birds", "Briar": "Shrubs"}

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.db import reading
-from evalcore.metrics.corrected import corrected_scores
-from evalcore.metrics.sensitivity import Scenario, sensitivity, sensitivity_sentence
-from evalcore.queries import drawings, opinions
+from evalcore.rubric import drawings
+from evalcore.rubric import queries as opinions
+from evalcore.rubric.corrected import corrected_scores
+from evalcore.rubric.sensitivity import Scenario, sensitivity, sensitivity_sentence
+from evalcore.study.db import reading
 from tests import world
 from tests.opinion_rows import shuffled
 from tests.population import drawn

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import text
 
-from evalcore.db import connect, open_study
+from evalcore.study.db import connect, open_study
 from tests import world
 from tests.conftest import Spare
 

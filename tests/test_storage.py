@@ -8,10 +8,10 @@ from sqlalchemy import insert, make_url, text
 from sqlalchemy.exc import IntegrityError, StatementError
 from sqlmodel import Session, select
 
-from evalcore import store
-from evalcore.db import open_study, reading, writing
 from evalcore.errors import AlreadyChanged
-from evalcore.schema import Cause, Label, Severity, Stage, Verdict
+from evalcore.study import store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Cause, Label, Severity, Stage, Verdict
 from evalcore.study.tables import AuditEvent
 from evalcore.study.tables import Verdict as VerdictRow
 from tests import world

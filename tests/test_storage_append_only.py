@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import create_engine, text
 
-from evalcore.db import open_study
+from evalcore.study.db import open_study
 from tests import world
 from tests.storage_steps import refused, rows, small
 

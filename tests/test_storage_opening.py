@@ -15,10 +15,10 @@ from sqlalchemy import inspect, select, text
 from sqlalchemy.exc import StatementError
 from sqlmodel import SQLModel
 
-from evalcore import db, store
-from evalcore.db import connect, migrate, open_study, writing
 from evalcore.errors import OverreadError
-from evalcore.schema import RaterKind
+from evalcore.study import db, store
+from evalcore.study.db import connect, migrate, open_study, writing
+from evalcore.study.schema import RaterKind
 from evalcore.study.tables import Rater
 from tests import world
 from tests.conftest import postgres_database

@@ -5,9 +5,9 @@ import re
 import pytest
 from sqlmodel import Session, select
 
-from evalcore import store
-from evalcore.db import writing
 from evalcore.errors import OverreadError
+from evalcore.study import store
+from evalcore.study.db import writing
 from evalcore.study.tables import Rater, Study
 from tests import world
 from tests.storage_steps import small

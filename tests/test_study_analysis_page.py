@@ -4,11 +4,10 @@ from functools import partial
 
 import pytest
 
-from evalcore import store
-from evalcore.analysis import Analysis
-from evalcore.db import reading, writing
-from evalcore.queries import analyses
-from evalcore.schema import Claim
+from evalcore.study import stated_analysis, store
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Claim
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
@@ -32,7 +31,7 @@ def opened(location: str, open_page: Open) -> Open:
 
 def in_force(small):
     with reading(small.engine) as session:
-        return analyses.stated(session)
+        return stated_analysis.stated(session)
 
 
 def box(app, label):

@@ -5,14 +5,14 @@ from html import unescape
 
 import pytest
 
-from evalcore import store
-from evalcore.db import open_study, reading, writing
 from evalcore.importing import import_file
-from evalcore.queries import triage_settings
-from evalcore.schema import Administrator, ConfidenceMeaning
-from evalcore.store.triage import set_triage_settings
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import AmbiguityRule
+from evalcore.study import store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Administrator, ConfidenceMeaning
+from evalcore.triage import setting_queries
+from evalcore.triage.data import AmbiguityRule
+from evalcore.triage.settings import TriageSettings
+from evalcore.triage.store import set_triage_settings
 from tests.acuity_files import case, matrix, prediction, table
 from tests.page_steps import LEAD, _no_cache, check, location, open_page  # noqa: F401 - fixtures
 
@@ -104,4 +104,4 @@ def test_an_import_shows_the_flow_of_its_file_and_asks_what_confidences_mean(eng
     app.button(key="import").click().run()
     assert "1 new levels of care, read by judges" in check(app)
     with reading(engine) as session:
-        assert triage_settings.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}
+        assert setting_queries.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}

@@ -8,8 +8,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as some
 
-from evalcore.metrics.study_flow import BESIDE, LEFT, STAGE, UNITS, study_flow
-from evalcore.plots.study_flow import flow_svg
+from evalcore.export.flow_diagram import flow_svg
+from evalcore.export.study_flow import BESIDE, LEFT, STAGE, UNITS, study_flow
 from tests import opinion_rows
 
 N_EXAMPLES, N_CRITERIA, MODELS = 4, 2, ("Alder", "Briar")

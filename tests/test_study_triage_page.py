@@ -9,14 +9,15 @@ import pytest
 from streamlit.runtime.context import ContextProxy
 from streamlit.testing.v1 import AppTest
 
-from evalcore import label_maps, store
-from evalcore.db import open_study, reading, writing
-from evalcore.queries import label_maps as maps
-from evalcore.queries import triage_settings as stored
-from evalcore.queries.study import audit_trail
-from evalcore.schema import Format, Role
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import AmbiguityRule
+from evalcore.study import store
+from evalcore.study.contents import audit_trail
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Format, Role
+from evalcore.triage import label_map_queries as maps
+from evalcore.triage import label_maps
+from evalcore.triage import setting_queries as stored
+from evalcore.triage.data import AmbiguityRule
+from evalcore.triage.settings import TriageSettings
 from pages import _study_triage
 from tests import triage_cases
 from tests.page_steps import _no_cache, cookie_of, location, said  # noqa: F401 - fixtures

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from evalcore.metrics import survey
-from evalcore.metrics.over_physicians import benchmark_variance, between_physicians, with_strictness
-from evalcore.metrics.survey import Sample
+from evalcore.stats import survey
+from evalcore.stats.over_physicians import benchmark_variance, between_physicians, with_strictness
+from evalcore.stats.survey import Sample
 from tests.survey_drawn import invented, many, population, sample, seeds, variance
 
 

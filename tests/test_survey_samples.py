@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics import survey
-from evalcore.metrics.over_physicians import between_physicians
-from evalcore.metrics.survey import Fit
+from evalcore.stats import survey
+from evalcore.stats.over_physicians import between_physicians
+from evalcore.stats.survey import Fit
 from tests.survey_drawn import invented, many, population, sample, seeds, variance
 
 # ---------------------------------------------------------------- over all samples that could have been drawn

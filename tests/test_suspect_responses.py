@@ -6,12 +6,13 @@ from html import unescape
 import pytest
 from sqlmodel import Session
 
-from evalcore import export, reviewing
-from evalcore.db import open_study, reading, writing
-from evalcore.prompts import suspects
-from evalcore.queries import suspects as queries
-from evalcore.schema import ReadingMode
-from evalcore.store import suspects as suspect_store
+from evalcore.export import tables as export_tables
+from evalcore.reading import reviewing
+from evalcore.runs import suspect_store
+from evalcore.runs import suspects as queries
+from evalcore.runs.prompts import suspects
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import ReadingMode
 from pages import _suspects
 from tests import run_world, world
 from tests.injections import INJECTIONS
@@ -91,7 +92,7 @@ def test_two_who_flag_the_same_responses_at_once_both_succeed(small, database_ur
 
 
 def test_many_flags_are_written_and_read_in_parts(quick, monkeypatch):
-    monkeypatch.setattr("evalcore.store.suspects._CHUNK", 1)
+    monkeypatch.setattr("evalcore.runs.suspect_store._CHUNK", 1)
     monkeypatch.setattr(queries, "_CHUNK", 1)
     flag(quick, dict.fromkeys(quick.responses, ONE))
     assert found(quick) == dict.fromkeys(quick.responses, ONE)
@@ -207,15 +208,16 @@ def test_exported_verdicts_say_which_responses_are_suspect_and_nothing_of_those_
             run_world.judged(small, run_world.judging(), by_file, criterion, example=example)
         assert run_world.begun(small, run_world.judging()) == run_id
         run_world.worked(small, run_id, client=Scripted())
-        verdicts = export.table(small.engine, "verdicts")
+        verdicts = export_tables.table(small.engine, "verdicts")
     assert verdicts["suspect"].dtype == "boolean"
     assert len(verdicts) == 3 * 2
     told = {
-        name: set(export.to_csv(part).decode().split()) for name, part in verdicts.groupby("response_id")[["suspect"]]
+        name: set(export_tables.to_csv(part).decode().split())
+        for name, part in verdicts.groupby("response_id")[["suspect"]]
     }
     assert told == {plain: {"suspect", "false"}, flagged: {"suspect", "true"}, by_file: {"suspect", '""'}}
 
 
 def test_a_study_in_which_nothing_was_searched_exports_no_word_on_it(quick):
-    assert export.table(quick.engine, "verdicts")["suspect"].isna().all()
-    assert export.table(quick.engine, "acuity")["suspect"].empty
+    assert export_tables.table(quick.engine, "verdicts")["suspect"].isna().all()
+    assert export_tables.table(quick.engine, "acuity")["suspect"].empty

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.prompts import suspects
-from evalcore.prompts.suspect_phrases import folded
+from evalcore.runs.prompts import suspects
+from evalcore.runs.prompts.suspect_phrases import folded
 from tests.injections import INJECTIONS, MISSED, MORE, ORDINARY
 
 DEMO = Path(__file__).parents[1] / "data" / "demo"

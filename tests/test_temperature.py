@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy.special import expit, logit
 
-from evalcore.metrics.calibration import calibration_error
-from evalcore.metrics.temperature import scaled
+from evalcore.calibration.reliability import calibration_error
+from evalcore.calibration.temperature import scaled
 from tests.test_calibration import fixed, items
 
 SEED = 20_261_124

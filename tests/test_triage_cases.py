@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage import Measure, confusion, rates
-from evalcore.metrics.triage_cases import (
+from evalcore.study.schema import Format
+from evalcore.triage.cases import (  # fmt: skip
     BOUNDARY_MEASURES,
     NO_BOUNDARY,
     WORST_FIRST,
@@ -19,10 +17,12 @@ from evalcore.metrics.triage_cases import (
     boundary,
     flips,
     misses,
-)  # fmt: skip
-from evalcore.metrics.triage_formats import NOT_BOTH, Direction, flip_counts, in_both
-from evalcore.metrics.triage_groups import FEW, NO_LEVEL, NO_PANEL, NO_RIGHT, TriageGrouping, by_group
-from evalcore.schema import Format
+)
+from evalcore.triage.formats import NOT_BOTH, Direction, flip_counts, in_both
+from evalcore.triage.groups import FEW, NO_LEVEL, NO_PANEL, NO_RIGHT, TriageGrouping, by_group
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.rates import Measure, confusion, rates
 from tests.triage_cases import CONVERSATION, QA, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, MODEL, as_triaged, found_of
 
@@ -250,7 +250,7 @@ def test_one_format_alone_has_no_difference():
 @pytest.mark.slow
 def test_the_paired_interval_covers():
     """2,000 draws of 100 cases: 5 % too low in both, 12 % in conversation alone, 4 % in qa alone."""
-    from evalcore.metrics.triage_formats import bonett_price
+    from evalcore.triage.formats import bonett_price
 
     draws = np.random.default_rng(5).multinomial(100, [0.05, 0.12, 0.04, 0.79], size=2000).astype(float)
     low, high = bonett_price(draws[:, 1], draws[:, 2], np.full(2000, 100.0))

@@ -10,19 +10,20 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import store, triage_commands
-from evalcore.db import open_study, reading, writing
+from evalcore.cli import triage as cli_triage
 from evalcore.errors import OverreadError
-from evalcore.metrics.level_jury import JURY
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage import confusion
-from evalcore.queries import triage as stored_triage
+from evalcore.study import store
+from evalcore.study.db import open_study, reading, writing
 from evalcore.study.tables import PublishedMatrix
+from evalcore.triage import queries as stored_triage
+from evalcore.triage.level_jury import JURY
+from evalcore.triage.panels import described
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.rates import confusion
 from tests.triage_cases import drawn, stored
 
 app = typer.Typer()
-app.command()(triage_commands.triage)
+app.command()(cli_triage.triage)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def said(db: Path, *arguments: str) -> dict:
 
 def test_json_holds_what_the_help_lists_and_its_cells_are_the_cases(db: Path):
     found = said(db)
-    help_ = triage_commands.triage.__doc__ or ""
+    help_ = cli_triage.triage.__doc__ or ""
     for name, rows in found.items():
         assert re.search(rf"\b{name}\b", help_), name
         for field in rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else ():

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.corrected import Claim, Physicians
-from evalcore.metrics.enough import MIN_EXAMPLES_READ, MIN_READ
-from evalcore.metrics.intervals import share_interval
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.predictions import predictions
-from evalcore.metrics.triage import Measure
-from evalcore.metrics.triage_corrected import ALL_COLUMNS, MEASURES, corrected_cells, corrected_rates, on_simplex
-from evalcore.metrics.triage_corrected_harm import corrected_harm
-from evalcore.metrics.triage_surveyed import answers
-from evalcore.schema import Ask, Selection, Stage
-from evalcore.triaged import READ_COLUMNS, Triaged
+from evalcore.rubric.corrected import Claim, Physicians
+from evalcore.rubric.enough import MIN_EXAMPLES_READ, MIN_READ
+from evalcore.stats.intervals import share_interval
+from evalcore.study.schema import Ask, Selection, Stage
+from evalcore.triage.corrected import ALL_COLUMNS, MEASURES, corrected_cells, corrected_rates, on_simplex
+from evalcore.triage.corrected_harm import corrected_harm
+from evalcore.triage.data import READ_COLUMNS, Triaged
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.predictions import predictions
+from evalcore.triage.rates import Measure
+from evalcore.triage.surveyed import answers
 from tests.triage_cases import CONVERSATION, WORDS, drawn
 
 JUDGE = "Magpie"

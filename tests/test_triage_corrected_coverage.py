@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from evalcore.metrics.corrected import Claim
-from evalcore.metrics.triage import Measure
-from evalcore.metrics.triage_corrected import MEASURES, corrected_rates
-from evalcore.triaged import Triaged
+from evalcore.rubric.corrected import Claim
+from evalcore.triage.corrected import MEASURES, corrected_rates
+from evalcore.triage.data import Triaged
+from evalcore.triage.rates import Measure
 from tests.test_triage_corrected import BY, JUDGE, read, texts, world
 from tests.triage_cases import CONVERSATION
 

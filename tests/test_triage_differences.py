@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, t
 
-from evalcore.analysis import Analysis
-from evalcore.metrics.corrected import Claim, Physicians
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage import RULES, Measure
-from evalcore.metrics.triage_bases import Basis, Held, Weights, ranked, stated_judges, usual_held
-from evalcore.metrics.triage_corrected import MEASURES, answered, corrected_rates
-from evalcore.metrics.triage_differences import (
+from evalcore.rubric.corrected import Claim, Physicians
+from evalcore.study.analysis import Analysis
+from evalcore.triage.bases import Basis, Held, Weights, ranked, stated_judges, usual_held
+from evalcore.triage.corrected import MEASURES, answered, corrected_rates
+from evalcore.triage.data import Triaged
+from evalcore.triage.differences import (
     NO_PAIR,
     SAFETY,
     judged_differences,
@@ -24,9 +22,11 @@ from evalcore.metrics.triage_differences import (
     read_differences,
     safety_sentences,
 )
-from evalcore.metrics.triage_formats import bonett_price
-from evalcore.metrics.triage_surveyed import on_same_answers
-from evalcore.triaged import Triaged
+from evalcore.triage.formats import bonett_price
+from evalcore.triage.panels import described
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.rates import RULES, Measure
+from evalcore.triage.surveyed import on_same_answers
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 few = settings(max_examples=6, deadline=None)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from evalcore import juries, store
-from evalcore.db import open_study, writing
-from evalcore.schema import JURY, Administrator, Role
+from evalcore.judges import juries
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import JURY, Administrator, Role
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalcore import store
-from evalcore.db import open_study, reading, writing
-from evalcore.metrics import calibration_sections, triage_surveyed
-from evalcore.metrics.level_jury import JURY
-from evalcore.queries import study
-from evalcore.queries import triage as stored_triage
-from evalcore.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
-from evalcore.store import triage as triage_store
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import AmbiguityRule, Triaged
+from evalcore.calibration import sections as calibration_sections
+from evalcore.study import contents, store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
+from evalcore.triage import queries as stored_triage
+from evalcore.triage import store as triage_store
+from evalcore.triage import surveyed as triage_surveyed
+from evalcore.triage.data import AmbiguityRule, Triaged
+from evalcore.triage.level_jury import JURY
+from evalcore.triage.settings import TriageSettings
 from pages import _triage_parts
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
@@ -136,7 +136,7 @@ def test_what_is_read_ahead_is_what_the_page_asks_for_first(look: Look, location
     monkeypatch.setenv("OVERREAD_DB", location)
     engine = open_study(location)
     with reading(engine) as session:
-        viewer = next(person for person in study.people(session) if person.name == LEAD)
+        viewer = next(person for person in contents.people(session) if person.name == LEAD)
     engine.dispose()
     _triage_parts.read(viewer, _triage_parts.usual(_triage_parts.about(viewer)))
     look("triage", LEAD)

@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.metrics.intervals import share_interval
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage_groups import TriageGrouping, by_group
-from evalcore.metrics.triage_physicians import physicians_cells
-from evalcore.metrics.triage_reads import (
+from evalcore.stats.intervals import share_interval
+from evalcore.study.schema import Ask
+from evalcore.triage.data import LEVELS, READ_COLUMNS, Triaged
+from evalcore.triage.groups import TriageGrouping, by_group
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.physicians import physicians_cells
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.reads import (
     READ_HERE,
     case_levels,
     read_counts,
@@ -21,9 +23,7 @@ from evalcore.metrics.triage_reads import (
     transitions,
     with_physicians_gold,
 )
-from evalcore.metrics.triage_votes import VOTES, drawn_votes
-from evalcore.schema import Ask
-from evalcore.triaged import LEVELS, READ_COLUMNS, Triaged
+from evalcore.triage.votes import VOTES, drawn_votes
 from tests.triage_cases import CONVERSATION, drawn
 
 few = settings(max_examples=12, deadline=None)

@@ -5,18 +5,18 @@ from itertools import product
 import pandas as pd
 from sqlalchemy import Engine
 
-from evalcore.db import reading, writing
-from evalcore.metrics.level_confusion import agreement_between
-from evalcore.metrics.level_jury import JURY, with_jury
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import joined, predictions, usual_judges
-from evalcore.metrics.triage import confusion, rates
-from evalcore.metrics.triage_cases import misses
-from evalcore.metrics.triage_physicians import physicians_harm
-from evalcore.queries import triage as stored_triage
-from evalcore.schema import Format
-from evalcore.store.triage import set_triage_settings
-from evalcore.triage_settings import TriageSettings
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Format
+from evalcore.triage import queries as stored_triage
+from evalcore.triage.cases import misses
+from evalcore.triage.level_confusion import agreement_between
+from evalcore.triage.level_jury import JURY, with_jury
+from evalcore.triage.panels import described
+from evalcore.triage.physicians import physicians_harm
+from evalcore.triage.predictions import joined, predictions, usual_judges
+from evalcore.triage.rates import confusion, rates
+from evalcore.triage.settings import TriageSettings
+from evalcore.triage.store import set_triage_settings
 from pages import _triage_apart, _triage_cell, _triage_groups, _triage_text
 from tests.page_steps import _no_cache, location, open_page
 from tests.page_steps import said as words

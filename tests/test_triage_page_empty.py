@@ -3,8 +3,8 @@
 import numpy as np
 from sqlalchemy import Engine
 
-from evalcore import store
-from evalcore.db import writing
+from evalcore.study import store
+from evalcore.study.db import writing
 from evalcore.study.tables import PublishedMatrix
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words

@@ -5,18 +5,18 @@ import re
 import numpy as np
 from sqlalchemy import Engine
 
-from evalcore import store
-from evalcore.assigning import COMPANIONS, Choice, assign
-from evalcore.db import reading, writing
-from evalcore.metrics.corrected import Claim, Physicians
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import usual_judges
-from evalcore.metrics.triage_corrected import corrected_rates
-from evalcore.metrics.triage_corrected_harm import corrected_harm
-from evalcore.queries import candidates, exposures, study
-from evalcore.queries import triage as stored_triage
-from evalcore.queries.browse import Filters
-from evalcore.schema import Acuity, Administrator, Ask, RaterKind, Selection, Stage, Verdict
+from evalcore.reading import candidates, exposures
+from evalcore.reading.assigning import COMPANIONS, Choice, assign
+from evalcore.rubric.corrected import Claim, Physicians
+from evalcore.study import contents, store
+from evalcore.study.browse import Filters
+from evalcore.study.db import reading, writing
+from evalcore.study.schema import Acuity, Administrator, Ask, RaterKind, Selection, Stage, Verdict
+from evalcore.triage import queries as stored_triage
+from evalcore.triage.corrected import corrected_rates
+from evalcore.triage.corrected_harm import corrected_harm
+from evalcore.triage.panels import described
+from evalcore.triage.predictions import usual_judges
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored
@@ -61,7 +61,7 @@ def test_a_list_of_cases_takes_them_out_of_blind_reads_and_says_so(engine: Engin
     shown = open_page(location, "triage", NEWCOMER, triage_show="Dangerous misses")
     assert "out of your blind reads" in words(shown)
     with reading(engine) as session:
-        reader = next(person for person in study.people(session) if person.name == NEWCOMER)
+        reader = next(person for person in contents.people(session) if person.name == NEWCOMER)
         examples = {int(number) for number in stored_triage.load(session).cases["example_id"]}
         seen = exposures.exposed_among(session, [reader.person_id], examples)[reader.person_id]
     opened = {

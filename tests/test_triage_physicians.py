@@ -9,22 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from evalcore.metrics.harm import costs
-from evalcore.metrics.intervals import share_interval
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.triage import RULES, Measure, rates
-from evalcore.metrics.triage_corrected import corrected_rates
-from evalcore.metrics.triage_physicians import (
-    NOT_READ,
-    physicians_cells,
-    physicians_harm,
-    physicians_rates,
-    physicians_summary,
-)
-from evalcore.metrics.triage_scores import SCORES, summary
-from evalcore.metrics.triage_votes import VOTES, drawn_votes
-from evalcore.schema import Ask
-from evalcore.triaged import Triaged
+from evalcore.stats.intervals import share_interval
+from evalcore.study.schema import Ask
+from evalcore.triage.corrected import corrected_rates
+from evalcore.triage.data import Triaged
+from evalcore.triage.harm import costs
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.physicians import NOT_READ, physicians_cells, physicians_harm, physicians_rates, physicians_summary
+from evalcore.triage.rates import RULES, Measure, rates
+from evalcore.triage.scores import SCORES, summary
+from evalcore.triage.votes import VOTES, drawn_votes
 from tests.triage_cases import CONVERSATION, WORDS, drawn
 
 few = settings(max_examples=8, deadline=None)

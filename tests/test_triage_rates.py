@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from evalcore.metrics.panels import Kind, described
-from evalcore.metrics.predictions import joined, predictions
-from evalcore.metrics.triage import NO_CASE, Measure, confusion, of_matrices, rates
-from evalcore.metrics.triage_counts import cells_of, matrices
-from evalcore.metrics.triage_scores import NO_SPREAD, ONE_LEVEL, RESTS_ON_ONE, SCORES, TOO_FEW, summary
-from evalcore.schema import Format
-from evalcore.triaged import NO_LEVEL
+from evalcore.study.schema import Format
+from evalcore.triage.counts import cells_of, matrices
+from evalcore.triage.data import NO_LEVEL
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.predictions import joined, predictions
+from evalcore.triage.rates import NO_CASE, Measure, confusion, of_matrices, rates
+from evalcore.triage.scores import NO_SPREAD, ONE_LEVEL, RESTS_ON_ONE, SCORES, TOO_FEW, summary
 from tests.triage_cases import CONVERSATION, QA, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, as_triaged, found_of, published
 

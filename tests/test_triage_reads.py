@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from evalcore import store
-from evalcore.db import open_study, reading, writing
 from evalcore.errors import OverreadError
-from evalcore.metrics import panels
-from evalcore.metrics.panels import SHARES, AmbiguityRule, Kind
-from evalcore.metrics.predictions import COUNTS, joined, predictions, usual_judges
-from evalcore.metrics.triage_cases import accounted
-from evalcore.queries import triage
-from evalcore.schema import PARSER, Acuity, RaterKind, Stage, Verdict
-from evalcore.triaged import LEVELS, NO_LEVEL
+from evalcore.study import store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import PARSER, Acuity, RaterKind, Stage, Verdict
+from evalcore.triage import panels
+from evalcore.triage import queries as triage_queries
+from evalcore.triage.cases import accounted
+from evalcore.triage.data import LEVELS, NO_LEVEL
+from evalcore.triage.panels import SHARES, AmbiguityRule, Kind
+from evalcore.triage.predictions import COUNTS, joined, predictions, usual_judges
 from tests.triage_cases import CONVERSATION, QA, drawn, stored
 
 FRAMES = ("cases", "votes", "samples", "levels", "confidence", "reads", "published", "elsewhere")
@@ -33,7 +33,7 @@ def study(database_url: str):
 
 def loaded(engine: Engine):
     with reading(engine) as session:
-        return triage.load(session)
+        return triage_queries.load(session)
 
 
 def level(words: str) -> float:
@@ -183,7 +183,7 @@ def test_no_case_gives_no_prediction():
 
 @pytest.mark.parametrize("gain", [5, 0])
 def test_what_is_stored_is_read_back_by_a_walk_and_by_the_index(study: Engine, gain, monkeypatch):
-    monkeypatch.setattr(triage, "_SCAN_GAIN", gain)
+    monkeypatch.setattr(triage_queries, "_SCAN_GAIN", gain)
     triaged, _ = drawn(np.random.default_rng(7), n_cases=12, confidence=True)
     with writing(study) as session:
         stored(session, triaged)
@@ -198,7 +198,7 @@ def test_what_is_stored_is_read_back_by_a_walk_and_by_the_index(study: Engine, g
             one, other = (table.sort_values(["rater", "sample"], ignore_index=True) for table in (one, other))
         pd.testing.assert_frame_equal(one, other, check_dtype=False, check_categorical=False)
     with ThreadPoolExecutor(1) as beside:
-        at_once = triage.imported_at(study, beside)
+        at_once = triage_queries.imported_at(study, beside)
     for name in FRAMES:
         if name != "reads":
             pd.testing.assert_frame_equal(getattr(at_once, name), getattr(found, name))
@@ -209,10 +209,10 @@ def test_a_level_on_a_response_that_came_since_waits_for_the_next_look(study: En
     with writing(study) as session:
         stored(session, triaged)
     with reading(study) as session:
-        cases = triage._cases(session)
-        samples = triage._samples(session, cases["example_id"].to_numpy(), triage._last_repeat(session))
-        said = triage._said(session)
-        found = triage._joined(session, cases, said, samples.iloc[:-1], triage._votes(session, cases))
+        cases = triage_queries._cases(session)
+        samples = triage_queries._samples(session, cases["example_id"].to_numpy(), triage_queries._last_repeat(session))
+        said = triage_queries._said(session)
+        found = triage_queries._joined(session, cases, said, samples.iloc[:-1], triage_queries._votes(session, cases))
     assert len(found.levels) == len(triaged.samples) - 1
     assert np.isnan(found.levels.to_numpy()).sum() == np.isnan(triaged.levels.iloc[:-1].to_numpy()).sum()
 
@@ -224,16 +224,18 @@ def test_a_case_that_came_since_waits_for_the_next_look_with_its_votes_and_respo
     with writing(study) as session:
         stored(session, triaged)
     with reading(study) as session:
-        cases = triage._cases(session).iloc[:7]
-        samples = triage._samples(session, cases["example_id"].to_numpy(), triage._last_repeat(session))
-        found = triage._joined(session, cases, triage._said(session), samples, triage._votes(session, cases))
+        cases = triage_queries._cases(session).iloc[:7]
+        samples = triage_queries._samples(session, cases["example_id"].to_numpy(), triage_queries._last_repeat(session))
+        found = triage_queries._joined(
+            session, cases, triage_queries._said(session), samples, triage_queries._votes(session, cases)
+        )
     here = triaged.where(np.arange(9) < 7)
     pd.testing.assert_frame_equal(found.votes, here.votes, check_dtype=False)
     pd.testing.assert_frame_equal(found.samples, here.samples, check_dtype=False, check_categorical=False)
 
 
 def test_a_repeat_too_far_on_to_count_with_is_one_clear_error(study: Engine, monkeypatch):
-    monkeypatch.setattr(triage, "_WIDEST", 40)  # as with millions of cases and responses
+    monkeypatch.setattr(triage_queries, "_WIDEST", 40)  # as with millions of cases and responses
     triaged, _ = drawn(np.random.default_rng(7), n_cases=3)
     with writing(study) as session:
         stored(session, triaged)
@@ -270,7 +272,7 @@ def test_an_empty_study_has_no_cases_and_all_columns(study: Engine):
             assert set(getattr(found, name).columns) == set(getattr(wanted, name).columns)
     assert predictions(panels.described(found), {QA: PARSER}).empty
     with reading(study) as session:
-        assert not triage.has_cases(session)
+        assert not triage_queries.has_cases(session)
 
 
 @given(st.integers(0, 1000), st.sets(st.integers(0, 9)))

@@ -6,7 +6,7 @@ from collections import Counter
 import msgspec
 import pytest
 
-from evalcore.schema import JURY, PARSER, RULES, Acuity
+from evalcore.study.schema import JURY, PARSER, RULES, Acuity
 from tests.commands import overread
 from tests.judge_server import Fault, Faults, judge_server
 from tests.run_commands import everything, models_file, on_study, pressing

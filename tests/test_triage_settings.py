@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore import strict_yaml, triage_settings
 from evalcore.errors import OverreadError
-from evalcore.metrics.triage import Measure
-from evalcore.schema import Format
-from evalcore.triage_settings import METRICS, TriageSettings, parse, to_yaml
-from evalcore.triaged import AmbiguityRule
+from evalcore.study.schema import Format
+from evalcore.triage import settings as triage_settings
+from evalcore.triage import strict_yaml
+from evalcore.triage.data import AmbiguityRule
+from evalcore.triage.rates import Measure
+from evalcore.triage.settings import METRICS, TriageSettings, parse, to_yaml
 
 PLAIN = "abcdefghijklmnopqrstuvwxyzABCD 0123456789:#'\"-{}[]&*!|>%@`,?~é日"
 names = st.lists(

@@ -8,19 +8,21 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore import label_maps, triage_settings, triage_settings_commands
-from evalcore.db import open_study, reading, writing
+from evalcore.cli import triage_settings as cli_triage_settings
 from evalcore.errors import OverreadError
-from evalcore.queries import label_maps as maps
-from evalcore.queries import triage_settings as stored
-from evalcore.queries.study import audit_trail
-from evalcore.store import triage as triage_store
-from evalcore.triage_settings import TriageSettings
+from evalcore.study.contents import audit_trail
+from evalcore.study.db import open_study, reading, writing
+from evalcore.triage import label_map_queries as maps
+from evalcore.triage import label_maps
+from evalcore.triage import setting_queries as stored
+from evalcore.triage import settings as triage_settings
+from evalcore.triage import store as triage_store
+from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
 
 app = typer.Typer()
-app.command("label-maps")(triage_settings_commands.label_maps)
-app.command("triage-settings")(triage_settings_commands.triage_settings)
+app.command("label-maps")(cli_triage_settings.label_maps)
+app.command("triage-settings")(cli_triage_settings.triage_settings)
 
 
 @pytest.fixture

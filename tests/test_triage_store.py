@@ -7,19 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore import label_maps, store, triage_settings
-from evalcore.auditing import verify
-from evalcore.db import open_study, reading, writing
 from evalcore.errors import NotFound, OverreadError
-from evalcore.metrics.panels import Kind, described
-from evalcore.queries import label_maps as maps
-from evalcore.queries import triage
-from evalcore.queries import triage_settings as stored
-from evalcore.queries.study import audit_trail
-from evalcore.schema import ConfidenceMeaning, Format, RaterKind
-from evalcore.store import triage as triage_store
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import AmbiguityRule
+from evalcore.study import store
+from evalcore.study.auditing import verify
+from evalcore.study.contents import audit_trail
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import ConfidenceMeaning, Format, RaterKind
+from evalcore.triage import label_map_queries as maps
+from evalcore.triage import label_maps
+from evalcore.triage import queries as triage_queries
+from evalcore.triage import setting_queries as stored
+from evalcore.triage import settings as triage_settings
+from evalcore.triage import store as triage_store
+from evalcore.triage.data import AmbiguityRule
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
 
 LEAD = "Dr. Noor"
@@ -197,7 +199,7 @@ def test_the_study_s_rule_decides_which_cases_are_ambiguous(engine):
     for rule in (AmbiguityRule(spread=0), AmbiguityRule(), AmbiguityRule(spread=math.inf, uncertainty=math.inf)):
         did(engine, triage_store.set_triage_settings, TriageSettings(rule=rule))
         with reading(engine) as session:
-            cases = described(triage.load(session), stored.load(session).rule).cases
+            cases = described(triage_queries.load(session), stored.load(session).rule).cases
         n_ambiguous.append(int(cases["kind"].eq(Kind.AMBIGUOUS).sum()))
     assert n_ambiguous[0] > n_ambiguous[1] > n_ambiguous[2] == 0
     assert triage_settings.rule_words(rule) == "where its file says that the panel did not agree"

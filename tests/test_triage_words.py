@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.metrics.decision_lines import View, decision_lines
-from evalcore.metrics.harm import expected_harm
-from evalcore.metrics.harm_words import harm_sentences
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import joined, predictions
-from evalcore.metrics.triage import Measure, confusion, of_matrices, rates
-from evalcore.metrics.triage_cases import BOUNDARY_MEASURES, ambiguous
-from evalcore.metrics.triage_formats import flip_counts
-from evalcore.metrics.triage_physicians import physicians_rates
-from evalcore.metrics.triage_scores import SCORES
-from evalcore.metrics.triage_words import MEANINGS, NAMES, by_model, findings, flip_sentence, leans
+from evalcore.triage.cases import BOUNDARY_MEASURES, ambiguous
+from evalcore.triage.decision_lines import View, decision_lines
+from evalcore.triage.formats import flip_counts
+from evalcore.triage.harm import expected_harm
+from evalcore.triage.harm_words import harm_sentences
+from evalcore.triage.panels import described
+from evalcore.triage.physicians import physicians_rates
+from evalcore.triage.predictions import joined, predictions
+from evalcore.triage.rates import Measure, confusion, of_matrices, rates
+from evalcore.triage.scores import SCORES
+from evalcore.triage.words import MEANINGS, NAMES, by_model, findings, flip_sentence, leans
 from tests.triage_cases import CONVERSATION, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, MODEL, as_triaged, found_of, published
 

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore import export
-from evalcore.db import open_study, reading
 from evalcore.errors import ImportFailed, NotAllowed
+from evalcore.export import tables as export_tables
 from evalcore.importing import import_file
-from evalcore.overriding import Reading
-from evalcore.queries.one_conversation import open_example
-from evalcore.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage
+from evalcore.reading.one_conversation import open_example
+from evalcore.reading.overriding import Reading
+from evalcore.study.db import open_study, reading
+from evalcore.study.schema import Administrator, Cause, Label, RaterKind, Role, Severity, Stage
 from tests import world
 from tests.overriding_steps import press, small
 from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page
@@ -38,7 +38,7 @@ def test_a_read_that_goes_to_another_study_keeps_when_it_was_made_and_says_how_i
     taken = _reads_of(small)
     for file_format in ("csv", "jsonl"):
         path = tmp_path / f"verdicts.{file_format}"
-        path.write_bytes(export.WRITERS[file_format](taken))
+        path.write_bytes(export_tables.WRITERS[file_format](taken))
         here = world.made(str(shutil.copyfile(sqlite_template, tmp_path / f"{file_format}.db")))
         report = import_file(here.engine, path, actor=DESK)
         brought = _reads_of(here)
@@ -52,7 +52,7 @@ def test_a_read_that_goes_to_another_study_keeps_when_it_was_made_and_says_how_i
 
 
 def _reads_of(study):
-    verdicts = export.table(study.engine, "verdicts")
+    verdicts = export_tables.table(study.engine, "verdicts")
     reads = verdicts.loc[verdicts["rater_kind"].eq(RaterKind.REVIEWER)]
     return reads.sort_values(["rater", "example_id", "criterion_position", "stage"], ignore_index=True)
 

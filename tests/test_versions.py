@@ -2,10 +2,10 @@
 
 import pytest
 
-from evalcore import export, store
-from evalcore.db import open_study, reading, writing
-from evalcore.queries import frames
-from evalcore.schema import JUDGE_SHOWN, LEVELS_READ, Administrator
+from evalcore.export import tables as export_tables
+from evalcore.study import frames, store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import JUDGE_SHOWN, LEVELS_READ, Administrator
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def versions(engine) -> tuple[int, int, int]:
 
 def test_who_takes_a_file_away_or_looks_at_a_judge_makes_nothing_kept_old(engine):
     length, data, judged = versions(engine)
-    export.record(engine, actor=Administrator(name="Ana"), what="labels", file_format="csv", n_rows=3)
+    export_tables.record(engine, actor=Administrator(name="Ana"), what="labels", file_format="csv", n_rows=3)
     with writing(engine) as session:
         store.append_event(session, actor="Ana", action=JUDGE_SHOWN, subject="response 1")
     assert versions(engine) == (length + 2, data, judged)

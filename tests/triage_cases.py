@@ -8,11 +8,11 @@ import pandas as pd
 from sqlalchemy import insert
 from sqlmodel import Session
 
-from evalcore import store
-from evalcore.schema import CASES, PARSER, Acuity, Ask, Format, Label, RaterKind, Stage
-from evalcore.schema import Mapping as Method
+from evalcore.study import store
+from evalcore.study.schema import CASES, PARSER, Acuity, Ask, Format, Label, RaterKind, Stage
+from evalcore.study.schema import Mapping as Method
 from evalcore.study.tables import TABLES, AcuityCase, Model, Response, now
-from evalcore.triaged import LEVELS, NO_LEVEL, Triaged
+from evalcore.triage.data import LEVELS, NO_LEVEL, Triaged
 
 SOURCES = ("clinic", "hotline", "vignettes")
 QA, CONVERSATION = Format.QA.value, Format.CONVERSATION.value

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from evalcore.metrics.panels import described
-from evalcore.metrics.predictions import joined, predictions
-from evalcore.schema import PARSER
-from evalcore.triaged import Triaged
+from evalcore.study.schema import PARSER
+from evalcore.triage.data import Triaged
+from evalcore.triage.panels import described
+from evalcore.triage.predictions import joined, predictions
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 MODEL = "GPT-5.4"

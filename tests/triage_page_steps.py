@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from evalcore import store
-from evalcore.db import open_study, writing
-from evalcore.schema import Role
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Role
 from evalcore.study.tables import PublishedMatrix
 from pages import _triage_cell
 from tests.page_steps import Open

@@ -12,12 +12,12 @@ import msgspec
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
-from evalcore import assigning, reviewing, store
-from evalcore.assigning import Choice
-from evalcore.db import open_study, reading, writing
-from evalcore.desks import Desk
-from evalcore.queries import frames, study
-from evalcore.schema import (
+from evalcore.reading import assigning, reviewing
+from evalcore.reading.assigning import Choice
+from evalcore.reading.desks import Desk
+from evalcore.study import contents, frames, store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import (
     Acuity,
     Administrator,
     CannotReason,
@@ -54,7 +54,7 @@ class World:
     def viewer(self, name: str = "Dr. Imani Noor") -> Viewer:
         """Somebody in the study."""
         with reading(self.engine) as session:
-            return next(person for person in study.people(session) if person.name == name)
+            return next(person for person in contents.people(session) if person.name == name)
 
     def item(self, example: int = 0, criterion: int = 0) -> dict[str, int]:
         """The numbers of one item, as `overriding` takes them."""
@@ -69,7 +69,7 @@ class World:
     def events(self) -> list[tuple[str, str]]:
         """Actor and action of every audit event, oldest first."""
         with reading(self.engine) as session:
-            return [(event.actor, event.action) for _, event in study.events(session) if event is not None]
+            return [(event.actor, event.action) for _, event in contents.events(session) if event is not None]
 
 
 def made(
@@ -178,7 +178,7 @@ def add_researcher(
 def leads_read(engine: Engine) -> None:
     """Leads and researchers may be readers too."""
     with writing(engine) as session:
-        store.set_rules(session, msgspec.structs.replace(study.rules(session), leads_read=True), actor="set-up")
+        store.set_rules(session, msgspec.structs.replace(contents.rules(session), leads_read=True), actor="set-up")
 
 
 def after(minutes: float = 0, *, seconds: float = 0) -> datetime:

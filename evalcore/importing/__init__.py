@@ -8,22 +8,22 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from evalcore import store
-from evalcore.acting import allow
-from evalcore.db import writing
 from evalcore.errors import ImportFailed
-from evalcore.importers import CONFIDENT, inspect_logs, judge_verdicts, simple_evals
-from evalcore.importers.options import Options
 from evalcore.importing import acuity, staging
+from evalcore.importing.files.opening import Opened
+from evalcore.importing.files.recognising import recognise
+from evalcore.importing.formats import CONFIDENT, inspect_logs, judge_verdicts, simple_evals
+from evalcore.importing.formats.options import Options
 from evalcore.importing.joining import Pace, TooLong, join
-from evalcore.importing.opening import Opened
-from evalcore.importing.recognising import recognise
 from evalcore.importing.report import ImportReport
 from evalcore.importing.work import Work
-from evalcore.level_reading import read_levels
-from evalcore.policies import check_can_import, check_can_import_reads_of
-from evalcore.schema import ConfidenceMeaning, Viewer
 from evalcore.settings import settings
+from evalcore.study import store
+from evalcore.study.acting import allow
+from evalcore.study.db import writing
+from evalcore.study.policies import check_can_import, check_can_import_reads_of
+from evalcore.study.schema import ConfidenceMeaning, Viewer
+from evalcore.triage.level_reading import read_levels
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
 

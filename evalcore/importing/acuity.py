@@ -1,12 +1,12 @@
 """Files of triage: who takes which rows."""
 
-from evalcore.importers import acuity_cases, acuity_matrices, acuity_predictions, acuity_verdicts, acuity_votes
 from evalcore.importing.acuity_cases import Cases
 from evalcore.importing.acuity_matrices import Matrices
 from evalcore.importing.acuity_predictions import Predictions
 from evalcore.importing.acuity_taker import Hand, Taker
 from evalcore.importing.acuity_verdicts import AcuityVerdicts
 from evalcore.importing.acuity_votes import Votes
+from evalcore.importing.formats import acuity_cases, acuity_matrices, acuity_predictions, acuity_verdicts, acuity_votes
 
 TAKERS: dict[str, type[Taker]] = {
     acuity_cases.NAME: Cases,

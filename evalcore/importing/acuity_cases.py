@@ -11,22 +11,23 @@ from sqlalchemy import RowMapping
 from sqlmodel import Session
 
 from evalcore.errors import OverreadError, RowFault
-from evalcore.importers.acuity_cases import Case
-from evalcore.importers.acuity_cells import Vote
-from evalcore.importers.wire import shown, shown_apart
 from evalcore.importing.acuity_panels import Said, Stated, difference, frame_of, method_of, said_by
 from evalcore.importing.acuity_taker import Hand, Taker
 from evalcore.importing.examples import as_stored, turns
 from evalcore.importing.first_words import first_words
+from evalcore.importing.formats.acuity_cases import Case
+from evalcore.importing.formats.acuity_cells import Vote
+from evalcore.importing.formats.wire import shown, shown_apart
 from evalcore.importing.report import ImportReport
-from evalcore.label_maps import level_named, level_of, meaning_of
-from evalcore.metrics.case_flow import case_flow
-from evalcore.metrics.panels import described
-from evalcore.queries import label_maps, lookups, triage_settings
-from evalcore.schema import CASES, Acuity, Message
-from evalcore.schema import Mapping as Method
-from evalcore.store import Bulk
-from evalcore.triaged import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, Triaged
+from evalcore.study import lookups
+from evalcore.study.schema import CASES, Acuity, Message
+from evalcore.study.schema import Mapping as Method
+from evalcore.study.store import Bulk
+from evalcore.triage import label_map_queries, setting_queries
+from evalcore.triage.case_flow import case_flow
+from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, Triaged
+from evalcore.triage.label_maps import level_named, level_of, meaning_of
+from evalcore.triage.panels import described
 
 Row = Mapping[str, Any] | RowMapping
 """What is known of a case: the columns of `acuity_case`."""
@@ -49,8 +50,8 @@ class Cases(Taker):
 
     def __init__(self, hand: Hand) -> None:
         super().__init__(hand)
-        self._maps = label_maps.maps_of(self._session)
-        self._rule = triage_settings.load(self._session).rule
+        self._maps = label_map_queries.maps_of(self._session)
+        self._rule = setting_queries.load(self._session).rule
         self._lines: dict[str, int] = {}
         self._went: dict[str, Went] = {}
         self._unknown: set[tuple[str, str]] = set()

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from evalcore.importers.acuity_matrices import MatrixRow
 from evalcore.importing.acuity_taker import Hand, Taker
-from evalcore.queries import lookups
-from evalcore.schema import Acuity, Format
-from evalcore.triaged import LETTERS
+from evalcore.importing.formats.acuity_matrices import MatrixRow
+from evalcore.study import lookups
+from evalcore.study.schema import Acuity, Format
+from evalcore.triage.data import LETTERS
 
 COLUMNS = tuple(letter.lower() for letter in LETTERS)
 Key = tuple[str, Format]

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from evalcore.importers.acuity_cells import Vote
-from evalcore.metrics.panels import Floats, medians, spreads
-from evalcore.schema import Acuity, Mapping
-from evalcore.triaged import LEVELS, AmbiguityRule
+from evalcore.importing.formats.acuity_cells import Vote
+from evalcore.study.schema import Acuity, Mapping
+from evalcore.triage.data import LEVELS, AmbiguityRule
+from evalcore.triage.panels import Floats, medians, spreads
 
 LEVEL_AT = {value: label for label, value in LEVELS.items() if label is not Acuity.REMOVE}
 """Which level a number stands for."""

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from evalcore.errors import RowFault
-from evalcore.importers.acuity_predictions import Prediction
-from evalcore.importers.wire import shown, shown_apart
 from evalcore.importing.acuity_taker import Hand, Taker
-from evalcore.queries import lookups
-from evalcore.schema import Acuity, Format, Label, RaterKind, Stage, Verdict
-from evalcore.store import ensure_rater
+from evalcore.importing.formats.acuity_predictions import Prediction
+from evalcore.importing.formats.wire import shown, shown_apart
+from evalcore.study import lookups
+from evalcore.study.schema import Acuity, Format, Label, RaterKind, Stage, Verdict
+from evalcore.study.store import ensure_rater
 from evalcore.study.tables import now
 
 MAX_NAMES = 100_000

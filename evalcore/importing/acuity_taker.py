@@ -10,7 +10,7 @@ from sqlmodel import Session
 from evalcore.importing.faults import Faults
 from evalcore.importing.readers import Readers
 from evalcore.importing.report import ImportReport
-from evalcore.store import Bulk
+from evalcore.study.store import Bulk
 
 
 @dataclass(frozen=True)

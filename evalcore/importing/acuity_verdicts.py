@@ -8,11 +8,11 @@ import msgspec
 from sqlalchemy import RowMapping
 
 from evalcore.errors import RowFault
-from evalcore.importers.acuity_verdicts import GivenLevel
 from evalcore.importing.acuity_taker import Hand, Taker
+from evalcore.importing.formats.acuity_verdicts import GivenLevel
 from evalcore.importing.readers import is_own
-from evalcore.queries import lookups
-from evalcore.schema import RaterKind, Verdict
+from evalcore.study import lookups
+from evalcore.study.schema import RaterKind, Verdict
 from evalcore.study.tables import now
 
 COMPARED = (

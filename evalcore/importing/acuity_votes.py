@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalcore.errors import RowFault
-from evalcore.importers.acuity_cells import Vote
-from evalcore.importers.acuity_votes import Panel
 from evalcore.importing.acuity_cases import check_same_votes, stored_votes, write_votes
 from evalcore.importing.acuity_panels import Said, Stated, difference, method_of, said_by
 from evalcore.importing.acuity_taker import Hand, Taker
-from evalcore.queries import lookups, triage_settings
-from evalcore.schema import Acuity
-from evalcore.schema import Mapping as Method
-from evalcore.store.cases import complete_cases
+from evalcore.importing.case_store import complete_cases
+from evalcore.importing.formats.acuity_cells import Vote
+from evalcore.importing.formats.acuity_votes import Panel
+from evalcore.study import lookups
+from evalcore.study.schema import Acuity
+from evalcore.study.schema import Mapping as Method
+from evalcore.triage import setting_queries
 
 ROUNDED = 0.006
 """A file may round avg_sd to two digits; the spreads of two panels of one size differ by more."""
@@ -23,7 +24,7 @@ class Votes(Taker):
 
     def __init__(self, hand: Hand) -> None:
         super().__init__(hand)
-        self._rule = triage_settings.load(self._session).rule
+        self._rule = setting_queries.load(self._session).rule
         self._lines: dict[str, int] = {}
 
     def add(self, rows: Sequence[Panel]) -> None:

@@ -11,10 +11,10 @@ from evalcore.errors import RowFault
 from evalcore.importing.first_words import first_words
 from evalcore.importing.report import ImportReport
 from evalcore.importing.rubrics import KnownCriterion, arranged, complete, contradiction, match, merged_tags
-from evalcore.queries import lookups
-from evalcore.schema import Example, Message
-from evalcore.store import Bulk
-from evalcore.store.bulk import as_json
+from evalcore.study import lookups
+from evalcore.study.schema import Example, Message
+from evalcore.study.store import Bulk
+from evalcore.study.store.bulk import as_json
 
 CONSENSUS = "consensus"
 _KINDS = ("theme", "physician_agreed_category")

@@ -7,18 +7,18 @@ from typing import NamedTuple
 from sqlalchemy import RowMapping
 
 from evalcore.errors import RowFault
-from evalcore.importers.acuity_predictions import Prediction
-from evalcore.importers.inspect_logs import Known, Logged
-from evalcore.importers.inspect_scores import Judged, Levelled, Says
-from evalcore.importers.options import Options
-from evalcore.importers.records import Graded
 from evalcore.importing.acuity_predictions import Predictions
 from evalcore.importing.acuity_taker import Hand, Taker
 from evalcore.importing.examples import as_stored, turns
+from evalcore.importing.formats.acuity_predictions import Prediction
+from evalcore.importing.formats.inspect_logs import Known, Logged
+from evalcore.importing.formats.inspect_scores import Judged, Levelled, Says
+from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Graded
 from evalcore.importing.inspect_words import Told
 from evalcore.importing.responses import Responses
-from evalcore.queries import lookups
-from evalcore.schema import CASES, Format, Message
+from evalcore.study import lookups
+from evalcore.study.schema import CASES, Format, Message
 
 _FORMATS = {word.evaluation: word for word in Format}
 

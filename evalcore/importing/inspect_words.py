@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from evalcore.importers.inspect_logs import Known, LeftOut
-from evalcore.importers.inspect_scores import Says
-from evalcore.importers.options import Options
-from evalcore.metrics.wording import counted
-from evalcore.schema import Format
+from evalcore.importing.formats.inspect_logs import Known, LeftOut
+from evalcore.importing.formats.inspect_scores import Says
+from evalcore.importing.formats.options import Options
+from evalcore.stats.wording import counted
+from evalcore.study.schema import Format
 
 MAX_NAMED = 20
 """So many scores are told of one by one."""

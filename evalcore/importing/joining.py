@@ -7,20 +7,20 @@ from time import monotonic
 from sqlmodel import Session
 
 from evalcore.errors import RowFault
-from evalcore.importers import inspect_logs, simple_evals
-from evalcore.importers.options import Options
-from evalcore.importers.records import Graded
 from evalcore.importing import acuity
 from evalcore.importing.acuity_taker import Hand, Taker
 from evalcore.importing.examples import Examples
 from evalcore.importing.faults import Faults
+from evalcore.importing.files.opening import Opened, Row
+from evalcore.importing.formats import inspect_logs, simple_evals
+from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Graded
 from evalcore.importing.inspect_samples import Samples
-from evalcore.importing.opening import Opened, Row
 from evalcore.importing.readers import Readers
 from evalcore.importing.report import ImportReport
 from evalcore.importing.responses import Responses
-from evalcore.schema import Example, RaterKind, Source
-from evalcore.store import Bulk
+from evalcore.study.schema import Example, RaterKind, Source
+from evalcore.study.store import Bulk
 
 BATCH = 200
 ROW_WORDS = {simple_evals.NAME: "entry", inspect_logs.NAME: "sample"}

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from evalcore.importers.records import Graded
 from evalcore.importing.examples import KnownExample
+from evalcore.importing.formats.records import Graded
 from evalcore.importing.rubrics import KnownCriterion
 
 

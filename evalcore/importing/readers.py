@@ -8,9 +8,9 @@ from sqlmodel import Session
 
 from evalcore.errors import ImportFailed
 from evalcore.importing.faults import Faults
-from evalcore.queries import study
-from evalcore.schema import RaterKind, Source, Stage
-from evalcore.store import ensure_rater
+from evalcore.study import contents
+from evalcore.study.schema import RaterKind, Source, Stage
+from evalcore.study.store import ensure_rater
 
 
 class Readers:
@@ -30,7 +30,7 @@ class Readers:
     def __init__(self, session: Session, faults: Faults, *, reads_of: Collection[str]) -> None:
         self._session = session
         self._faults = faults
-        self._people = {_folded(person.name): person.name for person in study.people(session)}
+        self._people = {_folded(person.name): person.name for person in contents.people(session)}
         self._mapped = {_folded(name) for name in reads_of}
         self._raters: dict[tuple[RaterKind, str], int] = {}
         self._names: dict[int, str] = {}

@@ -4,15 +4,15 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from evalcore.errors import RowFault
-from evalcore.importers.options import Options
-from evalcore.importers.records import CriterionRef, GivenVerdict, Graded
 from evalcore.importing.acuity_taker import Hand
 from evalcore.importing.examples import Examples, KnownExample, as_stored, turns
+from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded
 from evalcore.importing.known_responses import Joined, KnownResponse
 from evalcore.importing.rubrics import KnownCriterion, complete, match, tag_columns
 from evalcore.importing.verdicts import Verdicts
-from evalcore.queries import lookups
-from evalcore.schema import Example, Message
+from evalcore.study import lookups
+from evalcore.study.schema import Example, Message
 
 
 class Responses:

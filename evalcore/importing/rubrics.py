@@ -10,8 +10,8 @@ from functools import lru_cache
 import msgspec
 
 from evalcore.errors import RowFault
-from evalcore.schema import Criterion
-from evalcore.store.bulk import as_json
+from evalcore.study.schema import Criterion
+from evalcore.study.store.bulk import as_json
 
 _KINDS = ("level", "cluster", "axis")  # the order in which HealthBench writes them
 

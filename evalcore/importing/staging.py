@@ -19,19 +19,18 @@ from typing import Any
 from sqlalchemy import Engine, event
 from sqlmodel import Session
 
-from evalcore import store
-from evalcore.acting import allow
-from evalcore.db import connect, keep, reading, writing
 from evalcore.errors import DatabaseFault, ImportFailed
 from evalcore.importing.faults import Faults
 from evalcore.importing.joining import Pace, join
 from evalcore.importing.report import ImportReport
 from evalcore.importing.work import Work
-from evalcore.level_reading import read_levels
-from evalcore.policies import check_can_import, check_can_import_reads_of
-from evalcore.queries import lookups
-from evalcore.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
+from evalcore.study import lookups, store
+from evalcore.study.acting import allow
+from evalcore.study.db import connect, keep, reading, writing
+from evalcore.study.policies import check_can_import, check_can_import_reads_of
+from evalcore.study.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
 from evalcore.study.tables import now
+from evalcore.triage.level_reading import read_levels
 
 AT_ONCE_SECONDS = 0.5
 """A file that takes no longer is written in one transaction."""

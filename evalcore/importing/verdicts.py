@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from sqlalchemy import RowMapping
 
-from evalcore.importers.records import GivenVerdict
 from evalcore.importing.acuity_taker import Hand
+from evalcore.importing.formats.records import GivenVerdict
 from evalcore.importing.known_responses import Joined
 from evalcore.importing.readers import is_own
-from evalcore.queries import lookups
-from evalcore.schema import Verdict
+from evalcore.study import lookups
+from evalcore.study.schema import Verdict
 from evalcore.study.tables import now
 
 Key = tuple[int, int, int, str]

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from evalcore import store
-from evalcore.importers.options import Options
 from evalcore.importing import acuity
+from evalcore.importing.files.opening import Opened
+from evalcore.importing.files.recognising import recognise
+from evalcore.importing.formats.options import Options
 from evalcore.importing.joining import Rows, begun
-from evalcore.importing.opening import Opened
-from evalcore.importing.recognising import recognise
 from evalcore.importing.report import ImportReport
-from evalcore.queries import lookups, triage_settings
-from evalcore.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Unfinished
 from evalcore.settings import settings
-from evalcore.store.triage import set_confidence_meaning
+from evalcore.study import lookups, store
+from evalcore.study.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Unfinished
+from evalcore.triage import setting_queries
+from evalcore.triage.store import set_confidence_meaning
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Work:
 
     def set_meanings(self, session: Session, report: ImportReport, actor: str) -> None:
         """Keep what the confidences mean, as far as it is known."""
-        known = triage_settings.confidence_meanings(session)
+        known = setting_queries.confidence_meanings(session)
         for judge in report.confident_judges:
             said = self.meaning
             if said is None and self.file.format in acuity.TAKERS and judge not in known:

@@ -6,15 +6,15 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import Engine
 
-from evalcore.acting import allow
-from evalcore.db import reading, writing
 from evalcore.errors import RunRefused
-from evalcore.policies import check_can_run, check_can_see_replies
-from evalcore.queries import runs as queries
-from evalcore.run_words import STREAK, Outcome, RunSpec
+from evalcore.runs import queries
+from evalcore.runs import store as stored
 from evalcore.runs.planning import check, check_asked
-from evalcore.schema import Viewer
-from evalcore.store import runs as stored
+from evalcore.study.acting import allow
+from evalcore.study.db import reading, writing
+from evalcore.study.policies import check_can_run, check_can_see_replies
+from evalcore.study.run_words import STREAK, Outcome, RunSpec
+from evalcore.study.schema import Viewer
 
 MAX_CONCURRENCY = 2_000
 

@@ -11,20 +11,19 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
-from evalcore.metrics.wording import counted
-from evalcore.prompts import Judged
-from evalcore.queries import run_texts
-from evalcore.queries import runs as queries
-from evalcore.queries.runs import Progress, RunRow
-from evalcore.run_words import LAST_ONE, WAS_STOPPED, Call, Outcome
+from evalcore.runs import queries, worker_store
+from evalcore.runs import text_queries as runs_text_queries
+from evalcore.runs.answer_store import Answer, Saving
 from evalcore.runs.calling import Client, call
 from evalcore.runs.database_thread import DatabaseGone, DatabaseThread
 from evalcore.runs.describing import Asked, Asker
 from evalcore.runs.figures import Figures
 from evalcore.runs.keeping import Keeping
+from evalcore.runs.prompts import Judged
+from evalcore.runs.queries import Progress, RunRow
 from evalcore.runs.stopping import Stop
-from evalcore.store import workers
-from evalcore.store.answers import Answer, Saving
+from evalcore.stats.wording import counted
+from evalcore.study.run_words import LAST_ONE, WAS_STOPPED, Call, Outcome
 
 MOST_UNSAVED = 1_000
 """With so many answers unsaved, nothing more is asked."""
@@ -242,8 +241,8 @@ class Asking:
     def _take(self, session: Session) -> tuple[list[Asked], bool, float]:
         at = time.time()  # now, not when the loop comes to hear of it: the machine may sleep in between
         most = int(min(self._lot, self._to_take))
-        questions, was_dead = workers.take(session, self._saving.run_id, self._saving.worker_id, most)
-        return self._asker.prepared(questions, run_texts.texts(session, questions)), was_dead, at
+        questions, was_dead = worker_store.take(session, self._saving.run_id, self._saving.worker_id, most)
+        return self._asker.prepared(questions, runs_text_queries.texts(session, questions)), was_dead, at
 
     # ------------------------------------------------------------ beside
 
@@ -271,11 +270,11 @@ class Asking:
 
     def _beat(
         self, session: Session
-    ) -> tuple[workers.Orders, tuple[int, Counter[Outcome], queries.Calls] | None, float]:
+    ) -> tuple[worker_store.Orders, tuple[int, Counter[Outcome], queries.Calls] | None, float]:
         """Say that this worker lives; and add up how the run stands: others work on it as well, and what failed may be asked again."""
         run_id, worker_id = self._saving.run_id, self._saving.worker_id
         at = time.time()
-        orders, begun = workers.say_alive(session, run_id, worker_id), time.monotonic()
+        orders, begun = worker_store.say_alive(session, run_id, worker_id), time.monotonic()
         is_fewer = (
             orders.n_others + 1 < self.figures.n_workers
         )  # what is left is shared anew, without what they have spent

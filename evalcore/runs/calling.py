@@ -5,11 +5,11 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from evalcore.errors import JudgeReplyInvalid, RunRefused
-from evalcore.model_client import CallFailed
-from evalcore.prompts import Judged
-from evalcore.run_words import CUT_OFF, MAX_RAW, Call, ChatRequest, ModelSettings, Outcome, Reply
 from evalcore.runs.describing import Asked, Asker
-from evalcore.store import is_storable
+from evalcore.runs.model_client import CallFailed
+from evalcore.runs.prompts import Judged
+from evalcore.study.run_words import CUT_OFF, MAX_RAW, Call, ChatRequest, ModelSettings, Outcome, Reply
+from evalcore.study.store import is_storable
 
 
 class Client(Protocol):

@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, InternalError, OperationalError
 from sqlmodel import Session
 
-from evalcore.db import writing
 from evalcore.errors import DatabaseFault, OverreadError
+from evalcore.study.db import writing
 
 PATIENCE_SECONDS = 60.0
 """For so long a database that does not take what is written is tried again."""

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from evalcore import prompts
 from evalcore.errors import JudgeReplyInvalid
-from evalcore.prompts import AcuityJudgePrompt, AnswerPrompt, Judged, JudgePrompt
-from evalcore.queries.run_texts import Texts
-from evalcore.run_words import ChatRequest, ModelSettings, Question, RunKind, RunSpec
-from evalcore.schema import CASES, Format, Message
-from evalcore.store import is_storable
+from evalcore.runs import prompts
+from evalcore.runs.prompts import AcuityJudgePrompt, AnswerPrompt, Judged, JudgePrompt
+from evalcore.runs.text_queries import Texts
+from evalcore.study.run_words import ChatRequest, ModelSettings, Question, RunKind, RunSpec
+from evalcore.study.schema import CASES, Format, Message
+from evalcore.study.store import is_storable
 
 
 def spec_for(  # noqa: PLR0913 - what a run is described by

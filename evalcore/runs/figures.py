@@ -4,8 +4,8 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from evalcore.queries.runs import LATELY_SECONDS, Calls, Progress
-from evalcore.run_words import Call, Outcome, RunState
+from evalcore.runs.queries import LATELY_SECONDS, Calls, Progress
+from evalcore.study.run_words import Call, Outcome, RunState
 
 _FREE = (Outcome.REJECTED, Outcome.UNREACHABLE)
 

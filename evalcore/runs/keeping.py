@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from evalcore.run_words import Outcome
+from evalcore.runs.answer_store import Answer, Saving, save_answers
 from evalcore.runs.database_thread import DatabaseGone, DatabaseThread
-from evalcore.store.answers import Answer, Saving, save_answers
+from evalcore.study.run_words import Outcome
 
 SAVE_SECONDS, SAVE_ANSWERS, MOST_SAVED = 0.25, 200, 500
 """Answers are saved when the oldest has waited so long, or when there are so many; at most so many in one transaction."""

@@ -6,13 +6,16 @@ from typing import NoReturn
 from sqlmodel import Session
 
 from evalcore.errors import RunRefused
-from evalcore.metrics.level_jury import JURY as MAJORITY
-from evalcore.prompts import CONFIDENCE_MEANING
-from evalcore.queries import juries, run_plans, run_texts, runs
-from evalcore.run_words import Outcome, RunKind, RunSpec, RunState, is_address
+from evalcore.judges import jury_queries
+from evalcore.runs import plan_queries as runs_plan_queries
+from evalcore.runs import queries as runs_queries
+from evalcore.runs import text_queries as runs_text_queries
 from evalcore.runs.describing import Asker, n_characters, prompt_version
-from evalcore.schema import CASES, JURY, PARSER, RULES, Format
-from evalcore.store import is_storable
+from evalcore.runs.prompts import CONFIDENCE_MEANING
+from evalcore.study.run_words import Outcome, RunKind, RunSpec, RunState, is_address
+from evalcore.study.schema import CASES, JURY, PARSER, RULES, Format
+from evalcore.study.store import is_storable
+from evalcore.triage.level_jury import JURY as MAJORITY
 
 CHARACTERS_A_TOKEN = 4
 N_DRAWN = 100
@@ -72,11 +75,14 @@ def plan(session: Session, spec: RunSpec) -> Planned:
         RunRefused: It cannot be started as asked for.
     """
     check(session, spec)
-    n_all, n_there = run_plans.counted(session, spec)
-    before = next(iter(runs.rows(session, fingerprint=spec.fingerprint)), None)
-    left, n_questions = run_plans.Left(0, 0), 0
+    n_all, n_there = runs_plan_queries.counted(session, spec)
+    before = next(iter(runs_queries.rows(session, fingerprint=spec.fingerprint)), None)
+    left, n_questions = runs_plan_queries.Left(0, 0), 0
     if before is not None:
-        left, n_questions = run_plans.left(session, before.run_id, spec), runs.n_questions(session, before.run_id)
+        left, n_questions = (
+            runs_plan_queries.left(session, before.run_id, spec),
+            runs_queries.n_questions(session, before.run_id),
+        )
     n_missing = n_all - n_there - left.n_failed
     if spec.limit is not None:  # on the questions of the run, those that have ended among them
         n_missing = min(n_missing, spec.limit - n_questions + left.n_open)
@@ -97,13 +103,13 @@ def plan(session: Session, spec: RunSpec) -> Planned:
 
 def expected(session: Session, spec: RunSpec) -> Expected:
     """What a question of a run is expected to take (see `plan`)."""
-    before = run_plans.taken_before(session, spec)
+    before = runs_plan_queries.taken_before(session, spec)
     prompt = before.prompt_tokens if before is not None else None
     completion = before.completion_tokens if before is not None else None
     if prompt is None:
         asker = Asker(spec)
-        questions = run_plans.drawn(session, spec, N_DRAWN)
-        asked = asker.prepared(questions, run_texts.texts(session, questions))
+        questions = runs_plan_queries.drawn(session, spec, N_DRAWN)
+        asked = asker.prepared(questions, runs_text_queries.texts(session, questions))
         requests = [asker.request(one) for one in asked if one.case]
         prompt = n_characters(requests) / CHARACTERS_A_TOKEN / len(requests) if requests else 0.0
     if completion is None:
@@ -115,7 +121,7 @@ def expected(session: Session, spec: RunSpec) -> Expected:
 
 def spent(session: Session, run_id: int) -> float | None:
     """US dollars of a run so far; a reply whose tokens the server did not count cost as much as the others on average. None: no cost is known."""
-    calls = runs.calls(session, run_id)
+    calls = runs_queries.calls(session, run_id)
     if not calls.n_with_cost:
         return None if calls.n_without_cost else 0.0
     return (calls.cost or 0.0) * (1 + calls.n_without_cost / calls.n_with_cost)
@@ -176,12 +182,12 @@ def _check_prompt(spec: RunSpec) -> None:
 
 
 def _check_study(session: Session, spec: RunSpec) -> None:
-    known = run_plans.datasets(session)
+    known = runs_plan_queries.datasets(session)
     if spec.dataset not in known:
         _refuse(f"data set: {spec.dataset!r} came, and the study has {_listed(known) or 'no examples'}")
     if spec.kind is not RunKind.JUDGE:
         return
-    models = run_plans.models_of(session, spec.dataset)
+    models = runs_plan_queries.models_of(session, spec.dataset)
     kind = "responses with a text in the format conversation" if spec.dataset == CASES else "responses"
     if not models:
         _refuse(f"data set: {spec.dataset!r} has no {kind} to judge")
@@ -193,9 +199,9 @@ def _check_study(session: Session, spec: RunSpec) -> None:
 def _check_judge(session: Session, spec: RunSpec) -> None:
     """Verdicts of one name are of one kind: not a jury's, and with one meaning of the confidence."""
     name = spec.model.name
-    if any(rater.name == name and rater.version.startswith(JURY) for rater in juries.judges(session)):
+    if any(rater.name == name and rater.version.startswith(JURY) for rater in jury_queries.judges(session)):
         _refuse(f"judge: {name!r} came, which is the name of a jury of this study; call this one otherwise")
-    meaning = run_plans.confidence_meaning(session, name)
+    meaning = runs_plan_queries.confidence_meaning(session, name)
     if spec.with_confidence and meaning not in (None, CONFIDENCE_MEANING.value):
         _refuse(
             f"judge: the study says that the confidence of {name!r} means {meaning!r}, and this prompt asks for {CONFIDENCE_MEANING.value!r}; "
@@ -205,10 +211,12 @@ def _check_judge(session: Session, spec: RunSpec) -> None:
 
 def _check_as_before(session: Session, spec: RunSpec) -> None:
     """Answers of one name come from one model: its earlier runs were asked in the same way."""
-    for row in runs.rows(session, name=spec.model.name):
+    for row in runs_queries.rows(session, name=spec.model.name):
         is_otherwise = row.spec.model.asked_how != spec.model.asked_how and _stand_together(row.spec, spec)
         # of a run that ended without one answer, as after a typing error, there is nothing to mix up
-        if is_otherwise and (row.state is RunState.OPEN or Outcome.ANSWERED in runs.outcomes(session, row.run_id)):
+        if is_otherwise and (
+            row.state is RunState.OPEN or Outcome.ANSWERED in runs_queries.outcomes(session, row.run_id)
+        ):
             _refuse(
                 f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(row.spec)}), and now with {_how(spec)}; call it otherwise, "
                 "so that its answers are not mixed up"

@@ -14,25 +14,24 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
-from evalcore.db import reading, writing
 from evalcore.errors import DatabaseFault, RunRefused
-from evalcore.level_reading import LevelsRead, read_levels
-from evalcore.metrics.wording import counted
-from evalcore.model_client import ModelClient
-from evalcore.prompts import CONFIDENCE_MEANING
-from evalcore.queries import runs as queries
-from evalcore.queries.runs import Progress, RunRow
-from evalcore.run_words import Outcome, RunKind, RunState
-from evalcore.runs import planning
+from evalcore.runs import planning, queries, worker_store
+from evalcore.runs.answer_store import Saving
 from evalcore.runs.asking import Asking
 from evalcore.runs.describing import prompt_version
 from evalcore.runs.figures import Figures
+from evalcore.runs.model_client import ModelClient
+from evalcore.runs.prompts import CONFIDENCE_MEANING
+from evalcore.runs.queries import Progress, RunRow
 from evalcore.runs.stopping import Stop
-from evalcore.schema import Administrator
-from evalcore.store import index_texts, workers
-from evalcore.store.answers import Saving
-from evalcore.store.workers import Ended
-from evalcore.worker_tables import workers as living
+from evalcore.runs.worker_store import Ended
+from evalcore.runs.worker_tables import workers as living
+from evalcore.stats.wording import counted
+from evalcore.study.db import reading, writing
+from evalcore.study.run_words import Outcome, RunKind, RunState
+from evalcore.study.schema import Administrator
+from evalcore.study.store import index_texts
+from evalcore.triage.level_reading import LevelsRead, read_levels
 
 SELDOM = (20_000, 20, 100)
 
@@ -158,7 +157,7 @@ def work(
     spec = found.spec
     asked = client or ModelClient(spec.model, concurrency=found.concurrency, key=key)
     with writing(engine) as session:
-        worker_id = workers.add_worker(session, run_id, pid=os.getpid())
+        worker_id = worker_store.add_worker(session, run_id, pid=os.getpid())
     saving = Saving(run_id, worker_id, spec, found.started_by, CONFIDENCE_MEANING if spec.with_confidence else None)
 
     async def ask() -> Asking:
@@ -279,7 +278,7 @@ def _end(engine: Engine, saving: Saving, reason: str | None, *, for_all: bool) -
     """The worker gives back what it holds; None where the database does not take even that: then others see that it is dead."""
     try:
         with writing(engine) as session:
-            return workers.end_worker(
+            return worker_store.end_worker(
                 session, saving.run_id, saving.worker_id, actor=saving.actor, reason=reason, for_all=for_all
             )
     except (DatabaseFault, DBAPIError):

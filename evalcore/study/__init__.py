@@ -1,1 +1,1 @@
-"""What a study is: its tables, and the triggers that guard them."""
+"""What a study is: its words, tables and triggers, its people and rules, the trail, and what is read and written of all of it."""

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, text
 
-from evalcore.auditing import verify
-from evalcore.db import reading
-from evalcore.schema import ReadingState
+from evalcore.study.auditing import verify
+from evalcore.study.db import reading
+from evalcore.study.schema import ReadingState
 
 
 class Said(NamedTuple):

@@ -7,8 +7,8 @@ import numpy as np
 from sqlalchemy import Engine, insert
 from sqlmodel import Session
 
-from evalcore import store
-from evalcore.db import open_study, writing
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
 from evalcore.study.tables import TABLES, now
 
 N_EXAMPLES = 5_000

@@ -7,11 +7,11 @@ import pandas as pd
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from evalcore import store
-from evalcore.db import open_study, writing
-from evalcore.schema import CASES, PARSER, Format, Label
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import CASES, PARSER, Format, Label
 from evalcore.study.tables import now
-from evalcore.triaged import NO_LEVEL, Triaged
+from evalcore.triage.data import NO_LEVEL, Triaged
 from tests.benchmarks._large import write
 from tests.triage_cases import WORDS, drawn
 

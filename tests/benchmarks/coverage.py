@@ -38,15 +38,15 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402 - found beside this file, installed or not
 import numpy.typing as npt  # noqa: E402
 
-from evalcore.metrics import survey  # noqa: E402
-from evalcore.metrics.corrected import CORRECTED, PHYSICIANS, Claim, Physicians, of_reads  # noqa: E402
-from evalcore.metrics.enough import MIN_EFFECTIVE, MIN_EXAMPLES_READ, MIN_FREEDOM, MIN_READ  # noqa: E402
-from evalcore.metrics.opinions import coefficients  # noqa: E402
-from evalcore.metrics.over_physicians import effective_readers, reading_loads  # noqa: E402
-from evalcore.metrics.survey import Population, Sample  # noqa: E402
-from evalcore.metrics.triage import Measure  # noqa: E402
-from evalcore.metrics.triage_corrected import MEASURES  # noqa: E402
-from evalcore.metrics.triage_surveyed import Answers, asked  # noqa: E402
+from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, Claim, Physicians, of_reads  # noqa: E402
+from evalcore.rubric.enough import MIN_EFFECTIVE, MIN_EXAMPLES_READ, MIN_FREEDOM, MIN_READ  # noqa: E402
+from evalcore.rubric.items import coefficients  # noqa: E402
+from evalcore.stats import survey  # noqa: E402
+from evalcore.stats.over_physicians import effective_readers, reading_loads  # noqa: E402
+from evalcore.stats.survey import Population, Sample  # noqa: E402
+from evalcore.triage.corrected import MEASURES  # noqa: E402
+from evalcore.triage.rates import Measure  # noqa: E402
+from evalcore.triage.surveyed import Answers, asked  # noqa: E402
 from tests.population import drawn, mild_probabilities  # noqa: E402
 
 Floats = npt.NDArray[np.float64]

@@ -20,8 +20,8 @@ from evalcore.study.tables import TABLES
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from evalcore import export  # noqa: E402 - found beside this file, installed or not
-from evalcore.db import open_study  # noqa: E402
+from evalcore.export import tables as export_tables  # noqa: E402 - found beside this file, installed or not
+from evalcore.study.db import open_study  # noqa: E402
 from evalcore.study.tables import now  # noqa: E402
 
 N_VERDICTS, N_CRITERIA, READ_EVERY = 57_000, 12, 10
@@ -57,19 +57,19 @@ def main() -> None:
     given = asked.parse_args()
     with TemporaryDirectory() as folder:
         half, whole = (made(Path(folder) / f"{n}.db", n) for n in (given.verdicts // 2, given.verdicts))
-        for what in export.WHAT:
+        for what in export_tables.WHAT:
             print_table(what, half, whole, given.repeats)
-        seconds = best(lambda: export.meta_eval_rows(whole), given.repeats)
-        seconds_half = best(lambda: export.meta_eval_rows(half), given.repeats)
+        seconds = best(lambda: export_tables.meta_eval_rows(whole), given.repeats)
+        seconds_half = best(lambda: export_tables.meta_eval_rows(half), given.repeats)
         print(f"meta-eval: {seconds:.2f} s, {seconds / seconds_half:.1f} x half the study")
 
 
 def print_table(what: str, half: Engine, whole: Engine, repeats: int) -> None:
     """One line: the export, its floor, and its growth with the size of the study."""
-    table = export.table(whole, what)
+    table = export_tables.table(whole, what)
     floor = best(lambda: table.to_csv(index=False), repeats)
-    took = best(lambda: export.to_csv(export.table(whole, what)), repeats)
-    took_half = best(lambda: export.to_csv(export.table(half, what)), repeats)
+    took = best(lambda: export_tables.to_csv(export_tables.table(whole, what)), repeats)
+    took_half = best(lambda: export_tables.to_csv(export_tables.table(half, what)), repeats)
     print(
         f"{what}: {len(table):,} rows in {took:.2f} s, {took / floor:.1f} x the floor (bare to_csv, {floor:.2f} s), "
         f"{took / took_half:.1f} x half the study"

@@ -19,10 +19,10 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from evalcore.db import connect, open_study, reading  # noqa: E402 - found beside this file, installed or not
 from evalcore.importing import import_file  # noqa: E402
-from evalcore.queries import frames  # noqa: E402
-from evalcore.schema import PART_IMPORTED, Administrator, RaterKind  # noqa: E402
+from evalcore.study import frames  # noqa: E402
+from evalcore.study.db import connect, open_study, reading  # noqa: E402 - found beside this file, installed or not
+from evalcore.study.schema import PART_IMPORTED, Administrator, RaterKind  # noqa: E402
 from tests.benchmarks.import_speed import ACTOR, JUDGE, MODEL, N_VERDICTS, write_results  # noqa: E402
 
 TARGET_SECONDS, GAP_SECONDS, FLOOR_SECONDS = 1.0, 0.05, 10.0

@@ -23,10 +23,10 @@ import orjson
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from evalcore.db import open_study  # noqa: E402 - found beside this file, installed or not
 from evalcore.importing import import_file  # noqa: E402
-from evalcore.schema import Administrator  # noqa: E402
-from evalcore.store import index_texts  # noqa: E402
+from evalcore.study.db import open_study  # noqa: E402 - found beside this file, installed or not
+from evalcore.study.schema import Administrator  # noqa: E402
+from evalcore.study.store import index_texts  # noqa: E402
 
 REAL_RESULTS = ROOT.parent / "shared" / "data" / "results"
 REAL_MIN_BYTES = (

@@ -21,12 +21,12 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.sync_api import Page, sync_playwright  # noqa: E402 - found beside this file, installed or not
 
-from evalcore import assigning, store  # noqa: E402
-from evalcore.db import open_study, reading, writing  # noqa: E402
 from evalcore.importing import import_file  # noqa: E402
-from evalcore.queries import study  # noqa: E402
-from evalcore.schema import Administrator  # noqa: E402
-from evalcore.store import index_texts  # noqa: E402
+from evalcore.reading import assigning  # noqa: E402
+from evalcore.study import contents, store  # noqa: E402
+from evalcore.study.db import open_study, reading, writing  # noqa: E402
+from evalcore.study.schema import Administrator  # noqa: E402
+from evalcore.study.store import index_texts  # noqa: E402
 from tests import chromium  # noqa: E402
 from tests.benchmarks.import_speed import write_results  # noqa: E402
 from tests.browser.server import AppServer, free_port, running_app, served  # noqa: E402
@@ -108,7 +108,7 @@ def made(folder: Path, n_verdicts: int) -> None:
     index_texts(engine)
     assigning.assign(engine, assigning.Choice(seed=1), actor=Administrator(name="benchmark"))
     with reading(engine) as session:
-        assert study.counts(session)["judge_verdicts"] == n_verdicts
+        assert contents.counts(session)["judge_verdicts"] == n_verdicts
     engine.dispose()
 
 

@@ -33,13 +33,13 @@ sys.path.insert(0, str(ROOT))
 
 from sqlalchemy import Engine, make_url, text  # noqa: E402 - found beside this file, installed or not
 
-from evalcore import assigning, store  # noqa: E402
-from evalcore.db import connect, open_study, reading, writing  # noqa: E402
 from evalcore.importing import import_file  # noqa: E402
-from evalcore.queries import study  # noqa: E402
-from evalcore.schema import Administrator  # noqa: E402
+from evalcore.reading import assigning  # noqa: E402
 from evalcore.serving import cookie_name  # noqa: E402
-from evalcore.store import index_texts  # noqa: E402
+from evalcore.study import contents, store  # noqa: E402
+from evalcore.study.db import connect, open_study, reading, writing  # noqa: E402
+from evalcore.study.schema import Administrator  # noqa: E402
+from evalcore.study.store import index_texts  # noqa: E402
 from tests.benchmarks import _tab  # noqa: E402
 from tests.benchmarks._kept import faults  # noqa: E402
 from tests.benchmarks._reviewer import BURST, Reviewer  # noqa: E402
@@ -70,9 +70,9 @@ def made(location: str, folder: Path, *, n_verdicts: int, n_reviewers: int) -> d
     index_texts(engine)
     assigning.assign(engine, assigning.Choice(seed=1, n_readers=READERS_EACH), actor=Administrator(name="benchmark"))
     with reading(engine) as session:
-        assert study.counts(session)["judge_verdicts"] == n_verdicts
-        name_of_cookie = cookie_name(study.study_key(session) or "")
-        numbers = {person.name: person.person_id for person in study.people(session)}
+        assert contents.counts(session)["judge_verdicts"] == n_verdicts
+        name_of_cookie = cookie_name(contents.study_key(session) or "")
+        numbers = {person.name: person.person_id for person in contents.people(session)}
     engine.dispose()
     return {name: f"{name_of_cookie}={numbers[name]}" for name in names}
 

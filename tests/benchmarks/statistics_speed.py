@@ -22,20 +22,19 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402 - found beside this file, installed or not
 from playwright.sync_api import Browser, sync_playwright  # noqa: E402
 
-from evalcore import store  # noqa: E402
-from evalcore.db import open_study, reading, writing  # noqa: E402
-from evalcore.metrics.agreement import agreement  # noqa: E402
-from evalcore.metrics.agreement_labels import labels_of  # noqa: E402
-from evalcore.metrics.comparison import differences, example_scores  # noqa: E402
-from evalcore.metrics.corrected import corrected_scores  # noqa: E402
-from evalcore.metrics.corrected_differences import corrected_differences  # noqa: E402
-from evalcore.metrics.criterion_health import criterion_health  # noqa: E402
-from evalcore.metrics.drift import flips  # noqa: E402
-from evalcore.metrics.group_scores import group_scores  # noqa: E402
-from evalcore.metrics.judge_quality import balanced_f1, error_rates  # noqa: E402
-from evalcore.opinions import Opinions  # noqa: E402
-from evalcore.queries import opinions as labels  # noqa: E402
-from evalcore.queries import study  # noqa: E402
+from evalcore.judges.agreement import agreement  # noqa: E402
+from evalcore.judges.agreement_labels import labels_of  # noqa: E402
+from evalcore.judges.criterion_health import criterion_health  # noqa: E402
+from evalcore.judges.drift import flips  # noqa: E402
+from evalcore.judges.quality import balanced_f1, error_rates  # noqa: E402
+from evalcore.rubric import queries as labels  # noqa: E402
+from evalcore.rubric.comparison import differences, example_scores  # noqa: E402
+from evalcore.rubric.corrected import corrected_scores  # noqa: E402
+from evalcore.rubric.corrected_differences import corrected_differences  # noqa: E402
+from evalcore.rubric.data import Opinions  # noqa: E402
+from evalcore.rubric.group_scores import group_scores  # noqa: E402
+from evalcore.study import contents, store  # noqa: E402
+from evalcore.study.db import open_study, reading, writing  # noqa: E402
 from tests import chromium  # noqa: E402
 from tests.benchmarks._large import made  # noqa: E402
 from tests.browser.server import running_app  # noqa: E402
@@ -174,7 +173,7 @@ def page(path: Path, name: str = "models", awaited: str = ".js-plotly-plot .scat
     empty = path.with_name("empty.db")
     engine = open_study(str(empty))
     with writing(engine) as session:
-        if not study.people(session):
+        if not contents.people(session):
             store.ensure_study(session)
             store.add_person(session, "Lea Lead", roles=["lead"], actor="benchmark")
     engine.dispose()

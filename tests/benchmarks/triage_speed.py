@@ -17,17 +17,17 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402 - found beside this file, installed or not
 import pandas as pd  # noqa: E402
 
-from evalcore.db import open_study, reading  # noqa: E402
-from evalcore.metrics.harm import expected_harm  # noqa: E402
-from evalcore.metrics.panels import described  # noqa: E402
-from evalcore.metrics.predictions import joined, predictions, usual_judges  # noqa: E402
-from evalcore.metrics.triage import confusion, rates  # noqa: E402
-from evalcore.metrics.triage_cases import accounted, misses  # noqa: E402
-from evalcore.metrics.triage_formats import flip_counts  # noqa: E402
-from evalcore.metrics.triage_groups import by_group  # noqa: E402
-from evalcore.metrics.triage_scores import summary  # noqa: E402
-from evalcore.queries import triage  # noqa: E402
-from evalcore.triaged import Triaged  # noqa: E402
+from evalcore.study.db import open_study, reading  # noqa: E402
+from evalcore.triage import queries as triage_queries  # noqa: E402
+from evalcore.triage.cases import accounted, misses  # noqa: E402
+from evalcore.triage.data import Triaged  # noqa: E402
+from evalcore.triage.formats import flip_counts  # noqa: E402
+from evalcore.triage.groups import by_group  # noqa: E402
+from evalcore.triage.harm import expected_harm  # noqa: E402
+from evalcore.triage.panels import described  # noqa: E402
+from evalcore.triage.predictions import joined, predictions, usual_judges  # noqa: E402
+from evalcore.triage.rates import confusion, rates  # noqa: E402
+from evalcore.triage.scores import summary  # noqa: E402
 from tests.benchmarks._large_triage import made  # noqa: E402
 from tests.benchmarks.statistics_speed import bare_fetch, page, timed  # noqa: E402
 
@@ -58,9 +58,9 @@ def load(path: Path) -> Triaged:
     """As the pages read the study for the first time."""
     engine = open_study(str(path))
     with ThreadPoolExecutor(1) as beside:
-        found = triage.imported_at(engine, beside)
+        found = triage_queries.imported_at(engine, beside)
     with reading(engine) as session:
-        found = triage.with_reads(session, found)
+        found = triage_queries.with_reads(session, found)
     engine.dispose()
     return found
 

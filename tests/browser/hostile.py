@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from evalcore import overriding, store
-from evalcore.db import open_study, reading, writing
 from evalcore.importing import import_file
-from evalcore.overriding import Reading
-from evalcore.queries import study
-from evalcore.schema import Administrator, Cause, Label, Role, Severity
+from evalcore.reading import overriding
+from evalcore.reading.overriding import Reading
+from evalcore.study import contents, store
+from evalcore.study.db import open_study, reading, writing
+from evalcore.study.schema import Administrator, Cause, Label, Role, Severity
 from tests.browser import steps
 from tests.browser.canary import Canary, listening
 from tests.browser.server import AppServer, running_app
@@ -173,8 +173,8 @@ def write_study(folder: Path, canary: str) -> None:
             )
     path.unlink()
     with reading(engine) as session:
-        judge = study.judges(session)[0]
-        readers = [person for person in study.people(session) if Role.REVIEWER in person.roles]
+        judge = contents.judges(session)[0]
+        readers = [person for person in contents.people(session) if Role.REVIEWER in person.roles]
     for reader, label in zip(readers, (Label.MET, Label.CANNOT_ASSESS), strict=True):
         said = Reading(label=label, cause=Cause.OTHER, severity=Severity.MILD, note=text("note"))
         overriding.give_verdict(engine, reader, response_id=1, criterion_id=1, reading=said, judge=judge, seen=None)

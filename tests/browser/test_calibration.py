@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from evalcore import store
-from evalcore.db import open_study, writing
-from evalcore.schema import PARSER, ConfidenceMeaning, Role
-from evalcore.store import triage as triage_store
-from evalcore.triage_settings import TriageSettings
-from evalcore.triaged import AmbiguityRule
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import PARSER, ConfidenceMeaning, Role
+from evalcore.triage import store as triage_store
+from evalcore.triage.data import AmbiguityRule
+from evalcore.triage.settings import TriageSettings
 from tests.browser import steps
 from tests.browser.looks import looked_at
 from tests.browser.server import AppServer, running_app

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from evalcore import demo, export
-from evalcore.db import open_study
-from evalcore.importing import import_file
-from evalcore.schema import Administrator
+from evalcore.export import tables as export_tables
+from evalcore.importing import demo, import_file
+from evalcore.study.db import open_study
+from evalcore.study.schema import Administrator
 from tests.browser import steps
 from tests.browser.server import AppServer, running_app
 
@@ -30,11 +30,11 @@ SECTIONS = {
 def contrary(demo_folder: Path) -> Iterator[AppServer]:
     """The demo study with a third judge, which says the opposite of the first: it reads every criterion the wrong way round."""
     engine = open_study(str(demo_folder / "overread.db"))
-    verdicts = export.table(engine, "verdicts", export.Part(judge=demo.JUDGE))
+    verdicts = export_tables.table(engine, "verdicts", export_tables.Part(judge=demo.JUDGE))
     labels = verdicts.loc[verdicts["rater_kind"].eq("judge")]
     opposite = labels["label"].map({"met": "not_met", "not_met": "met"})
     path = demo_folder / "contrary.csv"
-    path.write_bytes(export.to_csv(labels.assign(rater=CONTRARY, label=opposite)))
+    path.write_bytes(export_tables.to_csv(labels.assign(rater=CONTRARY, label=opposite)))
     import_file(engine, path, actor=Administrator(name=LEAD))
     engine.dispose()
     with running_app(demo_folder) as server:

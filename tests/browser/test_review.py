@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from evalcore import assigning, store
-from evalcore.db import open_study, writing
 from evalcore.importing import import_file
-from evalcore.schema import Administrator
-from evalcore.store import index_texts
+from evalcore.reading import assigning
+from evalcore.study import store
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Administrator
+from evalcore.study.store import index_texts
 from tests.browser import steps
 from tests.browser.server import AppServer, free_port, running_app
 

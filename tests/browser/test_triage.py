@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from evalcore import store
-from evalcore.assigning import Choice, assign
-from evalcore.db import open_study, writing
-from evalcore.queries.browse import Filters
-from evalcore.schema import Administrator, Ask, Role
+from evalcore.reading.assigning import Choice, assign
+from evalcore.study import store
+from evalcore.study.browse import Filters
+from evalcore.study.db import open_study, writing
+from evalcore.study.schema import Administrator, Ask, Role
 from tests.browser import steps
 from tests.browser.looks import looked_at
 from tests.browser.server import AppServer, running_app

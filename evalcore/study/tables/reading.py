@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, Index, UniqueConstraint, false, func
 from sqlmodel import Field, SQLModel, col
 
-from evalcore.schema import Acuity, Ask, CannotReason, Label, ReadingState, Seen, Selection
+from evalcore.study.schema import Acuity, Ask, CannotReason, Label, ReadingState, Seen, Selection
 from evalcore.study.tables.columns import moment, moment_or_none, text_column, word
 
 

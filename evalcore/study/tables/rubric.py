@@ -3,7 +3,7 @@
 from sqlalchemy import CheckConstraint, Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from evalcore.schema import MAX_POINTS, MIN_POINTS
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS
 from evalcore.study.tables.columns import text_column
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, UniqueConstraint, func
 from sqlmodel import Field, SQLModel
 
-from evalcore.run_words import STREAK, Outcome, RunKind, RunState
+from evalcore.study.run_words import STREAK, Outcome, RunKind, RunState
 from evalcore.study.tables.columns import moment, moment_or_none, text_column, word
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, false
 from sqlmodel import Field, SQLModel
 
-from evalcore.schema import ReadingMode
+from evalcore.study.schema import ReadingMode
 from evalcore.study.tables.columns import moment, text_column, word
 
 

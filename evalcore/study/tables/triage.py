@@ -3,7 +3,7 @@
 from sqlalchemy import CheckConstraint, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from evalcore.schema import Acuity, ConfidenceMeaning, Format, Mapping
+from evalcore.study.schema import Acuity, ConfidenceMeaning, Format, Mapping
 from evalcore.study.tables.columns import text_column, word
 
 

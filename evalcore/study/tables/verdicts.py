@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import CheckConstraint, Column, Index, Integer, LargeBinary, UniqueConstraint, func
 from sqlmodel import Field, SQLModel
 
-from evalcore.schema import (
+from evalcore.study.schema import (
     Acuity,
     CannotReason,
     Cause,

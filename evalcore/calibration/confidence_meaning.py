@@ -1,0 +1,180 @@
+"""What a judge's stated confidence is the probability of, whether the data bear that out, and the probability that its label is right.
+
+A confidence is either P(met) or P(my label is right) (`schema.ConfidenceMeaning`). Nothing is drawn or computed from it before that is known.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from evalcore.study.schema import ConfidenceMeaning
+
+COUNTS = ("n", "mean_confidence", "n_above", "n_below")
+"""Columns that `counted` gives for each judge and label."""
+COLUMNS = [
+    "judge", "meaning", "n", "n_met", "share_met", "mean_confidence", "mean_confidence_met", "mean_confidence_not_met", "contradicted",
+    "usable", "why",
+]  # fmt: skip
+HALF = 0.5
+CHANCE_OF_LEVELS = 0.25
+"""A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
+FEWEST = 10
+"""With fewer labels of one kind nothing is said against a meaning."""
+
+
+def checked(labels: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
+    """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
+
+    Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of
+    the labels "met" with one below: a judge that calls 0.4 % met with a mean confidence of 0.903 does not state P(met). Meaning P(right) is
+    contradicted where more than half of the labels of one kind come with less than a guess would have, 0.5. Of a kind with fewer than
+    `FEWEST` labels nothing is concluded.
+
+    Args:
+        labels: One row a label with a stated confidence: judge, label (1 met, 0 not met), confidence in [0, 1].
+        meaning: By judge; a judge that is missing has not been asked about.
+
+    Returns:
+        One row a judge, by name: judge, meaning (a `ConfidenceMeaning`, None where nobody has said), n, n_met, share_met in [0, 1],
+        mean_confidence over all labels, over those met and those not met (NaN without any), contradicted, usable (the meaning
+        is known and not contradicted), why (a sentence: what speaks against it, or that the meaning is to be chosen; "" where usable).
+    """
+    return checked_counts(counted(labels), meaning)
+
+
+def counted(labels: pd.DataFrame) -> pd.DataFrame:
+    """The sums that `checked_counts` needs.
+
+    Returns:
+        One row a judge and label: judge, label, n, mean_confidence, n_above and n_below (labels with a confidence above and below 0.5).
+    """
+    known = labels.loc[labels["label"].notna() & labels["confidence"].notna()]
+    sides = known.assign(above=known["confidence"].gt(HALF), below=known["confidence"].lt(HALF))
+    return (
+        sides.groupby(["judge", "label"], observed=True, as_index=False)
+        .agg(n=("confidence", "size"), mean_confidence=("confidence", "mean"), n_above=("above", "sum"), n_below=("below", "sum"))
+        .astype({"judge": object})
+    )  # fmt: skip
+
+
+def checked_counts(counts: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
+    """As `checked`, from sums: of every label of a large study the database gives two rows a judge.
+
+    Args:
+        counts: As `counted` or `queries.confidences.stated` gives them.
+        meaning: By judge.
+    """
+    rows = []
+    for judge, mine in counts.groupby("judge", sort=True, observed=True):
+        sums = mine.set_index("label").reindex([1.0, 0.0])
+        n = sums["n"].fillna(0).astype(int)
+        means = sums["mean_confidence"]
+        total, said = int(n.sum()), meaning.get(str(judge))
+        against = _against(said, sums.fillna({"n": 0, "n_above": 0, "n_below": 0})) if said is not None else ""
+        why = against or ("" if said is not None else _unasked(str(judge)))
+        rows.append(
+            {
+                "judge": str(judge),
+                "n": total,
+                "n_met": int(n[1.0]),
+                "share_met": n[1.0] / total if total else np.nan,
+                "mean_confidence": (means.fillna(0) * n).sum() / total if total else np.nan,
+                "mean_confidence_met": means[1.0],
+                "mean_confidence_not_met": means[0.0],
+                "contradicted": bool(against),
+                "usable": not why,
+                "why": why,
+            }
+        )
+    return _with_meanings(pd.DataFrame(rows, columns=COLUMNS), meaning)
+
+
+def checked_levels(labels: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
+    """The same for judges that read levels of care: a level is neither met nor not met, so only P(right) can be meant.
+
+    Args:
+        labels: One row a level with a stated confidence: judge, confidence in [0, 1].
+        meaning: By judge.
+
+    Returns:
+        One row a judge: judge, meaning, n, mean_confidence, contradicted (P(met), or more than half below a guess among four,
+        0.25), usable, why.
+    """
+    rows = []
+    for judge, mine in labels.loc[labels["confidence"].notna()].groupby("judge", sort=True, observed=True):
+        said, n = meaning.get(str(judge)), len(mine)
+        low = int(mine["confidence"].lt(CHANCE_OF_LEVELS).sum())
+        against = ""
+        if said is ConfidenceMeaning.MET:
+            against = f"A level of care is neither met nor not met: the confidence of {judge} can only be the probability that its own level is right."
+        elif said is ConfidenceMeaning.RIGHT and n >= FEWEST and low > n * HALF:
+            less = f"{judge} states less than 0.25 with {low:,} of {n:,} levels, less than a guess among four"
+            against = f"{less}: so it is not the probability that its own level is right."
+        why = against or ("" if said is not None else _unasked(str(judge)))
+        rows.append(
+            {
+                "judge": str(judge),
+                "n": n,
+                "mean_confidence": float(mine["confidence"].mean()),
+                "contradicted": bool(against),
+                "usable": not why,
+                "why": why,
+            }
+        )
+    names = ["judge", "meaning", "n", "mean_confidence", "contradicted", "usable", "why"]
+    return _with_meanings(pd.DataFrame(rows, columns=names), meaning)
+
+
+def as_right(frame: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Confidences as the probability that the judge's own label is right.
+
+    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no
+    such probability: NaN, with the sentence that says why, so that nothing is computed from it.
+
+    Args:
+        frame: One row a label: judge, label (1 met, 0 not met; needed for P(met) alone), confidence.
+        found: As `checked` gives it.
+
+    Returns:
+        The same rows with confidence in [0, 1] (NaN where refused) and refused (the sentence; "" where usable), categorical.
+    """
+    by_judge = found.set_index("judge")
+    judge = frame["judge"].astype(object)
+    usable = judge.map(by_judge["usable"]).eq(True).to_numpy()  # noqa: FBT003 - a judge that is missing is neither
+    of_met = judge.map(by_judge["meaning"]).eq(ConfidenceMeaning.MET).to_numpy()
+    confidence = frame["confidence"].to_numpy(dtype=float)
+    not_met = frame["label"].eq(0).to_numpy() if "label" in frame else np.zeros(len(frame), dtype=bool)
+    turned = np.where(of_met & not_met, 1 - confidence, confidence)
+    names = pd.Series({name: _unasked(str(name)) for name in judge.unique()}, dtype=object)
+    sentence = names.to_dict() | by_judge["why"].to_dict()
+    refused = pd.Categorical(judge.map(sentence).astype(object).to_numpy())
+    return frame.assign(confidence=np.where(usable, turned, np.nan), refused=refused)
+
+
+def _with_meanings(table: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
+    """The meanings as they are: a column of texts would turn them into texts, and None into NaN."""
+    said = pd.Series([meaning.get(judge) for judge in table["judge"]], index=table.index, dtype=object)
+    return table.assign(meaning=said)
+
+
+def _unasked(judge: str) -> str:
+    return f"Nobody has said what the confidence of {judge} means: answer on the Calibration page, or import its file again with --confidence-means."
+
+
+def _against(said: ConfidenceMeaning, sums: pd.DataFrame) -> str:
+    """What in the labels contradicts the meaning; "" where nothing does."""
+    total = sums["n"].sum()
+    rows = dict(zip(("met", "not met"), sums.to_dict(orient="records"), strict=True))
+    for label, row in rows.items():
+        of_met = said is ConfidenceMeaning.MET
+        side = "above" if of_met and label == "not met" else "below"
+        n, n_contrary = int(row["n"]), int(row[f"n_{side}"])
+        if n >= FEWEST and n_contrary > n * HALF:
+            counted = f'{n_contrary:,} of {n:,} labels "{label}" come with a confidence {side} 0.5'
+            mean = f"their mean is {row['mean_confidence']:.3f}"
+            if of_met:
+                met = f"{100 * rows['met']['n'] / total:.1f} % of the labels are met"
+                return f"{met}, and {counted} ({mean}): so it is not the probability that the criterion is met."
+            return f"{counted} ({mean}), less than a guess between two labels: so it is not the probability that its own label is right."
+    return ""

@@ -1,0 +1,182 @@
+"""Judges' stated confidences on criteria, beside physicians' blind first reads of the same items."""
+
+from collections.abc import Callable, Collection
+from functools import partial
+
+import pandas as pd
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlmodel import Session, col
+
+from evalcore.rubric import drawings
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.data import DRAWN, Opinions
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
+from evalcore.study.schema import Label, RaterKind, Stage
+from evalcore.study.tables import TABLES, Rater, Verdict
+
+MET = {Label.MET: 1.0, Label.NOT_MET: 0.0}
+HALF = 0.5
+COLUMNS = [
+    "judge", "item_id", "example_id", "response_id", "criterion_id", "label", "confidence", "reference", "n_reads", "is_drawn",
+    "reference_drawn", "inclusion_probability", "axis", "category", "theme", "language", "model",
+]  # fmt: skip
+
+
+def beside_reads(session: Session, *, known: Callable[[], Opinions] | None = None) -> pd.DataFrame:
+    """Every label with a stated confidence, of every judge, on an item that a physician has read blind.
+
+    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out.
+
+    Args:
+        session: Where to read.
+        known: Gives what judges say of every item (`queries.opinions.judged`), where that is kept; None: read here, if drawings ask for it.
+
+    Returns:
+        One row a judge and item, by judge and item: judge, item_id, example_id, response_id, criterion_id, label (1 met, 0 not met),
+        confidence in [0, 1] (as stated: see `metrics.confidence_meaning`), reference (share of the physicians' blind first reads that
+        say met, in [0, 1]), n_reads, is_drawn (a read of it was drawn with a known probability), reference_drawn (as reference, of the drawn
+        reads alone; NaN where none was), inclusion_probability (over all drawings; NaN where not drawn), axis, category (the
+        criterion's cluster), theme, language, model (missing where untagged).
+    """
+    reads = _reads(session, known or partial(rubric_queries.judged, session))
+    judged = _judged(session)
+    found = judged.merge(reads, on="item_id").merge(_described(session), on=["response_id", "criterion_id"])
+    words = ["judge", "axis", "category", "theme", "language", "model"]
+    return found[COLUMNS].astype(dict.fromkeys(words, "category")).sort_values(["judge", "item_id"], ignore_index=True)
+
+
+def without(found: pd.DataFrame, blind: Collection[int]) -> pd.DataFrame:
+    """Without examples that wait for the viewer's own blind read: their rows would tell a label or a read."""
+    return found.loc[~found["example_id"].isin(list(blind))].reset_index(drop=True) if blind else found
+
+
+def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
+    """How sure each judge says that it is, over all its labels on criteria: what `metrics.confidence_meaning.checked_counts` begins from.
+
+    Args:
+        session: Where to read.
+        blind: Examples that wait for the viewer's own blind read, left out.
+
+    Returns:
+        One row a judge and label: judge, label (1 met, 0 not met), n, mean_confidence, n_above and n_below (labels with a confidence above
+        and below 0.5). Judges that state none are not there.
+    """
+    table = TABLES["verdict"].c
+    statement = (
+        select(
+            col(Rater.name).label("judge"),
+            table.label,
+            func.count().label("n"),
+            func.avg(table.confidence).label("mean_confidence"),
+            func.sum(case((table.confidence > HALF, 1), else_=0)).label("n_above"),
+            func.sum(case((table.confidence < HALF, 1), else_=0)).label("n_below"),
+        )
+        .join(Rater, and_(col(Rater.id) == table.rater_id, is_judge()))
+        .where(
+            table.criterion_id.is_not(None),
+            table.stage == Stage.JUDGE,
+            table.label.in_(list(MET)),
+            table.confidence.is_not(None),
+            not_superseded(),
+        )
+        .group_by(col(Rater.name), table.label)
+        .order_by(col(Rater.name), table.label)
+    )
+    if blind:
+        statement = statement.where(table.example_id.not_in(sorted(blind)))
+    found = frame(session, statement)
+    found["label"] = found["label"].map(MET).astype(float)
+    return found.astype({"mean_confidence": float, "n": int, "n_above": int, "n_below": int})
+
+
+def _first_reads() -> list[ColumnElement[bool]]:
+    """The conditions of physicians' standing blind first reads of criteria."""
+    table = TABLES["verdict"].c
+    return [
+        is_read(table),
+        table.stage == Stage.FIRST,
+        table.criterion_id.is_not(None),
+        table.label.in_(list(MET)),
+        or_(table.blinded.is_(None), table.blinded),
+        not_superseded(),
+    ]
+
+
+def _reads(session: Session, known: Callable[[], Opinions]) -> pd.DataFrame:
+    """One row an item that could be assessed: item_id, reference, n_reads, is_drawn, reference_drawn, inclusion_probability."""
+    table = TABLES["verdict"].c
+    named = (table.response_id, table.criterion_id, table.label, table.selection, table.inclusion_probability)
+    reviewer = and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER)
+    statement = select(*named, col(Rater.person_id).label("person_id")).join(Rater, reviewer)
+    found = frame(session, statement.where(*_first_reads()).order_by(col(Verdict.id)))
+    found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")
+    found["met"] = found["label"].map(MET).astype(float)
+    found["inclusion_probability"] = found["inclusion_probability"].astype(float)
+    drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
+    found["inclusion_probability"] = found["inclusion_probability"].where(drawn)
+    made = drawings.made(session, found, drawn, known=known)
+    found["inclusion_probability"] = drawings.over_all(made, found, drawn)
+    return (
+        found.assign(is_drawn=drawn, met_drawn=found["met"].where(drawn))
+        .groupby("item_id", as_index=False)
+        .agg(
+            reference=("met", "mean"),
+            n_reads=("met", "size"),
+            is_drawn=("is_drawn", "any"),
+            reference_drawn=("met_drawn", "mean"),
+            inclusion_probability=("inclusion_probability", "max"),
+        )
+    )
+
+
+def _judged(session: Session) -> pd.DataFrame:
+    """Judges' standing labels with a confidence on items that were read: looked up from the reads, which are few."""
+    verdict = TABLES["verdict"]
+    firsts = (
+        select(verdict.c.response_id, verdict.c.criterion_id)
+        .join(Rater, and_(col(Rater.id) == verdict.c.rater_id, col(Rater.kind) == RaterKind.REVIEWER))
+        .where(*_first_reads())
+        .distinct()
+        .subquery("firsts")
+    )
+    judged = verdict.alias("judged")
+    statement = (
+        select(
+            col(Rater.name).label("judge"),
+            *(judged.c[name] for name in ("example_id", "response_id", "criterion_id", "label", "confidence")),
+        )
+        .select_from(firsts)
+        .join(
+            judged,
+            and_(judged.c.response_id == firsts.c.response_id, judged.c.criterion_id == firsts.c.criterion_id),
+        )
+        .join(Rater, and_(col(Rater.id) == judged.c.rater_id, is_judge()))
+        .where(judged.c.stage == Stage.JUDGE, judged.c.label.in_(list(MET)), not_superseded(judged))
+        .order_by(judged.c.rater_id, judged.c.id)
+    )
+    found = frame(session, statement)
+    found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")
+    found = found.drop_duplicates(["judge", "item_id"], keep="last")  # the newest prompt
+    found["label"] = found["label"].map(MET).astype(float)
+    found["confidence"] = found["confidence"].astype(float)
+    return found.loc[found["confidence"].notna()]
+
+
+def _described(session: Session) -> pd.DataFrame:
+    """What is known of the items that were read."""
+    verdict, criterion, example, response, model = (
+        TABLES[name] for name in ("verdict", "criterion", "example", "response", "model")
+    )
+    statement = (
+        select(
+            verdict.c.response_id, verdict.c.criterion_id, criterion.c.axis, criterion.c.cluster.label("category"), example.c.theme,
+            example.c.language, model.c.name.label("model"),
+        )
+        .join(criterion, criterion.c.id == verdict.c.criterion_id)
+        .join(example, example.c.id == verdict.c.example_id)
+        .join(response, response.c.id == verdict.c.response_id)
+        .join(model, model.c.id == response.c.model_id)
+        .where(*_first_reads())
+        .distinct()
+    )  # fmt: skip
+    return frame(session, statement)

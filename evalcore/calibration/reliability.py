@@ -1,0 +1,266 @@
+"""Whether stated confidence is borne out: reliability by bins, debiased error, and Brier's score in its parts.
+
+An item has a confidence (the probability that a label is right), says in `right` how right it was, and belongs to a cluster (example or
+case); the items of a cluster are not independent. Every function takes the same frame:
+
+    confidence   in [0, 1]; NaN: none, or its meaning is not known (`confidence_meaning.as_right`). Such items are left out and counted
+    right        1, 0, or a share between them (of several physicians)
+    cluster      the example or case; none missing
+    weight       optional, above 0: 1 / inclusion probability where items were drawn with unequal probability
+    refused      optional: why there is no confidence
+    and the columns of `by`, which name the groups (none missing)
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import isotonic_regression
+from scipy.special import stdtrit
+
+from evalcore.calibration.items import Codes, Floats, Items, Sums, bins_of, items_of, sums_of, weighted_means
+from evalcore.stats.intervals import LEVEL, grouped_shares
+from evalcore.stats.means import over
+
+BY = ("group",)
+N_BINS = 10
+N_DRAWS = 200
+FINEST = 100
+"""For the null, confidences are rounded to 1/100, so that there are few different ones."""
+N_FITTED = 50
+"""Of the draws, those that an isotonic regression is fitted to."""
+NOTHING = "No item has both a confidence and something to hold it against."
+ONE_CLUSTER = "All items come from one example or case: nothing is known of how others would differ."
+ALIKE = "All examples or cases are off by the same: nothing is known of how others would differ."
+
+
+def reliability(
+    frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] = BY, level: float = LEVEL
+) -> pd.DataFrame:
+    """How often labels are right, by how sure they were stated: the points and bars of a reliability diagram.
+
+    Bins hold equally many items, as far as ties allow: items of one confidence stay together, in the bin in which the middle of
+    them falls. There are at most as many bins as leave five clusters to each.
+
+    Args:
+        frame: As the module says.
+        n_bins: Bins at most, 1 or more.
+        by: Columns that name the groups.
+        level: Of the intervals, in (0, 1).
+
+    Returns:
+        One row a group and bin, by confidence: the columns of `by`, bin (from 0), lowest, highest and mean_confidence in it, share_right
+        with low and high (Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters. No row for a
+        group without items.
+    """
+    items = items_of(frame, by)
+    bins, of_group = bins_of(items, n_bins)
+    n = len(of_group)
+    counts = np.bincount(bins, minlength=n)
+    mass = np.bincount(bins, items.weight, n)
+    scaled = items.weight * over(counts.astype(float), mass)[bins]  # the weights of a bin add up to its items
+    shares = grouped_shares(items.right * scaled, items.cluster, bins, n, sizes=scaled, level=level)
+    starts = np.cumsum(counts) - counts
+    ends = starts + counts - 1
+    first = np.searchsorted(of_group, of_group, side="left")
+    return items.keys.take(of_group).reset_index(drop=True).assign(
+        bin=np.arange(n) - first,
+        lowest=items.confidence[starts],
+        highest=items.confidence[ends],
+        mean_confidence=over(np.bincount(bins, items.weight * items.confidence, n), mass),
+        share_right=shares["share"].to_numpy(),
+        low=shares["low"].to_numpy(),
+        high=shares["high"].to_numpy(),
+        n=counts,
+        n_clusters=shares["n_clusters"].to_numpy(),
+    )  # fmt: skip
+
+
+def calibration_error(
+    frame: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    n_bins: int = N_BINS,
+    by: Sequence[str] = BY,
+    n_draws: int = N_DRAWS,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """How far confidence lies from what is right, and Brier's score in its parts.
+
+    With the bins of `reliability` (w their shares of the items, pbar the mean confidence, ybar the share right):
+
+        error   sqrt of sum w [(pbar - ybar)^2 - v], floored at 0: v is the variance of ybar, clustered. With one item a cluster and
+                right 0 or 1, v = ybar (1 - ybar) / (n - 1), the usual form; plain L2 adds v and is never 0
+        ece     sum w |pbar - ybar|, which is above 0 for perfectly calibrated data too; hence never without its null
+        null    the mean of ece over drawn data of the same confidences that are perfectly calibrated (right with the probability that
+                is stated), times the root of the design effect; null_high is exceeded by 5 % of them
+
+    Brier's score, mean (p - y)^2 = miscalibration - discrimination + uncertainty, where c is the isotonic regression of y on p and
+    r the mean of y: miscalibration = mean (p-y)^2 - mean (c-y)^2, discrimination = mean (r-y)^2 - mean (c-y)^2, uncertainty = mean
+    (r-y)^2. Isotonic regression fits chance too, so the first two are a little too large on few items: null_miscalibration
+    is what perfectly calibrated data give.
+
+    Intervals cluster: of error a delete-one-cluster jackknife of its square; of the others by linearisation (c and r minimise their losses,
+    so that their own error does not enter at first order; where miscalibration is near 0 its interval is too narrow).
+
+    Args:
+        frame: As the module says.
+        rng: Chance, for the null alone.
+        n_bins: As for `reliability`.
+        by: Columns that name the groups.
+        n_draws: For the null; 0: no null, and then no plain error either.
+        level: Of the intervals, in (0, 1).
+
+    Returns:
+        One row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins,
+        mean_confidence, share_right, difference (mean_confidence - share_right: above 0 is over-confident, -1..1), error (0..1), ece,
+        null, null_high (0..1), brier, miscalibration, discrimination, uncertainty (0..1), null_miscalibration; difference, error, brier,
+        miscalibration, discrimination and uncertainty with _low and _high; undefined: a sentence where there is no value or no interval, else "".
+        Values are NaN without items, intervals and error with one cluster.
+
+    References:
+        Kumar, Liang and Ma 2019 (debiased error); Dimitriadis, Gneiting and Jordan 2021 (CORP).
+    """
+    items = items_of(frame, by)
+    n_groups = len(items.keys)
+    bins, of_group = bins_of(items, n_bins)
+    sums = sums_of(items, bins, len(of_group))
+    table = items.keys.assign(
+        n=np.bincount(items.group, minlength=n_groups),
+        n_left_out=items.n_left_out,
+        n_bins=np.bincount(of_group, minlength=n_groups),
+    )
+    mass = np.bincount(items.group, items.weight, n_groups)
+    mean_confidence = over(np.bincount(items.group, items.weight * items.confidence, n_groups), mass)
+    share_right = over(np.bincount(items.group, items.weight * items.right, n_groups), mass)
+    columns: dict[str, Any] = {"mean_confidence": mean_confidence, "share_right": share_right}
+    calibrated = _isotonic(items)
+    off, fitted = (items.confidence - items.right) ** 2, (calibrated - items.right) ** 2
+    flat = (share_right[items.group] - items.right) ** 2
+    for name, values in (
+        ("difference", items.confidence - items.right),
+        ("brier", off),
+        ("miscalibration", off - fitted),
+        ("discrimination", flat - fitted),
+        ("uncertainty", flat),
+    ):
+        found = weighted_means(items, values, level=level)
+        columns |= {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+        table["n_clusters"] = found["n_clusters"]
+    for name in ("brier", "miscalibration", "discrimination", "uncertainty"):  # 0 or more by definition
+        columns |= {f"{name}{end}": np.maximum(columns[f"{name}{end}"], 0) for end in ("", "_low")}
+    columns |= _error(sums, of_group, n_groups, level)
+    columns |= _null(items, bins, sums, of_group, n_groups, n_draws, rng)
+    table = table.assign(**columns)
+    refused = [words or NOTHING for words in items.refused]
+    unknown = [table["n"].eq(0), table["n_clusters"].eq(1), table["difference_low"].isna()]
+    return table.assign(undefined=np.select(unknown, [refused, ONE_CLUSTER, ALIKE], ""))
+
+
+def _terms(w: Floats, y: Floats, d: Floats, ww: Floats, wy: Floats, yy: Floats, n_cells: Floats) -> Floats:
+    """Of bins, w [(pbar - ybar)^2 - v]; 0 where one cluster alone holds the bin, so that v is not known.
+
+    v = G/(G-1) sum_g (y_g - ybar w_g)^2 / w^2 over its G clusters.
+    """
+    share, gap = over(y, w), over(d, w)
+    variance = over(n_cells * (yy - 2 * share * wy + share**2 * ww), (n_cells - 1) * w**2)
+    return np.nan_to_num(w * (gap**2 - variance))
+
+
+def _error(sums: Sums, of_group: Codes, n_groups: int, level: float) -> dict[str, Floats]:
+    """The debiased error and its interval. Bins held by one cluster alone are left out, of the weights too."""
+    terms = _terms(sums.w, sums.y, sums.d, sums.ww, sums.wy, sums.yy, sums.n_cells)
+    known = sums.n_cells > 1
+    whole = np.bincount(of_group, np.where(known, sums.w, 0), n_groups)
+    total = np.bincount(of_group, terms, n_groups)
+    square = over(total, whole)
+    b = sums.of_bin
+    left = sums.n_cells[b] - 1
+    w, y = sums.w_cell, sums.y_cell
+    fewer = _terms(
+        sums.w[b] - w, sums.y[b] - y, sums.d[b] - sums.d_cell,
+        sums.ww[b] - w * w, sums.wy[b] - w * y, sums.yy[b] - y * y, left,
+    )  # fmt: skip
+    change = fewer - terms[b]
+    lost = np.where(left > 1, w, np.where(left == 1, sums.w[b], 0))  # a bin that one cluster is left of goes whole
+    n_names = int(sums.cluster.max(initial=0)) + 1
+    codes, found = pd.factorize(of_group[b] * n_names + sums.cluster)
+    group = np.asarray(found, dtype=np.int64) // n_names
+    without = over(
+        total[group] + np.bincount(codes, change, len(found)), whole[group] - np.bincount(codes, lost, len(found))
+    )
+    is_known = ~np.isnan(without)
+    n = np.bincount(group[is_known], minlength=n_groups)
+    mean = over(np.bincount(group[is_known], without[is_known], n_groups), n)
+    spread = np.bincount(group[is_known], (without - mean[group])[is_known] ** 2, n_groups)
+    half = stdtrit(np.where(n > 1, n - 1, np.nan), (1 + level) / 2) * np.sqrt(over(spread * (n - 1), n))
+    return {
+        "error": np.sqrt(np.maximum(square, 0)),
+        "error_low": np.sqrt(np.maximum(square - half, 0)),
+        "error_high": np.sqrt(np.maximum(square + half, 0)),
+    }
+
+
+def _isotonic(items: Items) -> Floats:
+    """Isotonic regression of right on confidence in each group; items of one confidence get one value."""
+    found = np.empty(len(items.group))
+    bounds = np.append(0, np.cumsum(np.bincount(items.group, minlength=len(items.keys))))
+    for start, end in pairwise(bounds):
+        if end > start:
+            confidence, weight = items.confidence[start:end], items.weight[start:end]
+            code = np.cumsum(np.append(0, np.diff(confidence) != 0))
+            mass = np.bincount(code, weight)
+            mean = np.bincount(code, weight * items.right[start:end]) / mass
+            found[start:end] = isotonic_regression(mean, weights=mass).x[code]
+    return found
+
+
+def _null(
+    items: Items, bins: Codes, sums: Sums, of_group: Codes, n_groups: int, n_draws: int, rng: np.random.Generator
+) -> dict[str, Floats]:
+    """The plain error, and what perfectly calibrated data would give."""
+    if not n_draws:
+        return {name: np.full(n_groups, np.nan) for name in ("ece", "null", "null_high", "null_miscalibration")}
+    mass = np.bincount(of_group, sums.w, n_groups)
+    ece = over(np.bincount(of_group, np.abs(sums.d), n_groups), mass)
+    effect = _design_effects(sums, of_group, n_groups)
+    null, high, misfit = np.full((3, n_groups), np.nan)
+    bounds = np.append(0, np.cumsum(np.bincount(items.group, minlength=n_groups)))
+    first_bin = np.searchsorted(of_group, np.arange(n_groups))
+    for number, (start, end) in enumerate(pairwise(bounds)):
+        if end == start:
+            continue
+        stated = np.rint(items.confidence[start:end] * FINEST).astype(np.int64)
+        of_bin = bins[start:end] - first_bin[number]
+        cells, times = np.unique(of_bin * (FINEST + 1) + stated, return_counts=True)
+        place, hundredths = np.divmod(cells, FINEST + 1)
+        value = hundredths / FINEST
+        drawn = rng.binomial(times, value, size=(n_draws, len(times)))
+        gaps = (drawn - times * value) @ (place[:, None] == np.arange(place.max() + 1))
+        of_draws = np.abs(gaps).sum(axis=1) / (end - start) * np.sqrt(effect[number])
+        null[number], high[number] = of_draws.mean(), np.quantile(of_draws, 0.95)
+        misfit[number] = effect[number] * np.mean(
+            [_misfit(value, draw / times, times.astype(float)) for draw in drawn[:N_FITTED]]
+        )
+    return {"ece": ece, "null": null, "null_high": high, "null_miscalibration": misfit}
+
+
+def _design_effects(sums: Sums, of_group: Codes, n_groups: int) -> Floats:
+    """By how much clusters, weights and shares change the variance of the bins' shares, against as many truth values that are independent."""
+    share = over(sums.y, sums.w)
+    spread = sums.yy - 2 * share * sums.wy + share**2 * sums.ww
+    clustered = over(sums.n_cells * spread, (sums.n_cells - 1) * sums.w**2)
+    alone = over(share * (1 - share), sums.n - 1)
+    known = ~np.isnan(clustered) & ~np.isnan(alone)
+    mass = sums.w[known] ** 2
+    above = np.bincount(of_group[known], mass * clustered[known], n_groups)
+    found = over(above, np.bincount(of_group[known], mass * alone[known], n_groups))
+    return np.where(np.isnan(found), 1.0, found)
+
+
+def _misfit(value: Floats, mean: Floats, times: Floats) -> float:
+    """The miscalibration of data whose items come as means of so many of one confidence."""
+    fitted = isotonic_regression(mean, weights=times).x
+    return float((times * ((value - mean) ** 2 - (fitted - mean) ** 2)).sum() / times.sum())

@@ -1,0 +1,1 @@
+"""The command line: options in, the acts and figures of the rooms out."""

@@ -1,0 +1,265 @@
+"""What the commands share: the options, the study, what is printed and how."""
+
+import getpass
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import orjson
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+from sqlalchemy import Engine
+
+from evalcore.errors import DatabaseFault, OverreadError
+from evalcore.settings import settings
+from evalcore.study.schema import Administrator, Format, Viewer
+
+if TYPE_CHECKING:
+    from evalcore.judges.pairs import Reads
+    from evalcore.triage.data import Triaged
+
+ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
+"""The person whom `--as` names, while the command runs."""
+PIPED_WIDTH = 200  # a table that goes to a file or another program is not folded to 80 columns
+
+
+def _console(*, stderr: bool = False) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, width=None if stream.isatty() else PIPED_WIDTH)
+
+
+out, err = _console(), _console(stderr=True)
+
+Db = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        help="Database URL, or path of a SQLite file. Default: OVERREAD_DB, else overread.db here.",
+        show_default=False,
+    ),
+]
+Judges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge",
+        help="Whose levels count: FORMAT=JUDGE, or JUDGE for every format that it has read; again for the other format. Where two judges or more read a "
+        "format, also its 'majority of the judges'. Default: the parser for qa, else who has read most.",
+        show_default=False,
+    ),
+]
+ReadsIn = Annotated[
+    str | None,
+    typer.Option(
+        "--reads",
+        help="drawn (each weighted by 1 / probability) or all (each counts once); default: drawn, where any was.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def location(db: str | None) -> str:
+    """Where the study is: what was said, else what the environment says."""
+    return db or settings().db
+
+
+@contextmanager
+def study(db: str | None) -> Iterator[Engine]:
+    """The study, opened and brought up to date."""
+    from evalcore.study.acting import opened
+
+    engine = opened(location(db))
+    try:
+        _finish_import(engine)
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _finish_import(engine: Engine) -> None:
+    """Go on with an import that was broken off, which may take as long as the import itself; then the command's own act."""
+    from evalcore.study.db import reading
+    from evalcore.study.lookups import unfinished_import
+
+    with reading(engine) as session:
+        found = unfinished_import(session)
+    if found is None:
+        return
+    from evalcore.importing.staging import finish
+    from evalcore.study.acting import prepare_search
+
+    try:
+        with err.status(f"Finishing the import of {escape(found.name)}, if it was broken off"):
+            if finish(engine) is not None:
+                prepare_search(engine)
+                err.print(f"{found.name}, whose import was broken off, is in the study whole now.", markup=False)
+    except (OverreadError, DatabaseFault) as error:
+        err.print(str(error), markup=False)
+
+
+def some_of(option: str, said: str, known: Collection[str]) -> list[str]:
+    """The words of an option that takes some of those that are known, joined by commas.
+
+    Raises:
+        OverreadError: None came, or an unknown one.
+    """
+    wanted = [word.strip() for word in said.split(",") if word.strip()]
+    unknown = sorted(set(wanted) - set(known))
+    if unknown or not wanted:
+        msg = f"{option}: {', '.join(unknown) or 'nothing'} came, expected some of {', '.join(known)}"
+        raise OverreadError(msg)
+    return wanted
+
+
+def reads_in(said: str | None) -> "Reads | None":
+    """Which blind first reads enter.
+
+    Raises:
+        OverreadError: The word is unknown.
+    """
+    from evalcore.judges.pairs import Reads
+
+    if said not in (None, *Reads):
+        msg = f"--reads: expected {' or '.join(Reads)}, found {said}"
+        raise OverreadError(msg)
+    return None if said is None else Reads(said)
+
+
+def levels_by(triaged: "Triaged", said: Iterable[str]) -> "tuple[Triaged, dict[str, str]]":
+    """Whose levels count, by format: the usual judges, but for those that `--judge` names.
+
+    Returns:
+        The cases, with what most judges say where that was asked for; and the judges by format.
+
+    Raises:
+        OverreadError: One that has read no answer, or none of that format.
+    """
+    from evalcore.triage.level_jury import JURY, members, with_jury
+    from evalcore.triage.predictions import usual_judges
+
+    readers = {word.value: triaged.judges(word) for word in Format}
+    readers = {word: [*names, *([JURY] if members(triaged.voters(word)) else [])] for word, names in readers.items()}
+    chosen = usual_judges(triaged)
+    for words in said:
+        asked, _, name = words.partition("=")
+        pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
+        if not pairs or any(reader not in readers[word] for word, reader in pairs):
+            every = [f"{word}={reader}" for word, names in readers.items() for reader in names]
+            msg = f"--judge: {words!r} came, expected some of {', '.join(every) or 'none, nobody has read a level yet'}"
+            raise OverreadError(msg)
+        chosen |= dict(pairs)
+    return with_jury(triaged) if JURY in chosen.values() else triaged, chosen
+
+
+def one_of(option: str, word: str, known: Collection[str]) -> str:
+    """The word of an option that takes one of those that are known.
+
+    Raises:
+        OverreadError: Another one came.
+    """
+    if word not in known:
+        msg = f"{option}: {word!r} came, expected one of {', '.join(known) or 'none: there is nothing yet'}"
+        raise OverreadError(msg)
+    return word
+
+
+def actor(engine: Engine) -> Viewer:
+    """Who acts: the person that `--as` or OVERREAD_ACTING_AS names, else the administrator, with the name of the machine's user.
+
+    Raises:
+        OverreadError: Nobody in the study has that name.
+    """
+    from evalcore.study.contents import people
+    from evalcore.study.db import reading
+
+    name, login = ACTING_AS.get() or settings().acting_as, getpass.getuser()
+    if not name:
+        return Administrator(name=login, by="administrator, command line")
+    with reading(engine) as session:
+        everybody = people(session)
+    for person in everybody:
+        if person.name == name:
+            return msgspec.structs.replace(person, by=f"command line of {login}")
+    msg = f"--as: {name!r} came, expected somebody in this study: {', '.join(p.name for p in everybody) or 'nobody is yet'}"
+    raise OverreadError(msg)
+
+
+def hidden(engine: Engine, who: Viewer) -> frozenset[int]:
+    """Conversations that wait for a blind read or a settlement of whoever acts: nothing on them is handed over."""
+    from evalcore.reading.adjudication import hidden_examples
+    from evalcore.study.db import reading
+
+    with reading(engine) as session:
+        return hidden_examples(session, who)
+
+
+def print_json(value: object) -> None:
+    """A value as JSON on standard output."""
+    sys.stdout.write(
+        orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str).decode() + "\n"
+    )
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as JSON has them: what has no value is None."""
+    return rows(table.astype(object).where(table.notna(), None))
+
+
+def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table by the names of its columns."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict(orient="records")]
+
+
+def grid(columns: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
+    """A table without frames. Its cells may be names from a file: they are not taken for markup."""
+    shown = Table(*columns, box=None, padding=(0, 2))
+    for cells in lines:
+        shown.add_row(*map(escape, cells))
+    return shown
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A bar with rate and time left, where somebody looks; it is told bytes done and in all."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        task = bars.add_task(title, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+def content(path: Path) -> bytes:
+    """What a file holds.
+
+    Raises:
+        OverreadError: It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror or error}"
+        raise OverreadError(msg) from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Under a name of its own first, so that a full disk leaves no half file under the right one."""
+    unfinished = path.with_name(path.name + ".unfinished")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        msg = f"{path}: cannot be written: {error.strerror or error}"
+        raise OverreadError(msg) from error

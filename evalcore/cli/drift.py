@@ -1,0 +1,338 @@
+"""Criteria, versions and families of judges by the command line; and the check of a judge for continuous integration."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+from rich.table import Table
+
+from evalcore.cli.console import (
+    Db,
+    Json,
+    ReadsIn,
+    actor,
+    content,
+    err,
+    grid,
+    out,
+    print_json,
+    reads_in,
+    records,
+    rows,
+    some_of,
+    study,
+)
+from evalcore.errors import OverreadError
+from evalcore.stats.wording import counted, decimal
+from evalcore.study.csv_cells import text_of
+
+BAD_INPUT = 2
+"""Exit status of judge-check where the check could not be made; 1: it was made, and the judge failed."""
+
+
+def criteria(
+    judge: Annotated[str | None, typer.Option(help="Whose labels; default: the judge with the most.")] = None,
+    by: Annotated[str, typer.Option(help="category, axis, theme or criterion")] = "category",
+    reads: ReadsIn = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also groups that no physician has read.")] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Whether judge and physicians mean the same by each group of criteria, with alarms.
+
+    With --json a list with one row a group, those with alarms first: judge; grouping; group (name, or criterion_id); n_items, n_judged, n_met_judged;
+    n (items that judge and physicians labelled), n_clusters (their examples; of one criterion: responses), n_met_judge, n_reads,
+    n_cannot_assess, n_pairs, n_disagreeing; judge, physicians, right, if_met, if_not_met, disagreement, cannot_assess as shares in 0..1, each with
+    NAME_low and NAME_high (95 %, clustered by example; of one criterion by response), shift (judge less physicians) and association
+    (if_met less if_not_met) in -1..1 likewise (the judge's own share is judge_met); weighted (true: shares are, counts are not);
+    inverted, lenient, strict, disputed, unassessable (true or false), n_alarms, reasons.
+    """
+    from evalcore.judges import criterion_health as metric
+    from evalcore.judges.pairs import reads_words
+    from evalcore.rubric.items import first_reads
+
+    if by not in metric.GROUPINGS:
+        msg = f"--by: {by!r} came, expected one of {', '.join(metric.GROUPINGS)}"
+        raise OverreadError(msg)
+    which, opinions = reads_in(reads), _opinions(db)
+    chosen = _judge(opinions.judges, judge, "--judge")
+    table = metric.criterion_health(opinions, chosen, by=by, reads=which)
+    said = metric.finding(table)
+    kept = table if everything else table.loc[table["n_reads"].gt(0)]
+    kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
+    if as_json:
+        renamed = kept.rename(
+            columns={"judge": "judge_met", "judge_low": "judge_met_low", "judge_high": "judge_met_high"}
+        )
+        print_json(records(renamed.assign(judge=chosen)))
+        return
+    out.print(f"{chosen}: {said}", markup=False)
+    out.print(reads_words(first_reads(opinions.reads), which))
+    if len(kept):
+        out.print(_criteria_shown(kept))
+
+
+def _criteria_shown(table: pd.DataFrame) -> Table:
+    from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
+
+    lines = [
+        [
+            str(row["group"]),
+            *(
+                f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
+                if row["n"]
+                else "–"
+                for side in ("judge", "physicians")
+            ),
+            f"{row['n']:,}",
+            share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
+            if row["n_pairs"]
+            else NO_VALUE,
+            row["reasons"] or "–",
+        ]
+        for row in rows(table)
+    ]
+    return grid(("group", "judge, met", "physicians, met", "items", "readers differ", "alarms"), lines)
+
+
+def drift(
+    before: Annotated[
+        str, typer.Option("--from", help="The earlier judge or version; NAME#2: the judge when it was asked again.")
+    ],
+    after: Annotated[str, typer.Option("--to", help="The later one.")],
+    by: Annotated[
+        str, typer.Option(help="Some of overall, category, axis, sign, theme, joined by commas.")
+    ] = "overall,category,axis,sign",
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """What changes where one judge or version takes the place of another: labels that flip, and scores.
+
+    With --json an object: before, after; flips, a list with one row a grouping and group: n (items that both labelled), n_examples,
+    n_before_only, n_after_only, n_met_before, n_met_after, n_flips (of n), n_to_not_met (of n_met_before), n_to_met (of the rest),
+    and flips, to_not_met, to_met as shares with NAME_low and NAME_high (95 %, clustered by example), z (positive: the later judge says
+    met more often), test (clustered: McNemar's with examples as clusters; exact: from the examples' signs, with fewer than 20 that lean either
+    way), p, p_holm (adjusted for the groups of the grouping), reason (why p is null); scores, a list with one row a model and
+    evaluation: n_responses, n_left_out, n_examples, score_before, score_after (means, not clipped), difference with low and high.
+    """
+    from evalcore.judges import drift as metric
+
+    wanted = some_of("--by", by, metric.GROUPINGS)
+    opinions = _opinions(db).with_repeats()
+    for option, judge in (("--from", before), ("--to", after)):
+        _judge(opinions.judges, judge, option)
+    flips = metric.flips(opinions, before, after, by=wanted)
+    scores = metric.score_drift(opinions, before, after)
+    if as_json:
+        print_json({"before": before, "after": after, "flips": records(flips), "scores": records(scores)})
+        return
+    out.print(f"From {before} to {after}", markup=False)
+    out.print(_flips_shown(flips))
+    out.print(_scores_shown(scores))
+
+
+def _flips_shown(table: pd.DataFrame) -> Table:
+    from evalcore.stats.intervals import interval_words, share_words
+
+    lines = []
+    for row in rows(table):
+        totals = {"flips": row["n"], "to_not_met": row["n_met_before"], "to_met": row["n"] - row["n_met_before"]}
+        cells = [
+            f"{share_words(row['n_flips' if name == 'flips' else f'n_{name}'], n, row[name])} "
+            f"{interval_words(row[f'{name}_low'], row[f'{name}_high'])}"
+            for name, n in totals.items()
+        ]
+        p = row["reason"] or f"{row['p_holm']:.2g} ({row['test']})"
+        lines.append((str(row["group"]), *cells, p))
+    return grid(("group", "flipped", "met to not met", "not met to met", "p (Holm, by grouping)"), lines)
+
+
+def _scores_shown(table: pd.DataFrame) -> Table:
+    lines = []
+    for row in rows(table):
+        difference = f"{decimal(row['difference'], 3, signed=True)} [{decimal(row['low'], 3, signed=True)}, {decimal(row['high'], 3, signed=True)}]"
+        known = row["n_responses"] > 0
+        numbers = (decimal(row["score_before"], 3), decimal(row["score_after"], 3), difference) if known else ("–",) * 3
+        lines.append((row["model"], row["evaluation"], f"{row['n_responses']:,}", *numbers))
+    return grid(("model", "evaluation", "responses", "before", "after", "difference"), lines)
+
+
+def self_preference(db: Db = None, as_json: Json = False) -> None:
+    """Whether each judge labels its own family's responses in their favour more often than others', where physicians gave the same label.
+
+    With --json a list with one row a judge: judge, family, n_own, n_other (blind first reads), n_own_examples, n_other_examples, n_shared_examples;
+    met_difference and not_met_difference (where physicians say met, and where they say not met) and difference (both combined by Mantel and
+    Haenszel's weights), in -1..1 and positive where it favours its own, each with its 95 % interval, clustered by example: met_difference_low,
+    met_difference_high, not_met_difference_low, not_met_difference_high, low, high; reason (why the difference is null), n_without_family,
+    models_without_family, n_without_label, n_without_points, n_not_drawn (reads left out).
+    """
+    from evalcore.judges import self_preference as metric
+    from evalcore.rubric import queries
+    from evalcore.study import families
+    from evalcore.study import family_table as stored
+    from evalcore.study.db import reading
+
+    with study(db) as engine, reading(engine) as session:
+        opinions, patterns = queries.load(session), stored.table(session)
+    names = [*opinions.items["model"].cat.categories, *opinions.judges]
+    table = metric.self_preference(opinions, families.families_of(names, patterns))
+    if as_json:
+        print_json(records(table))
+    elif table.empty:
+        out.print("No judge has labelled anything yet.")
+    for row in [] if as_json else rows(table):
+        out.print(metric.finding(row), markup=False)
+
+
+def families(
+    path: Annotated[
+        Path | None, typer.Argument(help="CSV with the columns pattern and family; leave it out to list.")
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Back to the table that comes with Overread.")] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """List which family each model and judge belongs to, by which patterns; or write the study's own table of them.
+
+    A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts. With --json an object: is_own (the study
+    has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
+    """
+    from evalcore.study import acting
+    from evalcore.study import contents as queries
+    from evalcore.study import families as tables
+    from evalcore.study import family_table as stored
+    from evalcore.study.db import reading
+
+    given = None if path is None else tables.parse(text_of(content(path), path.name), path.name)
+    if reset and given:
+        msg = "--reset: a file came with it, expected one of the two"
+        raise OverreadError(msg)
+    with study(db) as engine:
+        if given or reset:
+            acting.set_families(engine, given or [], actor=actor(engine))
+        with reading(engine) as session:
+            own, patterns = stored.own_table(session), stored.table(session)
+            kinds = [("model", queries.models(session)), ("judge", queries.judges(session))]
+    names = [
+        {"name": name, "kind": kind, "family": tables.family_of(name, patterns)}
+        for kind, found in kinds
+        for name in found
+    ]
+    if as_json:
+        listed = [{"pattern": pattern, "family": family} for pattern, family in patterns]
+        print_json({"is_own": bool(own), "patterns": listed, "names": names})
+        return
+    whose = "the study's own table" if own else "the table that comes with Overread"
+    out.print(f"{len(patterns)} patterns, {whose}", markup=False)
+    lines = [(str(row["name"]), str(row["kind"]), row["family"] or "– (no pattern fits)") for row in names]
+    out.print(grid(("name", "kind", "family"), lines))
+
+
+def judge_check(  # noqa: PLR0913, PLR0917 - one option each
+    gold: Annotated[Path, typer.Option(help="CSV of labels, as `overread export labels.csv` writes it.")],
+    judge: Annotated[str, typer.Option(help="Whose labels in this study are checked.")],
+    source: Annotated[
+        str, typer.Option(help="Which gold labels count: adjudicated, agreed, single.")
+    ] = "adjudicated,agreed",
+    min_f1: Annotated[float | None, typer.Option(min=0, max=1, help="Least balanced F1.")] = None,
+    min_accuracy: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    min_sensitivity: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    min_specificity: Annotated[float | None, typer.Option(min=0, max=1)] = None,
+    by_bound: Annotated[
+        str, typer.Option(help="point or low: the measure, or the lower end of its interval.")
+    ] = "point",
+    max_missing: Annotated[int, typer.Option(min=0, help="So many items may be without the judge's label.")] = 0,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Check a judge against gold labels; for the continuous integration of prompts.
+
+    Exit status: 0 the judge reaches every bound, 1 it does not, 2 the check could not be made. Without a bound a balanced F1 of 0.6 is
+    wanted. With --json an object: judge, gold (the file), passed, failures (a sentence each), sources, by_bound, bounds (measure to least
+    value), measures (list of measure, value, low, high, n, n_examples, reason; measure: f1, accuracy, sensitivity, specificity), n_rows, n_used,
+    n_other_source, n_cannot_assess, n_missing, n_not_in_study, n_not_labelled, max_missing.
+    """
+    try:
+        from evalcore.judges import gold_check as metric
+        from evalcore.judges import judge_checking
+        from evalcore.stats.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
+        from evalcore.study.db import reading
+
+        bounds = {
+            metric.F1: min_f1, ACCURACY: min_accuracy, SENSITIVITY: min_sensitivity, SPECIFICITY: min_specificity
+        }  # fmt: skip
+        wanted = {name: bound for name, bound in bounds.items() if bound is not None} or {
+            metric.F1: metric.DEFAULT_MIN_F1
+        }
+        sources = some_of("--source", source, judge_checking.SOURCES)
+        if by_bound not in (metric.POINT, metric.LOW):
+            msg = f"--by-bound: {by_bound!r} came, expected point or low"
+            raise OverreadError(msg)  # noqa: TRY301 - as every other wrong option
+        rows = judge_checking.read_gold(content(gold), gold.name)
+        with study(db) as engine, reading(engine) as session:
+            report = judge_checking.check_judge(
+                session,
+                rows,
+                judge,
+                name=gold.name,
+                sources=sources,
+                bounds=wanted,
+                by=by_bound,
+                max_missing=max_missing,
+            )
+    except OverreadError as error:
+        err.print(str(error), markup=False)
+        raise typer.Exit(BAD_INPUT) from error
+    if as_json:
+        numbers = {name: value for name, value in vars(report).items() if name.startswith("n_")}
+        print_json(
+            {
+                "judge": judge,
+                "gold": str(gold),
+                "passed": not report.failures,
+                "failures": report.failures,
+                "sources": sources,
+                "by_bound": by_bound,
+                "bounds": wanted,
+                "measures": records(report.measures),
+                **numbers,
+                "n_missing": report.n_not_in_study + report.n_not_labelled,
+                "max_missing": max_missing,
+            }
+        )
+    else:
+        out.print(_check_shown(report.measures, wanted))
+        for sentence in (f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures):
+            out.print(sentence, markup=False)
+    raise typer.Exit(1 if report.failures else 0)
+
+
+def _check_shown(measures: pd.DataFrame, bounds: dict[str, float]) -> Table:
+    from evalcore.judges.gold_check import MEASURES
+
+    lines = []
+    for row in rows(measures):
+        value = f"– ({row['reason']})" if row["reason"] else f"{row['value']:.3f}"
+        interval = "–" if pd.isna(row["low"]) else f"[{row['low']:.3f}, {row['high']:.3f}]"
+        bound = bounds.get(row["measure"])
+        least = "–" if bound is None else f"{bound:g}"
+        lines.append((MEASURES[row["measure"]], value, interval, least, f"{row['n']:,}"))
+    return grid(("measure", "value", "95 % interval", "at least", "items"), lines)
+
+
+def _opinions(db: str | None) -> Any:
+    from evalcore.rubric import queries as opinions
+    from evalcore.study.db import reading
+
+    with study(db) as engine, reading(engine) as session:
+        return opinions.load(session)
+
+
+def _judge(judges: list[str], wanted: str | None, option: str) -> str:
+    if wanted is None and judges:
+        return judges[0]
+    if wanted is None or wanted not in judges:
+        msg = f"{option}: {wanted or 'nothing'} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
+        raise OverreadError(msg)
+    return wanted

@@ -1,0 +1,218 @@
+"""Ask a model about cases of triage, and a judge about what it answered, by the command line."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+from sqlalchemy import Engine
+
+from evalcore.cli.console import Db, Json, err, out, print_json, some_of, study
+from evalcore.cli.run import (
+    ApiModel,
+    BaseUrl,
+    Concurrency,
+    DryRun,
+    KeyVariable,
+    Limit,
+    MaxCost,
+    MaxFailures,
+    ModelsFile,
+    asked_model,
+    known_file,
+    plan_of,
+    run_through,
+)
+from evalcore.errors import OverreadError
+from evalcore.study.run_words import STREAK
+from evalcore.study.schema import CASES, Format
+
+if TYPE_CHECKING:
+    from evalcore.cli.run_at_console import Gone
+    from evalcore.study.run_words import ModelSettings, RunSpec
+
+PARTS = ("answers", "judged")
+TEMPERATURE = 1.0
+"""Samples that are asked for without chance are all alike."""
+
+
+def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
+    model: Annotated[str, typer.Option(help="Who answers, as the study calls it.")],
+    formats: Annotated[
+        str, typer.Option(help="qa, conversation, or both joined by a comma.")
+    ] = f"{Format.QA},{Format.CONVERSATION}",
+    samples: Annotated[int, typer.Option(help="Answers to each case and format.")] = 5,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="Who judges the conversations afterwards; the file of models says where.", show_default=False
+        ),
+    ] = None,
+    base_url: BaseUrl = None,
+    api_model: ApiModel = None,
+    key_variable: KeyVariable = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="0 to 2; else as the file says, else 1.", show_default=False)
+    ] = None,
+    models_file: ModelsFile = None,
+    concurrency: Concurrency = 20,
+    limit: Limit = None,
+    max_cost: MaxCost = None,
+    max_failures: MaxFailures = STREAK,
+    dry_run: DryRun = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Ask a model about cases of triage. At the end the parser and the rules read the levels of its answers, and the judge that was named.
+
+    Answers are saved, and runs go on and end, as `overread respond` says. The judge begins when all answers are there. --limit holds for answers and for
+    verdicts, each; --max-cost for both together. --json: answers and judged (null: no judge, or it has not begun), each as `overread respond` has it;
+    with --dry-run judged is null as well where there is nothing to judge yet.
+    """
+    from evalcore.runs import spec_for
+    from evalcore.runs.known_models import key_of
+    from evalcore.study.run_words import RunKind
+
+    wanted = some_of("--formats", formats, [word.value for word in Format])
+    said = {"base_url": base_url, "api_model": api_model, "key_variable": key_variable}
+    asked = asked_model(model, models_file, temperature=temperature, **said)
+    if asked.temperature is None:
+        asked = msgspec.structs.replace(asked, temperature=TEMPERATURE)
+    answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
+    verdicts = None
+    if judge is not None:
+        judged_by = _judge(judge, known_file(models_file), wanted)
+        if not dry_run:
+            key_of(judged_by)  # it is there
+        verdicts = spec_for(RunKind.JUDGE, judged_by, CASES, of_models=[model], limit=limit)
+    with study(db) as engine:
+        _check_cases(engine)
+        if verdicts is not None:
+            _check_judge(engine, verdicts, concurrency=concurrency, max_cost=max_cost)
+        if dry_run:
+            shown = _planned(engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, quiet=as_json)
+            status = 0
+        else:
+            gone = _gone(
+                engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures, quiet=as_json
+            )  # fmt: skip
+            shown = dict(zip(PARTS, (part and part.as_dict() for part in gone), strict=True))
+            status = max(part.exit_status for part in gone if part is not None)
+    if as_json:
+        print_json(shown)
+    raise typer.Exit(status)
+
+
+def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
+    """The judge as the file of models has it.
+
+    Raises:
+        OverreadError: It is not known, or nothing is there for it to read.
+    """
+    from evalcore.runs.known_models import load
+
+    if Format.CONVERSATION not in formats:
+        msg = f"--judge: a judge reads conversations, and --formats is {', '.join(formats)}"
+        raise OverreadError(msg)
+    known = {} if path is None else load(path)
+    if name not in known:
+        place = "there is no file of models" if path is None else f"{path} has {', '.join(known) or 'no model'}"
+        msg = f"--judge: {name!r} came, and {place}; the judge's address is taken from there"
+        raise OverreadError(msg)
+    return known[name]
+
+
+def _check_cases(engine: Engine) -> None:
+    from evalcore.runs import plan_queries as runs_plan_queries
+    from evalcore.study.db import reading
+
+    with reading(engine) as session:
+        if CASES not in runs_plan_queries.datasets(session):
+            msg = "The study has no cases of triage: see `overread import`"
+            raise OverreadError(msg)
+
+
+def _check_judge(engine: Engine, verdicts: "RunSpec", *, concurrency: int, max_cost: float | None) -> None:
+    """All for which the judge would be refused later, before the first answer is paid for."""
+    from evalcore.runs import check_asked, check_bounds
+    from evalcore.study.db import reading
+
+    check_bounds(verdicts, concurrency=concurrency, max_cost=max_cost)
+    with reading(engine) as session:
+        check_asked(session, verdicts)
+
+
+def _planned(
+    engine: Engine,
+    answers: "RunSpec",
+    verdicts: "RunSpec | None",
+    *,
+    concurrency: int,
+    max_cost: float | None,
+    quiet: bool,
+) -> dict[str, Any]:
+    """What both runs would be; of the judge's only what can be known: what there is to judge now."""
+    from evalcore.cli.run_at_console import plan_dict
+    from evalcore.runs import plan_queries as runs_plan_queries
+    from evalcore.study.db import reading
+
+    shown: dict[str, Any] = dict.fromkeys(PARTS)
+    planned = plan_of(engine, answers, concurrency=concurrency, quiet=quiet, max_cost=max_cost)
+    shown[PARTS[0]] = plan_dict(planned, concurrency=concurrency)
+    if verdicts is None:
+        return shown
+    with reading(engine) as session:
+        is_answered = answers.model.name in runs_plan_queries.models_of(session, CASES)
+    if is_answered:
+        planned = plan_of(engine, verdicts, concurrency=concurrency, quiet=quiet)
+        shown[PARTS[1]] = plan_dict(planned, concurrency=concurrency)
+    if not quiet and shown[PARTS[0]]["n_missing"]:
+        out.print(
+            f"{verdicts.model.name} judges each conversation more that comes; its cost can be told then.", markup=False
+        )
+    return shown
+
+
+def _gone(
+    engine: Engine,
+    answers: "RunSpec",
+    verdicts: "RunSpec | None",
+    *,
+    concurrency: int,
+    max_cost: float | None,
+    max_failures: int,
+    quiet: bool,
+) -> "tuple[Gone, Gone | None]":
+    """Both runs, one after the other; what the answers cost is no longer there for the judge."""
+    bounds: dict[str, Any] = {"concurrency": concurrency, "max_failures": max_failures}
+    first = run_through(engine, answers, max_cost=max_cost, quiet=quiet, **bounds)
+    if verdicts is None or first.exit_status:
+        return first, None
+    if not first.is_done:
+        err.print(f"{verdicts.model.name} begins when all answers are there: go on by the same command.", markup=False)
+        return first, None
+    left = None if max_cost is None else _left(engine, first.worked.run_id, answers, verdicts, max_cost=max_cost)
+    return first, run_through(engine, verdicts, max_cost=left, quiet=quiet, **bounds)
+
+
+def _left(engine: Engine, run_id: int, answers: "RunSpec", verdicts: "RunSpec", *, max_cost: float) -> float:
+    """US dollars that the judge may cost.
+
+    Raises:
+        OverreadError: Nothing is left, or nobody knows what the answers have cost.
+    """
+    from evalcore.runs import spent
+    from evalcore.study.db import reading
+
+    with reading(engine) as session:
+        cost = spent(session, run_id)
+    if cost is None:
+        msg = (
+            f"max cost: what the answers of {answers.model.name!r} have cost is not known, so what is left for {verdicts.model.name!r} is not; "
+            "go on by the same command without --max-cost"
+        )
+        raise OverreadError(msg)
+    if cost >= max_cost:
+        msg = f"The answers have cost {cost:g} US dollars: nothing of --max-cost is left for {verdicts.model.name}"
+        raise OverreadError(msg)
+    return max_cost - cost

@@ -1,0 +1,1 @@
+"""What is taken away: tables with a codebook, the methods of a paper, the bundle."""

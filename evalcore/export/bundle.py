@@ -1,0 +1,129 @@
+"""The numbers of a paper, as one file: the stated analysis, labels, scores, differences, agreement, codebooks, methods, and a manifest of hashes."""
+
+import hashlib
+import io
+import zipfile
+from importlib.metadata import version
+
+import orjson
+import pandas as pd
+from sqlalchemy import Engine
+
+from evalcore.export import methods
+from evalcore.export import tables as export_tables
+from evalcore.export.tables import Part
+from evalcore.judges.agreement import agreement
+from evalcore.judges.agreement_labels import labels_of
+from evalcore.rubric import parts
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.analysed import Analysed, analysed, missing
+from evalcore.rubric.results import primary_words, stated_words
+from evalcore.study import contents, stated_analysis
+from evalcore.study.analysis import plain
+from evalcore.study.db import reading
+
+TABLES = ("labels", "verdicts", "scores")
+"""Of the whole study, as the export writes them."""
+NUMBERS = ("corrected-scores", "corrected-differences", "sensitivity", "agreement")
+"""Of the stated analysis."""
+MANIFEST, ANALYSIS = "manifest.json", "analysis.json"
+FILES = (*(f"{what}.csv" for what in (*TABLES, *NUMBERS)), ANALYSIS, MANIFEST)
+"""What is in every bundle, besides codebooks and what `methods.documents` writes."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same study gives the same bytes
+
+
+def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[bytes, int]:
+    """A zip file of what a paper rests on.
+
+    labels, verdicts and scores as CSV; corrected scores and differences of the stated analysis, for every claim, and its scores if the missing reads had
+    all spoken for the model or all against it; agreement of its physicians; a codebook for each table; `analysis.json` (what is stated, when, after how
+    many reads, what was computed, what it finds); the methods, the flow of the study and where the items of reporting guidelines stand; and
+    `manifest.json`, which names the state of the audit trail (number of events, newest hash), the version of Overread, and each file's size and
+    SHA-256. The same state of the study gives the same bytes. Returns them with the number of labels.
+
+    Args:
+        engine: The study.
+        blind: Conversations that wait for the viewer's own first read: nothing on them is in the bundle.
+    """
+    with reading(engine) as session:
+        known = rubric_queries.load(session).without(blind)
+        trail, stated = contents.trail_head(session), stated_analysis.stated(session)
+        is_judged = bool(parts.evaluations(known)["judges"].map(len).any())
+        done = analysed(session, opinions=known) if is_judged else None
+        tried = None if done is None else missing(session, done)
+    judge = done.results.spec.judges[0] if done else None
+    tables = {
+        what: export_tables.table(engine, what, Part(blind=blind, judge=judge if what == "labels" else None))
+        for what in TABLES
+    }
+    files: dict[str, bytes] = {}
+    for what, table in (tables | numbers(done, tried)).items():
+        files[f"{what}.csv"] = export_tables.to_csv(table)
+        files[f"{what}-codebook.md"] = export_tables.codebook_text(what).encode()
+    said = None if stated is None else {
+        "version": stated.version, "stated_at": stated.stated_at, "n_reads_before": stated.n_reads_before, **plain(stated.spec)
+    }  # fmt: skip
+    analysis = {"stated": said, "computed": None if done is None else _computed(done)}
+    files[ANALYSIS] = orjson.dumps(analysis, option=orjson.OPT_INDENT_2)
+    texts, reported = methods.documents(methods.facts(engine, blind=blind, found=done), FILES)
+    for what, table in reported.items():
+        files[f"{what}.csv"] = export_tables.to_csv(table)
+        files[f"{what}-codebook.md"] = export_tables.codebook_text(what).encode()
+    files |= {name: text.encode() for name, text in texts.items()}
+    files[MANIFEST] = _manifest(files, trail, with_number=not blind)
+    return _zipped(files), len(tables["labels"])
+
+
+def numbers(done: Analysed | None, tried: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
+    """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges, and what its interval holds for.
+
+    Args:
+        done: The stated analysis; None where no judge has labelled anything.
+        tried: As `missing` gives it for this analysis.
+    """
+    if done is None or tried is None:
+        return {name: pd.DataFrame(columns=list(export_tables.columns_of(name))) for name in NUMBERS}
+    found, spec = done.results, done.results.spec
+    whose = {"dataset": spec.evaluation, "examples": spec.subset or "all", "judge": " + ".join(spec.judges)}
+    tried = tried.assign(claim=found.claim.value, physicians=found.physicians.value)
+    made = (found.claims, found.difference_claims, tried, agreement(labels_of(done.part)))
+    tables = {}
+    for name, table in zip(NUMBERS, made, strict=True):
+        told = table.drop(columns=["place", "evaluation"], errors="ignore").assign(**whose)
+        if "is_analysis" in export_tables.columns_of(name):
+            told["is_analysis"] = told["claim"].eq(found.claim) & told["physicians"].eq(found.physicians)
+        first = [column for column in export_tables.columns_of(name) if column in told]
+        tables[name] = told[[*first, *(column for column in told if column not in first)]]
+    return tables
+
+
+def _computed(done: Analysed) -> dict[str, object]:
+    """What was computed and what it finds, for analysis.json."""
+    found = done.results
+    return plain(found.spec) | {
+        "is_stated": stated_words(done.stated, done.otherwise),
+        "claim_by_default": found.usual.why,
+        "means": found.means,
+        "finding": found.finding,
+        "primary_comparison": primary_words(found, done.stated),
+    }
+
+
+def _manifest(files: dict[str, bytes], trail: tuple[int, str], *, with_number: bool) -> bytes:
+    listed = {
+        name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in sorted(files.items())
+    }
+    number = (
+        {"audit_events": trail[0]} if with_number else {}
+    )  # how many acts there were tells a blind reader how many reads were revised
+    said = {"overread": version("overread"), **number, "audit_hash": trail[1], "files": listed}
+    return orjson.dumps(said, option=orjson.OPT_INDENT_2)
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in sorted(files.items()):
+            packed.writestr(zipfile.ZipInfo(name, _EPOCH), content, compress_type=zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()

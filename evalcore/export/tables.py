@@ -1,0 +1,357 @@
+"""Tables to take away: labels, verdicts, scores, criteria at fault, as CSV, Parquet or JSON Lines, with a codebook; and meta-evaluation rows.
+
+Every text cell is made safe for spreadsheets: one that begins with = + - @ (full-width forms too), a tab or a line end gets a quote before it.
+"""
+
+import hashlib
+import hmac
+import io
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+import pandas as pd
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore.errors import ExportError, ReadOnly
+from evalcore.export.codebook import CODEBOOK, DTYPES
+from evalcore.reading import exposure_store, exposures
+from evalcore.reading.conflicts import faulted_criteria
+from evalcore.reading.reference import current_reads, item_labels
+from evalcore.rubric.blind_reads import LOOK, second_looks
+from evalcore.rubric.score import OVERALL, response_scores
+from evalcore.runs import suspects
+from evalcore.study import contents, frames, lookups, store
+from evalcore.study.acting import allow
+from evalcore.study.csv_cells import guarded
+from evalcore.study.db import reading, writing
+from evalcore.study.policies import check_can_export, visible_verdicts
+from evalcore.study.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
+from evalcore.triage import queries as triage_queries
+from evalcore.triage import setting_queries
+from evalcore.triage.case_table import case_table, judges_of
+from evalcore.triage.data import Triaged
+from evalcore.triage.panels import described
+
+WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which part of the study; None is all of it.
+
+    Attributes:
+        judge: Whose labels stand in `labels`; the judge with the most verdicts where it is None.
+        read_only: Only items that a physician has read.
+        blind: Numbers of conversations that wait for the viewer's own first read: nothing on them is given out.
+    """
+
+    judge: str | None = None
+    dataset: str | None = None
+    model: str | None = None
+    theme: str | None = None
+    read_only: bool = False
+    blind: frozenset[int] = frozenset()
+
+
+def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
+    """One of the tables, with the columns of the codebook.
+
+    Raises:
+        ExportError: There is no such table, or the study has no such judge.
+    """
+    part = part or Part()
+    if what not in WHAT:
+        msg = f"{what!r} came, expected one of {', '.join(WHAT)}"
+        raise ExportError(msg)
+    with reading(engine) as session:
+        judges = contents.judges(session)
+        if part.judge is not None and part.judge not in judges:
+            msg = (
+                f"judge {part.judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
+            )
+            raise ExportError(msg)
+        if what in ("acuity", "cases"):
+            made = _of_cases(session, what, part)
+        else:
+            given = frames.verdicts(
+                session, texts=what != "scores", every_prompt=what == "verdicts", origin=what == "verdicts"
+            )
+            verdicts = visible_verdicts(given, None, part.blind)
+            judge = part.judge or (judges[0] if judges else "")
+            tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
+            made = tables[what](verdicts, judge, part)
+        if "suspect" in columns_of(what):
+            made["suspect"] = made["response_id"].map(suspects.told(session)).astype("boolean")
+        if what == "verdicts":  # an amendment takes the place of what was said on a second look
+            made = made.join(second_looks(session).rename("second_look"), on=LOOK)
+            made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
+        if "knows_model" in columns_of(what):
+            known, known_by = pd.Series(frames.knowing_numbers(session), dtype="int64"), "verdict_id"
+            if what == "labels":  # with reads that were replaced
+                ever_read = frames.verdicts(session, kind=RaterKind.REVIEWER, history=True)
+                made["first_read_at"] = _first_read_at(made, ever_read)
+                known, known_by = ever_read.loc[ever_read["verdict_id"].isin(known), "item_id"], "item_id"
+            said = made[known_by].isin(known)
+            made["knows_model"] = said.astype("boolean").where(said)
+    return made[list(columns_of(what))].astype({column: DTYPES[what].get(column, "str") for column in columns_of(what)})
+
+
+def _kept(items: pd.DataFrame, part: Part) -> pd.DataFrame:
+    for column in ("dataset", "model", "theme"):
+        wanted = getattr(part, column)
+        if wanted is not None:
+            items = items.loc[items[column].eq(wanted)]
+    return items
+
+
+def _named(items: pd.DataFrame) -> pd.DataFrame:
+    return items.rename(
+        columns={"example_id": "example_number", "prompt_id": "example_id", "position": "criterion_position"}
+    )
+
+
+def _labels(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
+    items = _kept(item_labels(verdicts, judge), part)
+    if part.read_only:
+        items = items.loc[items["reference_source"].ne("judge")]
+    return _named(items)
+
+
+def _first_read_at(items: pd.DataFrame, ever_read: pd.DataFrame) -> pd.Series:
+    reads = ever_read.loc[ever_read["stage"].ne(Stage.ADJUDICATED)]
+    first = reads.groupby("item_id")["created_at"].min().reindex(items["item_id"])
+    return pd.Series(first.array, index=items.index).where(items["n_reads"].gt(0))
+
+
+def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
+    kept = _kept(verdicts, part)
+    if part.judge is not None:
+        kept = kept.loc[kept["rater_kind"].eq(RaterKind.REVIEWER) | kept["rater"].eq(judge)]
+    if part.read_only:
+        kept = kept.loc[kept["item_id"].isin(kept.loc[kept["rater_kind"].eq(RaterKind.REVIEWER), "item_id"])]
+    return _named(kept).rename(columns={"created_at": "read_at"})
+
+
+def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
+    """The tables of triage: cases with every model's answers, or verdicts on levels with what is known of their cases."""
+    triaged = described(triage_queries.load(session).without(part.blind), setting_queries.load(session).rule)
+    judges = judges_of(triaged, part.judge)
+    if what == "cases":
+        return _named(_read_cases(_kept(case_table(triaged, judges).assign(theme=None), part), part))
+    verdicts = visible_verdicts(frames.acuity_verdicts(session, origin=True), None, part.blind)
+    return _levels(verdicts.merge(_cases(triaged), on="example_id", how="left"), judges, part)
+
+
+def _read_cases(cases: pd.DataFrame, part: Part) -> pd.DataFrame:
+    cases = cases.rename(columns={"case_id": "prompt_id"})
+    is_read = cases["n_read"].gt(0) | cases["gold_how"].notna()
+    return cases.loc[is_read] if part.read_only else cases
+
+
+def _cases(triaged: Triaged) -> pd.DataFrame:
+    """What stands beside a verdict on a case: example_id, source, gold, gold_read_here, kind."""
+    columns = ["example_id", "source", "gold", "gold_read_here", "kind"]
+    return case_table(triaged, {}).drop_duplicates("example_id")[columns].astype({"kind": object, "source": object})
+
+
+def _levels(verdicts: pd.DataFrame, judges: Mapping[str, str], part: Part) -> pd.DataFrame:
+    """Verdicts on levels, each of a physician beside the level that a judge reads out of the same response."""
+    formats = {word.evaluation: word.value for word in Format}
+    told = verdicts.assign(format=verdicts["evaluation"].map(formats))
+    of_judge = told.loc[told["rater_kind"].eq(RaterKind.JUDGE) & told["rater"].eq(told["format"].map(dict(judges)))]
+    of_judge = of_judge.loc[~of_judge["prompt_version"].str.contains(REPEAT, regex=False)]
+    of_judge = of_judge.sort_values(["rater_id", "verdict_id"])  # the newest prompt last
+    beside = of_judge[["response_id", "rater", "label"]].drop_duplicates("response_id", keep="last")
+    beside = beside.rename(columns={"rater": "judge", "label": "judge_label"})
+    told = told.merge(beside, on="response_id", how="left")
+    read = told["rater_kind"].eq(RaterKind.REVIEWER) & told["response_id"].notna()
+    told[["judge", "judge_label"]] = told[["judge", "judge_label"]].where(read, None)
+    return _verdicts(told, "", replace(part, judge=None))  # levels are read by one judge a format: all stay
+
+
+def _scores(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
+    judged = verdicts.loc[verdicts["rater_kind"].eq(RaterKind.JUDGE)]
+    if part.judge is not None:
+        judged = judged.loc[judged["rater"].eq(judge)]
+    judged = _kept(judged, part)
+    scored = response_scores(judged, by=[OVERALL]).rename(columns={"dataset": "evaluation"})
+    columns = ["response_id", "dataset", "prompt_id", "sample_index", "theme", "n_expected", "canary"]
+    items = judged.drop_duplicates("response_id")[columns]
+    return _named(scored.drop(columns="example_id").merge(items, on="response_id"))
+
+
+def _criteria(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:  # noqa: ARG001 - called as the others are
+    return _named(faulted_criteria(_kept(verdicts.loc[verdicts["rater_kind"].eq(RaterKind.REVIEWER)], part)))
+
+
+def to_csv(items: pd.DataFrame) -> bytes:
+    """CSV in UTF-8 with a header, lines ended as RFC 4180 has them; missing values are empty cells; texts are guarded."""
+    safe = items.copy()
+    for column in safe.columns:
+        kind = safe[column].dtype
+        if pd.api.types.is_bool_dtype(kind):
+            safe[column] = safe[column].astype(object).map({True: "true", False: "false"})
+        elif pd.api.types.is_datetime64_any_dtype(kind):
+            safe[column] = safe[column].astype(object).map(pd.Timestamp.isoformat, na_action="ignore")
+        elif not pd.api.types.is_numeric_dtype(kind):
+            safe[column] = safe[column].map(guarded, na_action="ignore")
+    return safe.to_csv(
+        index=False, lineterminator="\r\n"
+    ).encode()  # with \n alone, csv leaves a bare \r in a text unquoted
+
+
+def to_parquet(items: pd.DataFrame) -> bytes:
+    """Parquet; texts as they are."""
+    buffer = io.BytesIO()
+    items.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def to_jsonl(items: pd.DataFrame) -> bytes:
+    """One JSON object a line; missing values are null; texts as they are."""
+    return b"".join(orjson.dumps(row, default=pd.Timestamp.isoformat) + b"\n" for row in _records(items))
+
+
+def _records(items: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as Python's own values, None where there is none."""
+    return items.astype(object).where(items.notna(), None).to_dict(orient="records")  # type: ignore[return-value]
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame], bytes]] = {"csv": to_csv, "parquet": to_parquet, "jsonl": to_jsonl}
+"""Table to bytes, by the name of the file format."""
+
+
+def codebook_text(what: str, trail_hash: str = "") -> str:
+    """The codebook of a table as Markdown; with the last hash of the audit trail, as the table was taken out, where it is given."""
+    rows = "\n".join(f"| {column} | {meaning} |" for column, meaning in CODEBOOK[what])
+    kept = f"\nLast hash of the audit trail: {trail_hash}\n" if trail_hash else ""
+    return f"# Codebook: {what}\n\n| column | meaning |\n|---|---|\n{rows}\n{kept}"
+
+
+def meta_eval_rows(engine: Engine, part: Part | None = None) -> bytes:
+    """JSON Lines that the reference tool's meta-evaluation reads: one row a (response, criterion) with its physicians' labels.
+
+    Standing reads met and not met count; "cannot assess" is left out, and so are adjudications. A criterion of no cluster has its axis
+    for a category. The criterion stands bare, without points, as in the official file.
+    """
+    part = part or Part()
+    with reading(engine) as session:
+        visible = visible_verdicts(frames.verdicts(session, kind=RaterKind.REVIEWER), None, part.blind)
+        reads = current_reads(_kept(visible, part))
+        reads = reads.loc[reads["label"].isin([Label.MET, Label.NOT_MET])].sort_values(["item_id", "rater_id"])
+        texts = frames.responses(session, example_ids=sorted(set(reads["example_id"].tolist())), texts=True)
+        key = contents.study_key(session) or ""
+    text_of = {text["response_id"]: text for text in _records(texts)}
+    rows: dict[int, dict[str, Any]] = {}
+    for read in _records(reads):
+        text = text_of[read["response_id"]]
+        row = rows.setdefault(
+            read["item_id"],
+            {
+                "prompt_id": read["prompt_id"],
+                "completion_id": read["completion_id"] or f"response-{read['response_id']}",
+                "prompt": json.loads(text["messages"]),
+                "completion": text["response"],
+                "rubric": read["criterion"],
+                "category": _category(read),
+                "binary_labels": [],
+                "anonymized_physician_ids": [],
+                "canary": read["canary"],
+            },
+        )
+        row["binary_labels"].append(read["label"] == Label.MET)
+        row["anonymized_physician_ids"].append(anonymous(read["rater"], key=key))
+    return b"".join(orjson.dumps(row) + b"\n" for row in rows.values())
+
+
+def _category(item: dict[str, Any]) -> str:
+    return next((f"{kind}:{item[kind]}" for kind in ("cluster", "axis") if item[kind]), "none")
+
+
+def anonymous(name: str, *, key: str) -> str:
+    """A physician's name as 64 hexadecimal digits, the same throughout a study; one that is that already stays.
+
+    The study's key enters the hash, so that nobody can find a name by hashing a list of physicians.
+
+    >>> len(anonymous("Dr. A", key="k"))
+    64
+    """
+    return name if _DIGEST.fullmatch(name) else hmac.new(key.encode(), name.encode(), hashlib.sha256).hexdigest()
+
+
+def check(engine: Engine, actor: Viewer) -> None:
+    """The first thing of whoever takes something out of the study, before it is made.
+
+    Raises:
+        NotAllowed: Whoever acts has no role in the study.
+        ExportError: A large file is not imported whole.
+    """
+    with reading(engine) as session:
+        _check(session, actor)
+
+
+def _check(session: Session, actor: Viewer) -> None:
+    allow(session, actor, check_can_export)
+    if (found := lookups.unfinished_import(session)) is not None:
+        raise ExportError(found.sentence)
+
+
+def record(
+    engine: Engine,
+    *,
+    actor: Viewer,
+    what: str,
+    file_format: str,
+    n_rows: int,
+    part: Part | None = None,
+    named: Collection[str] | None = None,
+) -> None:
+    """Leave an audit event: who took what out of the study; and that this person has seen it (`exposing`). What was made is handed over only afterwards.
+
+    A study that is read-only keeps no event.
+
+    Args:
+        engine: The study.
+        actor: Who takes it; where it is nobody of the study, whom they show it to is not known here.
+        what: A table, or bundle.
+        file_format: Of the file.
+        n_rows: Of the table; with none, nothing was seen.
+        part: Which part of the study was taken.
+        named: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out.
+
+    Raises:
+        NotAllowed: Whoever acts has no role in the study.
+        ExportError: A large file is not imported whole.
+    """
+    part = part or Part()
+    asked = {key: value for key, value in vars(part).items() if value and key != "blind"}
+    try:
+        with writing(engine) as session:
+            _check(session, actor)
+            person = next((person for person in contents.people(session) if person.name == actor.name), None)
+            if person is not None and n_rows:
+                is_whole = not asked and not part.blind
+                seen = None if is_whole else exposures.numbers_of(session, named) - part.blind
+                exposure_store.add_exposures(
+                    session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen
+                )
+            store.append_event(
+                session,
+                actor=actor.signature,
+                action=LABELS_EXPORTED,
+                subject=f"{what} as {file_format}",
+                detail={"rows": n_rows, **asked},
+            )
+    except ReadOnly:
+        check(engine, actor)
+
+
+def columns_of(what: str) -> Iterable[str]:
+    """The columns of a table, in order."""
+    return (column for column, _ in CODEBOOK[what])

@@ -1,0 +1,147 @@
+"""What figures of rows have in common: how names are written, the frame around the rows, and the colour of words."""
+
+import html
+import textwrap
+from collections.abc import Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from evalcore.figures.colours import INK_ON_PAPER
+
+NAME_PIXELS, TEXT_PIXELS, MODEL_PIXELS = 13, 13, 14
+LINE_CHARACTERS, LINES, ONE_LINE = 44, 2, 36
+CUT = "…"
+BLANK_PIXELS, FOOT_PIXELS = 240, 44
+
+
+def on_lines(name: str) -> str:
+    """A row's name, escaped, on two lines where it is long; what is longer than two lines is cut off.
+
+    >>> on_lines("hedging")
+    'hedging'
+    >>> on_lines("health data tasks enough-info-to-complete-task response instruction following")
+    'health data tasks enough-info-to-complete-<br>task response instruction following'
+    """
+    lines = textwrap.wrap(name, LINE_CHARACTERS, max_lines=LINES, placeholder=CUT)
+    return "<br>".join(html.escape(line) for line in lines)
+
+
+def on_one_line(name: str, longest: int = ONE_LINE) -> str:
+    """A name, escaped, on one line; what is longer is cut off.
+
+    >>> on_one_line("Dr. Amara Okafor", 10)
+    'Dr. Amara…'
+    """
+    return html.escape(name if len(name) <= longest else name[: longest - 1].rstrip() + CUT)
+
+
+def reach(rows: pd.DataFrame, value: str, low: str, high: str, colour: str) -> dict[str, object]:
+    """An interval as Plotly draws it; none where there is none.
+
+    Args:
+        rows: With the columns `value`, `low`, `high`.
+        value: Where the dot stands.
+        low: Where the interval begins.
+        high: Where it ends.
+        colour: Of the line.
+    """
+    return {
+        "array": rows[high] - rows[value],
+        "arrayminus": rows[value] - rows[low],
+        "color": colour,
+        "thickness": 2,
+        "width": 0,
+    }
+
+
+def inked(figure: go.Figure, ink: str = INK_ON_PAPER) -> go.Figure:
+    """All words of a figure in one colour: Streamlit's own for axes is too pale to be read."""
+    words = {"color": ink}
+    figure.update_xaxes(tickfont=words, title_font=words)
+    figure.update_yaxes(tickfont=words, title_font=words)
+    figure.update_annotations(font=words)
+    return figure.update_layout(legend_font=words)
+
+
+def framed(
+    figure: go.Figure,
+    rows: Sequence[str],
+    *,
+    row_pixels: int,
+    frame_pixels: int,
+    ink: str = INK_ON_PAPER,
+    least_rows: int = 2,
+) -> go.Figure:
+    """A figure of rows from top to bottom, at places 0, 1, ..., with a legend above.
+
+    Args:
+        figure: With its marks.
+        rows: Their names, escaped.
+        row_pixels: Height of a row.
+        frame_pixels: Height of all that stands around the rows.
+        ink: Colour of words.
+        least_rows: As many rows have room, even where there are fewer.
+    """
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))),
+        ticktext=list(rows),
+        range=[len(rows) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+        automargin=True,
+        tickfont_size=NAME_PIXELS,
+    )
+    figure.update_layout(
+        height=frame_pixels + row_pixels * max(len(rows), least_rows),
+        margin={"l": 8, "r": 8, "t": 28, "b": 40},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        dragmode=False,
+    )
+    return inked(figure, ink)
+
+
+def named_rows(figure: go.Figure, names: Sequence[str], *, ink: str = INK_ON_PAPER) -> None:
+    """Rows from top to bottom that the marks call by their names.
+
+    Args:
+        figure: With its marks.
+        names: Escaped.
+        ink: Colour of the names.
+    """
+    figure.update_yaxes(
+        categoryorder="array",
+        categoryarray=list(names),
+        range=[len(names) - 0.5, -0.5],
+        automargin=True,
+        showgrid=False,
+        tickfont={"size": MODEL_PIXELS, "color": ink},
+    )
+
+
+def bordered(
+    figure: go.Figure, *, height: int, top: int = 40, foot: int = FOOT_PIXELS, legend: bool = True
+) -> go.Figure:
+    """The border around a figure, with a legend above where there is one.
+
+    Args:
+        figure: With its marks and axes.
+        height: Of the whole, in pixels.
+        top: Above the marks.
+        foot: Below them.
+        legend: Plotly's own choice; else none.
+    """
+    return figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 24, "t": top, "b": foot},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        showlegend=None if legend else False,
+        dragmode=False,
+        hovermode="closest",
+    )
+
+
+def blank() -> go.Figure:
+    """A figure that shows nothing: it holds a place while the real one is made."""
+    hidden = {"visible": False}
+    return go.Figure(layout={"height": BLANK_PIXELS, "xaxis": hidden, "yaxis": hidden})

@@ -1,0 +1,118 @@
+"""The demo study: invented, imported through the same door as anybody's data."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from evalcore.importing import import_file
+from evalcore.reading.assigning import Choice, Drawn, Item, assign, draw
+from evalcore.settings import shipped
+from evalcore.study import contents, lookups, store
+from evalcore.study.analysis import Analysis
+from evalcore.study.browse import UNREAD, Filters
+from evalcore.study.db import reading, writing
+from evalcore.study.families import parse
+from evalcore.study.schema import Acuity, Administrator, Ask, Format, Selection
+from evalcore.triage import label_maps
+from evalcore.triage import queries as triage_queries
+from evalcore.triage import store as triage_store
+from evalcore.triage.data import LEVELS
+from evalcore.triage.panels import Kind, described
+
+ACTOR = "Overread"
+DEMO = Administrator(name=ACTOR)
+DATASET = "overread-demo"
+JUDGE = "Magpie"
+EXAMPLES, SECOND_JUDGE, READS, REVISED, PEOPLE, GUIDELINE, FAMILIES = (
+    "demo_examples.jsonl",
+    "wren_verdicts.jsonl",
+    "physician_reads.csv",
+    "revised_reads.csv",
+    "people.json",
+    "guideline.md",
+    "families.csv",
+)
+LEAD = "Mina Castell"
+STATED = Analysis(
+    evaluation=DATASET,
+    judges=(JUDGE,),
+    primary=("Alder-2", "Briar-1"),
+    margin=0.05,
+    margin_under=0.10,
+    margin_missed=0.10,
+)
+"""What the lead stated before anything was read; whom the intervals hold for is left to the widest claim that can be had."""
+STATED_AT = datetime(2026, 9, 7, 8, 30, tzinfo=UTC)
+"""Between the models' answers and the first read, as the files date them."""
+LABEL_MAPS = "label_maps"
+"""A map a source that is invented too."""
+TRIAGE = ("acuity_cases.csv", "acuity_predictions.jsonl", "acuity_matrices.csv", "acuity_reads.csv")
+"""Cases before what was answered to them, and that before physicians' reads of it."""
+N_ASSIGNED, ASSIGNED_SEED = 8, 348
+"""What waits in Review: responses that nobody has read yet. Their conversations are out of the readers' sight in Browse."""
+N_EMERGENCIES, N_AMBIGUOUS, TRIAGE_SEED = 4, 3, 79
+"""What waits there of triage: answers in conversation to emergencies, and cases on which the panel did not agree."""
+
+
+def folder() -> Path:
+    """Where the demo's files are: inside the installed package, else beside it."""
+    return shipped("data/demo")
+
+
+def seed(engine: Engine) -> bool:
+    """Fill an empty study with the demo. Returns whether it did; a study that holds anything stays as it is."""
+    with reading(engine) as session:
+        if contents.people(session) or lookups.has_examples(session):
+            return False
+    with writing(engine) as session:
+        told = json.loads((folder() / PEOPLE).read_text(encoding="utf-8"))
+        people = [store.add_person(session, person.pop("name"), **person, actor=ACTOR).name for person in told]
+    results = sorted(folder().glob("*_allresults.json"))
+    for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE]:
+        import_file(engine, path, actor=DEMO, dataset=DATASET, judge=JUDGE if path in results else None)
+    with writing(engine) as session:
+        store.state_analysis(session, STATED, actor=LEAD, at=STATED_AT)
+    for name in (READS, REVISED):
+        import_file(engine, folder() / name, actor=DEMO, dataset=DATASET, reads_of=people)
+    with writing(engine) as session:
+        for path in sorted((folder() / LABEL_MAPS).glob("*.csv")):
+            table = label_maps.parse(path.read_text(encoding="utf-8"), path.name)
+            triage_store.set_label_map(session, path.stem, table, actor=ACTOR)
+    for name in TRIAGE:
+        import_file(engine, folder() / name, actor=DEMO, reads_of=people if name == TRIAGE[-1] else ())
+    store.index_texts(engine)
+    with writing(engine) as session:
+        store.set_guideline(session, (folder() / GUIDELINE).read_text(encoding="utf-8"), actor=ACTOR)
+        families = parse((folder() / FAMILIES).read_text(encoding="utf-8"), FAMILIES)
+        store.set_families(session, families, actor=ACTOR)
+    assign(engine, Choice(filters=Filters(reads=UNREAD), n_items=N_ASSIGNED, seed=ASSIGNED_SEED), actor=DEMO)
+    _assign_triage(engine)
+    return True
+
+
+def _assign_triage(engine: Engine) -> None:
+    """Leave some of what nobody has read to be read."""
+    with reading(engine) as session:
+        triaged = described(triage_queries.load(session))
+    cases, samples, reads = triaged.cases, triaged.samples, triaged.reads
+    gold = cases["gold"].to_numpy()[samples["row"].to_numpy()]
+    worded = samples["has_text"] & samples["format"].eq(Format.CONVERSATION)
+    waiting = samples.loc[worded & (gold == LEVELS[Acuity.D]) & ~samples.index.isin(reads["sample"])]
+    examples = cases["example_id"].to_numpy()[waiting["row"].to_numpy()]
+    emergencies = [(int(one), int(other)) for one, other in zip(examples, waiting["response_id"], strict=True)]
+    unread = ~cases.index.isin(reads.loc[reads["asked"].eq(Ask.GOLD_ACUITY), "row"])
+    ambiguous = [(int(number), None) for number in cases.loc[cases["kind"].eq(Kind.AMBIGUOUS) & unread, "example_id"]]
+    _assign_drawn(engine, Ask.RESPONSE_ACUITY, emergencies, N_EMERGENCIES)
+    _assign_drawn(engine, Ask.GOLD_ACUITY, ambiguous, N_AMBIGUOUS)
+
+
+def _assign_drawn(engine: Engine, ask: Ask, items: Sequence[Item], n_items: int) -> None:
+    drawn = draw(items, n_items, seed=TRIAGE_SEED)
+    shares = dict.fromkeys(drawn, len(drawn) / len(items))
+    how = {"of": "emergencies" if ask is Ask.RESPONSE_ACUITY else "ambiguous cases", "reads": UNREAD}
+    assign(
+        engine, Choice(ask=ask, drawn=Drawn(shares, Selection.RANDOM, len(items), how), seed=TRIAGE_SEED), actor=DEMO
+    )

@@ -1,0 +1,1 @@
+"""Files as streams of rows: opened, bounded, recognised."""

@@ -1,0 +1,171 @@
+"""A Parquet file as rows of text cells, as a CSV file gives them.
+
+A few bytes of it can stand for any number of rows and for texts of any length, so nothing is made of a batch before its cells are measured.
+Texts stay in Arrow's dictionaries until then: a text that stands in a thousand rows is held once.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from evalcore.errors import ImportFailed, RowFault
+from evalcore.importing.files.streams import MAX_ROWS, bound_of, unpacks_to_more
+from evalcore.importing.formats.acuity_cells import cell, is_vote
+
+MAGIC = b"PAR1"
+_ROWS = 1_000
+_TOGETHER = 1 << 26
+"""Bytes of cells that are held at once, as texts."""
+_UNREADABLE = (pa.ArrowException, OSError, NotImplementedError, ValueError, OverflowError)
+"""The last two: a time that Python's calendar does not have."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file that is open.
+
+    Attributes:
+        size: In bytes.
+        bound: Bytes that its cells may come to.
+    """
+
+    file: pq.ParquetFile
+    size: int
+    bound: int
+
+
+@contextmanager
+def table(stream: BinaryIO, name: str) -> Iterator[Table]:
+    """The file, opened. Its index stands at its end: one that was packed is unpacked into a file of its own first.
+
+    Raises:
+        ImportFailed: It is damaged, or unpacks to too much.
+    """
+    with tempfile.TemporaryFile() as whole:
+        shutil.copyfileobj(stream, whole)
+        size = whole.tell()
+        try:
+            whole.seek(0)
+            schema = pq.read_schema(whole)
+            texts = [field.name for field in schema if _is_text(field.type)]
+            whole.seek(0)
+            opened = pq.ParquetFile(whole, read_dictionary=texts)
+        except _UNREADABLE as error:
+            raise _damaged(name, error) from error
+        yield Table(opened, size, bound_of(stream, size))
+
+
+def rows(
+    table: Table, name: str, *, known: Collection[str], longest: int, progress: Callable[[int], None]
+) -> Iterator[tuple[int, dict[str, str] | RowFault]]:
+    """Each row's number, from 1, with its cells; or with what is wrong with it.
+
+    Args:
+        table: The file.
+        name: As faults name it.
+        known: Columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others.
+        longest: Bytes that one row may come to.
+        progress: Is told the bytes read.
+
+    Raises:
+        ImportFailed: It is damaged, or comes to too much.
+    """
+    number, left = 0, table.bound
+    n_rows = table.file.metadata.num_rows
+    columns = [column for column in table.file.schema_arrow.names if column in known or is_vote(column)]
+    _check_sizes(table, name, set(columns))
+    batches = table.file.iter_batches(batch_size=_ROWS, columns=columns)
+    while True:
+        try:
+            batch = next(batches, None)
+            if batch is None:
+                return
+            sizes = _row_sizes(batch)
+            if (too_long := sizes > longest).any():
+                first = number + int(too_long.argmax()) + 1
+                yield first, RowFault(f"a row of more than {longest:,} bytes came, expected at most that")
+                return
+            left -= int(sizes.sum())
+            if left < 0:
+                raise unpacks_to_more(name, table.bound)
+            for lines in _in_parts(batch, sizes):
+                for line in lines:
+                    number += 1
+                    try:
+                        yield number, {column: cell(column, value, known) for column, value in line.items()}
+                    except RowFault as fault:
+                        yield number, fault
+        except UnicodeDecodeError as error:
+            yield number + 1, RowFault(f"a text from here on is no UTF-8: {error.reason}")
+            return
+        except _UNREADABLE as error:
+            raise _damaged(name, error) from error
+        progress(table.size * number // max(n_rows, 1))
+
+
+def _check_sizes(table: Table, name: str, columns: set[str]) -> None:
+    """What the file says itself of its rows and of the bytes that its pages unpack to."""
+    said = table.file.metadata
+    if said.num_rows > MAX_ROWS:
+        raise ImportFailed([f"{name}: more than {MAX_ROWS:,} rows came, expected at most that"])
+    for field in table.file.schema_arrow:
+        if field.name in columns and not _is_cell(field.type):
+            raise ImportFailed([f"{name}: {field.name}: {field.type} came, expected text or a number"])
+    pages = 0
+    for group in map(said.row_group, range(said.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.path_in_schema.split(".")[0] in columns:
+                pages += chunk.total_uncompressed_size
+    if pages > table.bound:
+        raise unpacks_to_more(name, table.bound)
+
+
+def _row_sizes(batch: pa.RecordBatch) -> np.ndarray:
+    """Bytes of each row's cells, told by Arrow's offsets; texts of a dictionary counted in each row where they stand."""
+    sizes = np.zeros(batch.num_rows, dtype=np.int64)
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+            lengths = pc.take(pc.binary_length(column.dictionary), column.indices)
+        elif _is_text(column.type):
+            lengths = pc.binary_length(column)
+        else:
+            continue  # of a fixed length
+        sizes += pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False)
+    return sizes
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(
+        is_kind(kind)
+        for is_kind in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
+    )
+
+
+def _is_cell(kind: pa.DataType) -> bool:
+    """Whether a value of this type can be measured; of lists and the like none is a cell either."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return _is_text(kind) or not (pa.types.is_nested(kind) or str(kind).endswith("_view"))
+
+
+def _in_parts(batch: pa.RecordBatch, sizes: np.ndarray) -> Iterator[list[dict[str, Any]]]:
+    """The rows in order, no more of them at once than fit into `_TOGETHER`, one at least."""
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < batch.num_rows:
+        behind = int(ends[start - 1]) if start else 0
+        end = max(int(np.searchsorted(ends, behind + _TOGETHER, side="right")), start + 1)
+        yield batch.slice(start, end - start).to_pylist()
+        start = end
+
+
+def _damaged(name: str, error: BaseException) -> ImportFailed:
+    return ImportFailed([f"{name}: not readable as Parquet: {' '.join(str(error).split())[:200]}"])

@@ -1,0 +1,1 @@
+"""Judges against physicians, physicians against one another, and several judges as one."""

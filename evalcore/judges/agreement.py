@@ -1,0 +1,258 @@
+"""Agreement between raters: over all of them and by pair, for these raters and for raters in general, and what cannot assess leaves open."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import stdtrit
+
+from evalcore.judges.agreement_labels import TAGS, Coded, coded, grouped, pairs
+from evalcore.stats.agreement_sums import Codes, Coefficient, Floats, Labels, Without, jackknife, values, without_raters
+from evalcore.stats.intervals import LEVEL
+
+OVERALL = "overall"
+MIN_ITEMS = 20
+"""With fewer items a pair is shown in grey."""
+MIN_EXAMPLES = 5
+"""With fewer examples there is no interval: their spread says too little of the spread of all."""
+MIN_RATERS = 3
+"""With fewer effective raters there is no interval for raters in general."""
+GROUPINGS = (OVERALL, *TAGS)
+OF_TWO_CATEGORIES = (
+    Coefficient.AGREEMENT, Coefficient.KAPPA, Coefficient.FLEISS_KAPPA, Coefficient.ALPHA_NOMINAL, Coefficient.AC1,
+)  # fmt: skip
+"""With two categories every weighted or ordinal coefficient equals its plain one."""
+SHOWN = (Coefficient.AGREEMENT, Coefficient.AC1, Coefficient.ALPHA_NOMINAL)
+"""What is shown unless more is asked for."""
+NO_ERROR = 1e-12
+
+NO_PAIR = "no item has the labels of two raters"
+ONE_CATEGORY = "all labels are of one category"
+TOO_FEW = f"fewer than {MIN_EXAMPLES} conversations"
+RESTS_ON_ONE = "not defined without one of the conversations"
+NO_SPREAD = "every conversation gives the same value"
+TOO_FEW_RATERS = f"fewer than {MIN_RATERS} effective raters"
+RESTS_ON_A_RATER = "not defined without one of the raters"
+PAIR_COLUMNS = [
+    "coefficient", "value", "low", "high", "se", "reason", "bound_low", "bound_high", "n_items", "n_labels", "n_examples", "n_raters",
+    "n_cannot_assess",
+]  # fmt: skip
+GENERAL_COLUMNS = ["general_low", "general_high", "general_se", "general_reason", "n_effective_raters"]
+COLUMNS = [*PAIR_COLUMNS, *GENERAL_COLUMNS]
+
+
+def agreement(
+    labels: pd.DataFrame,
+    *,
+    by: Sequence[str] = (OVERALL,),
+    categories: Sequence[str] | None = None,
+    coefficients: Sequence[Coefficient] | None = None,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Agreement of all raters together, overall and by group, with intervals for these raters and for raters in general.
+
+    Intervals come from the jackknife. With theta_g the coefficient without example g, of G examples that have an item with two labels or more,
+    v_G = (G-1)/G sum_g (theta_g - theta)^2; v_K likewise without each of the K raters, v_GK without each rater's labels on each example:
+
+        these raters        theta +- t(G-1) sqrt(v_G)
+        raters in general   theta +- t(min(G, R) - 1) sqrt(max(v_G, v_G + v_K - v_GK)),   R = 1 / sum q^2 effective raters, q: share of the labels
+
+    The second is the two-way variance of Cameron, Gelbach and Miller (2011): example and rater are both samples of more. It needs R of at least
+    three. Both are cut off at 1. On drawn clusters the first covers .94 to .96 from 50 examples on, .92 to .94 with 10 and 20, .88 with 5; with
+    fewer there is none. Of raters who differ in strictness and care the first covers the value of raters in general .2 to .7 of the time, the second
+    .93 to .98 (tests/test_agreement_coverage.py).
+
+    Cannot assess is neither agreement nor disagreement: such labels are left out of the value. What they could have made of percent agreement is
+    bounded: each could have been any category, on its own. Of the other coefficients no bounds are given.
+
+    Args:
+        labels: One row a label: unit (the item), example_id, rater, value (missing where the rater could not assess), and the columns that
+            `by` names. No row: the rater has not read the item.
+        by: `overall`, and names of columns that are the same for all labels of an item; items where one is missing are in no group of it.
+        categories: All that could be given, in their order; default: those of `value`, sorted where it is not categorical.
+        coefficients: Default: all that differ; with two categories the weighted ones do not.
+        level: Of the intervals.
+
+    Returns:
+        One row a group and coefficient: grouping, group, coefficient, value (at most 1; 0: as much as by chance; agreement in [0, 1]), low, high,
+        se (these raters), reason (why value or interval is NaN; empty where neither is), general_low, general_high, general_se, general_reason
+        (raters in general), bound_low and bound_high (of percent agreement, over all items with two reads or more: the lowest and the highest
+        value whatever each cannot assess had been; else NaN), n_items with two labels or more and, on these, n_labels, n_examples, n_raters,
+        n_effective_raters, n_cannot_assess (on items that two or more have read).
+
+    Raises:
+        ValueError: A rater has two labels on an item, a value is not among the categories, or `by` names no column.
+
+    Source: Gwet, Handbook of Inter-Rater Reliability; each coefficient's own in `Coefficient`.
+    """
+    given, names = coded(labels, categories)
+    tables = []
+    for grouping in dict.fromkeys(by):
+        if grouping == OVERALL:
+            groups, of_label = [OVERALL], np.zeros(len(labels), dtype=np.int64)
+        elif grouping in labels:
+            column = labels[grouping].astype("category")
+            groups = [str(group) for group in column.cat.categories]
+            of_label = np.asarray(column.cat.codes, dtype=np.int64)
+        else:
+            msg = f"by: {grouping!r} came, expected {OVERALL} or a column of the labels: {', '.join(labels.columns)}"
+            raise ValueError(msg)
+        part, codes = grouped(given, of_label, len(groups))
+        found = _estimates(part, _wanted(coefficients, len(names)), level, in_general=True)
+        used = found if grouping == OVERALL else found.loc[np.isin(found["group"], codes)]
+        tables.append(used.assign(grouping=grouping, group=np.array(groups, dtype=object)[used["group"]]))
+    return pd.concat(tables, ignore_index=True)[["grouping", "group", *COLUMNS]]
+
+
+def pair_agreement(
+    labels: pd.DataFrame,
+    *,
+    categories: Sequence[str] | None = None,
+    coefficients: Sequence[Coefficient] | None = None,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Agreement of each two raters on the items that both have labelled, with intervals.
+
+    Args:
+        labels: As for `agreement`.
+        categories: As for `agreement`.
+        coefficients: As for `agreement`. Kappa is Cohen's, Fleiss' kappa is Scott's pi.
+        level: Of the intervals.
+
+    Returns:
+        One row a pair that has read an item both, and coefficient: rater_1, rater_2 (in the order of `rater` where it is categorical, else sorted),
+        and the columns of `agreement` but those for raters in general: two raters are no sample of raters.
+
+    Raises:
+        ValueError: As `agreement`.
+    """
+    given, names = coded(labels, categories)
+    raters = np.array(labels["rater"].astype("category").cat.categories, dtype=object)
+    part, raters_of = pairs(given)
+    found = _estimates(part, _wanted(coefficients, len(names)), level)
+    first, second = raters_of[found["group"]].T
+    found = found.assign(rater_1=raters[first], rater_2=raters[second])
+    return found[["rater_1", "rater_2", *PAIR_COLUMNS]]
+
+
+def _wanted(coefficients: Sequence[Coefficient] | None, n_categories: int) -> list[Coefficient]:
+    every = OF_TWO_CATEGORIES if n_categories == 2 else tuple(Coefficient)  # noqa: PLR2004 - two categories
+    return [Coefficient(name) for name in coefficients or every]
+
+
+def _estimates(
+    given: Coded, coefficients: Sequence[Coefficient], level: float, *, in_general: bool = False
+) -> pd.DataFrame:
+    """One row a group (by its number) and coefficient."""
+    answered = given.answered()
+    sums = jackknife(answered)
+    n_examples = sums.n_examples
+    asked = given.labels.unit[given.labels.value < 0]
+    n_of_unit = np.bincount(given.labels.unit, minlength=len(given.labels.group))
+    asked = asked[n_of_unit[asked] > 1]
+    counts: dict[str, Any] = {
+        "n_items": np.rint(sums.whole.n_items).astype(np.int64),
+        "n_labels": sums.n_labels,
+        "n_examples": n_examples,
+        **_raters(answered),
+        "n_cannot_assess": np.bincount(given.labels.group[asked], minlength=answered.n_groups),
+    }
+    few = n_examples < MIN_EXAMPLES
+    bounds = _bounds(given.labels)
+    if in_general:
+        without_rater, without_cell = (without_raters(answered, sums.whole, by_example=both) for both in (False, True))
+    tail, freedom = (1 + level) / 2, np.maximum(np.minimum(n_examples, counts["n_effective_raters"]) - 1, 1)
+    tables = []
+    for place, coefficient in enumerate(coefficients):
+        value = values(coefficient, sums.whole)
+        least = 0.0 if coefficient is Coefficient.AGREEMENT else -np.inf
+        variance = np.where(few, np.nan, _variance(coefficient, sums.examples, value, n_examples))
+        reason = _why_not(
+            (counts["n_items"] == 0, NO_PAIR), (np.isnan(value), ONE_CATEGORY), (few, TOO_FEW),
+            (np.isnan(variance), RESTS_ON_ONE), (variance < NO_ERROR**2, NO_SPREAD),
+        )  # fmt: skip
+        se = np.where(reason == "", np.sqrt(variance), np.nan)
+        half = stdtrit(np.maximum(n_examples - 1, 1), tail) * se
+        columns = {
+            "value": value,
+            "low": np.maximum(value - half, least),
+            "high": np.minimum(value + half, 1.0),
+            "se": se,
+            "reason": reason,
+        }
+        if in_general:
+            by_rater = _variance(coefficient, without_rater, value, counts["n_raters"])
+            by_both = _variance(coefficient, without_cell, value, np.bincount(without_cell.group, minlength=len(value)))
+            both = np.maximum(variance, variance + by_rater - by_both)
+            general = np.where(reason == "", _why_not(
+                (counts["n_effective_raters"] < MIN_RATERS - NO_ERROR, TOO_FEW_RATERS), (np.isnan(both), RESTS_ON_A_RATER)
+            ), reason)  # fmt: skip
+            wide = np.where(general == "", np.sqrt(both), np.nan)
+            half = stdtrit(freedom, tail) * wide
+            columns |= {
+                "general_low": np.maximum(value - half, least),
+                "general_high": np.minimum(value + half, 1.0),
+                "general_se": wide,
+                "general_reason": general,
+            }
+        is_bounded = coefficient is Coefficient.AGREEMENT
+        low, high = bounds if is_bounded else (np.full(len(value), np.nan),) * 2
+        keys = {"group": np.arange(len(value)), "place": place, "coefficient": coefficient.value}
+        tables.append(pd.DataFrame({**keys, **columns, "bound_low": low, "bound_high": high, **counts}))
+    return pd.concat(tables).sort_values(["group", "place"], ignore_index=True)
+
+
+def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: Codes) -> Floats:
+    """The jackknife's, of each group: (n-1)/n sum (theta_p - theta)^2; NaN where a coefficient is not defined without one part."""
+    away = values(coefficient, part.sums) - value[part.group]
+    squares = np.bincount(part.group, weights=away**2, minlength=len(value))
+    return np.asarray(squares * (n_parts - 1) / np.maximum(n_parts, 1))
+
+
+def _why_not(*cases: tuple[npt.NDArray[np.bool_], str]) -> npt.NDArray[Any]:
+    """The first reason that holds, of each group; empty where none does."""
+    return np.select([held for held, _ in cases], [why for _, why in cases], "").astype(object)
+
+
+def _bounds(labels: Labels) -> tuple[Floats, Floats]:
+    """The lowest and highest percent agreement of each group, over all ways of filling in what could not be assessed.
+
+    The value is a mean over items of sum_k n_k (n_k - 1) / (m (m - 1)), so each item is filled on its own. A sum of squares is largest with all
+    open labels in the fullest category, and smallest where each goes to the emptiest.
+    """
+    n_units, n_categories = len(labels.group), labels.n_categories
+    known = labels.value >= 0
+    flat = np.bincount(labels.unit[known] * n_categories + labels.value[known], minlength=n_units * n_categories)
+    low = flat.reshape(n_units, n_categories).astype(float)
+    n_open = np.bincount(labels.unit[~known], minlength=n_units)
+    n = low.sum(axis=1) + n_open
+    high, rows = low.copy(), np.arange(n_units)
+    high[rows, high.argmax(axis=1)] += n_open
+    for step in range(int(n_open.max(initial=0))):
+        still = rows[n_open > step]
+        low[still, low[still].argmin(axis=1)] += 1
+    is_pairable = n > 1
+    n_items = np.bincount(labels.group, weights=is_pairable, minlength=labels.n_groups)
+
+    def mean(counts: Floats) -> Floats:
+        of_unit = (counts * (counts - 1)).sum(axis=1) / np.maximum(n * (n - 1), 1)
+        total = np.bincount(labels.group, weights=np.where(is_pairable, of_unit, 0), minlength=labels.n_groups)
+        return np.asarray(np.divide(total, n_items, out=np.full(len(total), np.nan), where=n_items > 0))
+
+    return mean(low), mean(high)
+
+
+def _raters(labels: Labels) -> dict[str, Any]:
+    """Raters with a label on an item that has two or more, and how many they amount to, by group: 1 / sum q^2 of their shares q of the labels."""
+    n_of_unit = np.bincount(labels.unit, minlength=len(labels.group))
+    counted = n_of_unit[labels.unit] > 1
+    width = int(labels.rater.max(initial=0)) + 1
+    keys, loads = np.unique(labels.group[labels.unit[counted]] * width + labels.rater[counted], return_counts=True)
+    group, load = keys // width, loads.astype(float)
+    total, squares = (np.bincount(group, weights=part, minlength=labels.n_groups) for part in (load, load**2))
+    return {
+        "n_raters": np.bincount(group, minlength=labels.n_groups),
+        "n_effective_raters": np.divide(total**2, squares, out=np.zeros(labels.n_groups), where=squares > 0),
+    }

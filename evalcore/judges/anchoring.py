@@ -1,0 +1,354 @@
+"""The anchoring shift: which of their first reads physicians changed after they had seen the judge's label."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import stdtrit
+
+from evalcore.judges.record import with_kinds
+from evalcore.stats.intervals import LEVEL, interval_words, share_interval, share_words, signed_points, wilson
+from evalcore.stats.wording import counted
+from evalcore.study.schema import Physicians
+
+CHANGED, TOWARD, AWAY = "changed", "toward", "away"
+MOVEMENTS: Mapping[str, str] = {CHANGED: "revealed", TOWARD: "differed", AWAY: "agreed"}
+"""Each movement, and of which first reads it is a share: all that were followed by a reveal; those of them that differed from
+the judge's label; those that agreed with it."""
+OVERALL = "overall"
+GROUPINGS = (OVERALL, "axis", "sign", "kind", "rater")
+DEFAULT_GROUPINGS = GROUPINGS[:-1]
+MIN_EXAMPLES = 5
+"""With fewer conversations the effect of seeing the label has no interval."""
+MIN_READERS = 3
+"""With fewer effective readers an interval holds for those who have read, and for nobody else."""
+COLUMNS = [
+    "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians", "n_examples",
+    "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided", "n_control",
+]  # fmt: skip
+
+
+def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> pd.DataFrame:
+    """How many blind first reads their readers changed once the judge's label was shown, toward the judge and away from it.
+
+        changed   revised label differs from the first          of all first reads that were followed by a reveal
+        toward    revised label is the judge's                  of those that differed from the judge
+        away      revised label is not the judge's any more     of those that agreed with the judge
+
+    A read without a `revised` verdict was kept. Changed is toward, away, and changes from one difference to another. "Cannot
+    assess" is a label like the others. A change need not be a mistake: a judge can point to what its reader overlooked. Nor need seeing the
+    label be its cause: a second look alone changes some.
+
+    Intervals are for physicians in general, by conversations and readers at once (Cameron, Gelbach and Miller 2011), from three effective
+    readers on: 1 / sum q^2, where reader k has made the share q_k of the reads. With fewer, and of one reader, they are for those who have read,
+    by conversations alone. With p the share of n reads, and p_g, p_k, p_gk the share without conversation g, reader k, their reads of one another:
+
+        variance      v = max(v_G, v_G + v_K - v_GK), each a jackknife: v_G = (G-1)/G sum_g (p_g - p)^2
+        effective n   n_eff = n / max(1, v / (p (1-p) / (n-1))) (t(n-1) / t(d))^2, at least the effective readers, d = min(G, readers) - 1
+        interval      Wilson on p and n_eff
+
+    Args:
+        reads: As `queries.blind_reads` gives them.
+        by: Some of `GROUPINGS`; `kind` is axis and sign of points together, `rater` needs that column.
+
+    Returns:
+        Three rows a judge and group, one a movement: judge, grouping, group (`overall`, or the value), movement, denominator (`revealed`,
+        `differed`, `agreed`), n (first reads), n_moved (0..n), share in [0, 1] with the 95 % interval low to high (NaN where n is 0),
+        physicians (whom the interval is for, a `Physicians`), n_examples, n_readers, n_effective_readers (0 where n is 0); and the first
+        reads of the group that were left out, each counted once: n_without_label (the judge has no label on the item), n_not_revealed
+        (its label was not shown to the reader), n_undecided (they differ, and the reader has yet to keep or revise), n_control (the reader
+        looked again without its label).
+
+    Raises:
+        ValueError: `by` names something else.
+    """
+    if unknown := sorted(set(by) - set(GROUPINGS)):
+        msg = f"by: {', '.join(unknown)} came, expected some of {', '.join(GROUPINGS)}"
+        raise ValueError(msg)
+    known = _moved(with_kinds(reads).assign(overall=OVERALL))
+    rows = []
+    for judge, of_judge in known.groupby("judge", sort=True):
+        for grouping in dict.fromkeys(by):
+            for group, part in of_judge.groupby(grouping, sort=True):
+                rows += [{"judge": judge, "grouping": grouping, "group": group, **row} for row in _movements(part)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _moved(reads: pd.DataFrame) -> pd.DataFrame:
+    """Each read with what became of it."""
+    revised = reads["revised_label"].fillna(reads["label"])
+    differed = reads["label"].ne(reads["judge_label"])
+    labelled = reads["judge_label"].notna()
+    is_control = reads["looked_label"].notna()
+    shown = labelled & reads["revealed"] & ~is_control
+    undecided = shown & differed & ~reads["decided"] & reads["revised_label"].isna()
+    counted = shown & ~undecided
+    return reads.assign(
+        without_label=~labelled,
+        not_revealed=labelled & ~reads["revealed"] & ~is_control,
+        control=labelled & is_control,
+        undecided=undecided,
+        revealed=counted,
+        differed=counted & differed,
+        agreed=counted & ~differed,
+        changed=revised.ne(reads["label"]),
+        toward=revised.eq(reads["judge_label"]),
+        away=revised.ne(reads["judge_label"]),
+    )
+
+
+def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
+    left_out = {
+        f"n_{name}": int(reads[name].sum()) for name in ("without_label", "not_revealed", "undecided", "control")
+    }
+    rows = []
+    for movement, denominator in MOVEMENTS.items():
+        counted = reads.loc[reads[denominator]]
+        found = share_interval(counted[movement], counted["example_id"])
+        low, high = found.low, found.high
+        loads = counted["rater"].value_counts().to_numpy(dtype=float)
+        effective = float(loads.sum() ** 2 / (loads**2).sum()) if len(loads) else 0.0
+        in_general = effective >= MIN_READERS
+        if in_general:
+            low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), len(loads), effective)
+        rows.append(
+            {
+                "movement": movement,
+                "denominator": denominator,
+                "n": found.n,
+                "n_moved": found.n_hits,
+                "share": found.share,
+                "low": low,
+                "high": high,
+                "physicians": Physicians.IN_GENERAL if in_general else Physicians.THESE,
+                "n_examples": found.n_clusters,
+                "n_readers": len(loads),
+                "n_effective_readers": effective,
+                **left_out,
+            }
+        )
+    return rows
+
+
+def _in_general(
+    reads: pd.DataFrame, hits: npt.NDArray[np.float64], n_readers: int, effective_readers: float
+) -> tuple[float, float]:
+    """The interval of a share for physicians in general: clustered by conversation and by reader."""
+    n, share = len(hits), float(hits.mean())
+    example, reader = (pd.factorize(reads[name])[0] for name in ("example_id", "rater"))
+    n_examples = int(example.max()) + 1
+    by_example = jackknife_variance(hits, example)
+    by_reader, by_both = (
+        jackknife_variance(hits, codes) for codes in (reader, pd.factorize(example * n_readers + reader)[0])
+    )
+    variance = max(by_example, by_example + by_reader - by_both)
+    alone = share * (1 - share) / (n - 1)
+    effect = max(1.0, variance / alone) if alone > 0 else 1.0
+    tail = (1 + LEVEL) / 2
+    few = float(stdtrit(n - 1, tail) / stdtrit(max(min(n_examples, n_readers) - 1, 1), tail)) ** 2
+    size = min(max(n / effect * few, effective_readers), n)
+    low, high = wilson(share * size, size)
+    return float(low), float(high)
+
+
+def jackknife_variance(values: npt.NDArray[np.float64], cluster: npt.NDArray[np.int64]) -> float:
+    """The variance of a mean by leaving out one cluster at a time; 0 where there is only one.
+
+    Args:
+        values: One a read.
+        cluster: Of each read, 0, 1, ...
+    """
+    sizes, sums = np.bincount(cluster).astype(float), np.bincount(cluster, weights=values)
+    n_clusters = len(sizes)
+    if n_clusters < 2:  # noqa: PLR2004 - one cluster does not vary
+        return 0.0
+    without = (sums.sum() - sums) / (sizes.sum() - sizes)
+    return float((n_clusters - 1) / n_clusters * ((without - values.mean()) ** 2).sum())
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """What seeing the judge's label changes, against a second look without it: `effect`.
+
+    Attributes:
+        n_shown, n_changed_shown: First reads that differed from the judge and whose reader saw its label; those that were changed.
+        n_control, n_changed_control: The same of those whose reader looked again without it.
+        share_shown, share_control: Changed, in [0, 1], weighted by one over the probability of the arm; NaN without a read.
+        difference: share_shown - share_control in [-1, 1].
+        low, high: Its 95 % interval; NaN where `reason` says why.
+        physicians: Whom the interval is for.
+    """
+
+    n_shown: int
+    n_changed_shown: int
+    n_control: int
+    n_changed_control: int
+    share_shown: float
+    share_control: float
+    difference: float
+    low: float
+    high: float
+    physicians: Physicians
+    reason: str
+
+
+def effect(reads: pd.DataFrame) -> Effect | None:
+    """How many more first reads that differ from the judge are changed after seeing its label than on a second look without it.
+
+    Which criteria of a read were looked at without the label was drawn at random, each by itself, so the difference is what seeing the label
+    does. Only readings with such a drawing count, and only first reads that differ from the judge, in both arms: where the label was shown, only
+    these were asked again. Each arm is a weighted mean, by one over the probability of the arm in its reading.
+
+        difference  d = sum_shown w y / sum_shown w - sum_control w y / sum_control w
+        interval    d +- t(min(G, readers) - 1) sqrt(max(v_G, v_G + v_K - v_GK)), jackknives as in `anchoring`; of fewer than three effective
+                    readers t(G - 1) sqrt(v_G), for these physicians
+
+    Args:
+        reads: As `queries.blind_reads` gives them, of one judge.
+
+    Returns:
+        None where no such drawing was made.
+    """
+    drawn = reads.loc[reads["control_share"].notna() & reads["judge_label"].notna() & reads["revealed"]]
+    if drawn.empty:
+        return None
+    drawn = drawn.loc[drawn["label"].ne(drawn["judge_label"])]
+    is_control = drawn["looked_label"].notna().to_numpy()
+    after = drawn["looked_label"].where(drawn["looked_label"].notna(), drawn["revised_label"])
+    y = (after.notna() & after.ne(drawn["label"])).to_numpy(dtype=float)
+    share = drawn["control_share"].to_numpy(dtype=float)
+    weight = 1 / np.where(is_control, share, 1 - share) if len(drawn) else np.zeros(0)
+    sums = np.stack([weight * ~is_control, weight * y * ~is_control, weight * is_control, weight * y * is_control])
+
+    def difference(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(total[1] / total[0] - total[3] / total[2])
+
+    def variance(names: list[str]) -> tuple[float, int]:
+        codes = drawn.groupby(names, sort=False).ngroup().to_numpy()
+        n = int(codes.max(initial=-1)) + 1
+        parts = np.stack([np.bincount(codes, row, n) for row in sums])
+        without = difference(sums.sum(axis=1)[:, None] - parts)
+        return float((n - 1) / max(n, 1) * ((without - found) ** 2).sum()), n
+
+    found = float(difference(sums.sum(axis=1)))
+    loads = drawn["rater"].value_counts().to_numpy(dtype=float)
+    effective = float(loads.sum() ** 2 / (loads**2).sum()) if len(loads) else 0.0
+    (by_example, n_examples), (by_reader, n_readers), (by_both, _) = (
+        variance(names) for names in (["example_id"], ["rater"], ["example_id", "rater"])
+    )
+    physicians, spread, freedom = Physicians.THESE, by_example, n_examples - 1
+    if effective >= MIN_READERS:
+        physicians, freedom = Physicians.IN_GENERAL, min(n_examples, n_readers) - 1
+        spread = max(by_example, by_example + by_reader - by_both)
+    reason = (
+        "one arm has no first read that differs from the judge" if math.isnan(found)
+        else f"fewer than {MIN_EXAMPLES} conversations" if n_examples < MIN_EXAMPLES
+        else "an arm rests on one conversation or reader" if math.isnan(spread) or spread <= 0
+        else ""
+    )  # fmt: skip
+    half = math.nan if reason else float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(spread)
+    totals = sums.sum(axis=1)
+    return Effect(
+        n_shown=int((~is_control).sum()),
+        n_changed_shown=int(y[~is_control].sum()),
+        n_control=int(is_control.sum()),
+        n_changed_control=int(y[is_control].sum()),
+        share_shown=float(totals[1] / totals[0]) if totals[0] else math.nan,
+        share_control=float(totals[3] / totals[2]) if totals[2] else math.nan,
+        difference=found,
+        low=max(found - half, -1.0) if not reason else math.nan,
+        high=min(found + half, 1.0) if not reason else math.nan,
+        physicians=physicians,
+        reason=reason,
+    )
+
+
+def effect_words(found: Effect) -> str:
+    """The effect of seeing the judge's label, in a sentence.
+
+    Args:
+        found: As `effect` gives it.
+    """
+    arms = (
+        f"Of first reads that differed from the judge, {share_words(found.n_changed_shown, found.n_shown, found.share_shown)} were changed "
+        f"after seeing its label, and {share_words(found.n_changed_control, found.n_control, found.share_control)} on a second look without it, "
+        "drawn at random"
+    )
+    if found.reason:
+        return f"{arms}. There is no interval of the difference: {found.reason}."
+    whom = "physicians in general" if found.physicians == Physicians.IN_GENERAL else "these physicians"
+    value, low, high = (signed_points(part) for part in (found.difference, found.low, found.high))
+    said = (
+        "seeing the label changes"
+        if found.low > 0 or found.high < 0
+        else "an effect of seeing the label does not show: it changes"
+    )
+    return f"{arms}: {said} {value} [{low}, {high}] points of them, for {whom}."
+
+
+_WORDS: Mapping[str, str] = {
+    CHANGED: "of the first reads were changed after their readers had seen the judge's label",
+    TOWARD: "of the first reads that differed from the judge were changed to its label",
+    AWAY: "of the first reads that agreed with the judge were changed away from its label",
+}
+_NONE: Mapping[str, str] = {
+    CHANGED: "No first read was followed by a reveal",
+    TOWARD: "None of the first reads differed from the judge",
+    AWAY: "None of the first reads agreed with the judge",
+}
+
+
+def sentences(rows: pd.DataFrame) -> list[str]:
+    """The movements of one group in words, for the screen.
+
+    Args:
+        rows: Rows of `anchoring`, of one judge and group.
+    """
+    said = []
+    for row in rows.to_dict(orient="records"):
+        share = f"{share_words(row['n_moved'], row['n'], row['share'])} {interval_words(row['low'], row['high'])}"
+        said.append((f"{share} {_WORDS[row['movement']]}" if row["n"] else _NONE[row["movement"]]) + ".")
+    moved = rows.set_index("movement")["n_moved"]
+    if n_third := int(moved.get(CHANGED, 0) - moved.get(TOWARD, 0) - moved.get(AWAY, 0)):
+        was = "was" if n_third == 1 else "were"
+        said.append(f"{n_third:,} of the first reads that differed from the judge {was} changed to a third label.")
+    return said
+
+
+def population_words(rows: pd.DataFrame) -> str:
+    """Whom the intervals of one group are for, in a sentence; empty where nothing was counted.
+
+    Args:
+        rows: Rows of `anchoring`, of one judge and group.
+    """
+    row = rows.loc[rows["movement"].eq(CHANGED)].iloc[0]
+    if not row["n"]:
+        return ""
+    if row["physicians"] == Physicians.IN_GENERAL:
+        return f"Intervals are for physicians in general, by {counted(row['n_readers'], 'reader')} and {counted(row['n_examples'], 'conversation')}."
+    said = f"{counted(row['n_readers'], 'reader')}, {row['n_effective_readers']:.1f} effective"
+    return f"Intervals are for these physicians only: physicians in general take at least {MIN_READERS} effective readers ({said})."
+
+
+def left_out_words(rows: pd.DataFrame) -> str:
+    """Which first reads of one group were left out, in words; empty where none was.
+
+    Args:
+        rows: Rows of `anchoring`, of one judge and group.
+    """
+    reasons = {
+        "n_not_revealed": "were not followed by a reveal of this judge",
+        "n_without_label": "are of criteria that this judge has not labelled",
+        "n_undecided": "wait for their reader to keep or revise",
+        "n_control": "were looked at again without the judge's label, as a control",
+    }
+    said = [
+        f"{row[name]:,} {why}"
+        for row in rows.head(1).to_dict(orient="records")
+        for name, why in reasons.items()
+        if row[name]
+    ]
+    return f"First reads left out: {', '.join(said)}." if said else ""

@@ -1,0 +1,342 @@
+"""Health of criteria: whether judge and physicians mean the same by one, whether physicians agree on it, and whether it can be assessed."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalcore.judges.pairs import Reads, weighted_reads
+from evalcore.rubric.items import Opinions, first_reads
+from evalcore.stats.intervals import (
+    Numbers,
+    codes_of,
+    grouped_shares,
+    interval_words,
+    percent_words,
+    share_words,
+    signed_points,
+)
+
+
+class Alarm(StrEnum):
+    """What may be wrong with a criterion."""
+
+    INVERTED = "inverted"
+    """Judge and physicians go opposite ways: physicians say met less often where the judge says met than where it says not met, beyond chance."""
+    LENIENT = "lenient"
+    """The judge finds more met than physicians do on the same items, beyond chance; it is not inverted."""
+    STRICT = "strict"
+    """The judge finds less met than physicians do on the same items, beyond chance; it is not inverted."""
+    DISPUTED = "disputed"
+    """Physicians do not agree with one another."""
+    UNASSESSABLE = "unassessable"
+    """Physicians often cannot assess it."""
+
+
+MIN_ITEMS = 10
+"""Fewest items with a read and the judge's label for the alarms inverted, too lenient and too strict, fewest pairs of reads for disputed,
+fewest reads for unassessable. With ten items of which the judge is right on none, Wilson's interval ends at 28 %."""
+MIN_SIDE = 5
+"""Fewest items on which the judge says met, and not met, before physicians' labels on both are compared."""
+SHIFT = 0.1
+"""Too lenient, too strict: the two shares differ by this or more, and the interval of the difference leaves out 0. What is clear and smaller
+is no alarm, however many items were read."""
+DISPUTED_SHARE = 0.3
+"""Disputed: the interval of the share of pairs of reads that differ begins above this. Two readers who toss coins differ in half."""
+UNASSESSABLE_SHARE = 0.1
+"""Unassessable: the interval of the share of reads that could not assess begins above this."""
+
+CATEGORY, CRITERION = "category", "criterion"
+GROUPINGS: Mapping[str, tuple[str, str]] = {
+    CATEGORY: ("cluster", "example_id"),
+    "axis": ("axis", "example_id"),
+    "theme": ("theme", "example_id"),
+    CRITERION: ("criterion_id", "response_id"),
+}
+"""What criteria are grouped by: the column of the items, and what intervals are clustered by. One criterion belongs to one example, so its
+items are told apart by response."""
+
+ALARM_COLUMNS = tuple(alarm.value for alarm in Alarm)
+ALARM_WORDS: Mapping[str, str] = {alarm.value: alarm.value for alarm in Alarm} | {
+    Alarm.LENIENT.value: "too lenient",
+    Alarm.STRICT.value: "too strict",
+}
+_SIDES = ("judge", "physicians", "right", "if_met", "if_not_met", "disagreement", "cannot_assess")
+
+NO_SPREAD, ROUNDING = 1e-12, 1e-9
+Floats = npt.NDArray[np.float64]
+
+
+def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY, reads: Reads | None = None) -> pd.DataFrame:
+    """How judge and physicians label each group of criteria, with alarms.
+
+    Physicians speak by their blind first reads, one item by the mean of its readers' votes, and with the mean of its reads' weights
+    (`pairs.weighted_reads`). Shares of judge and physicians are of the same items, those that both have labelled.
+
+    Args:
+        opinions: Of the study.
+        judge: One of its judges.
+        by: One of `GROUPINGS`.
+        reads: Which enter; None: the drawn ones, where there are any.
+
+    Returns:
+        One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's
+        label), n_met_judged (of them met), n (items that judge and physicians labelled), n_clusters (examples they come from; of one criterion:
+        responses), n_reads, n_cannot_assess, n_pairs (of reads of one item), n_disagreeing. For WHAT in judge (share met), physicians
+        (mean vote), right (1 - |label - vote|), if_met and if_not_met (physicians' share met where the judge says met, not met),
+        disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
+        clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians in [-1, 1] (above 0: the judge
+        finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high, NaN of fewer than `MIN_ITEMS`
+        items. weighted (bool: items count differently, so that counts do not make the shares). inverted, lenient, strict, disputed,
+        unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence an alarm; empty without one).
+
+    Raises:
+        KeyError: `by` or the judge is unknown.
+
+    References:
+        Intervals of shares as in `intervals.share_interval`. Of association: Newcombe 1998, Statistics in Medicine 17:873, method 10. Of shift:
+        Newcombe 1998, Statistics in Medicine 17:2635, method 8, for shares of the same items, with the correlation of the sums by cluster.
+    """
+    column, clustered_by = GROUPINGS[by]
+    items = opinions.items
+    group, names = codes_of(items[column])
+    cluster, _ = codes_of(items[clustered_by])
+    judged = opinions.judged[judge].to_numpy(dtype=float)
+    counted = weighted_reads(first_reads(opinions.reads), reads)
+    n_met, n_answered, n_cannot = _read_counts(counted, len(items))
+    weight = _weights(counted, len(items))
+    labelled, answered = ~np.isnan(judged), n_answered > 0
+    both = np.flatnonzero(labelled & answered)
+    vote, label = n_met[both] / n_answered[both], judged[both]
+    n_groups = len(names)
+
+    def shares(hits: Floats, rows: npt.NDArray[np.intp], sizes: Floats | None = None) -> pd.DataFrame:
+        return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes, weights=weight[rows])
+
+    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_answered + n_cannot > 0)
+    pairs = n_answered[paired] * (n_answered[paired] - 1) / 2
+    differing = n_met[paired] * (n_answered[paired] - n_met[paired])
+    found = {
+        "judge": shares(label, both),
+        "physicians": shares(vote, both),
+        "right": shares(1 - np.abs(label - vote), both),
+        "if_met": shares(vote[label == 1], both[label == 1]),
+        "if_not_met": shares(vote[label == 0], both[label == 0]),
+        "disagreement": shares(differing, paired, pairs),
+        "cannot_assess": shares(n_cannot[read], read, (n_answered + n_cannot)[read]),
+    }
+    inside = group >= 0
+    table = pd.DataFrame(
+        {
+            "grouping": by,
+            "group": names,
+            "n_items": np.bincount(group[inside], minlength=n_groups),
+            "n_judged": np.bincount(group[inside & labelled], minlength=n_groups),
+            "n_met_judged": np.bincount(group[inside & (judged == 1)], minlength=n_groups),
+            "n": found["judge"]["n"],
+            "n_clusters": found["judge"]["n_clusters"],
+            "n_met_judge": found["judge"]["n_hits"].astype(int),
+            "n_reads": found["cannot_assess"]["n"].astype(int),
+            "n_cannot_assess": found["cannot_assess"]["n_hits"].astype(int),
+            "n_pairs": found["disagreement"]["n"].astype(int),
+            "n_disagreeing": found["disagreement"]["n_hits"].astype(int),
+            "n_if_met": found["if_met"]["n"],
+            "n_if_not_met": found["if_not_met"]["n"],
+        }
+    )
+    for side in _SIDES:
+        shown = {"share": side, "low": f"{side}_low", "high": f"{side}_high"}
+        table[list(shown.values())] = found[side][list(shown)]
+    table["weighted"] = bool(counted["weight"].ne(1).any())
+    correlation = _correlation(
+        label, vote, found["judge"], found["physicians"], group[both], cluster[both], weight[both]
+    )
+    table = _with_difference(table, "shift", "judge", "physicians", correlation)
+    table = _with_difference(table, "association", "if_met", "if_not_met", np.zeros(n_groups))
+    return _with_alarms(table)
+
+
+def largest_group(opinions: Opinions, judge: str, *, by: str, reads: Reads | None = None) -> int:
+    """How many items of one group judge and physicians have labelled at most: arguments as of `criterion_health`."""
+    group, _ = codes_of(opinions.items[GROUPINGS[by][0]])
+    _, n_answered, _ = _read_counts(weighted_reads(first_reads(opinions.reads), reads), len(group))
+    both = opinions.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
+    return int(np.bincount(group[both]).max(initial=0))
+
+
+def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Floats]:
+    """Of each item: how many of these reads say met, how many say met or not met, how many could not assess."""
+    rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=float)
+    said = ~np.isnan(met)
+    return (
+        np.bincount(rows[said], met[said], n_items).astype(float),
+        np.bincount(rows[said], minlength=n_items).astype(float),
+        np.bincount(rows[~said], minlength=n_items).astype(float),
+    )
+
+
+def _weights(reads: pd.DataFrame, n_items: int) -> Floats:
+    """Of each item the mean weight of these reads of it; 1 where there is none."""
+    rows = reads["row"].to_numpy(dtype=np.int64)
+    whole, n = np.bincount(rows, reads["weight"].to_numpy(dtype=float), n_items), np.bincount(rows, minlength=n_items)
+    return np.divide(whole, n, out=np.ones(n_items), where=n > 0)
+
+
+def _correlation(
+    label: Floats,
+    vote: Floats,
+    judge: pd.DataFrame,
+    physicians: pd.DataFrame,
+    group: Numbers,
+    cluster: Numbers,
+    weight: Floats,
+) -> Floats:
+    """The correlation of two shares of the same items in [-1, 1], of each group; 0 where one of them does not vary.
+
+    It is that of the weighted sums of (label - share) and of (vote - share) by cluster.
+    """
+    inside = group >= 0
+    group, cluster, weight = group[inside], cluster[inside], weight[inside]
+    away = [
+        weight * (values[inside] - of["share"].to_numpy()[group]) for values, of in ((label, judge), (vote, physicians))
+    ]
+    cells, cell = np.unique(group * (int(cluster.max(initial=0)) + 1) + cluster, return_inverse=True)
+    of_group = cells // (int(cluster.max(initial=0)) + 1)
+    one, other = (np.bincount(cell, part, len(cells)) for part in away)
+    both, first, second = (np.bincount(of_group, products, len(judge)) for products in (one * other, one**2, other**2))
+    scale = np.sqrt(first * second)
+    found: Floats = np.divide(both, scale, out=np.zeros(len(judge)), where=scale > NO_SPREAD)
+    return found.clip(-1, 1)
+
+
+def _with_difference(table: pd.DataFrame, name: str, first: str, second: str, correlation: Floats) -> pd.DataFrame:
+    """As differences d = p1 - p0, with r their correlation: d - sqrt(a^2 - 2 r a b + b^2), a = p1 - l1, b = u0 - p0, and likewise above."""
+    one, other = (table[[side, f"{side}_low", f"{side}_high"]].to_numpy() for side in (first, second))
+    difference = one[:, 0] - other[:, 0]
+
+    def half(a: Floats, b: Floats) -> Floats:
+        return np.sqrt(np.maximum(a**2 - 2 * correlation * a * b + b**2, 0))
+
+    below = half(one[:, 0] - one[:, 1], other[:, 2] - other[:, 0])
+    above = half(one[:, 2] - one[:, 0], other[:, 0] - other[:, 1])
+    few = (
+        table["n"].lt(MIN_ITEMS).to_numpy()
+    )  # two shares beside one another then say more than an interval of their difference
+    low, high = (np.where(few, np.nan, end) for end in (difference - below, difference + above))
+    return table.assign(**{name: difference, f"{name}_low": low, f"{name}_high": high})
+
+
+def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
+    enough = table["n"].ge(MIN_ITEMS)
+    two_sided = table["n_if_met"].ge(MIN_SIDE) & table["n_if_not_met"].ge(MIN_SIDE)
+    inverted = enough & two_sided & table["association_high"].lt(0)
+    table[Alarm.INVERTED] = inverted
+    table[Alarm.LENIENT] = enough & ~inverted & table["shift_low"].gt(0) & table["shift"].ge(SHIFT - ROUNDING)
+    table[Alarm.STRICT] = enough & ~inverted & table["shift_high"].lt(0) & table["shift"].le(ROUNDING - SHIFT)
+    table[Alarm.DISPUTED] = table["n_pairs"].ge(MIN_ITEMS) & table["disagreement_low"].gt(DISPUTED_SHARE)
+    table[Alarm.UNASSESSABLE] = table["n_reads"].ge(MIN_ITEMS) & table["cannot_assess_low"].gt(UNASSESSABLE_SHARE)
+    table["n_alarms"] = table[list(ALARM_COLUMNS)].sum(axis=1).astype(int)
+    said = pd.Series("", index=table.index, dtype=object)
+    alarmed = table.loc[table["n_alarms"].gt(0)]
+    for place, row in zip(alarmed.index, alarmed.to_dict(orient="records"), strict=True):
+        said[place] = " ".join(_reasons({str(name): value for name, value in row.items()}))
+    table["reasons"] = said
+    return table.drop(columns=["n_if_met", "n_if_not_met"])
+
+
+def _reasons(row: dict[str, Any]) -> Iterator[str]:
+    def of(side: str) -> str:
+        return f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
+
+    if row[Alarm.INVERTED]:
+        yield (
+            f"Where the judge says met, physicians say met on {of('if_met')}; where it says not met, on {of('if_not_met')}: "
+            "they go opposite ways."
+        )
+    if row[Alarm.LENIENT] or row[Alarm.STRICT]:
+        value, low, high = (signed_points(row[name]) for name in ("shift", "shift_low", "shift_high"))
+        yield (
+            f"The judge finds {of('judge')} met, physicians {of('physicians')} of the same {row['n']:,} items: "
+            f"a difference of {value} [{low}, {high}] points."
+        )
+    if row[Alarm.DISPUTED]:
+        pairs = share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
+        yield f"Physicians differ in {pairs} of the pairs of reads, more than {percent_words(DISPUTED_SHARE)}."
+    if row[Alarm.UNASSESSABLE]:
+        reads = share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"], weighted=row["weighted"])
+        yield f"Physicians could not assess it in {reads} of the reads, more than {percent_words(UNASSESSABLE_SHARE)}."
+
+
+NAMED = 3
+"""So many groups with an alarm are named in the sentence; of more, and of single criteria, the alarms are counted."""
+
+
+def finding(table: pd.DataFrame) -> str:
+    """The alarms of one grouping in a sentence.
+
+    Args:
+        table: As `criterion_health` gives it.
+    """
+    read = table.loc[table["n_reads"].gt(0)]
+    if read.empty:
+        return "No physician has read any of these criteria blind yet."
+    what = {CATEGORY: ("category", "categories"), CRITERION: ("criterion", "criteria"), "axis": ("axis", "axes")}
+    one, many = what.get(str(table["grouping"].iloc[0]), ("theme", "themes"))
+    is_one, n_alarmed = len(read) == 1, int(read["n_alarms"].gt(0).sum())
+    of = f"{'one ' + one if is_one else f'{len(read):,} {many}'} that physicians have read"
+    n_few = int(read["n"].lt(MIN_ITEMS).sum())
+    few = f" Of {n_few:,} of them fewer than {MIN_ITEMS} items have been read, too few to say how the judge does."
+    if n_few == len(read):
+        each = "it" if n_few == 1 else "each"
+        few = f" Fewer than {MIN_ITEMS} items of {each} have been read, too few to say how the judge does."
+    elif not n_few:
+        few = ""
+    if not n_alarmed:
+        return f"No alarm {'on' if is_one else 'among'} the {of}.{few}"
+    alarmed = read.loc[read["n_alarms"].gt(0)]
+    if n_alarmed <= NAMED and str(table["grouping"].iloc[0]) != CRITERION:
+        counts = [
+            f"{str(row['group']).replace('_', ' ')} ({', '.join(ALARM_WORDS[alarm] for alarm in ALARM_COLUMNS if row[alarm])})"
+            for row in alarmed.to_dict(orient="records")
+        ]
+    else:
+        counts = [f"{int(read[alarm].sum()):,} {ALARM_WORDS[alarm]}" for alarm in ALARM_COLUMNS if read[alarm].any()]
+    said = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
+    return f"{said} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
+
+
+def read_items(opinions: Opinions, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
+    """The items of one group that physicians have read blind, those first on which the judge differs most.
+
+    Args:
+        opinions: Of the study.
+        judge: One of its judges.
+        by: One of `GROUPINGS`.
+        group: A value of the column `group` of `criterion_health`.
+
+    Returns:
+        One row an item: item_id, criterion_id, example_id, response_id, position, points, axis, cluster, model, evaluation, sample_index,
+        judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
+    """
+    n_met, n_answered, n_cannot = _read_counts(first_reads(opinions.reads), len(opinions.items))
+    chosen = opinions.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
+    rows = np.flatnonzero(chosen)
+    judged = opinions.judged[judge].to_numpy(dtype=float)[rows]
+    found = opinions.items.loc[chosen, list(_SHOWN)].assign(
+        judge_met=judged,
+        n_met=n_met[rows].astype(int),
+        n_not_met=(n_answered - n_met)[rows].astype(int),
+        n_cannot_assess=n_cannot[rows].astype(int),
+    )
+    with np.errstate(invalid="ignore"):
+        differs = np.abs(judged - n_met[rows] / n_answered[rows])
+    order = np.lexsort((found["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))
+    return found.iloc[order].reset_index(drop=True)
+
+
+_SHOWN = (
+    "item_id", "criterion_id", "example_id", "response_id", "position", "points", "axis", "cluster", "model", "evaluation", "sample_index",
+)  # fmt: skip

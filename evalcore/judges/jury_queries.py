@@ -1,0 +1,85 @@
+"""What a jury is made of: the raters that are judges, what they say of each item, and what the jury has said so far."""
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlmodel import Session
+
+from evalcore.study.schema import RaterKind, Stage
+from evalcore.study.tables import TABLES
+
+_CHUNK = 500  # bound variables in one statement
+_TOGETHER = 1 << 12
+"""Responses that are read at once: some hundred thousand labels."""
+
+Item = tuple[int, int | None]
+"""response_id, and criterion_id or None for the level of care that the response recommends."""
+
+
+class JudgeRater(NamedTuple):
+    """A judge with one prompt version, or a repeat of it."""
+
+    rater_id: int
+    name: str
+    version: str
+
+
+class Label(NamedTuple):
+    """A standing label on an item."""
+
+    item: Item
+    example_id: int
+    rater_id: int
+    label: str
+
+
+class Standing(NamedTuple):
+    """What a jury has said of an item; label None: it was taken back."""
+
+    verdict_id: int
+    example_id: int
+    label: str | None
+    confidence: float | None
+    explanation: str | None
+
+
+def judges(session: Session) -> list[JudgeRater]:
+    """Every rater that is a judge, oldest first."""
+    rater = TABLES["rater"].c
+    statement = select(rater.id, rater.name, rater.prompt_version).where(rater.kind == RaterKind.JUDGE.value)
+    return [JudgeRater(*row) for row in session.connection().execute(statement.order_by(rater.id))]
+
+
+def labels(session: Session, rater_ids: Collection[int]) -> Iterator[tuple[range, list[Label]]]:
+    """The standing labels of some judges on criteria and on levels of responses, in parts: the numbers of the responses, and the labels, by rater."""
+    verdict = TABLES["verdict"].c
+    last = session.connection().execute(select(func.max(TABLES["response"].c.id))).scalar() or 0
+    named = (verdict.response_id, verdict.criterion_id, verdict.example_id, verdict.rater_id, verdict.label)
+    of_judges = select(*named).where(*_said_by(rater_ids), verdict.label.is_not(None)).order_by(verdict.rater_id)
+    for first in range(1, last + 1, _TOGETHER):
+        part = range(first, min(first + _TOGETHER, last + 1))
+        rows = session.connection().execute(of_judges.where(verdict.response_id.between(part.start, part.stop - 1)))
+        yield part, [Label((row[0], row[1]), row[2], row[3], row[4]) for row in rows]
+
+
+def standing(session: Session, rater_ids: Collection[int], response_ids: Collection[int]) -> dict[Item, Standing]:
+    """What a jury, in whichever version, says of some responses and nothing has superseded, also what was taken back."""
+    verdict = TABLES["verdict"].c
+    named = (
+        verdict.response_id, verdict.criterion_id, verdict.id, verdict.example_id, verdict.label, verdict.confidence, verdict.explanation,
+    )  # fmt: skip
+    found: dict[Item, Standing] = {}
+    ordered = sorted(response_ids) if rater_ids else []
+    for start in range(0, len(ordered), _CHUNK):
+        part = ordered[start : start + _CHUNK]
+        statement = select(*named).where(*_said_by(rater_ids), verdict.response_id.in_(part)).order_by(verdict.id)
+        rows = session.connection().execute(statement)
+        found |= {(row[0], row[1]): Standing(*row[2:]) for row in rows}
+    return found
+
+
+def _said_by(rater_ids: Collection[int]) -> list[ColumnElement[bool]]:
+    verdict, newer = TABLES["verdict"], TABLES["verdict"].alias("newer")
+    replaced = exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id)).correlate(verdict)
+    return [verdict.c.rater_id.in_(list(rater_ids)), verdict.c.stage == Stage.JUDGE.value, ~replaced]

@@ -1,0 +1,198 @@
+"""How often a judge is right, by kind of criterion, measured against physicians' blind first reads."""
+
+import math
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalcore.judges.pairs import Reads, weighted_reads
+from evalcore.stats import confusion
+from evalcore.stats.intervals import rate_words
+from evalcore.study.schema import Label
+
+KIND, SIGN, ALL = "kind", "sign", "all"
+"""Values of `grouping`: axis and sign together, the sign alone, everything."""
+ALL_CRITERIA = "all criteria"
+DESIRABLE, UNDESIRABLE, NO_POINTS = "desirable", "undesirable", "no points known"
+SIGNS = (DESIRABLE, UNDESIRABLE, NO_POINTS)
+NO_AXIS = "no axis"
+MIN_KIND_READS = 20
+"""With fewer reads of a kind, the record of a wider one is shown."""
+MIN_READS = 5
+"""With fewer reads no share is said."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """How often a judge is right on one kind of criterion: a row of `judge_record`."""
+
+    grouping: str
+    kind: str
+    n: int
+    n_right: int
+    share: float
+    low: float
+    high: float
+    n_examples: int
+    weighted: bool = False
+
+    @property
+    def words(self) -> str:
+        """The share with its interval and denominator."""
+        return rate_words(self.share, self.low, self.high, n_hits=self.n_right, n=self.n, weighted=self.weighted)
+
+
+def sign_of(points: float | None) -> str:
+    """What a criterion's points say of what it names.
+
+    >>> sign_of(7), sign_of(-3), sign_of(None)
+    ('desirable', 'undesirable', 'no points known')
+    """
+    if points is None or math.isnan(points):
+        return NO_POINTS
+    return UNDESIRABLE if points < 0 else DESIRABLE
+
+
+def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
+    """The sign of many criteria at once, as places in `SIGNS`.
+
+    >>> sign_codes(pd.Series([7.0, -3.0, None]))
+    array([0, 1, 2])
+    """
+    known = points.to_numpy(dtype=float)
+    return np.select([known > 0, known < 0], [0, 1], 2).astype(np.int64)
+
+
+def kind_of(axis: str | None, points: float | None) -> str:
+    """The kind of a criterion: its axis, and whether what it names is wanted.
+
+    >>> kind_of("context_awareness", -3)
+    'context awareness, undesirable'
+    """
+    return f"{axis.replace('_', ' ') if isinstance(axis, str) else NO_AXIS}, {sign_of(points)}"
+
+
+def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
+    """The reads with the columns sign, kind, and axis in words."""
+    signs = reads["points"].map(sign_of).astype("str")
+    axes = reads["axis"].str.replace("_", " ").fillna(NO_AXIS)
+    return reads.assign(axis=axes, sign=signs, kind=axes + ", " + signs)
+
+
+def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
+    """How many blind first reads each judge's label agrees with, by kind of criterion, by sign, and in all: the accuracy of `confusion.rates`.
+
+    Each read counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
+
+    Args:
+        reads: As `queries.blind_reads` gives them.
+        which: Of the reads enter; None: the drawn ones, where there are any.
+
+    Returns:
+        One row a judge and kind that has reads, the widest first: judge, grouping (`all`, `sign` or `kind`), kind ("accuracy, undesirable"),
+        n (reads met or not met, of items that the judge labelled so), n_right, share in [0, 1] (weighted) with the 95 % interval low to
+        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was
+        left out: n_cannot_assess (reads
+        without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
+    """
+    known = with_kinds(weighted_reads(reads, which))
+    weighted = bool(known["weight"].ne(1).any())
+    rows = []
+    for judge, of_judge in known.groupby("judge", sort=True):
+        for grouping, groups in ((ALL, [ALL_CRITERIA] * len(of_judge)), (SIGN, of_judge[SIGN]), (KIND, of_judge[KIND])):
+            found = _counted(of_judge, np.asarray(groups, dtype=object))
+            rows.append(found.assign(judge=judge, grouping=grouping, weighted=weighted))
+    return pd.concat(rows, ignore_index=True)[COLUMNS] if rows else pd.DataFrame(columns=COLUMNS)
+
+
+COLUMNS = [
+    "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "n_cannot_assess", "n_without_label",
+]  # fmt: skip
+
+
+def _counted(reads: pd.DataFrame, groups: npt.NDArray[np.object_]) -> pd.DataFrame:
+    group, kinds = pd.factorize(groups, sort=True)
+    answered = reads["label"].isin(ANSWERS).to_numpy(dtype=bool)
+    labelled = reads["judge_label"].isin(ANSWERS).to_numpy(dtype=bool)
+    kept = np.flatnonzero(answered & labelled)
+    met, said = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
+    counts = np.column_stack([said & met, said & ~met, ~said & met, ~said & ~met]).astype(np.int64)
+    examples = pd.factorize(reads["example_id"])[0]
+    rates = confusion.rates(counts, reads["weight"].to_numpy()[kept], examples[kept], group[kept], len(kinds))
+    found = rates[confusion.ACCURACY].rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"})
+    return found.assign(
+        kind=kinds,
+        n=found["n"].astype(np.int64),
+        n_cannot_assess=np.bincount(group[~answered], minlength=len(kinds)),
+        n_without_label=np.bincount(group[answered & ~labelled], minlength=len(kinds)),
+    )
+
+
+ANSWERS = (Label.MET, Label.NOT_MET)
+
+
+def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> Record:
+    """The record to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
+
+    Where even everything has fewer than five reads, it is that of the kind, to say how few there are.
+
+    Args:
+        records: As `judge_record` gives them, of one judge.
+        axis: Of the criterion; None where it has none.
+        points: Of the criterion; None where they are not known.
+
+    Raises:
+        ValueError: The rows are of several judges.
+    """
+    keys = list(zip(records["grouping"], records["kind"], strict=True))
+    if len(set(keys)) != len(keys):
+        msg = f"records of {records['judge'].nunique()} judges came, expected those of one"
+        raise ValueError(msg)
+    wanted = ((KIND, kind_of(axis, points)), (SIGN, sign_of(points)), (ALL, ALL_CRITERIA))
+    found = [_record(records, keys, *key) for key in wanted]
+    if found[-1].n < MIN_READS:
+        return found[0]
+    return next((record for record in found if record.n >= MIN_KIND_READS), found[-1])
+
+
+def _record(records: pd.DataFrame, keys: list[tuple[str, str]], grouping: str, kind: str) -> Record:
+    if (grouping, kind) not in keys:
+        return Record(grouping, kind, 0, 0, math.nan, math.nan, math.nan, 0)
+    row = records.iloc[keys.index((grouping, kind))]
+    return Record(
+        grouping, kind, int(row["n"]), int(row["n_right"]), float(row["share"]), float(row["low"]), float(row["high"]),
+        int(row["n_examples"]), bool(row["weighted"]),
+    )  # fmt: skip
+
+
+def sentence(record: Record) -> str:
+    """A record in words, for the screen.
+
+    >>> sentence(Record("kind", "accuracy, undesirable", 148, 92, 92 / 148, 0.5404, 0.6958, 60))
+    "On such criteria this judge matched physicians' blind reads in 62 % (92/148) [54 %, 70 %]."
+    >>> sentence(Record("kind", "accuracy, undesirable", 3, 2, 2 / 3, 0.1, 0.9, 3))
+    'Too few blind reads yet to say how often this judge matches physicians on such criteria (3).'
+    """
+    criteria = {KIND: "such criteria", SIGN: f"{_adjective(record.kind)} criteria", ALL: ALL_CRITERIA}[record.grouping]
+    if record.n < MIN_READS:
+        return f"Too few blind reads yet to say how often this judge matches physicians on {criteria} ({record.n})."
+    return f"On {criteria} this judge matched physicians' blind reads in {record.words}."
+
+
+def finding(records: pd.DataFrame) -> str:
+    """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read.
+
+    Args:
+        records: As `judge_record` gives them, of one judge, with a read.
+    """
+    keys = list(zip(records["grouping"], records["kind"], strict=True))
+    said = f"{records['judge'].iloc[0]} matched physicians' blind reads in {_record(records, keys, ALL, ALL_CRITERIA).words}"
+    signs = [_record(records, keys, SIGN, kind) for grouping, kind in keys if grouping == SIGN]
+    if len(known := [sign for sign in signs if sign.n]) < len((DESIRABLE, UNDESIRABLE)):
+        return f"{said}."
+    return f"{said}: {', '.join(f'{sign.words} on {_adjective(sign.kind)} criteria' for sign in known)}."
+
+
+def _adjective(sign: str) -> str:
+    return sign if sign != NO_POINTS else "unscored"

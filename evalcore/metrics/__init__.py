@@ -1,1 +1,0 @@
-"""One file a question: DataFrame in, DataFrame out."""

@@ -1,8 +1,0 @@
-"""Alembic's entry: the connection comes from `evalcore.db.migrate`."""
-
-from alembic import context
-
-connection = context.config.attributes["connection"]
-context.configure(connection=connection, render_as_batch=True)
-with context.begin_transaction():
-    context.run_migrations()

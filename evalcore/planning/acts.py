@@ -1,0 +1,336 @@
+"""Which responses to read next, and how many: from what somebody wants to know, to a drawing that is handed to assigning."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlmodel import Session
+
+from evalcore.errors import OverreadError
+from evalcore.planning.inclusion import drawn_systematically, inclusion_probabilities
+from evalcore.planning.pilot import measured
+from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, answer
+from evalcore.planning.targets import N_MODELS, Goal, Target, population
+from evalcore.reading import candidates, reading_times
+from evalcore.reading.assigning import MAX_SEED, Drawn, Item
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.corrected import default_claim
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import votes
+from evalcore.rubric.parts import evaluations
+from evalcore.rubric.recipes import drawing_sizes
+from evalcore.rubric.surveyed import surveyed
+from evalcore.study import frames
+from evalcore.study.analysis import Analysis
+from evalcore.study.csv_cells import guarded
+from evalcore.study.schema import Ask, Claim, Physicians, Selection
+
+MOST_WITHIN = 0.5
+LEAST_POWER, POWER = 0.5, 0.8
+NEXT = 100
+"""Hours, or reads where no time is known, that the next reading is priced for."""
+PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_probability")
+SECONDS_AN_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Responses that were drawn.
+
+    Attributes:
+        target: What is to be known.
+        design: uniform or importance.
+        seed: Of the drawing; with the study as it is now it gives the same again.
+        drawn: The responses with their probabilities, as `assigning.assign` takes them.
+        n_items: Criteria on them.
+    """
+
+    target: Target
+    design: str
+    seed: int
+    drawn: Drawn
+    n_items: int
+
+
+# ---------------------------------------------------------------- what somebody wants to know
+
+
+def target_of(words: str, known: Opinions, *, evaluation: str | None = None, judges: Sequence[str] = ()) -> Target:
+    """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`. Names may hold colons themselves.
+
+    Args:
+        words: The target.
+        known: The study.
+        evaluation: The data set; None: the one with most responses (a judge's errors: all).
+        judges: Whose labels; none: the judge with most labels there.
+
+    Raises:
+        OverreadError: Something in it is not of this study, or not a target.
+    """
+    goal, _, rest = words.partition(":")
+    if goal not in list(Goal):
+        msg = f"target: {words!r} came, expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03"
+        raise OverreadError(msg)
+    names, _, within = rest.rpartition(":")
+    return target(
+        Goal(goal), _within(within), _models(names, known, Goal(goal)), known, evaluation=evaluation, judges=judges
+    )
+
+
+def target(
+    goal: Goal,
+    within: float,
+    models: Sequence[str],
+    known: Opinions,
+    *,
+    evaluation: str | None = None,
+    judges: Sequence[str] = (),
+) -> Target:
+    """A target of this study.
+
+    Raises:
+        OverreadError: A name is not of this study, or a number out of its range.
+    """
+    if not 0 < within <= MOST_WITHIN:
+        msg = f"target: within {within} came, expected more than 0 and at most {MOST_WITHIN}"
+        raise OverreadError(msg)
+    parts = evaluations(known)
+    judged = parts.loc[parts["judges"].map(len).gt(0)]
+    if judged.empty:
+        msg = "Nothing can be planned yet: no judge has labelled a response. Import a file of results first."
+        raise OverreadError(msg)
+    if evaluation is not None or goal is not Goal.JUDGE_ERROR:
+        chosen = judged["evaluation"].iloc[0] if evaluation is None else evaluation
+        _check("evaluation", [chosen], list(judged["evaluation"]))
+        evaluation = str(chosen)
+        labelled = judged.loc[judged["evaluation"].eq(evaluation), "judges"].iloc[0]
+    else:
+        labelled = known.judges
+    _check("judges", judges, labelled)
+    wanted = tuple(dict.fromkeys(judges)) or (labelled[0],)
+    if goal is Goal.JUDGE_ERROR and len(wanted) > 1:
+        msg = f"judges: {', '.join(wanted)} came, expected one: a judge's errors are its own"
+        raise OverreadError(msg)
+    _check("models", models, list(known.items["model"].cat.categories))
+    if len(set(models)) != N_MODELS[goal]:
+        msg = f"models: {', '.join(models) or 'none'} came, expected {N_MODELS[goal]} for {goal}"
+        raise OverreadError(msg)
+    return Target(goal, within, tuple(models), wanted, evaluation)
+
+
+def _check(name: str, came: Sequence[str], known: Sequence[str]) -> None:
+    if unknown := [word for word in came if word not in known]:
+        msg = f"{name}: {', '.join(map(repr, unknown))} came, expected some of {', '.join(known)}"
+        raise OverreadError(msg)
+
+
+def _within(words: str) -> float:
+    try:
+        return float(words)
+    except ValueError:
+        msg = f"target: {words!r} came last, expected how exactly, for example 0.03"
+        raise OverreadError(msg) from None
+
+
+def _models(words: str, known: Opinions, goal: Goal) -> list[str]:
+    """The names before the number; of a difference the place is taken at which both sides are models of the study."""
+    if goal is not Goal.DIFFERENCE:
+        return [words] if words else []
+    names = set(known.items["model"].cat.categories)
+    pieces = words.split(":")
+    splits = [(":".join(pieces[:n]), ":".join(pieces[n:])) for n in range(1, len(pieces))]
+    return list(next((pair for pair in splits if set(pair) <= names), splits[0] if splits else (words,)))
+
+
+def claimed(
+    known: Opinions,
+    wanted: Target,
+    *,
+    spec: Analysis | None = None,
+    claim: Claim | None = None,
+    physicians: Physicians | None = None,
+) -> tuple[Target, str]:
+    """A target with what its interval is to hold for: as asked, else as the stored analysis says, else the widest that the reads can carry.
+
+    Args:
+        known: The study.
+        wanted: What is to be known.
+        spec: The stored analysis.
+        claim: As asked; None: not asked.
+        physicians: The same.
+
+    Returns:
+        The target, and a sentence that says whence its claim is; empty where both were asked for, and for a judge's errors, which have one claim.
+    """
+    if wanted.goal is Goal.JUDGE_ERROR:
+        return wanted, ""
+    why = ""
+    if spec is not None and (spec.claim or spec.physicians) and not (claim and physicians):
+        claim, physicians, why = claim or spec.claim, physicians or spec.physicians, "As the stated analysis says."
+    if claim is None or physicians is None:
+        found = default_claim(list(surveyed(population(known, wanted).opinions)))
+        claim, physicians, why = claim or found.claim, physicians or found.physicians, found.why
+    return replace(wanted, claim=claim, physicians=physicians), why
+
+
+def powered(wanted: Target, power: float | None) -> Target:
+    """The target of a difference that is to be found with this probability.
+
+    Raises:
+        OverreadError: It is not a difference, or no such probability.
+    """
+    if power is None:
+        return wanted
+    if wanted.goal is not Goal.DIFFERENCE:
+        msg = f"power: expected a difference of two models as the target, got {wanted.goal}"
+        raise OverreadError(msg)
+    if not LEAST_POWER < power < 1:
+        msg = f"power: expected more than {LEAST_POWER} and less than 1, got {power}"
+        raise OverreadError(msg)
+    return replace(wanted, power=power)
+
+
+# ---------------------------------------------------------------- how many
+
+
+def taken(session: Session) -> frozenset[int]:
+    """Numbers of the responses that are assigned already."""
+    return frozenset(response for _, response in candidates.assigned(session, Ask.RUBRIC) if response is not None)
+
+
+def seconds_each(session: Session) -> float | None:
+    """Median time that a physician takes over a criterion, in seconds; None where no reading has been timed yet."""
+    times = reading_times.reading_times(session)
+    return float((times["seconds"] / times["n_criteria"]).median()) if len(times) else None
+
+
+def next_reads(found: Answer, seconds: float | None) -> tuple[float, str]:
+    """How many further reads of a response the next 100 hours are, and these in words; where nothing has been timed, the next 100 reads."""
+    if seconds is None or not found.components.is_known:
+        return NEXT, f"the next {NEXT} reads of a response"
+    n_more = NEXT * SECONDS_AN_HOUR / (seconds * found.components.n_items)
+    return n_more, f"the next {NEXT} hours (about {n_more:,.0f} reads of a response)"
+
+
+def hours(n_items: float, n_readers: int, seconds: float | None) -> float | None:
+    """How long the reading takes, all readers together; None where nothing has been timed."""
+    return None if seconds is None else n_items * n_readers * seconds / SECONDS_AN_HOUR
+
+
+# ---------------------------------------------------------------- drawing
+
+
+def draw(
+    session: Session,
+    wanted: Target,
+    *,
+    n_units: int,
+    design: str,
+    seed: int | None = None,
+    known: Opinions | None = None,
+) -> Plan:
+    """Draw further responses for a target: of those that nobody was given yet, with known probabilities and a stored seed.
+
+    All conversations take part, also those that wait for the blind read of whoever plans: what is left out of a drawing could never
+    stand in its estimate. Nothing of them is told.
+
+    Args:
+        session: Where to read.
+        wanted: What is to be known.
+        n_units: How many responses (for a difference: examples, with both models' responses).
+        design: uniform or importance.
+        seed: 0 or more; None: drawn.
+        known: The study, where it has been read already, whole.
+
+    Raises:
+        OverreadError: Fewer are left, or a word is unknown.
+    """
+    if design not in DESIGNS:
+        msg = f"design: {design!r} came, expected one of {', '.join(DESIGNS)}"
+        raise OverreadError(msg)
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        msg = f"seed: {seed} came, expected 0 to {MAX_SEED}"
+        raise OverreadError(msg)
+    study = rubric_queries.load(session) if known is None else known
+    about = population(study, wanted)
+    read = votes(about.opinions.reads)["row"].to_numpy(dtype=np.int64)
+    gone = taken(session) | frozenset(about.items["response_id"].to_numpy()[read].tolist())
+    free = about.where(~about.items["response_id"].isin(list(gone)).to_numpy())
+    if not 0 < n_units <= free.n_units:
+        msg = (
+            f"responses: {n_units:,} came, expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet"
+        )
+        raise OverreadError(msg)
+    seed = int(np.random.default_rng().integers(MAX_SEED)) if seed is None else seed
+    correlation = measured(study, wanted, about).correlation
+    sizes = drawing_sizes(free, correlation)
+    found = inclusion_probabilities(sizes, n_units, **({"floor": 1.0} if design == UNIFORM else {}))
+    places = drawn_systematically(found.of_units, rng=np.random.default_rng(seed))
+    shares, n_items = _responses(free.items, free.unit, found.of_units, places)
+    how = {
+        "design": design,
+        "goal": wanted.goal.value,
+        "within": wanted.within,
+        "models": list(wanted.models),
+        "evaluation": wanted.evaluation,
+        "judges": list(wanted.judges),
+        "voters": list(map(str, study.votes)),
+        "correlation": float(correlation),
+        "scale": found.scale,
+        "floor": found.floor,
+    }
+    selection = Selection.RANDOM if design == UNIFORM else Selection.IMPORTANCE
+    n_population = int(free.items["response_id"].nunique())
+    return Plan(wanted, design, seed, Drawn(shares, selection, n_population, how), n_items)
+
+
+def _responses(items: Any, unit: Any, probabilities: Any, places: Any) -> tuple[dict[Item, float], int]:
+    """The responses of the drawn units in the order of the drawing, with their probabilities; and their criteria."""
+    rank = np.full(len(probabilities), -1)
+    rank[places] = np.arange(len(places))
+    rows = np.flatnonzero(rank[unit] >= 0)
+    order = rows[np.argsort(rank[unit[rows]], kind="stable")]
+    examples, responses = items["example_id"].to_numpy()[order], items["response_id"].to_numpy()[order]
+    shares: dict[Item, float] = {
+        (int(example), int(response)): float(share)
+        for example, response, share in zip(examples, responses, probabilities[unit[order]], strict=True)
+    }
+    return shares, len(rows)
+
+
+def csv_of(session: Session, plan: Plan) -> bytes:
+    """A plan as CSV that `overread assign --plan` reads: prompt_id, model, sample_index, dataset, inclusion_probability.
+
+    Such a file says which responses are read, and not from how many they were drawn: assign straight from the plan where you can.
+    """
+    named = frames.responses(session, example_ids={example for example, _ in plan.drawn.shares}).set_index(
+        "response_id"
+    )
+    stream = io.StringIO()
+    lines = csv.writer(stream, lineterminator="\n")
+    lines.writerow(PLAN_FIELDS)
+    for (_, response), share in plan.drawn.shares.items():
+        row = named.loc[response]
+        prompt_id, model, dataset = (guarded(str(row[column])) for column in ("prompt_id", "model", "dataset"))
+        lines.writerow([prompt_id, model, row["sample_index"], dataset, repr(share)])
+    return stream.getvalue().encode()
+
+
+__all__ = [
+    "Answer",
+    "Plan",
+    "answer",
+    "claimed",
+    "csv_of",
+    "draw",
+    "hours",
+    "next_reads",
+    "powered",
+    "seconds_each",
+    "taken",
+    "target",
+    "target_of",
+]

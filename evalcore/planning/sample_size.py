@@ -1,0 +1,405 @@
+"""How many responses physicians have to read until a number is as exact as somebody wants it."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import ndtri, stdtrit
+
+from evalcore.planning.components import Components, components
+from evalcore.planning.disagreement import Disagreement, at_odds
+from evalcore.planning.inclusion import Probabilities, inclusion_probabilities
+from evalcore.planning.pilot import Basis, Pilot, measured
+from evalcore.planning.targets import Goal, Population, Target, population
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import votes
+from evalcore.rubric.recipes import drawing_sizes, unit_sizes
+from evalcore.stats.intervals import LEVEL
+from evalcore.stats.over_physicians import effective_readers, freedom_of_sum
+from evalcore.study.schema import Claim, Physicians
+
+UNIFORM, IMPORTANCE = "uniform", "importance"
+DESIGNS = (UNIFORM, IMPORTANCE)
+CURVE_POINTS = 25
+MOST_READERS = 100
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+
+
+def _z(level: float) -> float:
+    return float(ndtri((1 + level) / 2))
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Who reads, as far as it enters a width. Without anything said: one physician, whose word is the truth.
+
+    Attributes:
+        n: K, who have read, or are to.
+        n_effective: 1 / sum q^2 of what they have read so far; once more is read their loads even out.
+        n_each: Readers that each further unit gets.
+        n_each_now: Reads of a unit so far, on average.
+        of_readers: The variance between physicians, of the number itself; NaN where nobody knows.
+        share_of_rest: Of the spread of single reads of units, the reader's own part; NaN where no unit has two.
+        in_general: The width is to hold for physicians in general.
+        n_examples: That new examples are told from; 0: they do not enter.
+    """
+
+    n: int = 1
+    n_effective: float = 1.0
+    n_each: int = 1
+    n_each_now: float = 1.0
+    of_readers: float = 0.0
+    share_of_rest: float = 0.0
+    in_general: bool = False
+    n_examples: int = 0
+
+    def parts(self) -> tuple[float, float]:
+        """Of v_j, the unit's part, which no longer counts once it is read, and the reader's (of a single read), which stays."""
+        rest = self.share_of_rest
+        if math.isnan(rest):  # as if it were all the reader's, but where there is only one, who is these physicians
+            return (1.0, 0.0) if self.n == 1 and not self.in_general else (0.0, self.n_each_now)
+        whole = (1 - rest) + rest / self.n_each_now
+        return (1 - rest) / whole, rest / whole
+
+
+@dataclass(frozen=True)
+class Variances:
+    """What the width of an interval is made of, before anything more is drawn.
+
+    With pi_j = pi_0 + (1 - pi_0) p_j, the probability that unit j has been read or is drawn now:
+
+        V = V_examples + sum_j [ (1/pi_j - 1) v_j (1-f) + v_j f g_j / pi_j ],   v_j = E[E_j^2] = (1 - r) sum (a s)^2 + r (sum |a| s)^2 over its items
+
+    s is how far a vote will be from what is expected of the item, r the correlation within a unit (`pilot`), f the part of it that is the reader's
+    (`components`). V_examples is 0 for this benchmark alone; for new examples too it is what remains when everything is read:
+    N var(sum a m) over examples + sum_j v_j. Of m readers a unit, g = 1/m - 1/K for these K physicians, and 1/m for physicians
+    in general, for whom V_readers/K is added, and the quantile is that of t with K - 1 degrees of freedom for all but V_examples (`corrected_scores`).
+    Without double reads nobody knows f, and it is taken as 1 with m = 1; with one physician as 0.
+    Drawn alike, with n of N units and f = 0, this is n = n0/(1 + n0/N) with n0 = (z N sd/x)^2; for a share with v_j of m_j items it is
+    deff p(1-p) (1/n - 1/M) with deff = 1 + (b - 1) r, b = sum m_j^2 / sum m_j.
+
+    Attributes:
+        of_unit: v_j.
+        sizes: What an importance drawing is proportional to, one a unit.
+        of_examples: V_examples.
+        share_taken: pi_0, the share of responses that were read or wait to be read.
+        n_free: Units with a response that was not.
+        readers: Who reads.
+    """
+
+    of_unit: Floats
+    sizes: Floats
+    of_examples: float
+    share_taken: float
+    n_free: int
+    readers: Readers = Readers()
+
+    def probabilities(self, n_wanted: int, design: str) -> Probabilities:
+        """Of each unit, were it free, when so many of the free units are drawn."""
+        scaled = len(self.of_unit) * (n_wanted / self.n_free)
+        return inclusion_probabilities(self.sizes, scaled, floor=1.0) if design == UNIFORM else self._important(scaled)
+
+    def _important(self, scaled: float) -> Probabilities:
+        return inclusion_probabilities(self.sizes, scaled)
+
+    def half_width(self, n_wanted: int, design: str, *, n_readers: int | None = None, level: float = LEVEL) -> float:
+        """Expected half-width when so many free units are drawn and read beyond those taken; infinite where nothing would be read, or nobody can tell.
+
+        It never grows with the number of units, nor with that of readers for physicians in general.
+
+        Args:
+            n_wanted: How many.
+            design: uniform or importance.
+            n_readers: Physicians who read, with equal loads; None: those of `readers`.
+            level: Of confidence.
+        """
+        pi = np.full(len(self.of_unit), self.share_taken)
+        if n_wanted > 0:
+            pi = pi + (1 - pi) * self.probabilities(n_wanted, design).of_units
+        if not pi.all():
+            return math.inf
+        who, (of_unit, of_reader) = self.readers, self.readers.parts()
+        now = who.n_effective if n_wanted == 0 else who.n
+        k = now if n_readers is None else n_readers
+        each = 1.0 if math.isnan(who.share_of_rest) else (
+            self.share_taken / who.n_each_now + (pi - self.share_taken) / who.n_each
+        ) / pi  # fmt: skip
+        counts = each if who.in_general or math.isnan(who.share_of_rest) else np.clip(each - 1 / who.n, 0, None)
+        of_reads = float((((1 / pi - 1) * of_unit + counts * of_reader / pi) * self.of_unit).sum())
+        if not who.in_general:
+            return _z(level) * math.sqrt(self.of_examples + of_reads)
+        if math.isnan(who.of_readers) or k <= 1:
+            return math.inf
+        of_physicians, quantile = of_reads + who.of_readers / k, (1 + level) / 2
+        degrees = freedom_of_sum(of_physicians, k - 1, self.of_examples, max(who.n_examples - 1, 1))
+        wider = float(stdtrit(degrees, quantile)) * math.sqrt(of_physicians + self.of_examples)
+        return max(
+            wider, float(stdtrit(k - 1, quantile)) * math.sqrt(of_physicians)
+        )  # never narrower than on this benchmark
+
+    def n_needed(self, within: float, design: str, *, level: float = LEVEL) -> int | None:
+        """The smallest number of further units with a half-width of at most so much; None where even all of them are too few."""
+        if self.half_width(self.n_free, design, level=level) > within:
+            return None
+        low, high = -1, self.n_free
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.half_width(middle, design, level=level) <= within else (middle, high)
+        return high
+
+    def n_readers_needed(self, within: float, *, level: float = LEVEL) -> int | None:
+        """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None where 100 are too few.
+
+        For these physicians it is those that there are, or None: more of them do not make what they think more exact.
+        """
+        most = MOST_READERS if self.readers.in_general else self.readers.n
+        for n in range(max(self.readers.n, 1), most + 1):
+            if self.half_width(self.n_free, UNIFORM, n_readers=n, level=level) <= within:
+                return n
+        return None
+
+
+def variances(
+    about: Population,
+    pilot: Pilot,
+    target: Target,
+    *,
+    taken: frozenset[int],
+    parts: Components | None = None,
+    n_each: int = 1,
+) -> Variances:
+    """What the width of a target's interval is made of.
+
+    Args:
+        about: The items of the target.
+        pilot: What is expected of them.
+        target: What is to be known.
+        taken: Numbers of responses that were read, drawn, or wait to be read.
+        parts: The variance components; None: who reads makes no difference, which physicians in general cannot be told from.
+        n_each: Readers that each further unit gets.
+    """
+    pull = np.abs(about.moves) * pilot.spread
+    of_unit = pilot.calibration * unit_sizes(pull, about.unit, correlation=pilot.correlation) ** 2
+    responses = about.items["response_id"].to_numpy()
+    is_taken = np.isin(responses, list(taken))
+    share_taken = len(np.unique(responses[is_taken])) / max(len(np.unique(responses)), 1)
+    n_free = len(np.unique(about.unit[~is_taken]))
+    of_examples, n_examples = 0.0, 0
+    if target.claim is Claim.NEW_EXAMPLES and target.goal is not Goal.JUDGE_ERROR:
+        example = pd.factorize(about.items["example_id"])[0]
+        totals = np.bincount(example, weights=about.moves * pilot.expected)
+        n_examples = len(totals)
+        of_examples = n_examples * float(totals.var(ddof=1)) if n_examples > 1 else math.inf
+        of_examples += float(of_unit.sum())
+    readers = _readers(target, parts, n_each, n_examples)
+    return Variances(of_unit, drawing_sizes(about, pilot.correlation), of_examples, share_taken, n_free, readers)
+
+
+def _readers(target: Target, parts: Components | None, n_each: int, n_examples: int) -> Readers:
+    in_general = target.physicians is Physicians.IN_GENERAL and target.goal is not Goal.JUDGE_ERROR
+    if parts is None or not parts.is_known:
+        return Readers(of_readers=math.nan, in_general=in_general, n_examples=n_examples)
+    return Readers(
+        n=len(parts.loads),
+        n_effective=effective_readers(np.array(parts.loads, dtype=float)),
+        n_each=n_each,
+        n_each_now=parts.n_reads / parts.n_units,
+        of_readers=parts.of_readers,
+        share_of_rest=parts.share_of_rest,
+        in_general=in_general,
+        n_examples=n_examples,
+    )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How many responses have to be read.
+
+    Attributes:
+        target: What is to be known.
+        pilot: What is expected of its items.
+        variances: What the width is made of.
+        n_responses, n_items: That the target is about; 0: nothing can be drawn.
+        n_units: The same as they are drawn: a response, or for a difference both models' responses to an example.
+        n_responses_read, n_items_read: Of those, read blind and drawn.
+        n_responses_waiting: Assigned and not read yet; counted as if they were read.
+        half_width_now: Expected of what is read and waits; infinite where nothing does, NaN where nothing can be drawn.
+        half_width_all: When everything is read: above 0 only where new examples count too.
+        designs: One row a design: design; reachable; n_units, n_responses, n_items (expected, further ones, that are needed; all that are
+            left where even they are too few); half_width (expected then); n_same and half_width_same (with as many units as drawing
+            alike needs).
+        disagreement: Of the judges, and what it does.
+        components: What the error is made of, from the drawn reads.
+        claims: One row a claim and population of physicians: claim, physicians, half_width_now, half_width (with as many further units as drawing alike
+            needs); infinite where it cannot be told. None of them of a judge's errors.
+        n_readers_needed: Physicians with whom reading everything is enough, where those who have read are too few; None where no number is.
+    """
+
+    target: Target
+    pilot: Pilot
+    variances: Variances
+    n_responses: int
+    n_items: int
+    n_units: int
+    n_responses_read: int
+    n_items_read: int
+    n_responses_waiting: int
+    half_width_now: float
+    half_width_all: float
+    designs: pd.DataFrame
+    disagreement: Disagreement
+    components: Components
+    claims: pd.DataFrame
+    n_readers_needed: int | None
+
+    def design(self, name: str) -> "Needed":
+        """One row of `designs`."""
+        (row,) = self.designs.loc[self.designs["design"].eq(name)].to_dict(orient="records")
+        return Needed(**{str(column): value for column, value in row.items()})
+
+
+@dataclass(frozen=True)
+class Needed:
+    """A row of `Answer.designs`."""
+
+    design: str
+    reachable: bool
+    n_units: int
+    n_responses: int
+    n_items: int
+    half_width: float
+    n_same: int
+    half_width_same: float
+
+
+def answer(opinions: Opinions, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:
+    """How many further responses have to be read until a target's 95 % interval is as narrow as wanted, by either design.
+
+    Args:
+        opinions: Of the whole study, or what may be seen of it.
+        target: What is to be known.
+        taken: Numbers of responses that are assigned already.
+        n_each: Readers that each further response gets.
+    """
+    about = population(opinions, target)
+    pilot = measured(opinions, target, about)
+    read = votes(about.opinions.reads)
+    rows = read["row"].to_numpy(dtype=np.int64)
+    responses = about.items["response_id"].to_numpy()
+    read_ids = frozenset(np.unique(responses[rows]).tolist())
+    waiting = frozenset(np.unique(responses).tolist()) & taken - read_ids
+    parts = components(about, target)
+    found = variances(about, pilot, target, taken=read_ids | waiting, parts=parts, n_each=n_each)
+    of_unit = pd.DataFrame({"unit": about.unit, "response": responses})
+    n_items = np.bincount(about.unit, minlength=about.n_units).astype(np.int64)
+    n_responses = np.bincount(of_unit.drop_duplicates()["unit"], minlength=about.n_units).astype(np.int64)
+    is_known = about.n_units > 0
+    designs = _designs(found, target.half_width, n_responses, n_items) if is_known else pd.DataFrame(columns=COLUMNS)
+    return Answer(
+        target=target,
+        pilot=pilot,
+        variances=found,
+        n_responses=int(n_responses.sum()),
+        n_items=len(responses),
+        n_units=about.n_units,
+        n_responses_read=len(read_ids),
+        n_items_read=len(rows),
+        n_responses_waiting=len(waiting),
+        half_width_now=found.half_width(0, UNIFORM) if is_known else math.nan,
+        half_width_all=found.half_width(found.n_free, UNIFORM) if is_known else math.nan,
+        designs=designs,
+        disagreement=_at_odds(about, found, designs),
+        components=parts,
+        claims=_claims(about, pilot, target, read_ids | waiting, parts, n_each, designs),
+        n_readers_needed=found.n_readers_needed(target.half_width) if is_known else None,
+    )
+
+
+def _claims(
+    about: Population,
+    pilot: Pilot,
+    target: Target,
+    taken: frozenset[int],
+    parts: Components,
+    n_each: int,
+    designs: pd.DataFrame,
+) -> pd.DataFrame:
+    """The same reads, by what their interval is to hold for."""
+    rows = []
+    if len(designs) and target.goal is not Goal.JUDGE_ERROR:
+        n_units = int(designs.loc[designs["design"].eq(UNIFORM), "n_units"].iloc[0])
+        for claim in Claim:
+            for physicians in Physicians:
+                other = replace(target, claim=claim, physicians=physicians)
+                found = variances(about, pilot, other, taken=taken, parts=parts, n_each=n_each)
+                widths = (found.half_width(n, UNIFORM) for n in (0, n_units))
+                rows.append((claim.value, physicians.value, *widths))
+    return pd.DataFrame(rows, columns=["claim", "physicians", "half_width_now", "half_width"])
+
+
+def _at_odds(about: Population, found: Variances, designs: pd.DataFrame) -> Disagreement:
+    """By the probabilities of the drawing that is needed."""
+    if not found.n_free:
+        return at_odds(about.disagreement, None)
+    n_units = int(designs.loc[designs["design"].eq(IMPORTANCE), "n_units"].iloc[0])
+    return at_odds(about.disagreement, found.probabilities(max(n_units, 1), IMPORTANCE).of_units[about.unit])
+
+
+COLUMNS = ["design", "reachable", "n_units", "n_responses", "n_items", "half_width", "n_same", "half_width_same"]
+
+
+def _designs(found: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> pd.DataFrame:
+    needed = {design: found.n_needed(within, design) for design in DESIGNS}
+    uniform = needed[UNIFORM]
+    n_same = found.n_free if uniform is None else uniform
+    rows = []
+    for design, number in needed.items():
+        n_units = found.n_free if number is None else number
+        drawn = found.probabilities(n_units, design).of_units * (1 - found.share_taken) if n_units else 0 * found.sizes
+        rows.append(
+            {
+                "design": design,
+                "reachable": number is not None,
+                "n_units": n_units,
+                "n_responses": round(float(drawn @ n_responses)),
+                "n_items": round(float(drawn @ n_items)),
+                "half_width": found.half_width(n_units, design),
+                "n_same": n_same,
+                "half_width_same": found.half_width(n_same, design),
+            }
+        )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def curve(found: Answer, *, n_points: int = CURVE_POINTS) -> pd.DataFrame:
+    """How the interval narrows as more is read.
+
+    Args:
+        found: The answer.
+        n_points: Of the curve.
+
+    Returns:
+        One row a design and number of further units, up to twice of what is needed: design, n_units, half_width.
+    """
+    needed = int(found.designs["n_units"].max()) if len(found.designs) else 0
+    most = min(max(2 * needed, n_points), found.variances.n_free)
+    numbers = np.unique(np.linspace(1, most, n_points).round().astype(int)) if most else np.empty(0, dtype=int)
+    rows = [(design, int(n), found.variances.half_width(int(n), design)) for design in DESIGNS for n in numbers]
+    return pd.DataFrame(rows, columns=["design", "n_units", "half_width"])
+
+
+__all__ = [
+    "Answer",
+    "Basis",
+    "Disagreement",
+    "Needed",
+    "Readers",
+    "Variances",
+    "answer",
+    "curve",
+    "variances",
+]

@@ -1,0 +1,110 @@
+"""What somebody wants to know, and the items that it is about."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import ndtri
+
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import coefficients
+from evalcore.rubric.recipes import Drawable, Floats, Goal, drawable
+from evalcore.stats.intervals import LEVEL
+from evalcore.study.schema import Claim, Physicians
+
+__all__ = ["N_MODELS", "Goal", "Population", "Target", "detectable", "population"]
+
+N_MODELS = {Goal.SCORE: 1, Goal.DIFFERENCE: 2, Goal.JUDGE_ERROR: 0}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What somebody wants to know, and how exactly.
+
+    Attributes:
+        goal: What.
+        within: Half the width that the 95 % interval may have, in (0, 0.5]; .03 is 3 points of a score of 100, 3 % of labels.
+        models: One for a score, two for a difference (the first minus the second), none for a judge's errors.
+        judges: Whose labels the corrected score is built on; for a judge's errors that one.
+        evaluation: The data set that the responses were made for; None only for a judge's errors: all.
+        claim: What the interval is to hold for; of a judge's errors always all that it has labelled.
+        physicians: Whose judgement it is to hold for; of a judge's errors always those who have read.
+        power: In (.5, 1) where `within` is a difference that is to be found with this probability, or the margin of a non-inferiority that is to be
+            shown with it where the models are truly alike; None where it is half a width.
+    """
+
+    goal: Goal
+    within: float
+    models: tuple[str, ...]
+    judges: tuple[str, ...]
+    evaluation: str | None = None
+    claim: Claim = Claim.BENCHMARK
+    physicians: Physicians = Physicians.THESE
+    power: float | None = None
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval that this takes: with a power, within z/(z + z_power), z the quantile at 97.5 %.
+
+        >>> round(Target(Goal.DIFFERENCE, 0.03, ("Alder", "Birch"), ("Magpie",), power=0.8).half_width, 4)
+        0.021
+        """
+        return self.within if self.power is None else self.within / detectable(1.0, self.power)
+
+
+@dataclass(frozen=True)
+class Population(Drawable):
+    """The items that a number is about, with the judges of the target alone.
+
+    Attributes:
+        moves: By how much each item moves the number when it is met (a judge's errors: when it is wrong), signed.
+    """
+
+    moves: Floats
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """One row an item."""
+        return self.opinions.items
+
+    @property
+    def n_units(self) -> int:
+        """How many could be drawn."""
+        return int(self.unit.max()) + 1 if len(self.unit) else 0
+
+    def where(self, kept: npt.NDArray[np.bool_]) -> "Population":
+        """These items alone; the units are numbered anew, the weights stay."""
+        unit = np.asarray(pd.factorize(self.unit[kept], sort=True)[0], dtype=np.int64)
+        found = self.opinions.where(kept)
+        return Population(found, self.weights[kept], unit, self.disagreement[kept], self.moves[kept])
+
+
+def detectable(half_width: float, power: float, *, level: float = LEVEL) -> float:
+    """The least true difference that an interval of so half a width leaves 0 out of with this probability: h (z + z_power)/z.
+
+    The same is the least margin within which it shows non-inferiority with this probability where the models are truly alike.
+
+    >>> round(detectable(0.05, 0.8), 4)
+    0.0715
+    """
+    z = float(ndtri((1 + level) / 2))
+    return half_width * (z + float(ndtri(power))) / z
+
+
+def population(opinions: Opinions, target: Target) -> Population:
+    """The items that a target is about: for scores all criteria of the responses that can be scored and have every judge's label.
+
+    For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
+
+    Args:
+        opinions: Of the whole study.
+        target: Its models, judges and evaluation are of the study.
+    """
+    about = drawable(opinions, target.goal, models=target.models, judges=target.judges, evaluation=target.evaluation)
+    items = about.opinions.items
+    is_error = target.goal is Goal.JUDGE_ERROR
+    moves = np.full(len(items), 1 / max(len(items), 1)) if is_error else coefficients(items).to_numpy(dtype=float)
+    if target.goal is Goal.DIFFERENCE:
+        moves = np.where(items["model"].eq(target.models[1]), -moves, moves)
+    return Population(about.opinions.by(target.judges), about.weights, about.unit, about.disagreement, moves)

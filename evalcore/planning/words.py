@@ -1,0 +1,321 @@
+"""A plan in words, for the screen and the command line."""
+
+import math
+
+import pandas as pd
+
+from evalcore.planning.components import (
+    EXAMPLES,
+    MORE_READERS,
+    MORE_RESPONSES,
+    NOW,
+    READERS,
+    REST,
+    SECOND_READS,
+    UNITS,
+    Components,
+)
+from evalcore.planning.pilot import ASSUMED_ACCURACY, ASSUMED_CORRELATION, PILOT_READS, Basis
+from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
+from evalcore.planning.targets import Goal, Target, detectable
+from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.wording import counted
+from evalcore.study.schema import Claim, Physicians
+
+CLAIM_WORDS = {
+    (Claim.BENCHMARK, Physicians.THESE): "on this benchmark, for these physicians",
+    (Claim.BENCHMARK, Physicians.IN_GENERAL): "on this benchmark, for physicians in general",
+    (Claim.NEW_EXAMPLES, Physicians.THESE): "on new examples too, for these physicians",
+    (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): "on new examples too, for physicians in general",
+}
+"""What an interval holds for."""
+SOURCE_WORDS = {
+    EXAMPLES: ("Examples differ", "more examples"),
+    UNITS: ("The judge misses more on one response than on another", "more responses read"),
+    READERS: ("One physician is stricter than another", "more physicians"),
+    REST: ("A physician is not equally strict on every response", "more reads, first or second"),
+}
+"""By source of error: its name, and what makes it less."""
+OPTION_WORDS = {
+    NOW: "As it stands",
+    MORE_RESPONSES: "More responses, the same physicians",
+    MORE_READERS: "More responses, by as many physicians again",
+    SECOND_READS: "Second reads of the same responses",
+}
+DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by importance"}
+MINUTES_AN_HOUR, FEW_HOURS = 60, 10
+SINGLE = 1.5
+"""Criteria a unit: with fewer, criteria were drawn one by one."""
+
+
+def goal_words(target: Target) -> str:
+    """What is to be known.
+
+    >>> goal_words(Target(Goal.DIFFERENCE, 0.03, ("Alder", "Birch"), ("Magpie",)))
+    'the corrected difference between Alder and Birch'
+    """
+    if target.goal is Goal.JUDGE_ERROR:
+        return f"the share of labels on which {target.judges[0]} is wrong"
+    if target.goal is Goal.DIFFERENCE:
+        return f"the corrected difference between {target.models[0]} and {target.models[1]}"
+    return f"{target.models[0]}'s corrected score"
+
+
+def width_words(target: Target, half_width: float) -> str:
+    """Half a width as the number itself is said: points of a score, percentage points of a share.
+
+    >>> width_words(Target(Goal.SCORE, 0.03, ("Alder",), ("Magpie",)), 0.0304)
+    '±0.030'
+    >>> width_words(Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",)), 0.0304)
+    '±3.0 percentage points'
+    """
+    if math.isinf(half_width):
+        return "not known at all"
+    return f"±{100 * half_width:.1f} percentage points" if target.goal is Goal.JUDGE_ERROR else f"±{half_width:.3f}"
+
+
+def amount_words(target: Target, needed: Needed) -> str:
+    """How much has to be read."""
+    inside = f"{counted(needed.n_responses, 'response')}, {needed.n_items:,} criteria"
+    if target.goal is Goal.DIFFERENCE:
+        return f"{counted(needed.n_units, 'further example')} with both models' responses ({inside})"
+    return f"{counted(needed.n_units, 'further response')} ({needed.n_items:,} criteria)"
+
+
+def units_words(target: Target) -> str:
+    """What is drawn: responses, or examples with both models' responses."""
+    return "examples" if target.goal is Goal.DIFFERENCE else "responses"
+
+
+def counted_units(target: Target, n: int, which: str = "") -> str:
+    """How many of them, e.g. "1 further response"."""
+    return counted(n, f"{which} {units_words(target)[:-1]}".strip())
+
+
+def finding(found: Answer) -> str:
+    """How much has to be read, in a sentence."""
+    target = found.target
+    what, wanted = goal_words(target), width_words(target, target.within)
+    holds = "" if target.goal is Goal.JUDGE_ERROR else f" {CLAIM_WORDS[target.claim, target.physicians]}"
+    if not found.n_units:
+        return "There is nothing to read for this: no response can be scored and has every chosen judge's label on all its criteria."
+    alike, important = found.design(UNIFORM), found.design(IMPORTANCE)
+    if target.power is not None:
+        wanted = f"{target.within:.3f} with {100 * target.power:.0f} % power, which takes an interval of {width_words(target, target.half_width)}"
+    if not alike.reachable:
+        return _beyond_reading(found, what, holds, wanted)
+    if not alike.n_units:
+        now = width_words(target, found.half_width_now)
+        enough = "" if target.power is None else f", enough to find a difference of {wanted}"
+        return f"Nothing more has to be read: the 95 % interval of {what}{holds} is expected to be {now} with what is read and assigned{enough}."
+    aim = (
+        f"To know {what} within {wanted}{holds}"
+        if target.power is None
+        else f"To find {what} where it is {wanted}{holds}"
+    )
+    return (
+        f"{aim}{',' if holds else ''} takes {amount_words(found.target, alike)} {DESIGN_WORDS[UNIFORM]}, or "
+        f"{amount_words(found.target, important)} {DESIGN_WORDS[IMPORTANCE]}."
+    )
+
+
+def _beyond_reading(found: Answer, what: str, holds: str, wanted: str) -> str:
+    """More responses alone never reach it: what does."""
+    target, readers = found.target, found.variances.readers
+    still = f"would still be {width_words(target, found.half_width_all)}"
+    whole = f"with every response read, the 95 % interval of {what}"
+    if not readers.in_general:
+        why = ", since one of several physicians reads each response, and nobody knows what the others would say. Second reads tell"
+        if target.claim is Claim.NEW_EXAMPLES or target.goal is Goal.JUDGE_ERROR:
+            why = ", since it has to hold for new examples too. That takes more examples"
+        return f"Reading alone will not do: {whole}{holds} {still}, not {wanted}{why}."
+    if math.isnan(readers.of_readers):
+        read = counted(len(found.components.loads), "physician")
+        return f"How far physicians differ is not known: {read} {'has' if len(found.components.loads) == 1 else 'have'} read here, and it takes at least 2."
+    few = f"With {counted(readers.n, 'physician')} no number of reads reaches {wanted} {CLAIM_WORDS[target.claim, target.physicians]}"
+    if found.n_readers_needed is not None:
+        return f"{few}; {found.n_readers_needed:,} do. By {readers.n:,}, {whole} {still}."
+    most = width_words(target, found.variances.half_width(found.variances.n_free, UNIFORM, n_readers=MOST_READERS))
+    more = " That takes more examples." if target.claim is Claim.NEW_EXAMPLES else ""
+    return f"Reading alone will not do: {whole}{holds} {still} by these {counted(readers.n, 'physician')}, and {most} by {MOST_READERS}, not {wanted}.{more}"
+
+
+def claims_words(found: Answer) -> str:
+    """What the same reads would give for the other population of physicians; empty where that cannot be told, or there is none."""
+    target, table = found.target, found.claims
+    rows = table.loc[table["claim"].eq(target.claim) & table["physicians"].ne(target.physicians)]
+    if rows.empty:
+        return ""
+    row = rows.iloc[0]
+    other = CLAIM_WORDS[target.claim, Physicians(row["physicians"])]
+    if not math.isfinite(row["half_width"]):
+        return f"What the same reads would give {other} cannot be told: fewer than 2 physicians have read."
+    return f"The same reads are expected to give {width_words(target, row['half_width'])} {other}."
+
+
+def detectable_words(found: Answer, power: float) -> str:
+    """The least difference that what is read can find; empty for another goal, and where nothing is read.
+
+    Args:
+        found: The answer.
+        power: With which probability.
+    """
+    if found.target.goal is not Goal.DIFFERENCE or not math.isfinite(found.half_width_now):
+        return ""
+    least = detectable(found.half_width_now, power)
+    return (
+        f"With what is read and assigned, a true difference of {least:.3f} {CLAIM_WORDS[found.target.claim, found.target.physicians]} would be found with "
+        f"{100 * power:.0f} % power; non-inferiority with that margin would be shown as often where the two are truly alike."
+    )
+
+
+def components_words(found: Answer) -> str:
+    """What could not be told of the variance components, and what came out below 0."""
+    parts = found.components
+    if not parts.is_known:
+        return (
+            "Too little was drawn and read to take the error apart."
+            if found.target.goal is not Goal.JUDGE_ERROR
+            else ""
+        )
+    units = "responses" if parts.n_items > SINGLE else "criteria"
+    said = [
+        f"Taken apart from {counted(parts.n_reads, 'read')} of {parts.n_units:,} {units} by {counted(len(parts.loads), 'physician')}; "
+        f"{parts.n_double:,} of the {units} have two readers or more."
+    ]
+    if math.isnan(parts.of_units):
+        said.append(
+            "Without a second reader the judge's misses and the reader's own error are one number, shown as the reader's."
+        )
+    if math.isnan(parts.of_readers):
+        said.append("One physician alone does not show how far physicians differ.")
+    said += [f"“{SOURCE_WORDS[name][0]}” came out below 0 by chance and is taken as 0." for name in parts.clipped]
+    return " ".join(said)
+
+
+def components_table(parts: Components) -> dict[str, list[str]]:
+    """What the standard error on new examples, for physicians in general, is made of, one row a source."""
+    found = parts.sources()
+    whole = sum(value for value in found.values() if not math.isnan(value))
+    return {
+        "Source": [SOURCE_WORDS[name][0] for name in found],
+        "Its part of the standard error": [error_words(math.sqrt(value)) for value in found.values()],
+        "Share of the variance": [
+            NO_VALUE if math.isnan(value) or not whole else f"{100 * value / whole:.0f} %" for value in found.values()
+        ],
+        "Less with": [SOURCE_WORDS[name][1] for name in found],
+    }
+
+
+def error_words(error: float) -> str:
+    """A standard error of a score.
+
+    >>> error_words(0.01234), error_words(math.nan)
+    ('0.0123', '– (cannot be told)')
+    """
+    return f"{NO_VALUE} (cannot be told)" if math.isnan(error) else f"{error:.4f}"
+
+
+def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
+    """What the next reads should be spent on, in a sentence; empty where nothing is known.
+
+    Args:
+        table: As `components.options` gives it.
+        target: What is to be known.
+        amount: How much is to be read, e.g. "the next 100 hours".
+    """
+    known = table.loc[table["standard_error"].notna()].set_index("option")["standard_error"]
+    further = known.drop(NOW, errors="ignore")
+    if NOW not in known.index or further.empty:
+        return ""
+    best = str(further.idxmin())
+    if round(float(further[best]), 4) >= round(float(known[NOW]), 4):
+        return f"Nothing that {amount} could be spent on makes the standard error less than {known[NOW]:.4f} {CLAIM_WORDS[target.claim, target.physicians]}."
+    n_reads = {str(row["option"]): int(row["n_reads"]) for row in table.to_dict(orient="records")}
+    said = {name: f"{OPTION_WORDS[name][0].lower()}{OPTION_WORDS[name][1:]}" for name in map(str, further.index)}
+    fewer = {
+        name: float(further[name]) for name in said if n_reads[name] < n_reads[best] and further[name] < known[NOW]
+    }
+    less = ""
+    if fewer:
+        next_best = min(fewer, key=fewer.__getitem__)
+        less = f" {counted(n_reads[next_best], 'read')} as {said[next_best]} would give {fewer[next_best]:.4f}."
+    return (
+        f"{amount[0].upper()}{amount[1:]} are expected to do most as {said[best]} ({counted(n_reads[best], 'read')} can be had): the standard error "
+        f"{CLAIM_WORDS[target.claim, target.physicians]} falls from {known[NOW]:.4f} to {further[best]:.4f}.{less}"
+    )
+
+
+def basis_words(found: Answer) -> str:
+    """Where the expectations come from."""
+    n = f"{found.pilot.n_reads:,}"
+    assumed = (
+        f"Too little has been read to measure anything here: this assumes a judge that is right on {100 * ASSUMED_ACCURACY:.0f} % of the criteria, "
+        f"and errors on one response that are alike (correlation {ASSUMED_CORRELATION})."
+    )
+    words = {
+        Basis.DRAWN: f"Worked out from {n} criteria that were drawn and read blind.",
+        Basis.NOT_DRAWN: f"Worked out from {n} criteria that were read blind, though not all of them were drawn: take it as a guess.",
+        Basis.OTHERS: f"Worked out from {n} criteria of responses of all models, since too few of these were read.",
+        Basis.ASSUMED: assumed,
+    }
+    small = found.pilot.is_small and found.pilot.basis is not Basis.ASSUMED
+    return words[found.pilot.basis] + (
+        f" That is a pilot: below {PILOT_READS} the answer will still move as more is read." if small else ""
+    )
+
+
+def so_far_words(found: Answer) -> str:
+    """What has been read, and what waits."""
+    read = f"{found.n_responses_read:,} of {found.n_responses:,} responses ({found.n_items_read:,} of {found.n_items:,} criteria) are drawn and read"
+    waits = f", {found.n_responses_waiting:,} more are assigned and wait" if found.n_responses_waiting else ""
+    if not math.isfinite(found.half_width_now):
+        return f"{read}."
+    return (
+        f"{read}{waits}; with these the interval is expected to be {width_words(found.target, found.half_width_now)}."
+    )
+
+
+def disagreement_words(found: Answer) -> str:
+    """What it does to a drawing by importance that judges disagree."""
+    judges = found.disagreement
+    if not judges.n_items:
+        return (
+            "No two judges have labelled these criteria, nor one judge twice, so responses drawn by importance are drawn by their points alone: "
+            "where judges disagree, more would be drawn."
+        )
+    labelled = f"{judges.n_items:,} criteria that two judges or more, or one judge several times, have labelled"
+    if judges.n_disagreed in (0, judges.n_items):
+        how = "disagree" if judges.n_disagreed else "agree"
+        return f"Judges {how} on all of the {labelled}, so it makes no difference to a drawing."
+    drawn = "" if math.isnan(judges.times) else (
+        f": drawn by importance, these are drawn {judges.times:.1f} times as often as those on which they agree"
+    )  # fmt: skip
+    return f"Judges disagree on {judges.n_disagreed:,} of the {labelled}{drawn}."
+
+
+def hours_words(hours: float | None, n_readers: int, seconds: float | None) -> str:
+    """How long the reading takes.
+
+    >>> hours_words(12.34, 2, 61.0)
+    'About 12 hours of reading in all, with 2 readers each: a criterion takes 61 seconds, as measured.'
+    >>> hours_words(None, 2, None)
+    'No reading has been timed yet, so hours cannot be told.'
+    """
+    if hours is None or seconds is None:
+        return "No reading has been timed yet, so hours cannot be told."
+    each = "one reader each" if n_readers == 1 else f"{n_readers} readers each"
+    return f"About {hours_short(hours)} of reading in all, with {each}: a criterion takes {seconds:.0f} seconds, as measured."
+
+
+def hours_short(hours: float | None) -> str:
+    """A time for a cell of a table.
+
+    >>> hours_short(0.5), hours_short(2.345), hours_short(1234.5), hours_short(None)
+    ('30 minutes', '2.3 hours', '1,234 hours', '– (not timed yet)')
+    """
+    if hours is None:
+        return f"{NO_VALUE} (not timed yet)"
+    if hours < 1:
+        return f"{hours * MINUTES_AN_HOUR:.0f} minutes"
+    return f"{hours:,.0f} hours" if hours >= FEW_HOURS else f"{hours:.1f} hours"

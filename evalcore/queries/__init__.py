@@ -1,1 +1,0 @@
-"""Every read: SQL in, rows or a DataFrame out."""

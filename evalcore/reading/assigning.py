@@ -1,0 +1,479 @@
+"""Say what is read, by whom and in which order: items by filter or by plan, drawn with a stored seed and a known probability."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore.errors import NotFound, OverreadError
+from evalcore.reading import candidates, exposures
+from evalcore.reading import store as reading_store
+from evalcore.reading.candidates import Planned
+from evalcore.stats.wording import counted
+from evalcore.study import browse, contents, store
+from evalcore.study.acting import allow
+from evalcore.study.browse import Filters
+from evalcore.study.csv_cells import unguarded
+from evalcore.study.db import writing
+from evalcore.study.policies import STUDY, check_can_assign
+from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Selection, Viewer
+
+READERS_EACH, RESERVE_MINUTES = 2, 45
+MAX_NAME = 1_000  # characters
+MAX_SEED = MAX_SAMPLE = 2**31 - 1
+MAX_DIGITS = len(str(MAX_SAMPLE))  # Python itself refuses to read a number of thousands of digits
+MAX_MINUTES = 60 * 24 * 30
+COMPANIONS = 3
+"""Of responses that somebody chose at least so many others are read with them, and as many as were chosen: see `_companions`."""
+PLAN_COLUMNS = ("prompt_id", "inclusion_probability")
+
+Item = tuple[int, int | None]
+"""example_id, and response_id or None for the case itself."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Items that were drawn for a purpose (`planning.draw`).
+
+    Attributes:
+        shares: The probability of each item that was drawn, in (0, 1].
+        selection: Random where all had the same, else importance.
+        n_population: How many items they were drawn from.
+        how: For the record: what probability any other item had, as JSON would hold it.
+    """
+
+    shares: dict[Item, float]
+    selection: Selection
+    n_population: int
+    how: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to be read.
+
+    Attributes:
+        ask: What readers are asked.
+        filters: Which items; a plan goes before.
+        plan: Items with their probabilities, from `read_plan`; empty: by filters.
+        drawn: Items that were drawn here, with their probabilities; goes before filters and plan.
+        chosen: Numbers of responses that somebody chose; goes before all others. They say nothing of the rest: they enter no estimate, and may be
+            drawn later. Others are drawn to be read among them (`_companions`).
+        alone: Without these others: readers who see what few items they were given may guess why.
+        n_items: How many are drawn of those that fit; None: all.
+        readers: Names of those who may read; empty: everybody who can.
+        specialty: Only readers with this specialty.
+        n_readers: How many readers an item gets.
+        seed: Of the drawing and the order; None: drawn.
+        reserve_minutes: For how long an opened item is kept.
+        blind: Numbers of conversations that wait for whoever assigns (`queries.tasks.blind_examples`): filters on items, and words that are
+            searched for, leave them out, since how many fit would tell what was said there.
+        make_blind: Set the study to show readers no verdict on what they have not read.
+    """
+
+    ask: Ask = Ask.RUBRIC
+    filters: Filters = field(default_factory=Filters)
+    plan: tuple[Planned, ...] = ()
+    drawn: Drawn | None = None
+    chosen: tuple[int, ...] = ()
+    alone: bool = False
+    n_items: int | None = None
+    readers: tuple[str, ...] = ()
+    specialty: str | None = None
+    n_readers: int = READERS_EACH
+    seed: int | None = None
+    reserve_minutes: int = RESERVE_MINUTES
+    blind: frozenset[int] = frozenset()
+    make_blind: bool = False
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """What was assigned, and what was not.
+
+    Attributes:
+        assignment_id: None for a dry run.
+        n_items: Items assigned, of n_population that fit.
+        n_waiting: Items left out since they are assigned already.
+        n_too_few: Items of those assigned that fewer readers than wanted can read: by language, or since they have seen verdicts on it.
+        exposed: Readers who have seen others' verdicts on some of the items, each with how many: they are left out of those.
+        leading: Leads and researchers who were left out, since the study does not let them read.
+        n_companions: Of the items, those that were drawn to be read among the chosen ones; n_alone: how many more such were wanted, of which there are none.
+        languages_missing: Languages of items that nobody among the readers reads.
+    """
+
+    assignment_id: int | None
+    n_items: int
+    n_population: int
+    n_waiting: int
+    n_too_few: int
+    languages_missing: tuple[str, ...]
+    readers: tuple[str, ...]
+    seed: int
+    exposed: tuple[tuple[str, int], ...] = ()
+    leading: tuple[str, ...] = ()
+    n_companions: int = 0
+    n_alone: int = 0
+
+    def sentences(self) -> list[str]:
+        """The report in words."""
+        said = [
+            f"{self.n_items:,} of {self.n_population:,} items that fit, in random order (seed {self.seed})",
+            f"readers: {', '.join(self.readers)}",
+        ]
+        if self.n_waiting:
+            said.append(f"{self.n_waiting:,} more are assigned already and were left out")
+        if self.n_companions:
+            said.append(
+                f"{self.n_companions:,} of them were drawn at random to be read among the chosen ones, so that no reader can tell which were chosen"
+            )
+        if self.n_alone:
+            said.append(
+                f"{counted(self.n_alone, 'item')} fewer than wanted could be drawn to be read among the chosen ones: a reader may guess which were chosen"
+            )
+        said += [
+            f"{name} has seen others' verdicts on {n:,} of {counted(self.n_items, 'item')}, and is left out there"
+            for name, n in self.exposed
+        ]
+        if self.leading:
+            said.append(f"left out, since leads and researchers do not read in this study: {', '.join(self.leading)}")
+        if self.n_too_few:
+            said.append(
+                f"{counted(self.n_too_few, 'item')} {'has' if self.n_too_few == 1 else 'have'} fewer readers left than are wanted"
+            )
+        if self.languages_missing:
+            said.append(f"nobody of these readers reads: {', '.join(self.languages_missing)}")
+        return said
+
+
+def assign(engine: Engine, choice: Choice, *, actor: Viewer, dry_run: bool = False) -> Assigned:
+    """Choose items and readers, draw, order, and write it down.
+
+    Raises:
+        NotAllowed: Whoever acts is no lead.
+        OverreadError: Nothing fits, no reader can read, or a number is out of its range.
+    """
+    _check(choice)
+    seed = choice.seed if choice.seed is not None else int(np.random.default_rng().integers(MAX_SEED))
+    if choice.filters.search or choice.filters.language:
+        store.index_texts(engine)  # notes, and what an import that was broken off left, wait for it
+    with writing(engine) as session:
+        allow(session, actor, check_can_assign)
+        store.wait_for_others(session)  # two leads at once: what the first assigned is no longer free for the second
+        rules = contents.rules(session)
+        readers, leading = _readers(contents.people(session), choice, rules)
+        if choice.chosen:
+            fitting: list[Item] = _chosen(session, choice)
+            shares = {}
+        elif choice.drawn is not None:
+            fitting = list(choice.drawn.shares)
+            shares = choice.drawn.shares
+        elif choice.plan:
+            of_cases, with_rubric = choice.ask is Ask.GOLD_ACUITY, choice.ask is Ask.RUBRIC
+            population = candidates.planned(session, choice.plan, of_cases=of_cases, with_rubric=with_rubric)
+            fitting = [item for item, _ in population]
+            shares = dict(population)
+        else:
+            fitting = _fitting(session, choice)
+            shares = {}
+        waiting = candidates.assigned(session, choice.ask, drawn=not choice.chosen)
+        free = [item for item in fitting if item not in waiting]
+        if not free:
+            msg = "Nothing is left to assign: no item fits" + (
+                ", or all that fit are assigned already." if fitting else "."
+            )
+            raise OverreadError(msg)
+        is_blind, who = rules.mode is ReadingMode.BLIND, [reader.person_id for reader in readers]
+        beside, n_alone = (
+            _companions(session, choice, free, readers, seed=seed) if choice.chosen and is_blind else ([], 0)
+        )
+        n_waiting = len(fitting) - len(free)
+        free += beside
+        drawn = draw(free, choice.n_items, seed=seed)
+        share = len(drawn) / len(free)
+        n_population = choice.drawn.n_population if choice.drawn is not None else len(free)
+        languages = candidates.languages(session, {example for example, _ in drawn})
+        able = {code: [r for r in readers if code is None or code in reads(r)] for code in set(languages.values())}
+        seen = exposures.exposed_among(session, who, set(languages)) if is_blind else {}
+        n_left = {
+            item: sum(item[0] not in seen.get(r.person_id, ()) for r in able[languages[item[0]]]) for item in drawn
+        }
+        if not any(n_left.values()) and any(able.values()):
+            msg = "Nobody is left to read blind: everybody chosen has seen others' verdicts on these items. Choose other items or readers."
+            raise OverreadError(msg)
+        report = Assigned(
+            assignment_id=None,
+            n_items=len(drawn),
+            n_population=n_population,
+            n_waiting=n_waiting,
+            n_too_few=sum(n < choice.n_readers for item, n in n_left.items() if able[languages[item[0]]]),
+            languages_missing=tuple(sorted(code for code, who in able.items() if code and not who)),
+            readers=tuple(sorted(reader.name for reader in readers)),
+            seed=seed,
+            exposed=_exposed(readers, seen, drawn),
+            leading=tuple(leading),
+            n_companions=len(beside),
+            n_alone=n_alone,
+        )
+        if dry_run:
+            return report
+        if choice.make_blind:
+            store.set_rules(session, msgspec.structs.replace(rules, blind=True), actor=actor.signature)
+        number = reading_store.add_assignment(
+            session,
+            [(*item, shares.get(item, share)) for item in drawn],
+            ask=choice.ask,
+            readers=[reader.person_id for reader in readers],
+            n_readers=choice.n_readers,
+            seed=seed,
+            reserve_minutes=choice.reserve_minutes,
+            selection=_selection(choice),
+            chosen_by=_chosen_by(choice),
+            n_population=n_population,
+            actor=actor.signature,
+        )
+        store.refresh_statistics(session)
+        return Assigned(**{**asdict(report), "assignment_id": number})
+
+
+def assign_responses(
+    engine: Engine,
+    response_ids: Iterable[int],
+    *,
+    actor: Viewer,
+    ask: Ask = Ask.RESPONSE_ACUITY,
+    readers: Sequence[str] = (),
+    n_readers: int = READERS_EACH,
+    dry_run: bool = False,
+    **more: Any,
+) -> Assigned:
+    """Have responses read that somebody chose, as the dangerous misses of Triage; those that are assigned already are left out.
+
+    They are read blind like all others, and in random order, among others that are drawn: who is given one single item, or nothing but dangerous misses,
+    can tell what the judge says of them. Since they were chosen for what a judge says of them, their labels stand for no others: the
+    verdicts are volunteered, without a probability, and enter no estimate. Of a response that is drawn as well, before or after, the read counts as drawn.
+
+    Args:
+        engine: The study.
+        response_ids: Numbers of the responses.
+        actor: Who assigns.
+        ask: What readers are asked of them.
+        readers: Names of those who may read; empty: everybody who can.
+        n_readers: How many readers a response gets.
+        dry_run: Report and change nothing.
+        **more: Fields of `Choice`: alone, specialty, seed, reserve_minutes.
+
+    Raises:
+        NotFound: The study has no such response, or it has no text, or no rubric where one is asked about.
+        OverreadError: All are assigned already, or no reader can read.
+    """
+    numbers = tuple(dict.fromkeys(response_ids))
+    if not numbers:
+        msg = "responses: none came, expected the number of at least one"
+        raise OverreadError(msg)
+    choice = Choice(ask=ask, chosen=numbers, readers=tuple(readers), n_readers=n_readers, **more)
+    return assign(engine, choice, actor=actor, dry_run=dry_run)
+
+
+def draw(items: Sequence[Item], n_items: int | None, *, seed: int) -> list[Item]:
+    """So many of them at random, in random order; the same seed gives the same.
+
+    >>> draw([(1, 1), (2, 2), (3, 3)], 2, seed=7) == draw([(1, 1), (2, 2), (3, 3)], 2, seed=7)
+    True
+    """
+    order = np.random.default_rng(seed).permutation(len(items))
+    return [items[place] for place in order[: len(items) if n_items is None else n_items]]
+
+
+def reads(viewer: Viewer) -> tuple[str, ...]:
+    """The languages that somebody reads: English where the profile names none."""
+    return viewer.languages or ("en",)
+
+
+def _check(choice: Choice) -> None:
+    wanted = {"items": choice.n_items, "readers": choice.n_readers, "minutes": choice.reserve_minutes}
+    for name, number in wanted.items():
+        if number is not None and number < 1:
+            msg = f"{name}: {number} came, expected at least 1"
+            raise OverreadError(msg)
+    if choice.reserve_minutes > MAX_MINUTES:
+        msg = f"minutes: {choice.reserve_minutes:,} came, expected at most {MAX_MINUTES:,}, which is thirty days"
+        raise OverreadError(msg)
+    if (choice.plan or choice.drawn is not None or choice.chosen) and choice.n_items is not None:
+        msg = "items: a plan says itself which items are read; leave the number out"
+        raise OverreadError(msg)
+    if choice.chosen and choice.ask is Ask.GOLD_ACUITY:
+        msg = "responses: a response came, expected another question: what a case itself needs is asked without any response"
+        raise OverreadError(msg)
+    if choice.seed is not None and not 0 <= choice.seed <= MAX_SEED:
+        msg = f"seed: {choice.seed} came, expected 0 to {MAX_SEED}"
+        raise OverreadError(msg)
+
+
+def _exposed(
+    readers: Sequence[Viewer], seen: dict[int, set[int]], items: Sequence[Item]
+) -> tuple[tuple[str, int], ...]:
+    """Who has seen verdicts on how many of the items."""
+    found = ((r.name, sum(example in seen.get(r.person_id, ()) for example, _ in items)) for r in readers)
+    return tuple(sorted((name, n) for name, n in found if n))
+
+
+def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[list[Viewer], list[str]]:
+    """Who may read, and which leads and researchers were left out: they read blind only where the study says so."""
+    able = [person for person in people if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
+    if unknown := sorted(set(choice.readers) - {person.name for person in able}):
+        msg = f"readers: {', '.join(unknown)} came, expected reviewers or adjudicators of this study: {', '.join(p.name for p in able)}"
+        raise OverreadError(msg)
+    able = [p for p in able if (p.name in choice.readers if choice.readers else Role.REVIEWER in p.roles)]
+    if choice.specialty is not None:
+        able = [person for person in able if choice.specialty.casefold() in map(str.casefold, person.specialties)]
+    apart = rules.mode is ReadingMode.BLIND and not rules.leads_read
+    leading = sorted(person.name for person in able if apart and person.roles & STUDY)
+    if named := sorted(set(leading) & set(choice.readers)):
+        msg = (
+            f"readers: {', '.join(named)}: lead or researcher here, expected readers who are neither. "
+            "To let them read all the same, set so under Rules of the study; their reads are stored as not blind."
+        )
+        raise OverreadError(msg)
+    able = [person for person in able if person.name not in leading]
+    if len(able) < choice.n_readers:
+        with_specialty = f" with the specialty {choice.specialty}" if choice.specialty else ""
+        msg = (
+            f"readers: {len(able)}{with_specialty} came, expected at least {choice.n_readers}, as many as read an item"
+        )
+        if leading:
+            msg += (
+                f". Leads and researchers do not read here unless the rules of the study say so: {', '.join(leading)}"
+            )
+        raise OverreadError(msg)
+    return able, leading
+
+
+def _fitting(session: Session, choice: Choice) -> list[Item]:
+    left_out = choice.blind if choice.filters.on_what_was_said() else frozenset()
+    fitting: list[Item]
+    if choice.ask is Ask.GOLD_ACUITY:
+        fitting = [(int(example), None) for example in browse.examples(session, choice.filters)["example_id"]]
+    else:
+        fitting = candidates.responses(session, choice.filters, with_rubric=choice.ask is Ask.RUBRIC)
+    return [item for item in fitting if item[0] not in left_out]
+
+
+def _chosen(session: Session, choice: Choice) -> list[Item]:
+    found = candidates.chosen(session, choice.chosen)
+    rubrics = (
+        candidates.having_rubric(session, set(found.values())) if choice.ask is Ask.RUBRIC else set(found.values())
+    )
+    for number in choice.chosen:
+        if number not in found:
+            msg = f"response {number} came, expected one of this study with a text to read"
+            raise NotFound(msg)
+        if found[number] not in rubrics:
+            msg = f"response {number} came, which has no criteria, expected a response with a rubric to read"
+            raise NotFound(msg)
+    return [(found[number], number) for number in choice.chosen]
+
+
+def _companions(
+    session: Session, choice: Choice, chosen: Sequence[Item], readers: Sequence[Viewer], *, seed: int
+) -> tuple[list[Item], int]:
+    """Others to be read among chosen responses, and how many fewer there are than wanted.
+
+    As many as were chosen, and at least `COMPANIONS`, at random of the responses to the same evaluations that nobody was asked about yet, that every
+    reader reads and on which none has seen verdicts: of any item the odds are even at best that it was chosen. They count as chosen, not as drawn:
+    together they are no random part of anything.
+    """
+    n_wanted = 0 if choice.alone else max(COMPANIONS, len(chosen))
+    if not n_wanted:
+        return [], 0
+    taken = candidates.assigned(session, choice.ask) | set(chosen)
+    alike = candidates.alike(session, [number for _, number in chosen if number is not None])
+    rest = [item for item in _with_rubric(session, choice, alike) if item not in taken]
+    languages = candidates.languages(session, {example for example, _ in rest})
+    seen = set().union(*exposures.exposed_among(session, [r.person_id for r in readers], set(languages)).values())
+    common = set.intersection(*(set(reads(reader)) for reader in readers))
+    fitting = [item for item in rest if item[0] not in seen and languages[item[0]] in {None, *common}]
+    found = draw(fitting, n_wanted, seed=seed)
+    return found, n_wanted - len(found)
+
+
+def _with_rubric(session: Session, choice: Choice, items: list[Item]) -> list[Item]:
+    if choice.ask is not Ask.RUBRIC:
+        return items
+    rubrics = candidates.having_rubric(session, {example for example, _ in items})
+    return [item for item in items if item[0] in rubrics]
+
+
+def _selection(choice: Choice) -> Selection:
+    if choice.chosen:
+        return Selection.VOLUNTEERED
+    if choice.drawn is not None:
+        return choice.drawn.selection
+    return Selection.IMPORTANCE if choice.plan else Selection.RANDOM
+
+
+def _chosen_by(choice: Choice) -> dict[str, Any]:
+    if choice.chosen:
+        return {"chosen": len(choice.chosen), **({"alone": True} if choice.alone else {})}
+    if choice.drawn is not None:
+        return {"plan": len(choice.drawn.shares), **choice.drawn.how}
+    return {"plan": len(choice.plan)} if choice.plan else _said(choice.filters)
+
+
+def _said(filters: Filters) -> dict[str, Any]:
+    chosen = asdict(filters).items()
+    return {name: value for name, value in chosen if value is not None and value is not False and value != ""}
+
+
+def read_plan(content: bytes) -> tuple[Planned, ...]:
+    """A plan from CSV: prompt_id, inclusion_probability, and model, sample_index, dataset where they are needed to tell.
+
+    Raises:
+        OverreadError: A line is not readable as that.
+    """
+    try:
+        lines = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""))
+        rows = [(lines.line_num, row) for row in lines]
+    except (UnicodeDecodeError, csv.Error) as error:
+        msg = f"plan: {error}, expected CSV in UTF-8"
+        raise OverreadError(msg) from error
+    if not set(PLAN_COLUMNS) <= set(lines.fieldnames or ()):
+        came = ", ".join(lines.fieldnames or ()) or "nothing"
+        msg = f"plan line 1: {came} came, expected the columns {' and '.join(PLAN_COLUMNS)}"
+        raise OverreadError(msg)
+    if not rows:
+        msg = "plan line 2: nothing came, expected an item below the names of the columns"
+        raise OverreadError(msg)
+    return tuple(_planned(row, number) for number, row in rows)
+
+
+def _planned(row: dict[str, str | None], number: int) -> Planned:
+    prompt_id, model, dataset = (unguarded(row.get(name) or "") for name in ("prompt_id", "model", "dataset"))
+    if max(map(len, (prompt_id, model, dataset))) > MAX_NAME:
+        msg = f"plan line {number}: prompt_id, model, dataset: more than {MAX_NAME:,} characters came, expected names"
+        raise OverreadError(msg)
+    if not prompt_id or not all(map(store.is_storable, (prompt_id, model, dataset))):
+        msg = f"plan line {number}: prompt_id: {prompt_id!r} came, expected how the study names the conversation"
+        raise OverreadError(msg)
+    share, sample = row["inclusion_probability"] or "", row.get("sample_index") or "0"
+    probability = _number(share)
+    if probability is None or not 0 < probability <= 1:
+        msg = f"plan line {number}: inclusion_probability: {share!r} came, expected a number above 0 and at most 1"
+        raise OverreadError(msg)
+    if not (sample.isascii() and sample.isdigit() and len(sample) <= MAX_DIGITS and int(sample) <= MAX_SAMPLE):
+        msg = f"plan line {number}: sample_index: {sample!r} came, expected a whole number, 0 or more"
+        raise OverreadError(msg)
+    return Planned(prompt_id, model or None, int(sample), probability, dataset or None, line=number)
+
+
+def _number(words: str) -> float | None:
+    try:
+        return float(words)
+    except ValueError:
+        return None

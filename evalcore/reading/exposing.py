@@ -1,0 +1,108 @@
+"""To see verdicts is an act of its own: it takes a conversation out of one's blind reads, and is written down before anything is shown.
+
+Of a study that is read-only nothing is written down: nobody reads blind there either.
+"""
+
+from collections.abc import Collection
+from contextlib import suppress
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore.errors import NotFound, ReadOnly
+from evalcore.reading import exposure_store, exposures, tasks
+from evalcore.reading.one_conversation import Opened, open_example
+from evalcore.stats.wording import counted
+from evalcore.study import contents, store
+from evalcore.study.acting import allow
+from evalcore.study.db import reading, writing
+from evalcore.study.policies import check_can_assign, check_can_open
+from evalcore.study.schema import READER_CHOSEN, VERDICTS_SEEN, Seen, Viewer
+
+MAX_BROWSER = 200  # characters
+
+
+def open_conversation(engine: Engine, viewer: Viewer, example_id: int) -> Opened | None:
+    """Everything on one example; None where there is none of this number. Where others have said something on it, the viewer has seen that.
+
+    Raises:
+        NotAllowed: It waits for the viewer's own blind read.
+    """
+    with reading(engine) as session:
+        opened = open_example(session, example_id)
+        others = opened is not None and (opened.is_case or bool(opened.verdicts["rater"].ne(viewer.name).any()))
+        is_known = not others or not exposure_store.unseen(session, viewer.person_id, Seen.CONVERSATION, [example_id])
+    if not is_known:
+        expose(engine, viewer, Seen.CONVERSATION, [example_id])
+    return opened
+
+
+def preview(engine: Engine, viewer: Viewer, named: Collection[str], *, blind: frozenset[int]) -> None:
+    """Write that somebody sees the rows of a table on these examples, as its column example_id names them."""
+    with reading(engine) as session:
+        numbers = exposures.numbers_of(session, named) - blind  # a name may stand in two data sets
+    expose(engine, viewer, Seen.PREVIEW, numbers)
+
+
+def expose(engine: Engine, viewer: Viewer, what: Seen, examples: Collection[int]) -> None:
+    """Write that somebody sees others' verdicts on some examples, before they are shown. Nothing is written of what is known already.
+
+    Raises:
+        NotAllowed: One of them waits for the viewer's own blind read.
+    """
+    with reading(engine) as session:
+        if not exposure_store.unseen(session, viewer.person_id, what, examples):
+            return
+    try:
+        with writing(engine) as session:
+            store.wait_for_others(session)  # whoever assigns at the same time comes before this, or after
+            _check(session, viewer, examples)
+            if exposure_store.add_exposures(session, viewer.person_id, what, examples):
+                subject = f"example {next(iter(examples))}" if len(examples) == 1 else counted(len(examples), "example")
+                store.append_event(
+                    session, actor=viewer.name, action=VERDICTS_SEEN, subject=subject, detail={"where": what}
+                )
+    except ReadOnly:
+        with reading(engine) as session:
+            _check(session, viewer, examples)
+
+
+def _check(session: Session, viewer: Viewer, examples: Collection[int]) -> None:
+    blind = tasks.blind_examples(session, viewer)
+    for number in examples:
+        check_can_open(viewer, number, blind)
+
+
+def release(engine: Engine, viewer: Viewer, person_id: int) -> None:
+    """Let somebody see every verdict, and read nothing blind any more.
+
+    Raises:
+        NotAllowed: The viewer does not assign.
+        NotFound: There is no such person.
+    """
+    with writing(engine) as session:
+        allow(session, viewer, check_can_assign)
+        store.wait_for_others(session)
+        person = contents.person(session, person_id)
+        if person is None:
+            msg = f"This study has no person {person_id}."
+            raise NotFound(msg)
+        if exposure_store.add_exposures(session, person_id, Seen.RELEASED, None):
+            store.append_event(session, actor=viewer.signature, action="reader released", subject=person.name)
+
+
+def choose_reader(engine: Engine, viewer: Viewer, browser: str) -> None:
+    """Leave an event where somebody comes by a browser by which somebody else came last, or nobody yet.
+
+    Args:
+        engine: The study.
+        viewer: Who was chosen.
+        browser: What it says of itself: browsers that say the same are taken for one.
+    """
+    subject = "".join(filter(str.isprintable, browser))[:MAX_BROWSER] or "a browser that does not say which"
+    with reading(engine) as session:
+        last = contents.last_actor(session, READER_CHOSEN, subject)
+    if last != viewer.name:
+        with suppress(ReadOnly), writing(engine) as session:
+            detail = {"before": last} if last else {}
+            store.append_event(session, actor=viewer.name, action=READER_CHOSEN, subject=subject, detail=detail)

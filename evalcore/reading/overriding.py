@@ -1,0 +1,157 @@
+"""A physician's verdicts given with the judge's in view: override, say why, undo. Each is a new verdict."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore.errors import AlreadyChanged, NotFound
+from evalcore.reading import reads
+from evalcore.reading.adjudication import hidden_examples
+from evalcore.reading.desks import check_against_judge, check_answer, check_note
+from evalcore.study import store
+from evalcore.study.acting import allow
+from evalcore.study.db import writing
+from evalcore.study.policies import check_can_give_verdict, check_can_open
+from evalcore.study.schema import Acuity, Ask, Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
+
+_SAID = (
+    "label", "confidence", "explanation", "cause", "severity", "right_for_wrong_reason", "selection", "inclusion_probability", "blinded",
+)  # fmt: skip
+_TAKEN_BACK: dict[str, Any] = {"label": None, "selection": Selection.VOLUNTEERED, "blinded": False}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a physician says about one item.
+
+    Attributes:
+        cause, severity: Of the judge's error; only where the label differs from the judge's.
+        right_for_wrong_reason: Only where the label is the judge's.
+    """
+
+    label: Label | Acuity
+    cause: Cause | None = None
+    severity: Severity | None = None
+    right_for_wrong_reason: bool = False
+    note: str = ""
+
+
+def check_reading(reading: Reading, judge_label: str | None) -> None:
+    """Its parts fit each other and the judge's label on the item (None: this judge gave none).
+
+    Raises:
+        OverreadError: They do not, or the note is too long or no plain text.
+    """
+    check_against_judge(
+        reading.label,
+        judge_label,
+        names_error=bool(reading.cause or reading.severity),
+        right_for_wrong_reason=reading.right_for_wrong_reason,
+    )
+    check_note(reading.note)
+
+
+def give_verdict(
+    engine: Engine,
+    viewer: Viewer,
+    *,
+    response_id: int,
+    criterion_id: int | None,
+    reading: Reading,
+    judge: str,
+    seen: int | None,
+) -> int:
+    """Store an open verdict, volunteered, with the judge's in view. Returns its number.
+
+    Args:
+        engine: The study.
+        viewer: Who reads.
+        response_id: The response.
+        criterion_id: The criterion; None: the level of care that the response recommends.
+        reading: What is said.
+        judge: Whose verdict was in view.
+        seen: The viewer's own newest open verdict on the item that the screen showed, or None.
+
+    Raises:
+        NotAllowed: The viewer does not give verdicts, or is to read the conversation blind.
+        AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
+        NotFound: There is no such item.
+        OverreadError: The parts of the reading contradict each other, or the label is none to the question.
+    """
+    check_answer(reading.label, Ask.RESPONSE_ACUITY if criterion_id is None else Ask.RUBRIC)
+    with writing(engine) as session:
+        allow(session, viewer, check_can_give_verdict)
+        _check_not_blind(session, viewer, response_id)
+        item = reads.item(session, response_id, criterion_id, judge=judge)
+        if item is None:
+            what = "is not in this study" if criterion_id is None else f"has no criterion {criterion_id}"
+            msg = f"Response {response_id} {what}."
+            raise NotFound(msg)
+        check_reading(reading, item["judge_label"])
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
+        _check_seen(session, response_id, criterion_id, rater, seen)
+        verdict = Verdict(
+            example_id=item["example_id"],
+            response_id=response_id,
+            criterion_id=criterion_id,
+            rater_id=rater,
+            stage=Stage.OPEN,
+            label=reading.label,
+            explanation=reading.note.strip() or None,
+            cause=reading.cause,
+            severity=reading.severity,
+            right_for_wrong_reason=reading.right_for_wrong_reason,
+            selection=Selection.VOLUNTEERED,
+            blinded=False,
+            supersedes=seen,
+        )
+        overridden = item["judge_label"] is not None and reading.label != item["judge_label"]
+        action = "judge overridden" if overridden else "verdict given"
+        return store.add_verdicts(session, [verdict], actor=viewer.name, action=action)[0]
+
+
+def _check_not_blind(session: Session, viewer: Viewer, response_id: int) -> None:
+    """A page that was left open gives no open verdict on what has been assigned to the viewer since."""
+    example_id = reads.example_of(session, response_id)
+    if example_id is not None:
+        check_can_open(viewer, example_id, hidden_examples(session, viewer, example_id))
+
+
+def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int | None, seen: int) -> int:
+    """Go back to what the viewer's verdict was before: a new verdict that says the same, or one that takes it back.
+
+    Raises:
+        NotAllowed: The viewer does not give verdicts.
+        AlreadyChanged: The viewer's verdict has changed since the screen was drawn.
+    """
+    with writing(engine) as session:
+        allow(session, viewer, check_can_give_verdict)
+        rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
+        current = _check_seen(session, response_id, criterion_id, rater, seen)
+        before = reads.verdict_numbered(session, current.supersedes) if current and current.supersedes else None
+        if current is None:
+            msg = "There is nothing to undo here."
+            raise AlreadyChanged(msg)
+        said = {name: getattr(before, name) for name in _SAID} if before else _TAKEN_BACK
+        verdict = Verdict(
+            example_id=current.example_id,
+            response_id=response_id,
+            criterion_id=criterion_id,
+            rater_id=rater,
+            stage=Stage.OPEN,
+            supersedes=seen,
+            **said,
+        )
+        return store.add_verdicts(session, [verdict], actor=viewer.name, action="verdict undone")[0]
+
+
+def _check_seen(
+    session: Session, response_id: int, criterion_id: int | None, rater: int, seen: int | None
+) -> "reads.VerdictRow | None":
+    current = reads.newest_of(session, response_id, criterion_id, rater, Stage.OPEN)
+    if (current.id if current else None) != seen:
+        msg = "Your verdict here was changed in another tab. The newer one is shown now; the last click was not saved."
+        raise AlreadyChanged(msg)
+    return current

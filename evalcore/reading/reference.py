@@ -1,0 +1,169 @@
+"""What each item is labelled in the end: the physicians' word where there is one, else the judge's."""
+
+import pandas as pd
+
+from evalcore.study.schema import Label, RaterKind, Stage
+
+ADJUDICATED, AGREED, SINGLE, JUDGE, UNSETTLED = "adjudicated", "agreed", "single", "judge", "unsettled"
+"""Values of `reference_source`; unsettled: physicians' reads conflict and nobody has adjudicated, so there is no label."""
+
+
+def current_reads(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Each physician's standing verdict on each item: revised or open before first, then the one that was written last.
+
+    A clock may step back and a file may state any time, so no time decides.
+
+    Returns:
+        Rows of `verdicts`, one a physician and item; adjudications are left out.
+    """
+    return in_order(_reads(verdicts)).drop_duplicates(["item_id", "rater_id"], keep="last")
+
+
+def in_order(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """First reads before all later stages, each in the order in which they were written (their numbers)."""
+    is_later = verdicts["stage"].ne(Stage.FIRST)
+    return verdicts.assign(_is_later=is_later).sort_values(["_is_later", "verdict_id"]).drop(columns="_is_later")
+
+
+def _reads(verdicts: pd.DataFrame) -> pd.DataFrame:
+    return verdicts.loc[verdicts["rater_kind"].eq(RaterKind.REVIEWER) & verdicts["stage"].ne(Stage.ADJUDICATED)]
+
+
+def reference_labels(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The reference label of every item that a physician has read.
+
+    The adjudicated label, else the one that all readers gave, else the only reader's. "Cannot assess" is a label like the
+    others: beside another one it is a conflict.
+
+    Args:
+        verdicts: As `queries.frames.verdicts` gives them.
+
+    Returns:
+        One row an item, index item_id: n_reads, n_met, n_not_met, n_cannot_assess, reference_label (missing where
+        unsettled), reference_source, selection and blinded of the reads (joined by ";" where they differ), inclusion_probability (of drawn
+        reads; missing where none was drawn), first_read_at.
+    """
+    reads = current_reads(verdicts)
+    counts = (
+        reads.groupby("item_id")["label"]
+        .value_counts()
+        .unstack(fill_value=0)
+        .reindex(columns=list(Label), fill_value=0)
+    )
+    grouped = reads.groupby("item_id")
+    table = pd.DataFrame(
+        {
+            "n_reads": counts.sum(axis=1),
+            "n_met": counts[Label.MET],
+            "n_not_met": counts[Label.NOT_MET],
+            "n_cannot_assess": counts[Label.CANNOT_ASSESS],
+            "label": grouped["label"].first(),
+            "selection": _listed(reads, "selection"),
+            "blinded": _listed(reads.assign(blinded=reads["blinded"].map({True: "true", False: "false"})), "blinded"),
+            "inclusion_probability": reads["inclusion_probability"].astype(float).groupby(reads["item_id"]).max(),
+            "first_read_at": _reads(verdicts).groupby("item_id")["created_at"].min(),
+        }
+    )
+    adjudications = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)].sort_values("verdict_id")
+    settled = adjudications.drop_duplicates("item_id", keep="last").set_index("item_id")["label"]
+    table = table.reindex(table.index.union(settled.index))
+    counted = ["n_reads", "n_met", "n_not_met", "n_cannot_assess"]
+    table[counted] = table[counted].fillna(0).astype(int)
+    unanimous = table[["n_met", "n_not_met", "n_cannot_assess"]].max(axis=1).eq(table["n_reads"])
+    source = pd.Series(UNSETTLED, index=table.index, dtype=object)
+    source = source.mask(unanimous & table["n_reads"].gt(1), AGREED).mask(table["n_reads"].eq(1), SINGLE)
+    table["reference_source"] = source.mask(table.index.isin(settled.index), ADJUDICATED)
+    label = table["label"].astype(object).where(unanimous, None)
+    table["reference_label"] = label.mask(table["reference_source"].eq(ADJUDICATED), settled.reindex(table.index))
+    return table.drop(columns="label")
+
+
+def _listed(reads: pd.DataFrame, column: str) -> pd.Series:
+    """By item: the different words of a column, joined by ";"."""
+    words = reads[["item_id", column]].dropna().drop_duplicates().sort_values(column)
+    return words.groupby("item_id")[column].agg(";".join)
+
+
+def overrides(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """Physicians' standing verdicts that differ from one judge's label on the same item.
+
+    Returns:
+        Rows of `verdicts` (reads and adjudications) with the column judge_label.
+    """
+    judged = verdicts.loc[verdicts["rater_kind"].eq(RaterKind.JUDGE) & verdicts["rater"].eq(judge)]
+    settled = verdicts.loc[verdicts["stage"].eq(Stage.ADJUDICATED)]
+    given = pd.concat([current_reads(verdicts), settled])
+    both = given.merge(judged[["item_id", "label"]].rename(columns={"label": "judge_label"}), on="item_id")
+    return both.loc[both["label"].ne(both["judge_label"])]
+
+
+def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """One row an item with the judge's label, the physicians' and the reference label.
+
+    Args:
+        verdicts: As `queries.frames.verdicts(texts=True)` gives them.
+        judge: Whose labels stand beside the physicians'.
+
+    Returns:
+        One row an item that this judge labelled or a physician read: the item's columns (dataset, prompt_id, response_id, model,
+        position, criterion, points, theme, axis, cluster, ...), judge, judge_label, judge_explanation, the columns of
+        `reference_labels` (reference_source judge where nobody read), overridden, override_cause, severity and note of the newest
+        verdict that differs from the judge's (the note of the newest read where none does).
+    """
+    of_judge = verdicts["rater_kind"].eq(RaterKind.JUDGE)
+    shown = verdicts.loc[~of_judge | verdicts["rater"].eq(judge)]
+    items = shown.drop_duplicates("item_id").set_index("item_id")[ITEM_COLUMNS]
+    judged = shown.loc[shown["rater_kind"].eq(RaterKind.JUDGE)].set_index("item_id")
+    table = items.join(reference_labels(shown))
+    table["judge"] = pd.Series(judge, index=judged.index)
+    table["judge_label"], table["judge_explanation"] = judged["label"], judged["explanation"]
+    unread = table["reference_source"].isna()
+    table["reference_source"] = table["reference_source"].mask(unread, JUDGE)
+    table["reference_label"] = table["reference_label"].mask(unread, table["judge_label"])
+    counted = ["n_reads", "n_met", "n_not_met", "n_cannot_assess"]
+    table[counted] = table[counted].fillna(0).astype(int)
+    differing = overrides(shown, judge).sort_values("verdict_id").drop_duplicates("item_id", keep="last")
+    differing = differing.set_index("item_id")
+    table["overridden"] = table.index.isin(differing.index)
+    table["override_cause"], table["severity"] = differing["cause"], differing["severity"]
+    notes = current_reads(shown).sort_values("verdict_id").drop_duplicates("item_id", keep="last")
+    note = notes.set_index("item_id")["explanation"].reindex(table.index)
+    table["note"] = note.mask(table["overridden"], differing["explanation"].reindex(table.index))
+    return table.sort_values(["dataset", "prompt_id", "model", "response_id", "position"]).reset_index()
+
+
+ITEM_COLUMNS = [
+    "dataset", "evaluation", "prompt_id", "example_id", "response_id", "completion_id", "criterion_id", "model",
+    "sample_index", "position", "criterion", "points", "theme", "category", "language", "axis", "cluster", "canary",
+]  # fmt: skip
+
+
+def standing_marks(marks: pd.DataFrame) -> pd.DataFrame:
+    """Of each physician's verdicts on an item the newest, adjudications apart: rows of `queries.read_marks.read_marks`."""
+    words = in_order(marks)
+    reads = words.loc[words["stage"].ne(Stage.ADJUDICATED)]
+    last = reads.groupby(["response_id", "criterion_id", "rater_id"])["verdict_id"].last()
+    return words.loc[words["stage"].eq(Stage.ADJUDICATED) | words["verdict_id"].isin(last)]
+
+
+def overridden_items(marks: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """How many items of each example physicians have read, overridden, and read differently from one another.
+
+    Args:
+        marks: As `queries.read_marks.read_marks` gives them.
+        judge: Whose label counts as overridden.
+
+    Returns:
+        One row an example, index example_id: n_read, n_overridden, n_conflicting (items; a conflict that has been
+        adjudicated is none).
+    """
+    item = ["example_id", "response_id", "criterion_id"]
+    standing = standing_marks(marks)
+    settled = standing.loc[standing["stage"].eq(Stage.ADJUDICATED), item].drop_duplicates().assign(settled=True)
+    reads = standing.loc[standing["stage"].ne(Stage.ADJUDICATED)]
+    items = reads.groupby(item)["label"].nunique().rename("n_labels").reset_index().merge(settled, on=item, how="outer")
+    items["conflicting"] = items["n_labels"].gt(1) & items["settled"].isna()
+    table = items.groupby("example_id").agg(n_read=("criterion_id", "size"), n_conflicting=("conflicting", "sum"))
+    differs = standing["judge"].eq(judge) & standing["label"].ne(standing["judge_label"])
+    overridden = standing.loc[differs].drop_duplicates(item).groupby("example_id").size()
+    return table.assign(n_overridden=overridden.reindex(table.index).fillna(0).astype(int))

@@ -1,0 +1,1 @@
+"""Responses scored by criteria: the data of a study, its scores, and their correction by physicians."""

@@ -1,0 +1,244 @@
+"""Physicians' blind first reads beside the judges' labels, and what became of them after the reveal."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import ColumnElement, Select, Subquery, and_, case, exists, func, or_, select
+from sqlmodel import Session, SQLModel
+
+from evalcore.reading.sheets import shown_judges
+from evalcore.rubric import drawings
+from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.data import DRAWN, Opinions
+from evalcore.study import contents
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
+from evalcore.study.schema import Ask, RaterKind, ReadingState, Stage
+from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Rater, Reading, Task, Verdict
+
+WORDS = (
+    "rater",
+    "label",
+    "selection",
+    "judge",
+    "judge_label",
+    "axis",
+    "level",
+    "cluster",
+    "theme",
+    "revised_label",
+    "looked_label",
+)
+LOOK = ["response_id", "criterion_id", "rater_id"]
+
+
+def blind_reads(
+    session: Session,
+    judge: str | None = None,
+    *,
+    leave_out: int | None = None,
+    known: Callable[[], Opinions] | None = None,
+) -> pd.DataFrame:
+    """Standing blind first reads of criteria, each beside one judge's standing label on the same item.
+
+    Args:
+        session: Where to read.
+        judge: Beside this judge only; None: every read once beside each judge of the study.
+        leave_out: Number of a response whose reads are left out.
+        known: Gives what judges say of every item (`queries.opinions.judged`), where that is kept; None: read here, if drawings ask for it.
+
+    Returns:
+        One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge,
+        judge_label (missing where this judge has none on the item), points (NaN where unknown), axis, level, cluster, theme,
+        selection, inclusion_probability (over all drawings; NaN where not drawn),
+        revised_label (the reader's standing `revised` verdict on the item; missing where there is none), revealed (this judge's verdicts on
+        the response were shown to the reader after the lock), decided (of those: nothing waits for keep or revise any more).
+        looked_label (what the reader said on a second look without this judge's label; missing where the item was not drawn for one),
+        control_share (of the criteria of the reading that were drawn for one; NaN where there was no drawing, or it is not done).
+        A read made in Review is revealed once it is locked (with such a drawing: once it is done), an imported one where its reader has any
+        `revised` verdict on the response.
+        Which judge was shown is kept with a reading made in Review; for an imported read it is the one that the study's rules show
+        today (`sheets.judge_on`).
+    """
+    firsts = _firsts(leave_out)
+    found = frame(session, _beside(firsts, judge)).sort_values(
+        ["verdict_id", "judge", "judged_by"], na_position="first"
+    )
+    found = found.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_by")  # the newest prompt
+    shown = frame(session, select(shown_judges(select(firsts.c.response_id), contents.rules(session).judge)))
+    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
+    today = found["response_id"].map(shown.set_index("response_id")["judge"])
+    is_shown = found.pop("shown_judge").astype(object).fillna(today).eq(found["judge"])
+    found["inclusion_probability"] = _probability(session, found, known or partial(rubric_queries.judged, session))
+    for name in ("revealed", "decided"):
+        found[name] = found[name].astype(bool) & is_shown
+    return (
+        found.drop(columns="person_id")
+        .astype({"points": float, "control_share": float, **dict.fromkeys(WORDS, "str")})
+        .reset_index(drop=True)
+    )
+
+
+def second_looks(session: Session) -> "pd.Series[str]":
+    """What was said on each second look without the judge's verdict, before any amendment, by response_id, criterion_id and rater_id."""
+    found = frame(session, select(_looks())).drop_duplicates(LOOK, keep="last")
+    return found.set_index(LOOK)["label"].astype("str")
+
+
+def _probability(session: Session, found: pd.DataFrame, known: Callable[[], Opinions]) -> pd.Series:
+    """Of each read, the probability with which any drawing takes its item; NaN where it was not drawn."""
+    own = found["inclusion_probability"].astype(float)
+    is_drawn = found["selection"].isin(DRAWN) & own.notna()
+    reads = found.assign(inclusion_probability=own.where(is_drawn))
+    return (
+        drawings.over_all(drawings.made(session, reads, is_drawn, known=known), reads, is_drawn)
+        if is_drawn.any()
+        else own.where(is_drawn)
+    )
+
+
+def _table(rows: type[SQLModel]) -> Any:
+    return TABLES[str(rows.__tablename__)]
+
+
+def _firsts(leave_out: int | None) -> Subquery:
+    """The first reads: few beside the judges' verdicts, so everything else is looked up from them."""
+    verdict, rater = _table(Verdict), _table(Rater)
+    conditions: list[ColumnElement[bool]] = [
+        *_at_stage(verdict, Stage.FIRST),
+        verdict.c.criterion_id.is_not(None),
+        verdict.c.label.is_not(None),
+        or_(verdict.c.blinded.is_(None), verdict.c.blinded),
+        not_superseded(verdict),
+        rater.c.kind == RaterKind.REVIEWER,
+    ]
+    if leave_out is not None:
+        conditions.append(verdict.c.response_id != leave_out)
+    names = ("example_id", "response_id", "criterion_id", "rater_id", "label", "selection", "inclusion_probability")
+    columns = (
+        verdict.c.id.label("verdict_id"),
+        *(verdict.c[name] for name in names),
+        rater.c.name.label("rater"),
+        rater.c.person_id,
+    )
+    return select(*columns).join(rater, rater.c.id == verdict.c.rater_id).where(*conditions).subquery("firsts")
+
+
+def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
+    """A stage of physicians; SQLite uses the index of their reads only where its condition stands in the same words."""
+    return [is_read(verdict.c), verdict.c.stage == stage]
+
+
+def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
+    judged, revised, rater = (
+        _table(Verdict).alias("judged"),
+        _table(Verdict).alias("revised"),
+        _table(Rater).alias("judge"),
+    )
+    criterion, example = _table(Criterion), _table(Example)
+    readings, revisers, looks = _readings(), _revisers(), _looks()
+    on_item = (
+        (judged.c.response_id == firsts.c.response_id)
+        & (judged.c.criterion_id == firsts.c.criterion_id)
+        & (judged.c.rater_id == rater.c.id)
+        & (judged.c.stage == Stage.JUDGE)
+        & judged.c.label.is_not(None)
+        & not_superseded(judged)
+    )
+    by_reader = (
+        (revised.c.response_id == firsts.c.response_id)
+        & (revised.c.criterion_id == firsts.c.criterion_id)
+        & (revised.c.rater_id == firsts.c.rater_id)
+        & (revised.c.stage == Stage.REVISED)
+        & revised.c.label.is_not(None)
+        & not_superseded(revised)
+    )
+    is_locked, has_revised = readings.c.state.is_not(None), revisers.c.rater_id.is_not(None)
+    is_shown = or_(and_(is_locked, readings.c.is_waiting == 0), has_revised & readings.c.state.is_(None))
+    joined = (
+        firsts.join(rater, and_(is_judge(rater.c), *([rater.c.name == judge] if judge is not None else [])))
+        .join(criterion, criterion.c.id == firsts.c.criterion_id)
+        .join(example, example.c.id == firsts.c.example_id)
+        .outerjoin(judged, on_item)
+        .outerjoin(revised, by_reader)
+        .outerjoin(
+            readings, (readings.c.response_id == firsts.c.response_id) & (readings.c.person_id == firsts.c.person_id)
+        )
+        .outerjoin(
+            looks,
+            and_(*(looks.c[name] == firsts.c[name] for name in LOOK)),
+        )
+        .outerjoin(
+            revisers, (revisers.c.response_id == firsts.c.response_id) & (revisers.c.rater_id == firsts.c.rater_id)
+        )
+    )
+    names = (
+        "verdict_id", "example_id", "response_id", "criterion_id", "rater_id", "rater", "person_id", "label", "selection", "inclusion_probability",
+    )  # fmt: skip
+    return select(
+        *(firsts.c[name] for name in names),
+        rater.c.name.label("judge"),
+        judged.c.label.label("judge_label"),
+        judged.c.rater_id.label("judged_by"),
+        *(criterion.c[name] for name in ("points", "axis", "level", "cluster")),
+        example.c.theme,
+        revised.c.label.label("revised_label"),
+        readings.c.judge.label("shown_judge"),
+        looks.c.label.label("looked_label"),
+        case((readings.c.is_waiting == 0, readings.c.control_share), else_=None).label("control_share"),
+        case((is_shown, 1), else_=0).label("revealed"),
+        case((is_locked, case((readings.c.state == ReadingState.DONE, 1), else_=0)), (has_revised, 1), else_=0).label(
+            "decided"
+        ),
+    ).select_from(joined)
+
+
+def _readings() -> Subquery:
+    """Locked blind readings of rubrics: response_id, person_id, state, judge, control_share, is_waiting (the control is not done)."""
+    task, reading, assignment = (_table(rows) for rows in (Task, Reading, Assignment))
+    return (
+        select(
+            task.c.response_id,
+            reading.c.person_id,
+            func.min(reading.c.state).label("state"),
+            func.min(reading.c.judge).label("judge"),
+            func.max(reading.c.control_share).label("control_share"),
+            # while the control is looked at, nothing of the judge is shown
+            func.max(
+                case((reading.c.control_seed.is_not(None) & (reading.c.state != ReadingState.DONE), 1), else_=0)
+            ).label("is_waiting"),
+        )
+        .join(reading, reading.c.task_id == task.c.id)
+        .join(assignment, assignment.c.id == task.c.assignment_id)
+        .where(assignment.c.ask == Ask.RUBRIC, reading.c.blinded, reading.c.state != ReadingState.READING)
+        .group_by(task.c.response_id, reading.c.person_id)
+        .subquery("readings")
+    )
+
+
+def _looks() -> Subquery:
+    """What was said on a second look without the judge's label, before any amendment: response_id, criterion_id, rater_id, label."""
+    verdict, newer = _table(Verdict).alias("look"), _table(Verdict).alias("newer_look")
+    is_last = ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id, newer.c.blinded)).correlate(verdict)
+    return (
+        select(*(verdict.c[name] for name in ("response_id", "criterion_id", "rater_id", "label")))
+        .where(*_at_stage(verdict, Stage.REVISED), verdict.c.blinded, verdict.c.criterion_id.is_not(None), is_last)
+        .subquery("looks")
+    )
+
+
+def _revisers() -> Subquery:
+    """Who has revised or kept anything on which response."""
+    verdict = _table(Verdict).alias("said")
+    return (
+        select(verdict.c.response_id, verdict.c.rater_id)
+        .where(
+            *_at_stage(verdict, Stage.REVISED),
+            verdict.c.criterion_id.is_not(None),
+            verdict.c.label.is_not(None),
+            not_superseded(verdict),
+        )
+        .distinct()
+        .subquery("revisers")
+    )

@@ -1,0 +1,285 @@
+"""What the study is made of and what physicians have read of it."""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalcore.reading.reference import standing_marks
+from evalcore.rubric import benchmark_counts
+from evalcore.rubric.benchmark_counts import published
+from evalcore.stats.intervals import LEVEL, Share, share_interval
+from evalcore.study.languages import LANGUAGES
+
+UNKNOWN = "not known"
+
+
+MAX_GROUPS = 20
+
+
+class Grouping(StrEnum):
+    """What the parts of a study are told apart by."""
+
+    THEME = "theme"
+    CATEGORY = "category"
+    LANGUAGE = "language"
+    TURNS = "turns"
+    LENGTH = "length"
+    """Characters of the conversation."""
+    AXIS = "axis"
+    SIGN = "sign"
+    """Desirable or undesirable."""
+    POINTS = "points"
+    MODEL = "model"
+    RESPONSE_LENGTH = "response_length"
+    """Characters of the response."""
+
+
+GROUPINGS = tuple(Grouping)
+EXAMPLES, CRITERIA, RESPONSES = "conversations", "criteria", "responses"
+UNITS: Mapping[Grouping, str] = {
+    **dict.fromkeys((Grouping.THEME, Grouping.CATEGORY, Grouping.LANGUAGE, Grouping.TURNS, Grouping.LENGTH), EXAMPLES),
+    **dict.fromkeys((Grouping.AXIS, Grouping.SIGN, Grouping.POINTS), CRITERIA),
+    **dict.fromkeys((Grouping.MODEL, Grouping.RESPONSE_LENGTH), RESPONSES),
+}
+"""What a grouping counts."""
+
+_STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {
+    Grouping.TURNS: (
+        "n_turns", (2, 4, 6), (benchmark_counts.ONE_TURN, "2 to 3 turns", "4 to 5 turns", "6 turns or more")
+    ),
+    Grouping.LENGTH: (
+        "n_chars", (200, 500, 1_000, 2_000),
+        ("under 200", "200 to 499", "500 to 999", "1,000 to 1,999", "2,000 or more"),
+    ),
+    Grouping.POINTS: ("points", (-5, 0, 6), ("−10 to −6", "−5 to −1", "1 to 5", "6 to 10")),
+    Grouping.SIGN: ("points", (0,), ("undesirable", "desirable")),
+    Grouping.RESPONSE_LENGTH: (
+        "n_chars", (500, 1_000, 2_000, 4_000),
+        ("under 500", "500 to 999", "1,000 to 1,999", "2,000 to 3,999", "4,000 or more"),
+    ),
+}  # fmt: skip
+"""Groups by a number: its column, where each group but the first begins, their names in order."""
+
+
+def parts(
+    grouping: Grouping | str,
+    *,
+    examples: pd.DataFrame,
+    criteria: pd.DataFrame,
+    responses: pd.DataFrame,
+    hidden: Collection[int] = (),
+) -> pd.DataFrame:
+    """The groups of a study: how many there are, beside the published counts of the full benchmark, and what physicians have read of them.
+
+    Beside the benchmark the units are those of the grouping (`UNITS`). Beside the study they are what was read: responses, and for groups of
+    criteria items (a criterion of a response), drawn without replacement. Both are clustered by example.
+
+    Args:
+        grouping: By what.
+        examples: One row an example (`queries.composition.examples`).
+        criteria: One row an example, axis and points (`queries.composition.criteria`).
+        responses: One row a response (`queries.composition.responses`).
+        hidden: Examples of which nothing is told of what was read: they and their criteria are counted in n, and left out of every
+            number of reads; their responses are left out altogether.
+
+    Returns:
+        One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one:
+        group, n (units), n_whole (of all groups that are known; of what is not known: of everything), share (n / n_whole, in [0, 1]) with low and
+        high, n_read (units with a physician's verdict), n_unread, n_hidden (of hidden examples), label
+        ("hedging  3/4": read of all that are not hidden), published and published_whole (counts in the full benchmark, NaN where none is
+        published), published_share; n_reads (responses, or items of criteria, that physicians have read), n_reads_whole (of all groups
+        that are known) and read_share, the group's share of all
+        such reads, with read_low and read_high, beside population_share, its share of all that could be read.
+        Intervals are Wilson's, clustered by example (`share_interval`), and hold together for all groups that are known (Bonferroni). NaN where there is
+        nothing, and for what is not known. A group of the benchmark that the study does not have is a row with n = 0.
+    """
+    grouping = Grouping(grouping)
+    tallied = _tallied(grouping, examples, criteria, responses, frozenset(hidden))
+    known = published(grouping)
+    tallied["group"] = _named(grouping, tallied, known.index)
+    table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden"]].sum()
+    table = table.reindex([*table.index, *(group for group in known.index if group not in table.index)], fill_value=0)
+    table = table.loc[_order(grouping, table["n"])].rename_axis("group").reset_index()
+    told = table["n_read"] + table["n_unread"]
+    table["label"] = [
+        f"{group}  {n:,}/{m:,}" for group, n, m in zip(table["group"], table["n_read"], told, strict=True)
+    ]
+    of = known.reindex(table["group"])
+    for name, column in (("published", "n"), ("published_whole", "n_whole"), ("published_share", "share")):
+        table[name] = of[column].to_numpy()
+    known_groups = [group for group in table["group"] if group != UNKNOWN]
+    level = 1 - (1 - LEVEL) / max(len(known_groups), 1)
+    of_known = tallied.loc[tallied["group"].ne(UNKNOWN)]
+    here, read = (_shares(of_known, column, known_groups, level) for column in ("n", "n_reads"))
+    n_known = int(of_known["n"].sum())
+    table["n_whole"] = np.where(table["group"].eq(UNKNOWN), table["n"].sum(), n_known)
+    table["share"] = table["n"] / table["n_whole"].clip(lower=1)
+    table["n_reads"] = (
+        tallied.groupby("group")["n_reads"].sum().reindex(table["group"]).fillna(0).astype(int).to_numpy()
+    )
+    table["n_reads_whole"] = int(of_known["n_reads"].sum())
+    for name, of_group, field in (
+        ("low", here, "low"), ("high", here, "high"), ("read_share", read, "share"), ("read_low", read, "low"), ("read_high", read, "high"),
+    ):  # fmt: skip
+        table[name] = [getattr(of_group[group], field) if group in of_group else np.nan for group in table["group"]]
+    population = of_known.groupby("group")["n_population"].sum()
+    whole = population.sum()
+    table["population_share"] = (
+        (population / whole if whole else population * np.nan).reindex(table["group"]).to_numpy()
+    )
+    return table
+
+
+def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> dict[str, Share]:
+    """The share of each group in what a column counts."""
+    times = tallied[column].to_numpy(dtype=np.int64)
+    group = np.repeat(tallied["group"].to_numpy(), times)
+    cluster = np.repeat(tallied["example_id"].to_numpy(), times)
+    return {name: share_interval(group == name, cluster, level=level) for name in groups}
+
+
+def _tallied(
+    grouping: Grouping, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame, hidden: frozenset[int]
+) -> pd.DataFrame:
+    """One row a unit or several alike: value, example_id, n, n_read, n_unread, n_hidden, and of what may be told n_reads of n_population."""
+    if UNITS[grouping] == EXAMPLES:
+        rows = examples.assign(
+            n=1, n_units_read=examples["n_read"].gt(0), n_reads=examples["n_read"], n_population=examples["n_responses"]
+        )
+    elif UNITS[grouping] == CRITERIA:
+        answers = pd.Series(examples["n_responses"].to_numpy(), index=examples["example_id"])
+        items = criteria["n_criteria"] * criteria["example_id"].map(answers).astype("int64")
+        rows = criteria.rename(columns={"n_criteria": "n", "n_read": "n_units_read", "n_items_read": "n_reads"})
+        rows = rows.assign(n_population=items)
+    else:
+        seen = responses.loc[
+            ~responses["example_id"].isin(list(hidden))
+        ]  # which models answered what waits is not told
+        rows = seen.assign(n=1, n_units_read=seen["is_read"], n_reads=seen["is_read"], n_population=1)
+    column = _STEPS[grouping][0] if grouping in _STEPS else str(grouping)
+    told = (~rows["example_id"].isin(list(hidden))).astype(int)
+    return pd.DataFrame(
+        {
+            "value": rows[column],
+            "example_id": rows["example_id"],
+            "n": rows["n"],
+            "n_read": rows["n_units_read"] * told,
+            "n_unread": (rows["n"] - rows["n_units_read"]) * told,
+            "n_hidden": rows["n"] * (1 - told),
+            "n_reads": rows["n_reads"] * told,
+            "n_population": rows["n_population"] * told,
+        }
+    )
+
+
+def _named(grouping: Grouping, tallied: pd.DataFrame, kept: pd.Index) -> npt.NDArray[np.object_]:
+    """The group of each row in words; the rarest together, but those that the benchmark has."""
+    values = tallied["value"]
+    if grouping in _STEPS:
+        _, begins, steps = _STEPS[grouping]
+        place = np.searchsorted(np.array(begins), values.to_numpy(dtype=float), side="right")
+        found: npt.NDArray[np.object_] = np.take(np.array(steps, dtype=object), np.minimum(place, len(steps) - 1))
+        return np.where(values.isna(), UNKNOWN, found)
+    code, names = pd.factorize(values.astype(object))
+    if grouping is Grouping.LANGUAGE:
+        named = [LANGUAGES.get(name, name) for name in names]
+    else:
+        named = [str(name) if grouping is Grouping.MODEL else str(name).replace("_", " ") for name in names]
+    n = pd.Series(np.bincount(code + 1, weights=tallied["n"], minlength=len(named) + 1)[1:], index=named)
+    words = np.array([*named, UNKNOWN], dtype=object)
+    if len(n) > MAX_GROUPS:
+        rare = n.loc[~n.index.isin(kept)].sort_values(ascending=False, kind="stable").index[MAX_GROUPS - 1 :]
+        words = np.where(np.isin(words, list(rare)), f"{len(rare)} others", words)
+    return np.take(words, code)
+
+
+def _order(grouping: Grouping, n: pd.Series) -> list[str]:
+    """Groups that have an order in it, else the largest first; what is not known last."""
+    if grouping in _STEPS:
+        ranks = {name: place for place, name in enumerate(_STEPS[grouping][2])}
+        return sorted(n.index, key=lambda group: ranks.get(group, len(ranks)))
+    return sorted(n.index, key=lambda group: (group == UNKNOWN, -n[group], group))
+
+
+def spreads(*, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame) -> pd.DataFrame:
+    """How large conversations, rubrics and responses are.
+
+    Returns:
+        One row a measure: what, n, mean, low, quartile_1, median, quartile_3, high (NaN where n is 0), published_mean (of the full
+        benchmark, NaN where none is published). Points: of criteria that have some.
+    """
+    scored = criteria.loc[criteria["points"].notna()]
+    points = np.repeat(scored["points"].to_numpy(), scored["n_criteria"].to_numpy())
+    measures = (
+        ("turns of a conversation", examples["n_turns"], benchmark_counts.MEAN_TURNS),
+        ("characters of a conversation", examples["n_chars"], np.nan),
+        ("criteria of a conversation", examples["n_criteria"], benchmark_counts.MEAN_CRITERIA),
+        ("points of a criterion", points, np.nan),
+        ("characters of a response", responses["n_chars"], np.nan),
+    )
+    return pd.DataFrame(
+        [
+            {"what": what, **_spread(np.asarray(values, dtype=float)), "published_mean": mean}
+            for what, values, mean in measures
+        ]
+    )
+
+
+def _spread(values: npt.NDArray[np.float64]) -> dict[str, Any]:
+    names = ("low", "quartile_1", "median", "quartile_3", "high")
+    found = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)) if len(values) else np.full(len(names), np.nan)
+    mean = values.mean() if len(values) else np.nan
+    return {"n": len(values), "mean": float(mean), **dict(zip(names, map(float, found), strict=True))}
+
+
+def sizes(
+    *, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame, subsets: Mapping[str, int]
+) -> pd.DataFrame:
+    """How much there is, beside the full benchmark, and how much of it physicians have read.
+
+    Args:
+        examples: One row an example (`queries.composition.examples`).
+        criteria: One row an example, axis and points (`queries.composition.criteria`).
+        responses: One row a response (`queries.composition.responses`).
+        subsets: Examples by subset, as `queries.composition.subset_sizes` gives them.
+
+    Returns:
+        One row a kind: what, n, n_read (NaN for subsets), published (NaN where there is no such number).
+    """
+    undesirable = criteria["points"].lt(0)
+    rows: list[tuple[str, float, float, float]] = [
+        ("conversations", len(examples), examples["n_read"].gt(0).sum(), benchmark_counts.N_EXAMPLES),
+        *((f"of these {name}", n, np.nan, benchmark_counts.SUBSETS.get(name, np.nan)) for name, n in subsets.items()),
+        ("criteria", criteria["n_criteria"].sum(), criteria["n_read"].sum(), benchmark_counts.N_CRITERIA),
+        (
+            "of these undesirable",
+            criteria.loc[undesirable, "n_criteria"].sum(),
+            criteria.loc[undesirable, "n_read"].sum(),
+            np.nan,
+        ),
+        ("responses", len(responses), responses["is_read"].sum(), np.nan),
+    ]
+    return pd.DataFrame(rows, columns=["what", "n", "n_read", "published"]).astype(
+        {"n": int, "n_read": float, "published": float}
+    )
+
+
+def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:
+    """Of the items that physicians read, how many have a physician's verdict that differs from a judge's.
+
+    Args:
+        marks: As `queries.read_marks.read_marks` gives them.
+
+    Returns:
+        One row a judge: judge, n_read, n_overridden (items), share in [0, 1].
+    """
+    item = ["judge", "response_id", "criterion_id"]
+    both = standing_marks(marks.loc[marks["judge"].notna()])
+    differing = both.assign(differs=both["label"].ne(both["judge_label"])).groupby(item)["differs"].any()
+    table = differing.groupby("judge").agg(n_read="size", n_overridden="sum").reset_index()
+    table["share"] = table["n_overridden"] / table["n_read"]
+    return table

@@ -1,0 +1,182 @@
+"""What a study is made of and what physicians have read of it, counted in SQL."""
+
+from datetime import datetime
+from typing import Any, TypedDict
+
+import orjson
+import pandas as pd
+from sqlalchemy import ColumnElement, Subquery, case, func, select
+from sqlmodel import Session, SQLModel, col
+
+from evalcore.study.frames import frame, is_read, not_superseded
+from evalcore.study.schema import CASES, FILE_IMPORTED, RaterKind, Stage
+from evalcore.study.tables import TABLES, AuditEvent, Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
+
+NAMES = ("theme", "category", "language")
+
+
+class MadeOf(TypedDict):
+    """What `metrics.composition` takes."""
+
+    examples: pd.DataFrame
+    criteria: pd.DataFrame
+    responses: pd.DataFrame
+
+
+def load(session: Session) -> MadeOf:
+    """The study as three frames: one row an example, one row criteria that are alike, one row a response."""
+    return {"examples": examples(session), "criteria": criteria(session), "responses": responses(session)}
+
+
+def _table(rows: type[SQLModel]) -> Any:
+    return TABLES[str(rows.__tablename__)]
+
+
+def _read(*conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
+    """Physicians' standing verdicts; SQLite uses the index of them only where its condition stands in the same words."""
+    verdict = _table(Verdict).c
+    return [
+        is_read(verdict),
+        verdict.label.is_not(None),
+        not_superseded(),
+        *conditions,
+    ]
+
+
+def _read_responses() -> Subquery:
+    verdict = _table(Verdict).c
+    return (
+        select(verdict.response_id, verdict.example_id)
+        .where(*_read(verdict.response_id.is_not(None)))
+        .distinct()
+        .subquery("read")
+    )
+
+
+def examples(session: Session) -> pd.DataFrame:
+    """One row an example; cases of triage, which have neither theme nor criteria, are counted elsewhere (`metrics.case_flow`).
+
+    Returns:
+        example_id, theme, category, language (missing where unknown), n_turns, n_chars (of the conversation), n_criteria, n_undesirable
+        (criteria with negative points), n_responses, n_read (responses with a physician's verdict).
+    """
+    read = _read_responses()
+    per_read = select(read.c.example_id, func.count().label("n_read")).group_by(read.c.example_id).subquery()
+    criterion, response, example = _table(Criterion), _table(Response), _table(Example)
+    is_undesirable = case((criterion.c.points < 0, 1), else_=0)
+    per_rubric = (
+        select(
+            criterion.c.example_id, func.count().label("n_criteria"), func.sum(is_undesirable).label("n_undesirable")
+        )
+        .group_by(criterion.c.example_id)
+        .subquery()
+    )
+    per_answer = (
+        select(response.c.example_id, func.count().label("n_responses")).group_by(response.c.example_id).subquery()
+    )
+    numbers = [per_rubric.c.n_criteria, per_rubric.c.n_undesirable, per_answer.c.n_responses, per_read.c.n_read]
+    statement = (
+        select(
+            example.c.id.label("example_id"),
+            *(example.c[name] for name in (*NAMES, "n_turns", "messages")),
+            *(func.coalesce(number, 0).label(number.name) for number in numbers),
+        )
+        .outerjoin(per_rubric, per_rubric.c.example_id == example.c.id)
+        .outerjoin(per_answer, per_answer.c.example_id == example.c.id)
+        .outerjoin(per_read, per_read.c.example_id == example.c.id)
+        .where(example.c.dataset != CASES)
+        .order_by(example.c.id)
+    )
+    found = frame(session, statement)
+    turns = [orjson.loads(messages) for messages in found.pop("messages")]
+    found["n_chars"] = [sum(len(turn["content"]) for turn in conversation) for conversation in turns]
+    whole = ("example_id", "n_turns", "n_chars", "n_criteria", "n_undesirable", "n_responses", "n_read")
+    return found.astype({**dict.fromkeys(whole, "int64"), **dict.fromkeys(NAMES, "str")})
+
+
+def criteria(session: Session) -> pd.DataFrame:
+    """Criteria that are alike, counted: one row an example, axis and points.
+
+    Returns:
+        example_id, axis (missing where untagged), points (NaN where unknown), n_criteria, n_read (criteria that a physician has given a
+        verdict on in some response), n_items_read (criterion and response).
+    """
+    criterion, verdict = _table(Criterion), _table(Verdict).c
+    read = (
+        select(verdict.criterion_id, func.count(verdict.response_id.distinct()).label("n_items"))
+        .where(*_read(verdict.criterion_id.is_not(None)))
+        .group_by(verdict.criterion_id)
+        .subquery("read")
+    )
+    alike = (criterion.c.example_id, criterion.c.axis, criterion.c.points)
+    statement = (
+        select(
+            *alike,
+            func.count().label("n_criteria"),
+            func.count(read.c.criterion_id).label("n_read"),
+            func.coalesce(func.sum(read.c.n_items), 0).label("n_items_read"),
+        )
+        .outerjoin(read, read.c.criterion_id == criterion.c.id)
+        .group_by(*alike)
+        .order_by(*alike)
+    )
+    whole = dict.fromkeys(("example_id", "n_criteria", "n_read", "n_items_read"), "int64")
+    return frame(session, statement).astype({**whole, "axis": "str", "points": "float64"})
+
+
+def responses(session: Session) -> pd.DataFrame:
+    """One row a response, those to cases of triage left out: example_id, model (categorical), n_chars, is_read (a physician has given a verdict on it)."""
+    read, response, example = _read_responses(), _table(Response), _table(Example)
+    statement = (
+        select(
+            response.c.example_id,
+            response.c.model_id,
+            func.length(response.c.text).label("n_chars"),
+            case((read.c.response_id.is_not(None), 1), else_=0).label("is_read"),
+        )
+        .join(example, example.c.id == response.c.example_id)
+        .outerjoin(read, read.c.response_id == response.c.id)
+        .where(example.c.dataset != CASES)
+        .order_by(response.c.id)
+    )
+    found = frame(session, statement).astype("int64")
+    names = frame(session, select(_table(Model).c.id, _table(Model).c.name), ["model_id", "model"]).sort_values("model")
+    place = pd.Index(names["model_id"]).get_indexer(found.pop("model_id"))
+    model = pd.Categorical.from_codes(place, categories=pd.Index(names["model"], dtype="str"))
+    return found.assign(model=model, is_read=found["is_read"].astype(bool))
+
+
+def subset_sizes(session: Session) -> dict[str, int]:
+    """Examples of each subset."""
+    statement = select(col(ExampleSubset.subset), func.count()).group_by(col(ExampleSubset.subset))
+    return {
+        str(row[0]): int(row[1]) for row in session.connection().execute(statement.order_by(col(ExampleSubset.subset)))
+    }
+
+
+def changed_since(session: Session, since: datetime, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
+    """What has come since a moment: n_verdicts of physicians that stand, n_readers, n_responses with one, n_settled (verdicts), n_files imported.
+
+    Without verdicts on conversations that may not be seen.
+    """
+    verdict, connection = _table(Verdict).c, session.connection()
+    conditions = _read(verdict.created_at >= since, col(Rater.kind) == RaterKind.REVIEWER)
+    if hidden:
+        conditions.append(verdict.example_id.not_in(list(hidden)))
+    statement = (
+        select(
+            func.count().label("n_verdicts"),
+            func.count(verdict.rater_id.distinct()).label("n_readers"),
+            func.count(verdict.response_id.distinct()).label("n_responses"),
+            func.coalesce(func.sum(case((verdict.stage == Stage.ADJUDICATED, 1), else_=0)), 0).label("n_settled"),
+        )
+        .join_from(_table(Verdict), _table(Rater), col(Rater.id) == verdict.rater_id)
+        .where(*conditions)
+    )
+    counted = connection.execute(statement).mappings().one()
+    files = (
+        select(func.count())
+        .select_from(AuditEvent)
+        .where(col(AuditEvent.action) == FILE_IMPORTED, col(AuditEvent.at) >= since)
+    )
+    return {**{name: int(n) for name, n in counted.items()}, "n_files": int(connection.execute(files).scalar_one())}

@@ -1,0 +1,129 @@
+"""What everybody says of every criterion of every response, as three frames that fit in memory: the input of the statistics.
+
+A table of one row a verdict says each name a million times. Here an item (one criterion of one response) is one row, a
+judge is one column, and physicians' reads, which are few, stay one row a read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalcore.study.schema import REPEAT, Selection
+
+ITEM_COLUMNS = (
+    "item_id", "response_id", "criterion_id", "example_id", "position", "points", "model", "evaluation", "sample_index",
+    "n_expected", "axis", "level", "cluster", "theme", "category", "language", "n_chars",
+    "reachable",
+)  # fmt: skip
+READ_COLUMNS = (
+    "row", "item_id", "example_id", "response_id", "rater", "met", "stage", "blinded", "selection", "inclusion_probability", "unit",
+)  # fmt: skip
+DRAWN = (Selection.RANDOM, Selection.IMPORTANCE)
+"""Selections whose probability is known, so that they can stand for what was not read."""
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """The items of a study, what each judge says of them, and what physicians say of some.
+
+    Attributes:
+        items: One row an item, sorted by response and position, numbered from 0: item_id, response_id, criterion_id, example_id,
+            position (of the criterion in its rubric, from 1), points (-10..10, NaN where unknown), model, evaluation (the data set it
+            was made for), sample_index (0, 1, ... for repeats), n_expected (criteria that a judge is asked on the response), axis,
+            level, cluster, theme, category, language (missing where untagged), n_chars (of the response),
+            reachable (a drawing could have taken the response: reads stand for these alone). Names are categorical.
+        judged: The same rows, one column a judge: 1 met, 0 not met, NaN where this judge gave no label or could not assess.
+        reads: One row a physician's standing verdict a stage: row (of `items`), item_id, example_id, response_id, rater, met (1, 0, NaN where they
+            could not assess), stage, blinded, selection, inclusion_probability (in (0, 1], over all drawings; NaN where not
+            drawn), unit (number of what was drawn together: the response or the item).
+        repeats: The rows of `judged`, one column a judge and time that it was asked again ("Magpie#2"), or none: never a say of the judge's
+            own; they tell how sure it is, and where it contradicts itself.
+        juries: Those of the judges that say what other judges say most often: they have no vote beside them.
+    """
+
+    items: pd.DataFrame
+    judged: pd.DataFrame
+    reads: pd.DataFrame
+    repeats: pd.DataFrame = field(default_factory=pd.DataFrame)
+    juries: frozenset[str] = frozenset()
+
+    @property
+    def judges(self) -> list[str]:
+        """Names of the judges, those with most labels first."""
+        return list(self.judged.columns)
+
+    def where(self, kept: Any) -> "Opinions":
+        """These items alone, numbered anew, with what was said of them.
+
+        Args:
+            kept: Truth values, one an item.
+        """
+        mask = np.asarray(kept, dtype=bool)
+        if mask.all():
+            return self
+        numbers = np.cumsum(mask) - 1
+        rows = self.reads["row"].to_numpy()
+        reads = self.reads.loc[mask[rows]].reset_index(drop=True)
+        return replace(
+            self,
+            items=self.items.loc[mask].reset_index(drop=True),
+            judged=self.judged.loc[mask].reset_index(drop=True),
+            reads=reads.assign(row=numbers[reads["row"].to_numpy()]),
+            repeats=self.repeats.loc[mask].reset_index(drop=True) if self.repeats.shape[1] else self.repeats,
+        )
+
+    def without(self, example_ids: frozenset[int]) -> "Opinions":
+        """Without these examples, and without the names that only they hold."""
+        if not example_ids:
+            return self
+        left = self.where(~self.items["example_id"].isin(list(example_ids)))
+        names = left.items.select_dtypes("category").columns
+        used = {name: left.items[name].cat.remove_unused_categories() for name in names}
+        return replace(left, items=left.items.assign(**used))
+
+    @property
+    def voters(self) -> list[str]:
+        """The judges but for juries, which say again what others say."""
+        return [name for name in self.judges if name not in self.juries]
+
+    @property
+    def votes(self) -> pd.DataFrame:
+        """What is said of each item by everybody who has a vote: the judges but for juries, and their repeats."""
+        voters = self.judged[self.voters]
+        return pd.concat([voters, self.repeats], axis=1) if self.repeats.shape[1] else voters
+
+    def asked_again(self, judge: str) -> "Opinions":
+        """This judge and its repeats as the only judges, in the order in which it was asked."""
+        again = [name for name in self.repeats if _whose(str(name)) == judge]
+        judged = pd.concat([self.judged[[judge]], self.repeats[again]], axis=1) if again else self.judged[[judge]]
+        return replace(self, judged=judged, repeats=pd.DataFrame(), juries=frozenset())
+
+    def with_repeats(self) -> "Opinions":
+        """With every repeat as a judge more."""
+        more = self.repeats[[name for name in self.repeats if name not in self.judged]]
+        return replace(self, judged=pd.concat([self.judged, more], axis=1)) if more.shape[1] else self
+
+    def by(self, judges: Sequence[str]) -> "Opinions":
+        """With these judges alone."""
+        return replace(self, judged=self.judged[list(judges)])
+
+
+def is_scored(items: pd.DataFrame) -> pd.Series:
+    """Which items enter a score: their response has points on every criterion, all criteria that are asked, and positive points among them."""
+    response = items.groupby("response_id", sort=False)
+    known = items["points"].notna().groupby(items["response_id"], sort=False).transform("all")
+    whole = response["item_id"].transform("size").ge(items["n_expected"])
+    possible = items["points"].clip(lower=0).groupby(items["response_id"], sort=False).transform("sum")
+    return known & whole & possible.gt(0)
+
+
+def _whose(repeat: str) -> str:
+    """The judge of which this is a repeat, by the repeat's name (`run_words.repeat_version` of the judge's name).
+
+    >>> _whose("Magpie#2")
+    'Magpie'
+    """
+    return repeat.rpartition(REPEAT)[0]

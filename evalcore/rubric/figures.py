@@ -1,0 +1,262 @@
+"""Figures of the Models page that show one model beside the next: forest, groups, curves."""
+
+import html
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER, MARK
+from evalcore.figures.frames import MODEL_PIXELS, TEXT_PIXELS, bordered, named_rows, reach
+
+KINDS = (
+    ("judge_only", "judge only", "circle-open", 10, -0.26),
+    ("physicians_only", "physicians only", "diamond", 9, 0.0),
+    ("corrected", "corrected", "circle", 12, 0.26),
+)
+"""The three marks of a model, from top to bottom: column, words, symbol, size in pixels, place within its row."""
+ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, CURVE_PIXELS = 30, 84, 96, 400
+GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78
+"""A group of `by_group`: its frame, a line a model, and how much of its height the lines take."""
+MARGIN = 0.1
+SCORE = "Score (mean share of the positive points)"
+HIGHEST = 1.0
+
+
+def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """Three marks with intervals a model: judge only hollow, physicians only grey, corrected solid.
+
+    A model without a corrected score has the words `needs` in its place; a number that is NaN is not drawn, and an interval ends at 1, which no
+    score exceeds.
+
+    Args:
+        table: model, KIND, KIND_low, KIND_high for judge_only, physicians_only and corrected, and needs (words, "" where the
+            corrected score stands), in the order from top to bottom.
+        colours: By model.
+        ink: Colour of words.
+    """
+    figure = go.Figure()
+    for kind, words, symbol, size, shift in KINDS:
+        for place, row in enumerate(table.to_dict(orient="records")):
+            if math.isnan(row[kind]):
+                continue
+            value, low, high = (min(row[kind + end], HIGHEST) for end in ("", "_low", "_high"))
+            colour = GREY if kind == "physicians_only" else colours[row["model"]]
+            figure.add_scatter(
+                x=[value],
+                y=[place + shift],
+                mode="markers",
+                showlegend=False,
+                name=words,
+                marker={"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": 2}},
+                error_x={
+                    "array": [high - value],
+                    "arrayminus": [value - low],
+                    "color": colour,
+                    "thickness": 3 if kind == "corrected" else 1.5,
+                    "width": 0,
+                },
+                customdata=[[low, high, html.escape(row["model"])]],
+                hovertemplate="%{customdata[2]}, "
+                + words
+                + ": %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",
+            )
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", name=words,
+            marker={"color": MARK, "size": size, "symbol": symbol, "line": {"color": MARK, "width": 2}},
+        )  # fmt: skip
+    for place, words in enumerate(table["needs"]):
+        if words:
+            figure.add_annotation(
+                x=0,
+                xref="x domain",
+                xanchor="left",
+                y=place + KINDS[-1][-1],
+                text=html.escape(words),
+                showarrow=False,
+                font={"size": TEXT_PIXELS, "color": ink},
+            )
+        if place:
+            figure.add_hline(y=place - 0.5, line={"color": FAINT, "width": 1})
+    figure.update_yaxes(
+        tickvals=list(range(len(table))),
+        ticktext=[html.escape(model) for model in table["model"]],
+        range=[len(table) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+        automargin=True,
+        tickfont={"size": MODEL_PIXELS, "color": ink},
+    )
+    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    return bordered(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
+
+
+def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
+    """A row a group, in it a line a model: its corrected score solid with the interval, the judge's opinion hollow beside it.
+
+    Args:
+        table: group, model, judge_only, corrected, corrected_low, corrected_high (NaN: not drawn), in the order from top to bottom.
+        colours: By model.
+        ink: Colour of words.
+    """
+    groups, models = list(table["group"].drop_duplicates()), list(table["model"].drop_duplicates())
+    figure = go.Figure()
+    for number, model in enumerate(models):
+        rows = table.loc[table["model"].eq(model)]
+        rows = rows.assign(
+            **{name: rows[name].clip(upper=HIGHEST) for name in ("corrected", "corrected_low", "corrected_high")}
+        )
+        shift = (number - (len(models) - 1) / 2) * GROUP_SPREAD / max(len(models), 1)
+        place, colour = [groups.index(group) + shift for group in rows["group"]], colours[model]
+        names = rows[["group"]].map(html.escape).join(rows[["corrected_low", "corrected_high"]])
+        for kind, symbol, size, hover in (
+            ("judge_only", "circle-open", 8, "%{customdata[0]}, %{fullData.name}, judge only: %{x:.3f}<extra></extra>"),
+            (
+                "corrected", "circle", 10,
+                "%{customdata[0]}, %{fullData.name}, corrected: %{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]<extra></extra>",
+            ),
+        ):  # fmt: skip
+            figure.add_scatter(
+                x=rows[kind],
+                y=place,
+                mode="markers",
+                name=html.escape(model),
+                showlegend=kind == "corrected",
+                marker={"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": 1.5}},
+                error_x=reach(rows, kind, "corrected_low", "corrected_high", colour) if kind == "corrected" else None,
+                customdata=names,
+                hovertemplate=hover,
+            )
+    for number in range(1, len(groups)):
+        figure.add_hline(y=number - 0.5, line={"color": FAINT, "width": 1})
+    figure.update_yaxes(
+        tickvals=list(range(len(groups))),
+        ticktext=[html.escape(group) for group in groups],
+        range=[len(groups) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+        automargin=True,
+        tickfont={"size": TEXT_PIXELS, "color": ink},
+    )
+    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    return bordered(figure, height=FRAME_PIXELS + (GROUP_PIXELS + LINE_PIXELS * len(models)) * len(groups))
+
+
+def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
+    """A line a model: the score of the worst of k responses to an example, over k.
+
+    Args:
+        table: model, k (1, 2, ...), score, n_examples, sorted by k.
+        colours: By model.
+        dashes: By model.
+    """
+    figure = go.Figure()
+    for model, rows in table.groupby("model", sort=True):
+        figure.add_scatter(
+            x=rows["k"],
+            y=rows["score"],
+            mode="lines+markers",
+            name=html.escape(str(model)),
+            line={"color": colours[str(model)], "dash": dashes[str(model)], "width": 2},
+            marker={"size": 7},
+            customdata=rows[["n_examples"]],
+            hovertemplate="%{fullData.name}, worst of %{x}: %{y:.3f} (%{customdata[0]:,} examples)<extra></extra>",
+        )
+    figure.update_xaxes(title="Responses to the example of which the worst counts (k)", dtick=1, gridcolor=FAINT)
+    figure.update_yaxes(title="Score of the worst", tickformat=".2f", gridcolor=FAINT)
+    return bordered(figure, height=CURVE_PIXELS)
+
+
+FEWEST_BARRED = 4
+"""Examples of a bin from which on its interval is drawn."""
+
+
+def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
+    """A line a model: the mean score of its responses over their length, with intervals.
+
+    Args:
+        table: model, mean_chars, raw_mean, raw_low, raw_high, n_examples, sorted by length.
+        colours: By model.
+        dashes: By model.
+    """
+    figure = go.Figure()
+    for model, rows in table.groupby("model", sort=True):
+        colour = colours[str(model)]
+        told = rows["n_examples"].ge(FEWEST_BARRED)
+        figure.add_scatter(
+            x=rows["mean_chars"],
+            y=rows["raw_mean"],
+            mode="lines+markers",
+            name=html.escape(str(model)),
+            line={"color": colour, "dash": dashes[str(model)], "width": 2},
+            marker={"size": 8},
+            error_y={
+                "array": (rows["raw_high"] - rows["raw_mean"]).where(told),
+                "arrayminus": (rows["raw_mean"] - rows["raw_low"]).where(told),
+                "color": colour,
+                "thickness": 1.5,
+                "width": 0,
+            },
+            customdata=rows[["raw_low", "raw_high", "n_examples"]],
+            hovertemplate="%{fullData.name}, %{x:,.0f} characters: %{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], "
+            "%{customdata[2]:,} examples<extra></extra>",
+        )
+    figure.update_xaxes(title="Length of the response (characters)", tickformat=",.0f", gridcolor=FAINT, zeroline=False)
+    # Two or three examples have an interval beyond any score: it would cross the whole picture, so it stands in the hover alone.
+    lowest = min(0.0, float(table["raw_mean"].min())) if len(table) else 0.0
+    figure.update_yaxes(
+        title="Mean score", tickformat=".2f", gridcolor=FAINT, zeroline=False, range=[lowest - MARGIN, 1 + MARGIN / 2]
+    )
+    return bordered(figure, height=CURVE_PIXELS)
+
+
+def beside_published(
+    own: pd.DataFrame, published: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER
+) -> go.Figure:
+    """This study's scores, hollow in the models' colours, over published ones, grey crosses that are named as another judge's.
+
+    Args:
+        own: model, score, low, high, in the order from top to bottom.
+        published: model, score, judge, in the order from top to bottom.
+        colours: By model of this study.
+        ink: Colour of words.
+    """
+    figure = go.Figure()
+    names = [f"{html.escape(model)} " for model in own["model"]]  # a model of the same name may have been published
+    figure.add_scatter(
+        x=own["score"],
+        y=names,
+        mode="markers",
+        name="this study, judge only",
+        marker={
+            "color": [colours[model] for model in own["model"]],
+            "size": 10,
+            "symbol": "circle-open",
+            "line": {"width": 2},
+        },
+        error_x={
+            "array": own["high"] - own["score"],
+            "arrayminus": own["score"] - own["low"],
+            "color": MARK,
+            "thickness": 1.5,
+            "width": 0,
+        },
+        customdata=own[["low", "high"]],
+        hovertemplate="%{y}: %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",
+    )
+    others = [html.escape(model) for model in published["model"]]
+    figure.add_scatter(
+        x=published["score"],
+        y=others,
+        mode="markers",
+        name="published, by another judge",
+        marker={"color": MARK, "size": 9, "symbol": "x-thin", "line": {"color": MARK, "width": 2}},
+        customdata=published[["judge"]].map(html.escape),
+        hovertemplate="%{y}: %{x:.3f}, judge %{customdata[0]}<extra></extra>",
+    )
+    rows = [*names, *others]
+    figure.add_hline(y=len(names) - 0.5, line={"color": GREY, "width": 1})
+    named_rows(figure, rows, ink=ink)
+    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    return bordered(figure, height=FRAME_PIXELS + ROW_PIXELS * len(rows))

@@ -1,0 +1,334 @@
+"""`Opinions` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
+
+from concurrent.futures import Executor
+from dataclasses import replace
+from enum import StrEnum
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sqlalchemy import BigInteger, ColumnElement, String, case, cast, func, select
+from sqlmodel import Session, col
+
+from evalcore.errors import OverreadError
+from evalcore.rubric import drawings
+from evalcore.rubric.data import DRAWN, ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.study.db import Engine, reading
+from evalcore.study.frames import ITEM_BASE, frame, is_read, not_superseded
+from evalcore.study.run_words import repeat_version, version_and_repeat
+from evalcore.study.schema import JURY, Label, RaterKind, Selection, Stage
+from evalcore.study.tables import TABLES, Criterion, Example, Model, Rater, Response
+
+MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
+_CODES = {label: code for code, label in enumerate(MET)}
+_VALUES = np.array(list(MET.values()), dtype=np.float32)
+_OF_RESPONSE = (
+    "example_id",
+    "model",
+    "evaluation",
+    "sample_index",
+    "n_expected",
+    "theme",
+    "category",
+    "language",
+    "n_chars",
+)
+_OF_CRITERION = ("position", "points", "axis", "level", "cluster")
+_NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
+
+_TOGETHER = 1 << 14
+"""Responses whose labels come in one row: some megabytes."""
+
+Numbers = npt.NDArray[np.int64]
+Column = npt.NDArray[np.float32]
+
+
+class Described(NamedTuple):
+    """What is known of every response and criterion, by their numbers, ascending."""
+
+    responses: pd.DataFrame
+    criteria: pd.DataFrame
+
+
+class Labels(NamedTuple):
+    """Of each judge's label: the item's number, the judge's number, and the place of the label in `MET`."""
+
+    keys: Numbers
+    judges: Numbers
+    codes: npt.NDArray[np.int8]
+
+
+def has_criteria(session: Session) -> bool:
+    """Whether the study holds any rubric."""
+    return session.connection().execute(select(col(Criterion.id)).limit(1)).first() is not None
+
+
+def load(session: Session) -> Opinions:
+    """Every item with a standing verdict on a criterion, what each judge says of it, and physicians' reads.
+
+    Of a judge's several prompt versions the newest one's verdict counts; its repeats stand apart.
+    """
+    return with_reads(session, judged(session))
+
+
+def judged(session: Session) -> Opinions:
+    """What judges say of every item that they have labelled, without physicians' reads: only an import changes it."""
+    return _judged(session, _labels(session), _described(session))
+
+
+def judged_at(engine: Engine, beside: Executor) -> Opinions:
+    """As `judged`, over two connections: the database adds up labels on one core while `beside` describes the items on the other."""
+    with reading(engine) as session, reading(engine) as second:
+        describing = beside.submit(_described, second)
+        labels = _labels(session)
+        return _judged(session, labels, describing.result())
+
+
+def _judged(session: Session, labels: Labels, described: Described) -> Opinions:
+    items = _items(session, _sorted_unique(labels.keys), described)
+    raters = session.connection().execute(select(col(Rater.id), col(Rater.name), col(Rater.prompt_version)))
+    named = {int(row[0] or 0): (str(row[1]), str(row[2])) for row in raters}
+    place = _places(items, labels.keys)
+    columns: dict[str, Column] = {}
+    repeats: dict[str, Column] = {}
+    for name, numbers in _by_name(labels.judges, named).items():
+        columns[name], again = _columns(len(items), [(named[number][1], number) for number in numbers], labels, place)
+        repeats |= {repeat_version(name, number): again[number] for number in sorted(again)}
+    return Opinions(
+        items,
+        pd.DataFrame(columns, index=items.index),
+        pd.DataFrame(columns=list(READ_COLUMNS)).astype({"row": np.int64}),
+        pd.DataFrame(repeats, index=items.index),
+        frozenset(name for name, version in named.values() if name in columns and version.startswith(JURY)),
+    )
+
+
+def _columns(n: int, raters: list[tuple[str, int]], labels: Labels, place: Numbers) -> tuple[Column, dict[int, Column]]:
+    """What a judge says of each of so many items, by its newest prompt; and what it said when it was asked again with that prompt, by repeat.
+
+    Args:
+        n: How many items.
+        raters: The judge's, oldest first: prompt_version and number.
+        labels: Of all judges.
+        place: In which row each of their items stands.
+    """
+    own = np.full(n, np.nan, dtype=np.float32)
+    again: dict[int, Column] = {}
+    told = [(*version_and_repeat(version), labels.judges == number) for version, number in raters]
+    for prompt in dict.fromkeys(version for version, _, _ in told):
+        for _, repeat, mine in sorted((one for one in told if one[0] == prompt), key=itemgetter(1)):
+            values, rows = _VALUES[labels.codes[mine]], place[mine]
+            if repeat == 0:
+                own[rows] = values
+                for column in again.values():  # what was asked again was an earlier prompt
+                    column[rows] = np.nan
+            else:
+                again.setdefault(repeat, np.full(n, np.nan, dtype=np.float32))[rows] = values
+    return own, again
+
+
+def with_reads(session: Session, opinions: Opinions, given: pd.DataFrame | None = None) -> Opinions:
+    """What `judged` gave, with physicians' reads; items that only physicians have labelled are added.
+
+    Args:
+        session: Where to read.
+        opinions: As `judged` gives them. They stay as they are.
+        given: Physicians' reads as `reads` gives them; None reads them here.
+    """
+    found = reads(session) if given is None else given
+    keys = found["item_id"].to_numpy(dtype=np.int64)
+    items, labels, repeats = opinions.items, opinions.judged, opinions.repeats
+    unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
+    if len(unjudged):
+        item_ids = _sorted_unique(np.concatenate([items["item_id"].to_numpy(), unjudged]))
+        together = _items(session, item_ids, _described(session))
+        labels = _moved(labels, items, together)
+        repeats = _moved(repeats, items, together) if repeats.shape[1] else repeats
+        items = together
+    found = found.assign(row=_places(items, keys))
+    is_drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
+    found["inclusion_probability"] = found["inclusion_probability"].where(is_drawn)
+    known = replace(opinions, items=items, judged=labels, repeats=repeats, reads=found.iloc[:0])
+    made = drawings.made(session, found, is_drawn, known=lambda: known)
+    found["inclusion_probability"] = drawings.over_all(made, found, is_drawn)
+    found["unit"] = _units(items, found, is_drawn)
+    items = items.assign(reachable=drawings.reachable(made, items["response_id"]))
+    return replace(opinions, items=items, judged=labels, reads=found[list(READ_COLUMNS)], repeats=repeats)
+
+
+def _moved(labels: pd.DataFrame, before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    """Labels of items as labels of more items."""
+    return labels.set_index(before["item_id"].to_numpy()).reindex(after["item_id"]).reset_index(drop=True)
+
+
+def _places(items: pd.DataFrame, keys: Numbers) -> Numbers:
+    """In which row each item stands."""
+    numbers = items["item_id"].to_numpy()
+    order = np.argsort(numbers, kind="stable")  # nearly sorted: positions follow the criteria's numbers
+    return order[np.searchsorted(numbers, keys, sorter=order)]
+
+
+def _by_name(judge_ids: Numbers, named: dict[int, tuple[str, str]]) -> dict[str, list[int]]:
+    """Each judge's raters, oldest first; the judges with most labels of their own first, those without any left out."""
+    counts = np.bincount(judge_ids, minlength=1)
+    numbers = pd.Series(np.flatnonzero(counts))
+    names = numbers.map({number: name for number, (name, _) in named.items()})
+    is_own = numbers.map({number: not version_and_repeat(version)[1] for number, (_, version) in named.items()})
+    own = pd.Series(counts[numbers])[is_own.astype(bool)].groupby(names).sum()
+    order = own.sort_index().sort_values(ascending=False, kind="stable")
+    return {str(name): [int(number) for number in numbers[names.eq(name)]] for name in order.index}
+
+
+def _labels(session: Session) -> Labels:
+    """What every judge said. Each query gives one row, the labels of many responses as numbers joined by commas.
+
+    A row a label would take five times as long; few rows let another thread work meanwhile, since SQLite's driver waits its turn for each.
+    """
+    table = TABLES["verdict"].c
+    connection = session.connection()
+    last, base = (
+        1 + (connection.execute(select(func.max(column))).scalar_one() or 0)
+        for column in (table.response_id, col(Rater.id))
+    )
+    code = case(*((table.label == label, number) for label, number in _CODES.items()))
+    parts = []
+    for first in range(0, last, _TOGETHER):
+        number = (cast(table.response_id - first, BigInteger) * ITEM_BASE + table.criterion_id) * base + table.rater_id
+        statement = select(func.aggregate_strings(cast(number * len(_CODES) + code, String), ",")).where(
+            *_standing(), table.stage == Stage.JUDGE, table.response_id.between(first, first + _TOGETHER - 1)
+        )
+        if joined := connection.execute(statement).scalar_one():
+            numbers, codes = np.divmod(np.fromstring(joined, dtype=np.int64, sep=","), len(_CODES))
+            keys, judges = np.divmod(numbers, base)
+            parts.append((keys + first * ITEM_BASE, judges, codes.astype(np.int8)))
+    if not parts:
+        return Labels(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8))
+    keys, judges, codes = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Labels(keys, judges, codes)
+
+
+def _standing() -> list[ColumnElement[bool]]:
+    table = TABLES["verdict"].c
+    return [table.criterion_id.is_not(None), table.label.is_not(None), not_superseded()]
+
+
+def _sorted_unique(numbers: Numbers) -> Numbers:
+    """As numpy's unique, which hashes first and takes three times as long on numbers that are nearly sorted."""
+    ordered = np.sort(numbers, kind="stable")
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+
+
+def _described(session: Session) -> Described:
+    return Described(_responses(session), _criteria(session))
+
+
+def _items(session: Session, item_ids: Numbers, described: Described) -> pd.DataFrame:
+    """`Opinions.items` of these items, by response and position; what was imported since they were described is described anew.
+
+    Raises:
+        OverreadError: A label belongs to nothing that the study holds.
+    """
+    response_ids, criterion_ids = np.divmod(item_ids, ITEM_BASE)
+    of_response, of_criterion = _rows(described, response_ids, criterion_ids)
+    if ((of_response < 0) | (of_criterion < 0)).any():
+        described = _described(session)
+        of_response, of_criterion = _rows(described, response_ids, criterion_ids)
+    unknown = np.flatnonzero((of_response < 0) | (of_criterion < 0))
+    if len(unknown):
+        first = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
+        msg = f"table verdict: labels of {len(unknown):,} items came that the study does not hold, {first}, expected none: the database is damaged"
+        raise OverreadError(msg)
+    responses, criteria = described
+    columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
+    for source, names, rows in ((responses, _OF_RESPONSE, of_response), (criteria, _OF_CRITERION, of_criterion)):
+        columns |= {name: source[name].array.take(rows) for name in names}
+    items = pd.DataFrame({name: columns[name] for name in ITEM_COLUMNS if name in columns})
+    order = np.lexsort((items["position"].to_numpy(), response_ids))
+    return items if np.array_equal(order, np.arange(len(order))) else items.iloc[order].reset_index(drop=True)
+
+
+def _rows(described: Described, response_ids: Numbers, criterion_ids: Numbers) -> tuple[Numbers, Numbers]:
+    """Where responses and criteria stand in what is known of them; -1 where nothing is."""
+    of_response = pd.Index(described.responses["response_id"]).get_indexer(response_ids)
+    return of_response, pd.Index(described.criteria["criterion_id"]).get_indexer(criterion_ids)
+
+
+def _responses(session: Session) -> pd.DataFrame:
+    n_scored = (
+        select(col(Criterion.example_id).label("example_id"), func.count(col(Criterion.points)).label("n_scored"))
+        .group_by(col(Criterion.example_id))
+        .subquery()
+    )
+    statement = (
+        select(
+            col(Response.id).label("response_id"),
+            col(Response.example_id).label("example_id"),
+            col(Model.name).label("model"),
+            col(Response.dataset).label("evaluation"),
+            col(Response.sample_index).label("sample_index"),
+            func.coalesce(col(Response.n_criteria), n_scored.c.n_scored, 0).label("n_expected"),
+            col(Example.theme).label("theme"),
+            col(Example.category).label("category"),
+            col(Example.language).label("language"),
+            func.length(col(Response.text)).label("n_chars"),
+        )
+        .join(Model, col(Model.id) == col(Response.model_id))
+        .join(Example, col(Example.id) == col(Response.example_id))
+        .join(n_scored, n_scored.c.example_id == col(Response.example_id))  # a case of triage has no criteria
+        .order_by(col(Response.id))
+    )
+    return _categorical(frame(session, statement))
+
+
+def _criteria(session: Session) -> pd.DataFrame:
+    table = TABLES["criterion"].c
+    statement = select(table.id.label("criterion_id"), *(table[name] for name in _OF_CRITERION)).order_by(table.id)
+    return _categorical(frame(session, statement).astype({"points": float}))
+
+
+def _categorical(table: pd.DataFrame) -> pd.DataFrame:
+    return table.astype({name: "category" for name in _NAMES if name in table.columns})
+
+
+def reads(session: Session) -> pd.DataFrame:
+    """Physicians' standing verdicts, one a reader, item and stage. Words come as numbers: as texts they would take twice as long."""
+    table = TABLES["verdict"].c
+    words: dict[str, tuple[StrEnum, ...]] = {"stage": tuple(Stage), "label": tuple(MET), "selection": tuple(Selection)}
+    named = ("example_id", "response_id", "criterion_id", "rater_id", "blinded", "inclusion_probability")
+    reviewers = session.connection().execute(
+        select(col(Rater.id), col(Rater.name), col(Rater.person_id)).where(col(Rater.kind) == RaterKind.REVIEWER)
+    )
+    known = {row[0]: (row[1], row[2]) for row in reviewers}
+    statement = (
+        select(*(table[name] for name in named), *(_coded(table[name], told).label(name) for name, told in words.items()))
+        .where(
+            *_standing(), is_read(table),
+            table.rater_id.in_(select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER)),
+        )
+        .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
+    )  # fmt: skip
+    found = frame(session, statement).astype({"response_id": "int64", "criterion_id": "int64"})
+    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
+    rater = found.pop("rater_id")
+    for place, name in enumerate(("rater", "person_id")):
+        found[name] = rater.map({number: told[place] for number, told in known.items()})
+    for name, told in words.items():
+        values = np.array([*(word.value for word in told), None], dtype=object)
+        found[name] = pd.Series(values[found[name].to_numpy(dtype=np.int64)], index=found.index, dtype=object)
+    found["met"] = found.pop("label").map(MET).astype(float)
+    return found.astype({"inclusion_probability": float, "blinded": object, "rater": object})
+
+
+def _coded(column: Any, words: tuple[StrEnum, ...]) -> ColumnElement[int]:
+    """The place of a word; the place behind the last where there is none."""
+    return case(*((column == word, place) for place, word in enumerate(words)), else_=len(words))
+
+
+def _units(items: pd.DataFrame, reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
+    """What was drawn together: the response where every item of it was, else the item."""
+    first = reads.loc[is_drawn & reads["stage"].eq(Stage.FIRST)]
+    n_read = first.groupby("response_id")["item_id"].nunique()
+    n_items = items["response_id"].value_counts().reindex(n_read.index)
+    return reads["response_id"].where(reads["response_id"].isin(n_read.index[n_read.eq(n_items)]), reads["item_id"])

@@ -1,0 +1,216 @@
+"""How likely a plan drew each response: from a size that depends on the response alone, and from what was stored of the drawing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalcore.rubric.data import Opinions, is_scored
+
+SPLIT, AGREED = 0.5, 0.3
+"""How far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree."""
+UNKNOWN = (SPLIT + AGREED) / 2
+"""Where fewer than two have said anything: as far as on the average of the two."""
+MIN_VOTES = 2
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+
+
+class Goal(StrEnum):
+    """What is to be known."""
+
+    SCORE = "score"
+    """A model's corrected score."""
+    DIFFERENCE = "difference"
+    """The difference of two models' corrected scores."""
+    JUDGE_ERROR = "judge-error"
+    """The share of a judge's labels that physicians do not share."""
+
+
+@dataclass(frozen=True)
+class Drawable:
+    """The items that a number is about, as they are drawn.
+
+    Attributes:
+        opinions: These items alone.
+        weights: How far each moves the number, as a share of the response's points, without its sign (a judge's errors: 1): it depends on the response
+            alone, so that a size made of it can be made again when responses have been added.
+        unit: What is drawn together, numbered 0, 1, ...: the response; for a difference both models' responses to an example.
+        disagreement: Of all judges of the study and their repeats on each item, in [0, 1]; NaN with fewer than two labels.
+    """
+
+    opinions: Opinions
+    weights: Floats
+    unit: Numbers
+    disagreement: Floats
+
+
+def drawable(
+    opinions: Opinions, goal: Goal, *, models: Sequence[str], judges: Sequence[str], evaluation: str | None
+) -> Drawable:
+    """The items that a number is about: for scores all criteria of the responses that can be scored and have every judge's label.
+
+    For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
+    """
+    items = opinions.items
+    kept = np.ones(len(items), dtype=bool)
+    if evaluation is not None:
+        kept &= items["evaluation"].eq(evaluation).to_numpy()
+    if models:
+        kept &= items["model"].isin(models).to_numpy()
+    found = opinions.where(kept)
+    labelled = found.judged[list(judges)].notna().all(axis=1)
+    if goal is Goal.JUDGE_ERROR:
+        found = found.where(labelled)
+        return Drawable(
+            found, np.ones(len(found.items)), _codes(found.items, ["response_id"]), disagreement(found.votes)
+        )
+    lacking = found.items.loc[~labelled, "response_id"].unique()
+    found = found.where(is_scored(found.items) & ~found.items["response_id"].isin(lacking))
+    if goal is Goal.DIFFERENCE:
+        found = found.where(_answered_by(found.items, models))
+    together = ["example_id", "sample_index"] if goal is Goal.DIFFERENCE else ["response_id"]
+    return Drawable(found, _shares_of_points(found.items), _codes(found.items, together), disagreement(found.votes))
+
+
+def _answered_by(items: pd.DataFrame, models: Sequence[str]) -> pd.Series:
+    """Items of examples that each of the models has answered."""
+    kept = pd.Series(data=True, index=items.index)
+    for model in models:
+        kept &= items["example_id"].isin(items.loc[items["model"].eq(model), "example_id"].unique())
+    return kept
+
+
+def _shares_of_points(items: pd.DataFrame) -> Floats:
+    response = _codes(items, ["response_id"])
+    points = items["points"].to_numpy(dtype=float)
+    possible = np.bincount(response, weights=points.clip(min=0), minlength=1)
+    shares: Floats = np.abs(points) / possible[response]
+    return shares
+
+
+def _codes(items: pd.DataFrame, names: list[str]) -> Numbers:
+    """A number for each distinct value of some columns of numbers, in their order."""
+    if len(names) == 1:
+        codes: Numbers = pd.factorize(items[names[0]], sort=True)[0].astype(np.int64)
+        return codes
+    return np.asarray(items.groupby(names, sort=True, observed=True).ngroup(), dtype=np.int64)
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def disagreement(votes: pd.DataFrame) -> Floats:
+    """How far those who labelled an item are from agreeing: twice the share of the smaller side.
+
+    Args:
+        votes: One row an item, one column a judge or a repeat of one: 1 met, 0 not met, NaN where there is no label (`Opinions.votes`).
+
+    Returns:
+        One an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
+
+    >>> votes = pd.DataFrame(
+    ...     {"Magpie": [1.0, 1.0, 1.0, np.nan], "Wren": [1.0, 0.0, 1.0, 0.0], "Rook": [1.0, np.nan, 0.0, np.nan]}
+    ... )
+    >>> disagreement(votes).round(2).tolist()
+    [0.0, 1.0, 0.67, nan]
+    """
+    n, n_met = np.zeros(len(votes)), np.zeros(len(votes))
+    for name in votes:  # column by column: the whole as one matrix of numbers would need several times the memory
+        labels = votes[name].to_numpy()
+        n += ~np.isnan(labels)
+        n_met += np.nan_to_num(labels)
+    found: Floats = np.full(len(votes), np.nan)
+    known = n >= MIN_VOTES
+    found[known] = 2 * np.minimum(n_met, n - n_met)[known] / n[known]
+    return found
+
+
+def doubt(disagreements: Floats) -> Floats:
+    """How far a physician is expected to be from the judges on each item: .3 where they agree, up to .5 where they are split, .4 where nobody knows.
+
+    A bolder ratio (.5 to .05) is worse than drawing all alike wherever the judges are wrong together.
+
+    Args:
+        disagreements: As `disagreement` gives them.
+    """
+    known: Floats = AGREED + (SPLIT - AGREED) * disagreements
+    return np.where(np.isnan(disagreements), UNKNOWN, known)
+
+
+def unit_sizes(weights: Floats, unit: Numbers, *, correlation: float = 0.0) -> Floats:
+    """The size of each unit of items that are drawn together: what its inclusion probability should be proportional to.
+
+    A whole response is read, so its items are drawn with one probability pi_j, and the variance of the estimate is
+
+        V_A = sum_j (1/pi_j - 1) E[E_j^2],   E_j = sum of a e over the items of unit j.
+
+    At a given number of units, sum_j pi_j = n, it is least where E[E_j^2]/pi_j^2 is the same for all units (Lagrange), so
+
+        pi_j ~ sqrt(E[E_j^2]) = sqrt((1 - r) sum w^2 + r (sum w)^2),   w = |a| x the expected size of e,
+
+    where r is the correlation of a e between items of one unit. Without correlation that is the root of the sum of squares, and not the
+    sum: errors of one response partly cancel. The sum would be right only if they all went one way (r = 1). It is the number of
+    responses that is fixed, not that of criteria, since most of the time goes into reading the conversation.
+
+    Args:
+        weights: w, one an item, 0 or more.
+        unit: Of each item, numbered 0, 1, ... without a gap.
+        correlation: r in [0, 1].
+
+    Returns:
+        One a unit, 0 or more.
+    """
+    squares, sums = np.bincount(unit, weights=weights**2), np.bincount(unit, weights=weights)
+    return np.sqrt((1 - correlation) * squares + correlation * sums**2)
+
+
+def drawing_sizes(about: Drawable, correlation: float) -> Floats:
+    """What the probabilities of a drawing by importance are proportional to, one a unit: see `unit_sizes`."""
+    return unit_sizes(about.weights * doubt(about.disagreement), about.unit, correlation=correlation)
+
+
+def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
+    """`scale` x size, at least the floor, at most 1."""
+    return np.clip(scale * sizes, floor, 1.0)
+
+
+# ---------------------------------------------------------------- what was stored
+
+
+def by_recipe(opinions: Opinions, recipe: Mapping[str, Any]) -> pd.Series:
+    """The probability that a drawing gave each response that it could have taken, drawn or not, by response_id.
+
+    A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count. What was assigned before had no
+    part in the drawing; the probability is that which it would have had.
+
+    Args:
+        opinions: Of the whole study.
+        recipe: As `planning` stores it with an assignment: goal, models, evaluation, judges, voters, correlation, scale, floor.
+
+    Returns:
+        In (0, 1]; empty where a judge of the recipe is no longer in the study.
+    """
+    if not {*recipe["judges"]} <= {*opinions.judges}:
+        return pd.Series(dtype=float)
+    if (voters := recipe.get("voters")) is not None:  # drawings of early versions did not store them
+        silent = frozenset(opinions.judges) - frozenset(voters)
+        again = [name for name in opinions.repeats if name in voters]
+        opinions = replace(opinions, repeats=opinions.repeats[again], juries=silent)
+    about = drawable(
+        opinions,
+        Goal(recipe["goal"]),
+        models=recipe["models"],
+        judges=recipe["judges"],
+        evaluation=recipe["evaluation"],
+    )
+    if about.opinions.items.empty:
+        return pd.Series(dtype=float)
+    of_units = clipped(drawing_sizes(about, recipe["correlation"]), recipe["scale"], recipe["floor"])
+    by_item = pd.Series(of_units[about.unit], index=about.opinions.items["response_id"].to_numpy())
+    return by_item.loc[~by_item.index.duplicated()]

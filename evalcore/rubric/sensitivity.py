@@ -1,0 +1,262 @@
+"""How far corrected scores rest on what physicians could not assess, and on reads that never came."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from evalcore.rubric.corrected import CORRECTED, Claim, Physicians, corrected_scores
+from evalcore.rubric.items import DRAWN, Opinions, first_reads
+from evalcore.stats.intervals import LEVEL, NO_VALUE
+from evalcore.stats.wording import counted, decimal
+from evalcore.study.schema import Stage
+
+COLUMNS = [
+    "model",
+    "evaluation",
+    "scenario",
+    "n_taken",
+    "n_of",
+    "corrected",
+    "corrected_low",
+    "corrected_high",
+    "shift",
+]
+
+
+class Scenario(StrEnum):
+    """What is supposed of the reads that are missing."""
+
+    ESTIMATED = "as_estimated"
+    """They are like those that there are: missing at random."""
+    CANNOT_ASSESS_FOR = "cannot_assess_for"
+    """Every criterion that a physician could not assess counts for the model: met, or not met where it is undesirable."""
+    CANNOT_ASSESS_AGAINST = "cannot_assess_against"
+    """It counts against the model."""
+    UNREAD_FOR = "unread_for"
+    """Every criterion of the responses that were drawn, and that nobody has read, counts for the model."""
+    UNREAD_AGAINST = "unread_against"
+    """It counts against the model."""
+    ALL_FOR = "all_for"
+    """Both count for the model."""
+    ALL_AGAINST = "all_against"
+    """Both count against the model."""
+
+
+_FOR = (Scenario.CANNOT_ASSESS_FOR, Scenario.UNREAD_FOR, Scenario.ALL_FOR)
+_CANNOT = (Scenario.CANNOT_ASSESS_FOR, Scenario.CANNOT_ASSESS_AGAINST)
+_UNREAD = (Scenario.UNREAD_FOR, Scenario.UNREAD_AGAINST)
+
+
+def sensitivity(
+    opinions: Opinions,
+    unread: pd.DataFrame | None = None,
+    *,
+    judges: Sequence[str] | None = None,
+    claim: Claim = Claim.BENCHMARK,
+    physicians: Physicians = Physicians.THESE,
+    settled: bool = False,
+    weights: pd.Series | None = None,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """Corrected scores if the missing reads had all spoken for the model, or all against it.
+
+    As estimated, a read that could not assess is as if the item had not been drawn, and a response that was drawn and that nobody has read is as if
+    the drawing had been smaller. The bounds put a label in the place of each (as Manski 1990 does): one that gains the model points, or one that
+    costs it points. Where the fit gives an item a weight of the other sign, which is rare, these are not quite the extremes. What an
+    adjudicator has settled stays. Unread responses are shared out in turn among the physicians who read the model, so that nobody's load is made up.
+
+    Args:
+        opinions: The study, or a part of it.
+        unread: The responses that were drawn, in drawings that have begun, and that nobody has read: response_id, inclusion_probability (on
+            the scale of that of the reads, `queries.drawings.unread`). None: none.
+        judges: As in `corrected_scores`, and so are the others.
+        claim: What the intervals are to hold for.
+        physicians: Whose judgement they are to hold for.
+        settled: An adjudicated label takes the place of the readers' votes.
+        weights: By example_id.
+        level: Of confidence.
+
+    Returns:
+        One row a model, evaluation and `Scenario`, in its order: model, evaluation, scenario, n_taken of n_of (cannot-assess scenarios: reads that could
+        not assess of the blind reads of drawn items; unread: responses without a read of those drawn; all: both together; as estimated: 0
+        of the reads), corrected, corrected_low, corrected_high, and shift (corrected less that as estimated). NaN where too little is read.
+    """
+    waiting = _waiting(opinions, unread)
+    amounts = _amounts(opinions, waiting)
+    plain: pd.DataFrame | None = None
+    tables = []
+    for scenario in Scenario:
+        filled = _filled(opinions, waiting, scenario)
+        if filled is None and plain is not None:
+            scores = plain
+        else:
+            scores = corrected_scores(
+                filled or opinions,
+                judges=judges,
+                claim=claim,
+                physicians=physicians,
+                settled=settled,
+                weights=weights,
+                level=level,
+            )
+        plain = scores if plain is None else plain
+        table = scores[["model", "evaluation", CORRECTED, f"{CORRECTED}_low", f"{CORRECTED}_high"]].copy()
+        found = [
+            amounts.get((str(model), str(of)), _NONE)
+            for model, of in zip(table["model"], table["evaluation"], strict=True)
+        ]
+        table["n_taken"] = [_n_taken(amount, scenario) for amount in found]
+        table["n_of"] = [_n_of(amount, scenario) for amount in found]
+        table["shift"] = table[CORRECTED] - plain[CORRECTED]
+        tables.append(table.assign(scenario=scenario.value, order=np.arange(len(table))))
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
+
+
+_NONE = (0, 0, 0, 0)
+
+
+def _waiting(opinions: Opinions, unread: pd.DataFrame | None) -> pd.DataFrame:
+    """The items of responses that were drawn and that nobody has read blind: row, response_id, inclusion_probability."""
+    first = _drawn(opinions)
+    chances = pd.Series(dtype=float)
+    if unread is not None and len(unread):
+        chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
+        chances = chances.loc[~chances.index.isin(first["response_id"].unique())]
+    rows = np.flatnonzero(opinions.items["response_id"].isin(chances.index).to_numpy())
+    items = opinions.items.iloc[rows]
+    return pd.DataFrame(
+        {
+            "row": rows,
+            "response_id": items["response_id"].to_numpy(),
+            "inclusion_probability": items["response_id"].map(chances).to_numpy(dtype=float),
+        }
+    )
+
+
+def _drawn(opinions: Opinions) -> pd.DataFrame:
+    """The blind first reads of drawn items."""
+    first = first_reads(opinions.reads)
+    return first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna()]
+
+
+def _amounts(opinions: Opinions, waiting: pd.DataFrame) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+    """By model and evaluation: reads that could not assess, reads, responses drawn and not read, responses drawn."""
+    first = _drawn(opinions)
+    read, late = _named(opinions, first["row"]), _named(opinions, waiting["row"])
+    found = {}
+    for key in dict.fromkeys([*read, *late]):
+        of = first.loc[[name == key for name in read]]
+        n_late = waiting.loc[[name == key for name in late], "response_id"].nunique()
+        found[key] = (int(of["met"].isna().sum()), len(of), n_late, n_late + of["response_id"].nunique())
+    return found
+
+
+def _named(opinions: Opinions, rows: pd.Series) -> list[tuple[str, str]]:
+    """Model and evaluation of items."""
+    items = opinions.items[["model", "evaluation"]].iloc[rows.to_numpy(dtype=np.int64)].astype(str)
+    return list(zip(items["model"], items["evaluation"], strict=True))
+
+
+def _n_taken(amount: tuple[int, int, int, int], scenario: Scenario) -> int:
+    if scenario is Scenario.ESTIMATED:
+        return 0
+    if scenario in _CANNOT:
+        return amount[0]
+    return amount[2] if scenario in _UNREAD else amount[0] + amount[2]
+
+
+def _n_of(amount: tuple[int, int, int, int], scenario: Scenario) -> int:
+    if scenario is Scenario.ESTIMATED or scenario in _CANNOT:
+        return amount[1]
+    return amount[3] if scenario in _UNREAD else amount[1] + amount[3]
+
+
+def _filled(opinions: Opinions, waiting: pd.DataFrame, scenario: Scenario) -> Opinions | None:
+    """The study with labels where reads are missing; None where nothing is put in."""
+    if scenario is Scenario.ESTIMATED:
+        return None
+    reads = opinions.reads
+    helps = opinions.items["points"].gt(0).to_numpy() == (scenario in _FOR)  # by item: met is what is supposed
+    blank = np.zeros(len(reads), dtype=bool)
+    if scenario not in _UNREAD:
+        is_first = reads["stage"].eq(Stage.FIRST) & ~reads["blinded"].isin([False])
+        blank = (is_first & reads["met"].isna()).to_numpy()
+        rows = reads["row"].to_numpy(dtype=np.int64)
+        reads = reads.assign(met=np.where(blank, helps[rows].astype(float), reads["met"].to_numpy(dtype=float)))
+    late = waiting if scenario not in _CANNOT else waiting.iloc[:0]
+    if not blank.any() and late.empty:
+        return None
+    return replace(opinions, reads=pd.concat([reads, _supposed(opinions, late, helps)]) if len(late) else reads)
+
+
+def _supposed(opinions: Opinions, late: pd.DataFrame, helps: np.ndarray) -> pd.DataFrame:
+    """A read of every item of the responses that nobody has read."""
+    first = _drawn(opinions)
+    readers: dict[tuple[str, str], set[str]] = {}
+    for model, name in zip(_named(opinions, first["row"]), first["rater"], strict=True):
+        readers.setdefault(model, set()).add(str(name))
+    place = pd.Series(pd.factorize(late["response_id"], sort=True)[0], index=late.index)
+    rows = late["row"].to_numpy(dtype=np.int64)
+    raters = [
+        names[number % len(names)] if (names := sorted(readers.get(model, ()))) else "nobody"
+        for model, number in zip(_named(opinions, late["row"]), place, strict=True)
+    ]
+    of_item = {name: opinions.items[name].to_numpy()[rows] for name in ("item_id", "example_id", "response_id")}
+    return pd.DataFrame(
+        {
+            "row": rows,
+            **of_item,
+            "rater": raters,
+            "met": helps[rows].astype(float),
+            "stage": Stage.FIRST.value,
+            "blinded": True,
+            "selection": DRAWN[0].value,
+            "inclusion_probability": late["inclusion_probability"].to_numpy(dtype=float),
+            "unit": of_item["response_id"],
+        }
+    )
+
+
+def sensitivity_sentence(table: pd.DataFrame) -> str:
+    """What the missing reads would do if all spoke for the model or all against it, in words; where there are none, that.
+
+    Args:
+        table: As `sensitivity` gives it.
+    """
+    known = table.loc[table["shift"].notna()]
+    if known.empty:
+        return "Too little has been read for a corrected score, so there is nothing to try."
+    words = []
+    for scenarios, said, what in (
+        (_CANNOT, "in which physicians could not assess", "read"),
+        (_UNREAD, "of drawings that have begun and that nobody has read (yet)", "response"),
+    ):
+        rows = known.loc[known["scenario"].isin(scenarios)]
+        once = rows.drop_duplicates(["model", "evaluation"])
+        n_taken, n_of = int(once["n_taken"].sum()), int(once["n_of"].sum())
+        if n_taken:
+            shift, model = max(zip(rows["shift"].abs(), rows["model"].astype(str), strict=True))
+            words.append(
+                f"If the {counted(n_taken, what)} of {n_of:,} {said} had all spoken for the model, or all against it, no score would move by more "
+                f"than {shift:.3f} ({model})."
+            )
+    return (
+        " ".join(words)
+        or "No read is missing: physicians could assess every criterion, and every response that was drawn has been read."
+    )
+
+
+def bounds_words(*scores: float) -> str:
+    """A score, or two as the ends of what could be; a dash where there is none.
+
+    >>> bounds_words(0.5123, 0.5401), bounds_words(-0.02), bounds_words(-0.0001, 0.0001), bounds_words(np.nan)
+    ('0.512 to 0.540', '−0.020', '0.000', '–')
+    """
+    if any(np.isnan(score) for score in scores):
+        return NO_VALUE
+    said = dict.fromkeys(decimal(score, 3) for score in scores)
+    return " to ".join(said)

@@ -1,0 +1,162 @@
+"""Reading a judge's reply: exactly one flat JSON object, of exactly the fields asked for. Whatever else comes is no verdict."""
+
+import json
+import math
+import re
+from collections.abc import Collection
+from typing import Any, NoReturn
+
+import msgspec
+
+from evalcore.errors import JudgeReplyInvalid
+from evalcore.study.schema import Acuity, Label
+
+EXPLANATION, MET, LEVEL, CONFIDENCE = "explanation", "criteria_met", "level", "confidence"
+NO_LEVEL = "none"
+MAX_QUOTE = 120  # characters of what came, in a message
+
+_LEVELS: dict[str, Acuity | Label] = {letter: Acuity(letter) for letter in "ABCD"} | {NO_LEVEL: Label.CANNOT_ASSESS}
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_BRACKETS = re.compile(r"[\[\]]")
+_THOUGHT, _THOUGHT_ENDS = "<think>", "</think>"
+
+
+class Judged(msgspec.Struct, frozen=True, gc=False):
+    """What a judge says.
+
+    Attributes:
+        label: Met or not met; or A, B, C, D, or cannot assess where the response recommends no level.
+        explanation: In the judge's words; "" where it gave none. What no database holds (NUL, half of a surrogate pair) is U+FFFD in it.
+        confidence: In [0, 1], that the label is right; None where it was not asked for.
+    """
+
+    label: Label | Acuity
+    explanation: str
+    confidence: float | None = None
+
+
+def read_met(text: str, *, with_confidence: bool) -> Judged:
+    """A reply of the judge of criteria.
+
+    Raises:
+        JudgeReplyInvalid: It is not as asked for.
+    """
+    found = one_object(text, _fields(MET, with_confidence=with_confidence))
+    met = found[MET]
+    if not isinstance(met, bool):
+        _refuse(MET, met, "true or false")
+    return Judged(Label.MET if met else Label.NOT_MET, _explanation(found), _confidence(found))
+
+
+def read_level(text: str, *, with_confidence: bool) -> Judged:
+    """A reply of the judge of levels of care.
+
+    Raises:
+        JudgeReplyInvalid: It is not as asked for.
+    """
+    found = one_object(text, _fields(LEVEL, with_confidence=with_confidence))
+    level = found[LEVEL]
+    if not isinstance(level, str) or level not in _LEVELS:
+        _refuse(LEVEL, level, '"A", "B", "C", "D" or "none"')
+    return Judged(_LEVELS[level], _explanation(found), _confidence(found))
+
+
+def _fields(answer: str, *, with_confidence: bool) -> tuple[str, ...]:
+    return (EXPLANATION, answer, CONFIDENCE) if with_confidence else (EXPLANATION, answer)
+
+
+def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
+    """The one JSON object of a reply, which has exactly these fields and nothing nested in it.
+
+    From the first brace of the reply to its last there must be this object and nothing else, so that two objects are none, whether they are
+    equal or not. Around it may stand a code fence or text without braces; a square bracket that is open where it begins, or closed
+    behind it, makes it part of an array, which is none either. A thought of the model at the start of the reply, from `<think>` to
+    the first `</think>`, is left out.
+
+    The time it takes grows with the length of the reply, and what is nested deeply is refused like everything nested.
+
+    Raises:
+        JudgeReplyInvalid: The reply is anything else.
+    """
+    answer = _without_thought(text)
+    begin, end = answer.find("{"), answer.rfind("}") + 1
+    if begin < 0 or end <= begin:
+        msg = f"No JSON object came: {shortened(text)}"
+        raise JudgeReplyInvalid(msg)
+    if _leaves_open(answer[:begin], "[") or _leaves_open(answer[end:][::-1], "]"):
+        msg = f"An array came, expected one JSON object: {shortened(answer)}"
+        raise JudgeReplyInvalid(msg)
+    try:
+        found = json.loads(answer[begin:end], object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:  # RecursionError: nested deeper than the parser goes
+        why = str(error).partition(":")[0] if isinstance(error, json.JSONDecodeError) else "it cannot be read"
+        msg = f"Not one JSON object came ({why}): {shortened(answer[begin:end])}"
+        raise JudgeReplyInvalid(msg) from None
+    if set(found) != set(fields):
+        msg = f"The fields {shortened(', '.join(map(str, found)))} came, expected {', '.join(fields)}"
+        raise JudgeReplyInvalid(msg)
+    for name, value in found.items():
+        if isinstance(value, (dict, list)):
+            _refuse(name, value, "no object and no array")
+    return dict(found)
+
+
+def shortened(value: object) -> str:
+    """What came, as JSON has it, at most `MAX_QUOTE` characters of it."""
+    said = value[: MAX_QUOTE + 1] if isinstance(value, str) else value
+    words = json.dumps(said, ensure_ascii=True, default=str)
+    return words if len(words) <= MAX_QUOTE else words[:MAX_QUOTE] + " …"
+
+
+def _without_thought(text: str) -> str:
+    begun = text.lstrip()
+    if not begun.startswith(_THOUGHT):
+        return text
+    _, ended, rest = begun.partition(_THOUGHT_ENDS)
+    return rest if ended else text
+
+
+def _leaves_open(text: str, opening: str) -> bool:
+    """Whether a square bracket is opened in it and not closed again; the text after an object is read backwards, where `]` opens."""
+    depth = 0
+    for bracket in _BRACKETS.findall(text):
+        depth = depth + 1 if bracket == opening else max(depth - 1, 0)
+    return depth > 0
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of the parser's, whose fields are named once each."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            msg = f"The field {shortened(name)} came twice"
+            raise JudgeReplyInvalid(msg)
+        found[name] = value
+    return found
+
+
+def _no_number(word: str) -> NoReturn:
+    msg = f"{word} came, which is no JSON"
+    raise JudgeReplyInvalid(msg)
+
+
+def _refuse(field: str, value: object, expected: str) -> NoReturn:
+    msg = f"{field}: {shortened(value)} came, expected {expected}"
+    raise JudgeReplyInvalid(msg)
+
+
+def _explanation(found: dict[str, Any]) -> str:
+    """It may be empty: the label is clear without it, pages say that none was given, and to refuse it would leave out what is too plain for words."""
+    said = found[EXPLANATION]
+    if not isinstance(said, str):
+        _refuse(EXPLANATION, said, "a string")
+    return _UNSTORABLE.sub("\ufffd", said).strip()
+
+
+def _confidence(found: dict[str, Any]) -> float | None:
+    if CONFIDENCE not in found:
+        return None
+    stated = found[CONFIDENCE]
+    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 <= stated <= 1:
+        _refuse(CONFIDENCE, stated, "a number from 0 to 1")
+    return math.fabs(stated)  # -0.0 is 0

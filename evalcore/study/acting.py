@@ -1,0 +1,138 @@
+"""Who acts, read anew in the transaction of the act and held against the rule; and the acts that set a study up."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import msgspec
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from evalcore.errors import NotAllowed, ReadOnly
+from evalcore.study import contents, families, store
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import PATIENT_SECONDS, open_study, reading, writing
+from evalcore.study.policies import (
+    check_can_add_people,
+    check_can_assign,
+    check_can_set_families,
+    check_can_state_analysis,
+    check_is_first,
+)
+from evalcore.study.schema import Administrator, Role, Rules, Viewer
+
+
+def anew(session: Session, viewer: Viewer) -> Viewer:
+    """Somebody with the roles that the study gives them now: what a page remembers may be older.
+
+    An administrator is no person of the study, and stays as they are.
+
+    Raises:
+        NotAllowed: The study has no such person any more.
+    """
+    if isinstance(viewer, Administrator):
+        return viewer
+    found = contents.person(session, viewer.person_id)
+    if found is None or found.name != viewer.name:
+        msg = f"{viewer.name} is not in this study any more. Choose on the start page who is reading."
+        raise NotAllowed(msg)
+    return msgspec.structs.replace(found, by=viewer.by)
+
+
+def allow(session: Session, viewer: Viewer, check: Callable[..., None], *what: object) -> Viewer:
+    """The first thing in the transaction of an act: a rule of `policies`, held against who acts as the study knows them now.
+
+    Raises:
+        NotAllowed: The rule forbids it; the message is the sentence for the screen.
+    """
+    found = anew(session, viewer)
+    check(found, *what)
+    return found
+
+
+# ---------------------------------------------------------------- the study and its people
+
+
+def opened(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
+    """A study, brought up to date and made where there is none yet; nobody's act, so nothing of it is in the trail."""
+    engine = open_study(location, wait_seconds=wait_seconds)
+    try:
+        with reading(engine) as session:
+            is_made = contents.study_key(session) is not None
+        if not is_made:
+            with writing(engine) as session:
+                store.ensure_study(session)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def prepare_search(engine: Engine) -> None:
+    """Take up what waits for the search: notes, and what an import that was broken off left; nothing where the study is read-only."""
+    with suppress(ReadOnly):
+        store.index_texts(engine)
+
+
+def add_person(
+    engine: Engine,
+    name: str,
+    *,
+    roles: Iterable[str],
+    specialties: Iterable[str] = (),
+    languages: Iterable[str] = (),
+    actor: Viewer,
+) -> None:
+    """Add somebody who uses this study.
+
+    Raises:
+        NotAllowed: Whoever acts is no lead.
+        OverreadError: The name is empty or taken, or a role is unknown.
+    """
+    with writing(engine) as session:
+        allow(session, actor, check_can_add_people)
+        profile = {"roles": roles, "specialties": specialties, "languages": languages}
+        store.add_person(session, name, **profile, actor=actor.signature)
+
+
+def begin(engine: Engine, name: str) -> None:
+    """Make the first person of a study, with every role: they act for themselves.
+
+    Raises:
+        NotAllowed: Somebody is in the study already, perhaps by another browser a moment ago.
+        OverreadError: The name is empty.
+    """
+    with writing(engine) as session:
+        store.wait_for_others(session)
+        check_is_first(len(contents.people(session)))
+        store.add_person(session, name, roles=list(Role), actor=name.strip() or "first person")
+
+
+# ---------------------------------------------------------------- what a study chooses
+
+
+def set_families(engine: Engine, table: families.Table, *, actor: Viewer) -> bool:
+    """`store.set_families`, by a researcher or a lead."""
+    with writing(engine) as session:
+        allow(session, actor, check_can_set_families)
+        return store.set_families(session, table, actor=actor.signature)
+
+
+def state_analysis(engine: Engine, spec: Analysis, *, actor: Viewer) -> int | None:
+    """`store.state_analysis`, by a researcher or a lead."""
+    with writing(engine) as session:
+        allow(session, actor, check_can_state_analysis)
+        return store.state_analysis(session, spec, actor=actor.signature)
+
+
+def set_guideline(engine: Engine, guideline: str, *, actor: Viewer) -> int:
+    """`store.set_guideline`, by a lead."""
+    with writing(engine) as session:
+        allow(session, actor, check_can_assign)
+        return store.set_guideline(session, guideline, actor=actor.signature)
+
+
+def set_rules(engine: Engine, rules: Rules, *, actor: Viewer) -> None:
+    """`store.set_rules`, by a lead."""
+    with writing(engine) as session:
+        allow(session, actor, check_can_assign)
+        store.set_rules(session, rules, actor=actor.signature)

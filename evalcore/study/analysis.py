@@ -1,0 +1,168 @@
+"""What a study analyses, stated once: whose labels, of which examples, what its intervals are to hold for, which comparison decides and by how much.
+
+Models, `compare`, the methods, the bundle and Triage take it from here. A new statement is a new version; the old ones stay.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from evalcore.errors import OverreadError
+from evalcore.study.schema import Claim, Physicians
+
+CLAIM_WORDS = {Claim.BENCHMARK: "this benchmark", Claim.NEW_EXAMPLES: "new examples like these"}
+PHYSICIANS_WORDS = {Physicians.THESE: "these physicians", Physicians.IN_GENERAL: "physicians in general"}
+WIDEST = "the widest that can be had"
+MARGINS = {
+    "margin": "of the corrected score",
+    "margin_under": "of the under-triage rate",
+    "margin_missed": "of the rate of missed emergencies",
+}
+"""The margins, with their words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """What is analysed.
+
+    Attributes:
+        evaluation: The data set; None: the judged one with most responses.
+        judges: Whose labels are corrected, together; empty: the judge with most labels on the data set.
+        subset: The examples of this part of the data set; None: all.
+        claim, physicians: What the intervals are to hold for; None: by `metrics.corrected.default_claim`.
+        settled: An adjudicated label takes the place of the readers' votes.
+        weighted: Examples are weighted to the themes of the full benchmark.
+        primary: The two models of the primary comparison, the new one first: it is held against the margin.
+        margin: Of the corrected score, above 0 and at most 1: by how much the first may be worse, or either differ.
+        margin_under: Of the under-triage rate, the same.
+        margin_missed: Of the rate of missed emergencies, the same.
+    """
+
+    evaluation: str | None = None
+    judges: tuple[str, ...] = ()
+    subset: str | None = None
+    claim: Claim | None = None
+    physicians: Physicians | None = None
+    settled: bool = False
+    weighted: bool = False
+    primary: tuple[str, str] | None = None
+    margin: float | None = None
+    margin_under: float | None = None
+    margin_missed: float | None = None
+
+
+@dataclass(frozen=True)
+class StatedAnalysis:
+    """One version of it.
+
+    Attributes:
+        version: 1, 2, ...
+        spec: What was stated.
+        stated_by: By whom.
+        stated_at: When.
+        n_reads_before: Physicians' blind first reads of items that existed then.
+    """
+
+    version: int
+    spec: Analysis
+    stated_by: str
+    stated_at: datetime
+    n_reads_before: int
+
+
+def check(
+    spec: Analysis,
+    *,
+    evaluations: Collection[str],
+    judges: Collection[str],
+    subsets: Collection[str],
+    models: Collection[str],
+) -> Analysis:
+    """The statement, if the study holds what it names.
+
+    Raises:
+        OverreadError: A name that the study does not hold, a comparison of a model with itself, a margin out of its range, or one without a
+            comparison that it is for.
+    """
+    named = (
+        ("Data set", [spec.evaluation] if spec.evaluation is not None else [], evaluations),
+        ("Judges", spec.judges, judges),
+        ("Examples", [spec.subset] if spec.subset is not None else [], subsets),
+        ("Primary comparison", spec.primary or (), models),
+    )
+    for field, names, known in named:
+        if unknown := [name for name in names if name not in known]:
+            msg = f"{field}: expected {'some' if len(known) > 1 else 'one'} of {', '.join(known) or 'none: the study has none yet'}, found {unknown[0]!r}"
+            raise OverreadError(msg)
+    if len(set(spec.judges)) < len(spec.judges):
+        msg = f"Judges: expected each once, found {', '.join(spec.judges)}"
+        raise OverreadError(msg)
+    if spec.primary is not None and spec.primary[0] == spec.primary[1]:
+        msg = f"Primary comparison: expected two different models, found {spec.primary[0]!r} twice"
+        raise OverreadError(msg)
+    for name, words in MARGINS.items():
+        margin = getattr(spec, name)
+        if margin is None:
+            continue
+        if not (math.isfinite(margin) and 0 < margin <= 1):
+            msg = f"Margin {words}: expected a number above 0 and at most 1, found {margin}"
+            raise OverreadError(msg)
+        if spec.primary is None:
+            msg = f"Margin {words}: expected a primary comparison of two models with it, found none"
+            raise OverreadError(msg)
+    return spec
+
+
+def to_json(spec: Analysis) -> str:
+    """As it is stored.
+
+    >>> of_json(to_json(Analysis(judges=("Magpie",), margin=0.05))) == Analysis(judges=("Magpie",), margin=0.05)
+    True
+    """
+    return msgspec.json.encode(spec).decode()
+
+
+def of_json(text: str) -> Analysis:
+    """What `to_json` made."""
+    return msgspec.json.decode(text.encode(), type=Analysis)
+
+
+def plain(spec: Analysis) -> dict[str, Any]:
+    """By the names of its fields, as JSON has it."""
+    return {field.name: getattr(spec, field.name) for field in fields(spec)}
+
+
+def words(spec: Analysis) -> dict[str, str]:
+    """What is stated, for people: the name of each field with its value; what is left open is said, margins are named where they are stated.
+
+    >>> words(Analysis(judges=("Magpie",)))["Judges"], words(Analysis())["Holds for"]
+    ('Magpie', 'the widest that can be had')
+    """
+    said = {
+        "Data set": spec.evaluation or "the judged one with most responses",
+        "Examples": spec.subset or "all",
+        "Judges": ", ".join(spec.judges) or "the one with most labels",
+        "Holds for": WIDEST if spec.claim is None else CLAIM_WORDS[spec.claim],
+        "As read by": WIDEST if spec.physicians is None else PHYSICIANS_WORDS[spec.physicians],
+        "Labels": "adjudicated where there is one" if spec.settled else "readers' votes",
+        "Weights": "to the themes of the full benchmark" if spec.weighted else "all examples alike",
+        "Primary comparison": " with ".join(spec.primary) if spec.primary else "none",
+    }
+    margins = {f"Margin {which}": getattr(spec, name) for name, which in MARGINS.items()}
+    return said | {name: f"{margin:g}" for name, margin in margins.items() if margin is not None}
+
+
+def when_words(stated: StatedAnalysis) -> str:
+    """Whether it was stated before anything was read.
+
+    >>> from datetime import UTC
+    >>> when_words(StatedAnalysis(2, Analysis(), "Dr. A", datetime(2026, 3, 1, tzinfo=UTC), 1_200))
+    'stated on 2026-03-01, after 1,200 reads'
+    """
+    n = stated.n_reads_before
+    reads = f"after {n:,} {'read' if n == 1 else 'reads'}" if n else "before the first read"
+    return f"stated on {stated.stated_at:%Y-%m-%d}, {reads}"

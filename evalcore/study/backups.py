@@ -1,0 +1,233 @@
+"""A copy of a study while it is in use, and a study from a copy; both whole or not at all.
+
+Of SQLite the copy is a study's file itself; of PostgreSQL a zip file with the rows of each table as COPY writes them, which needs none of the
+server's tools. A copy is made under another name, proved, and only then called what was asked for.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from sqlalchemy import Connection, Engine, create_engine, inspect
+from sqlmodel import Session, SQLModel
+
+from evalcore.errors import OverreadError
+from evalcore.study.auditing import ChainReport, verify
+from evalcore.study.db import connect, migrations, open_study, reading, upgrade
+
+MANIFEST, FORMAT = "overread.json", "overread backup 1"
+_BLOCK = 1 << 20
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+
+
+def backup(engine: Engine, path: Path) -> ChainReport:
+    """Copy a study to a new file, as it is at one moment, and prove the copy. Returns how far its audit trail holds.
+
+    Raises:
+        OverreadError: The file is there already or cannot be written, or the copy is not what was read.
+    """
+    with _unfinished(path) as copy:
+        if engine.dialect.name == "postgresql":
+            return _dump(engine, copy)
+        with (
+            closing(sqlite3.connect(engine.url.database or "")) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+        return proved(copy)
+
+
+def restore(path: Path, location: str) -> ChainReport:
+    """Make a study from a copy, where there is none yet. Returns how far its audit trail holds.
+
+    Raises:
+        OverreadError: The copy is damaged or of another kind of database, or there is a study or something else already.
+    """
+    if not path.is_file():
+        msg = f"{path}: expected the file of a backup, found none"
+        raise OverreadError(msg)
+    with path.open("rb") as file:
+        is_sqlite = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
+    engine = connect(location)
+    try:
+        if is_sqlite != (engine.dialect.name == "sqlite"):
+            found, wanted = ("SQLite", "PostgreSQL") if is_sqlite else ("PostgreSQL", "SQLite")
+            msg = f"{path}: expected a backup of a study in {wanted}, as --db names, found one in {found} or something else"
+            raise OverreadError(msg)
+        return _restored_file(path, Path(engine.url.database or "")) if is_sqlite else _load(engine, path)
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """A file under a name of its own beside `path`, which it is called once all of it is on the disk."""
+    if path.exists():
+        msg = f"{path} is there already. Nothing was overwritten; choose another name."
+        raise OverreadError(msg)
+    copy = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        copy.touch(mode=0o600)
+        yield copy
+        with copy.open("rb") as file:
+            os.fsync(file.fileno())
+        copy.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+    except (OSError, sqlite3.Error) as error:
+        msg = f"{path}: cannot be written: {error}"
+        raise OverreadError(msg) from error
+    finally:
+        for name in (copy.name, f"{copy.name}-wal", f"{copy.name}-shm", f"{copy.name}-journal"):
+            copy.with_name(name).unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------- SQLite
+
+
+def proved(copy: Path) -> ChainReport:
+    """Read every page and every row of a SQLite file, which stays as it is."""
+    try:
+        with closing(sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)) as file:
+            found = file.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+    if found != "ok":
+        msg = f"{copy}: the file is damaged: {found}"
+        raise OverreadError(msg)
+    engine = create_engine(f"sqlite:///file:{copy}?mode=ro&immutable=1&uri=true")
+    try:
+        with Session(engine) as session:
+            return verify(session)
+    finally:
+        engine.dispose()
+
+
+def _restored_file(path: Path, target: Path) -> ChainReport:
+    with _unfinished(target) as copy:
+        with (
+            closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as source,
+            closing(sqlite3.connect(copy)) as file,
+        ):
+            try:
+                source.backup(file)
+            except sqlite3.DatabaseError as error:
+                msg = f"{path}: the file is damaged: {error}. Nothing was restored."
+                raise OverreadError(msg) from error
+        open_study(str(copy)).dispose()  # brings an older one up to date
+        for earlier in copy.parent.glob(f"{copy.name}.before-migration-*"):
+            earlier.unlink()  # the backup itself is what was before
+        return proved(copy)
+
+
+# ---------------------------------------------------------------- PostgreSQL
+
+
+def _tables(connection: Connection) -> dict[str, list[str]]:
+    """The columns of every table but that of the migrations; each table after those that it refers to."""
+    columns: dict[str, list[str]] = {table.name: [] for table in SQLModel.metadata.sorted_tables}
+    found = (
+        "SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name) "
+        "WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY table_name, ordinal_position"
+    )
+    for table, column in connection.exec_driver_sql(found):
+        columns.setdefault(table, []).append(column)
+    return {table: names for table, names in columns.items() if names and table != "alembic_version"}
+
+
+def _dump(engine: Engine, copy: Path) -> ChainReport:
+    told: dict[str, dict[str, Any]] = {}
+    with reading(engine) as session, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+        connection = session.connection()
+        revision = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one()
+        for table, columns in _tables(connection).items():
+            told[table] = {"columns": columns, "sha256": _dump_table(connection, table, columns, packed)}
+        report = verify(session)
+        manifest = {"format": FORMAT, "revision": revision, "audit_hash": report.last_hash, "tables": told}
+        packed.writestr(MANIFEST, json.dumps(manifest, indent=1))
+    checked(copy)
+    return report
+
+
+def _dump_table(connection: Connection, table: str, columns: list[str], packed: zipfile.ZipFile) -> str:
+    digest = hashlib.sha256()
+    statement = f"COPY {table} ({', '.join(_quoted(columns))}) TO STDOUT"
+    with (
+        packed.open(table, "w", force_zip64=True) as member,
+        _cursor(connection) as cursor,
+        cursor.copy(statement) as rows,
+    ):
+        for block in rows:
+            member.write(block)
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _quoted(columns: list[str]) -> list[str]:
+    return [f'"{column}"' for column in columns]
+
+
+def _cursor(connection: Connection) -> Any:
+    driver: Any = connection.connection.driver_connection
+    return driver.cursor()
+
+
+def checked(path: Path) -> dict[str, Any]:
+    """What the manifest says; every member is read and compared with it.
+
+    Raises:
+        OverreadError: It is no backup, or a damaged one.
+    """
+    try:
+        with zipfile.ZipFile(path) as packed:
+            manifest: dict[str, Any] = json.loads(packed.read(MANIFEST))
+            for table, told in manifest["tables"].items():
+                with packed.open(table) as member:
+                    found = hashlib.sha256()
+                    while block := member.read(_BLOCK):
+                        found.update(block)
+                    if found.hexdigest() != told["sha256"]:
+                        msg = f"{path}: the rows of {table} are not those that were copied. Nothing was restored."
+                        raise OverreadError(msg)
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        msg = f"{path}: expected the backup of a study, found something else or a damaged file ({error}). Nothing was restored."
+        raise OverreadError(msg) from error
+    return manifest
+
+
+def _load(engine: Engine, path: Path) -> ChainReport:
+    """All in one transaction: the tables as they were then, their rows, the migrations since, and the proof."""
+    manifest = checked(path)
+    with engine.begin() as connection, zipfile.ZipFile(path) as packed:
+        if inspect(connection).get_table_names():
+            msg = "--db: expected a database without tables, found a study or something else. Nothing was overwritten."
+            raise OverreadError(msg)
+        config = migrations(connection)
+        command.upgrade(config, manifest["revision"])
+        for table, told in manifest["tables"].items():
+            statement = f"COPY {table} ({', '.join(_quoted(told['columns']))}) FROM STDIN"
+            with packed.open(table) as member, _cursor(connection) as cursor, cursor.copy(statement) as rows:
+                while block := member.read(_BLOCK):
+                    rows.write(block)
+            _set_sequence(connection, table)
+        upgrade(connection)
+        with Session(connection) as session:
+            return verify(session)
+
+
+def _set_sequence(connection: Connection, table: str) -> None:
+    """The next row's number comes after the last one's."""
+    for column in inspect(connection).get_pk_constraint(table)["constrained_columns"]:
+        owner = connection.exec_driver_sql("SELECT pg_get_serial_sequence(%s, %s)", (table, column)).scalar()
+        if owner:
+            last = f"SELECT coalesce(max({column}), 0) + 1 FROM {table}"  # noqa: S608 - names of our own tables
+            connection.exec_driver_sql(f"SELECT setval('{owner}', ({last}), false)")

@@ -1,0 +1,370 @@
+"""Engine, transactions, migrations: how the study's database is opened.
+
+SQLite by default, PostgreSQL by URL, one behaviour on both. A writing transaction takes SQLite's write lock at its start
+(`BEGIN IMMEDIATE`), so that two writers wait for each other instead of failing in the middle.
+"""
+
+import logging
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import stamina
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoneFree
+from sqlmodel import Session
+
+from evalcore.errors import DatabaseFault, OverreadError, ReadOnly
+from evalcore.settings import database_url, settings
+from evalcore.study import triggers
+
+__all__ = [
+    "PATIENT_SECONDS",
+    "PRESS_SECONDS",
+    "Engine",
+    "before_each_commit",
+    "connect",
+    "fault_of",
+    "keep",
+    "migrate",
+    "open_study",
+    "reading",
+    "writing",
+]
+
+TRAIL_HEAD = "trail_head"
+"""Under this name a session's info has when the newest event that it wrote was, and its hash."""
+_log = logging.getLogger(__name__)
+PRESS_SECONDS, PATIENT_SECONDS = 10, 30
+"""How long a person who pressed waits for others' writing, and how long a command, a run or an import does."""
+BUSY, AWAY, READ_ONLY, FULL = "is busy", "cannot be reached", "is read-only", "has no room left"
+_SQLITE_FAULTS = {
+    sqlite3.SQLITE_BUSY: BUSY, sqlite3.SQLITE_LOCKED: BUSY, sqlite3.SQLITE_CANTOPEN: AWAY, sqlite3.SQLITE_IOERR: AWAY,
+    sqlite3.SQLITE_READONLY: READ_ONLY, sqlite3.SQLITE_FULL: FULL,
+}  # fmt: skip
+_POSTGRES_FAULTS = {
+    "55P03": BUSY, "40001": BUSY, "40P01": BUSY, "53300": BUSY, "25006": READ_ONLY, "53100": FULL,
+    "57P01": AWAY, "57P02": AWAY, "57P03": AWAY,
+}  # fmt: skip
+"""By SQLSTATE: no lock, no serial order, deadlock, too many connections; a standby; the disk; shut down, crashed, starting."""
+DRIVERS = ("sqlite", "postgresql+psycopg")
+_POSTGRES_LIMITS = {"connect_timeout": 5, "tcp_user_timeout": 15_000}
+"""In seconds and milliseconds: how long a server that does not answer is waited for."""
+_MOST_BEYOND_FIVE = 45
+"""Connections that may be open beside the five that are kept: a room of physicians opens Review in the same second."""
+_WAIT, _PATIENT, _IS_READ_ONLY = "wait_seconds", "patient", "is_read_only"
+_EARLIER = re.compile(r"00\d\d")
+"""Revisions of checkouts before the first version."""
+_MIGRATION_LOCK = 0x6F766572  # any constant: "over"
+
+
+def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
+    """An engine on a database URL or the path of a SQLite file; nothing is created or migrated yet.
+
+    Args:
+        location: As the settings have it.
+        wait_seconds: How long a transaction waits for others' writing before it is a fault; `writing` may be told to be patient.
+
+    Raises:
+        OverreadError: It is no URL, or one of another kind of database.
+    """
+    try:
+        url = make_url(database_url(location))
+    except (ArgumentError, ValueError) as error:  # the URL itself is not shown: it may hold a password
+        msg = "--db: no database URL came, expected postgresql://NAME:PASSWORD@HOST:PORT/DATABASE or the path of a SQLite file"
+        raise OverreadError(msg) from error
+    if url.drivername not in DRIVERS:
+        msg = f"--db: {url.drivername}:// came, expected postgresql:// or the path of a SQLite file"
+        raise OverreadError(msg)
+    is_postgres = url.drivername != "sqlite"
+    limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}
+    # What is in memory is one connection's own: it has no pool of several.
+    is_in_memory = not is_postgres and not url.database
+    engine = create_engine(
+        url, pool_pre_ping=is_postgres, hide_parameters=True, connect_args=limits, execution_options={_WAIT: wait_seconds},
+        **({} if is_in_memory else {"max_overflow": _MOST_BEYOND_FIVE}),
+    )  # fmt: skip
+    event.listen(engine, "handle_error", _hide_values)
+    if is_postgres:
+        event.listen(engine, "connect", partial(_prepare_postgres, wait_seconds=wait_seconds))
+        event.listen(engine, "begin", _begin_postgres)
+    else:
+        event.listen(engine, "do_connect", _open_file)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _hide_values(context: ExceptionContext) -> None:
+    """PostgreSQL tells in its detail the row that breaks a rule, with what somebody wrote: no log and no page may show that."""
+    error, shown = context.original_exception, context.sqlalchemy_exception
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    if primary and shown is not None:
+        shown.args = (str(shown.args[0]).replace(str(error), primary), *shown.args[1:])
+        error.args = (primary,)
+
+
+def _prepare_postgres(connection: Any, _record: Any, *, wait_seconds: float) -> None:
+    connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
+    connection.commit()
+
+
+def _begin_postgres(connection: Connection) -> None:
+    if connection.get_execution_options().get(_PATIENT, False):
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {PATIENT_SECONDS * 1000}")
+
+
+def _open_file(_dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+    """A study's new file is its owner's alone. SQLite makes the files beside it (-wal, -shm) as it finds the file itself.
+
+    On media that cannot be written it can make none. There the file is taken as it lies, unless writing that is not in it yet lies beside it.
+    """
+    path = Path(str(arguments[0]))
+    if str(path) in {".", ":memory:"} or str(path).startswith("file:"):
+        return
+    if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        beside = path.with_name(f"{path.name}-wal")
+        is_whole = not os.access(path.parent, os.W_OK) and not (beside.exists() and beside.stat().st_size)
+        arguments[0] = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
+        options["uri"] = record.info[_IS_READ_ONLY] = True
+        return
+    with suppress(OSError):  # it is there; or SQLite says itself why it cannot be made
+        path.touch(mode=0o600, exist_ok=False)
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say, see _begin_sqlite
+    # Without recursive_triggers an INSERT OR REPLACE deletes a row past the append-only triggers.
+    connection.execute(f"PRAGMA busy_timeout = {PATIENT_SECONDS * 1000}")
+    if not record.info.get(_IS_READ_ONLY):
+        _write_ahead(connection)
+    for pragma in (
+        "foreign_keys = ON",
+        "recursive_triggers = ON",
+        "cache_size = -65536",
+        "wal_autocheckpoint = 4000",  # 16 MB: a commit of a middling import does not wait for the copy into the file
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _is_busy(error: Exception) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+@stamina.retry(on=_is_busy, attempts=None, timeout=PATIENT_SECONDS, wait_initial=0.01, wait_max=0.2)
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """The one statement for which SQLite does not wait: of processes that open a new file at once, one gets through."""
+    connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    seconds = PATIENT_SECONDS if options.get(_PATIENT, False) else options[_WAIT]
+    if connection.info.get(_WAIT) != seconds:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+        connection.info[_WAIT] = seconds
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("immediate", False) else "BEGIN")
+
+
+def fault_of(error: Exception) -> str | None:
+    """What is the matter with the database, as a verb and its object; None where the error is the statement's or somebody else's."""
+    if isinstance(error, NoneFree):
+        return BUSY
+    if not isinstance(error, DBAPIError):
+        return None
+    if isinstance(error.orig, sqlite3.Error):
+        return _SQLITE_FAULTS.get(getattr(error.orig, "sqlite_errorcode", 0) & 0xFF)
+    state = getattr(error.orig, "sqlstate", None)
+    if error.connection_invalidated or (isinstance(error, OperationalError) and state is None):
+        return AWAY
+    return _POSTGRES_FAULTS.get(state or "")
+
+
+def _as_fault(error: Exception, engine: Engine, *, saving: bool = False, ended: bool = False) -> DatabaseFault | None:
+    fault, seconds = fault_of(error), engine.get_execution_options().get(_WAIT)
+    if fault is None:
+        return None
+    again = "press again" if seconds == PRESS_SECONDS else "try again"
+    if fault == READ_ONLY:
+        sentence = "The database is read-only, so nothing can be saved."
+    elif ended and fault == AWAY:  # the server may have kept it, or not
+        sentence = (
+            f"The connection to the database broke while this was saved. Look whether it stands before you {again}."
+        )
+    else:
+        sentence = f"{'Not saved: the' if saving else 'The'} database {fault}. {again.capitalize()}."
+    kind = ReadOnly if fault == READ_ONLY else DatabaseFault
+    return kind(sentence, " ".join(str(getattr(error, "orig", None) or error).split()))
+
+
+def before_each_commit(engine: Engine, act: Callable[[], None]) -> None:
+    """Have something done, in the same thread, whenever what was written is about to be kept."""
+    event.listen(engine, "commit", lambda _: act())
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Session]:
+    """A session for reads, all of the study as it was at the first of them; nothing done in it is kept.
+
+    Raises:
+        DatabaseFault: The database is away.
+    """
+    whole = (
+        {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
+    )  # SQLite reads so by itself
+    try:
+        with Session(engine.execution_options(**whole)) as session:
+            yield session
+    except (DBAPIError, NoneFree) as error:
+        if fault := _as_fault(error, engine):
+            raise fault from error
+        raise
+
+
+@contextmanager
+def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
+    """One transaction: kept whole when the block ends, undone whole when it raises.
+
+    Args:
+        engine: The study.
+        patient: Wait for others' writing as long as a command does, also where a press started this.
+
+    Raises:
+        DatabaseFault: The database is locked, away or full.
+        ReadOnly: It cannot be written.
+    """
+    ended = False
+    bound = engine.execution_options(immediate=True, **{_PATIENT: patient})
+    try:
+        with Session(bound, expire_on_commit=False) as session:
+            yield session
+            ended = True
+            keep(session)
+    except (DBAPIError, NoneFree) as error:
+        if fault := _as_fault(error, engine, saving=True, ended=ended):
+            raise fault from error
+        raise
+
+
+def keep(session: Session) -> None:
+    """End a writing transaction: what was done in it is kept. What the session does next is another one."""
+    session.commit()
+    head, kept = session.info.pop(TRAIL_HEAD, None), settings().trail
+    if kept is not None and head is not None:
+        try:
+            with kept.open("a", encoding="utf-8") as lines:
+                lines.write(head + "\n")
+        except OSError as error:  # the act is saved; not to be told so would have it done twice
+            _log.warning("The last hash of the trail could not be kept in %s: %s", kept, error.strerror or error)
+
+
+def open_study(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
+    """Connect and bring the tables up to date; a SQLite file that needs it is copied first.
+
+    Raises:
+        OverreadError: The database cannot be reached, is no database, holds something else, or was written by a newer Overread.
+    """
+    engine = connect(location, wait_seconds=wait_seconds)
+    try:
+        migrate(engine)
+    except OverreadError:
+        engine.dispose()
+        raise
+    except DBAPIError as error:
+        engine.dispose()
+        reason = " ".join(str(error.orig).split())  # PostgreSQL explains on several lines
+        msg = f"{_shown(engine)} cannot be opened as a study: {reason}"
+        raise OverreadError(msg) from error
+    return engine
+
+
+def _shown(engine: Engine) -> str:
+    return engine.url.database or "" if engine.dialect.name == "sqlite" else engine.url.render_as_string()
+
+
+def migrate(engine: Engine) -> Path | None:
+    """Run the Alembic migrations that are missing. Returns the copy made of an older SQLite file, if one was.
+
+    Raises:
+        OverreadError: The database holds something else, or was written by a newer Overread.
+    """
+    newest = _scripts().get_current_head()
+    with engine.connect() as connection:
+        if _revision(connection) == newest:
+            return None
+    with engine.execution_options(immediate=True).begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        present = _revision(connection)  # again, under the lock: another process may have been first
+        if present == newest:
+            return None
+        _check_is_ours(engine, connection, _scripts(), present)
+        copy = _copy_sqlite(engine, present) if present is not None else None
+        upgrade(connection)
+    return copy
+
+
+def upgrade(connection: Connection) -> None:
+    """Run the migrations that are missing, and make every trigger as it is now."""
+    command.upgrade(migrations(connection), "head")
+    triggers.renew(connection)
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    """The migrations, which do not change while the program runs: to load them takes a tenth of a second each time."""
+    return ScriptDirectory.from_config(migrations())
+
+
+def migrations(connection: Connection | None = None) -> Config:
+    """Alembic's settings, for a connection that is to be migrated."""
+    config = Config()
+    config.set_main_option("script_location", str(files("evalcore.study") / "migrations"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _check_is_ours(engine: Engine, connection: Connection, scripts: ScriptDirectory, present: str | None) -> None:
+    if present is None and inspect(connection).get_table_names():
+        msg = f"{_shown(engine)} is a database of something else: it has tables, and none of them is a study's. Nothing was changed."
+        raise OverreadError(msg)
+    if present is not None and _EARLIER.fullmatch(present):
+        msg = (
+            f"{_shown(engine)} was written by Overread before version 0.1.0, which this one cannot open. Take it out with the checkout that wrote "
+            "it (`overread export`), and import those files into a new study. Nothing was changed."
+        )
+        raise OverreadError(msg)
+    try:
+        scripts.get_revision(present or "base")
+    except CommandError as error:
+        msg = f"{_shown(engine)} was written by a newer version of Overread ({error}). Update Overread to open it."
+        raise OverreadError(msg) from error
+
+
+def _copy_sqlite(engine: Engine, revision: str) -> Path | None:
+    if engine.dialect.name != "sqlite" or not engine.url.database or engine.url.database == ":memory:":
+        return None
+    path = Path(engine.url.database)
+    copy = path.with_name(f"{path.name}.before-migration-{revision}")
+    copy.touch(mode=0o600)
+    copy.chmod(0o600)
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    return copy

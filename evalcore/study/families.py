@@ -1,0 +1,112 @@
+"""Families of models: which maker a model or judge comes from, told by patterns on its name."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from evalcore.errors import OverreadError
+from evalcore.settings import shipped
+from evalcore.study.csv_cells import pairs, written
+
+COLUMNS = ("pattern", "family")
+MAX_ROWS, MAX_LENGTH = 500, 200
+
+Table = Sequence[tuple[str, str]]
+"""Pairs of pattern and family; the first pattern that fits a name gives its family."""
+
+
+def default() -> list[tuple[str, str]]:
+    """The table that comes with Overread."""
+    path = shipped("data/families.csv")
+    return parse(path.read_text(encoding="utf-8"), path.name)
+
+
+def parse(text: str, name: str) -> list[tuple[str, str]]:
+    """A table from CSV with the columns pattern and family.
+
+    Raises:
+        OverreadError: A column or cell is missing, or there is nothing in it; with file and line.
+    """
+    return check(pairs(text, name, COLUMNS), name)
+
+
+def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, str]]:
+    """Rows (place, pattern, family) as a table.
+
+    Raises:
+        OverreadError: A cell is empty or too long, there are no rows or too many, or a pattern comes twice; with its place.
+    """
+    seen: dict[str, str] = {}
+    table = []
+    for place, given, family in rows:
+        pattern, maker = given.strip(), family.strip()
+        for column, value in zip(COLUMNS, (pattern, maker), strict=True):
+            if not value or len(value) > MAX_LENGTH or not value.isprintable():
+                msg = f"{place}: {column}: {value[:40]!r} came, expected 1 to {MAX_LENGTH} printable characters"
+                raise OverreadError(msg)
+        if pattern.casefold() in seen:
+            msg = f"{place}: pattern: {pattern!r} came, which {seen[pattern.casefold()]} has already"
+            raise OverreadError(msg)
+        seen[pattern.casefold()] = place
+        table.append((pattern, maker))
+    if not 0 < len(table) <= MAX_ROWS:
+        msg = f"{name}: {len(table)} rows came, expected 1 to {MAX_ROWS}"
+        raise OverreadError(msg)
+    return table
+
+
+def family_of(name: str, table: Table) -> str | None:
+    """The family of a model or judge; None where no pattern fits.
+
+    A pattern is a glob (* any characters, ? one, [ab] one of these) on the whole name; upper and lower case are the same.
+
+    >>> family_of("openai/GPT-4.1-mini", [("*gpt-4*", "OpenAI")])
+    'OpenAI'
+    """
+    folded = name.casefold()
+    return next((family for pattern, family in table if fnmatchcase(folded, pattern.casefold())), None)
+
+
+def families_of(names: Iterable[str], table: Table) -> Mapping[str, str]:
+    """The family of each name that has one."""
+    found = ((name, family_of(name, table)) for name in names)
+    return {name: family for name, family in found if family is not None}
+
+
+def mentions(text: str, models: Iterable[str], table: Table) -> bool:
+    """Whether a text names one of these models, its maker, or what its maker's models are called.
+
+    Whole words alone count, upper and lower case are the same; a version may follow ("Llama3"). It is no proof: some names are common words.
+
+    Args:
+        text: What is looked through.
+        models: Names of models; of a path the last part counts too.
+        table: Whose patterns tell a maker's other names: "gpt" of "gpt-4*".
+
+    >>> mentions("As ChatGPT told you before ...", ["gpt-4.1"], [("gpt-4*", "OpenAI"), ("*chatgpt*", "OpenAI")])
+    True
+    >>> mentions("A meta-analysis of egypt", ["llama-3", "gpt-4"], [("*llama*", "Meta"), ("gpt*", "OpenAI")])
+    False
+    """
+    names = list(models)
+    makers = set(families_of(names, table).values())
+    stems = {_stem(pattern) for pattern, family in table if family in makers}
+    called = {word for name in names for word in (name, name.rsplit("/", 1)[-1])} | stems
+    either = "|".join(re.escape(word) for word in sorted(called) if len(word) > 1)
+    maker = "|".join(map(re.escape, sorted(makers)))
+    found = (rf"(?<!\w)(?:{either})(?![^\W\d_])" if either else "", rf"(?<![\w-])(?:{maker})(?![\w-])" if maker else "")
+    return any(pattern and re.search(pattern, text, re.IGNORECASE) for pattern in found)
+
+
+def _stem(pattern: str) -> str:
+    """The longest part of a pattern that stands for itself, without the signs at its ends.
+
+    >>> _stem("*/o1*"), _stem("command-r*")
+    ('o1', 'command-r')
+    """
+    return max(re.split(r"[*?]|\[[^\]]*\]", pattern), key=len).strip("-_./ ")
+
+
+def to_csv(table: Table) -> str:
+    """The table as `parse` reads it."""
+    return written(COLUMNS, table)

@@ -1,0 +1,352 @@
+"""Tables for the statistics: one row a verdict, with everything that a metric groups by.
+
+Wide joins of text would make SQL send every name a million times: verdicts come as numbers, and names are joined here.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Select, String, and_, case, cast, func, literal_column, or_, select
+from sqlmodel import Session, col
+
+from evalcore.study.run_words import ANSWERS_SAVED
+from evalcore.study.schema import (
+    FILE_IMPORTED,
+    IMPORT_STOPPED,
+    JUDGE_SHOWN,
+    JURY_SAID,
+    LABELS_EXPORTED,
+    LEVELS_READ,
+    PART_IMPORTED,
+    READER_CHOSEN,
+    REPEAT,
+    VERDICTS_SEEN,
+    Ask,
+    RaterKind,
+    Source,
+    Stage,
+)
+from evalcore.study.tables import (
+    TABLES,
+    Assignment,
+    AuditEvent,
+    Criterion,
+    Example,
+    Model,
+    Rater,
+    Reading,
+    Response,
+    SearchPending,
+    Task,
+    Verdict,
+)
+
+ITEM_BASE = 1 << 26
+"""item_id = response_id * ITEM_BASE + criterion_id: one number an item, exact in a browser too."""
+
+
+def frame(session: Session, statement: Select[Any], columns: list[str] | None = None) -> pd.DataFrame:
+    """The rows of a statement as a DataFrame; a text column with nothing in it stays text."""
+    result = session.connection().execute(statement)
+    names = columns or list(result.keys())
+    return pd.DataFrame.from_records(
+        [tuple(row) for row in result.all()], columns=names
+    )  # row by row takes twice as long
+
+
+def numbers(session: Session, statement: Select[Any]) -> frozenset[int]:
+    """The whole numbers of a statement's one column. They come in one row: SQLite's driver waits its turn among the threads for each row."""
+    listed = cast(statement.subquery().c[0], String)
+    together = session.connection().execute(select(func.aggregate_strings(listed, ","))).scalar()
+    return frozenset(map(int, together.split(","))) if together else frozenset()
+
+
+def data_version(session: Session) -> int:
+    """The number of acts that change anything: the key of cached reads, so that nothing is counted anew because somebody took a file away.
+
+    Parts of a large file do not count, but their end does: no page counts anew while it is being written. The newest event's id would not do,
+    since PostgreSQL may commit events out of order.
+    """
+    return trail_length(session) - _n_acts(
+        session, LABELS_EXPORTED, JUDGE_SHOWN, READER_CHOSEN, VERDICTS_SEEN, PART_IMPORTED
+    )  # the few are found by the index
+
+
+def trail_length(session: Session) -> int:
+    """The number of audit events."""
+    return int(session.connection().execute(select(func.count()).select_from(AuditEvent)).scalar_one())
+
+
+def n_waiting(session: Session) -> int:
+    """Texts whose words and language are still to be taken up after an import (`store.index_texts`)."""
+    return int(session.connection().execute(select(func.count()).select_from(SearchPending)).scalar_one())
+
+
+def judged_version(session: Session) -> int:
+    """The number of acts that bring judges' verdicts: the key of cached reads that only they change, so that a physician's click keeps them."""
+    return _n_acts(session, FILE_IMPORTED, IMPORT_STOPPED, LEVELS_READ, ANSWERS_SAVED, JURY_SAID)
+
+
+def _n_acts(session: Session, *kinds: str) -> int:
+    counted = select(func.count()).select_from(AuditEvent).where(col(AuditEvent.action).in_(kinds))
+    return int(session.connection().execute(counted).scalar_one())
+
+
+def not_superseded(verdict: Any = None) -> Any:
+    """The condition that nothing has replaced a verdict: of the table itself, or of an alias of it."""
+    return (col(Verdict.id) if verdict is None else verdict.c.id).not_in(replaced())
+
+
+def replaced() -> Select[Any]:
+    """Numbers of the verdicts that another one has replaced."""
+    newer = TABLES["verdict"].alias("newer")
+    return select(newer.c.supersedes).where(newer.c.supersedes.is_not(None))
+
+
+def is_read(verdict: Any) -> Any:
+    """The condition that a verdict is no judge's, in the words of the index of reads: beside a bound word no database uses it.
+
+    Args:
+        verdict: The columns of the table or of an alias of it, or the class of its rows.
+    """
+    return verdict.stage != literal_column(f"'{Stage.JUDGE.value}'")
+
+
+def came_later(later: Any, one: Any) -> Any:
+    """The condition that of one physician's two reads of an item the other counts: a later stage, else the one written later.
+
+    No time decides: a clock may step back, and a file may state any time.
+    """
+    first = Stage.FIRST
+    is_newer = and_((later.stage == first) == (one.stage == first), later.id > one.id)
+    return or_(and_(later.stage != first, one.stage == first), is_newer)
+
+
+def is_judge(rater: Any = None) -> Any:
+    """The condition that a row of `rater` is a judge that speaks for itself: a judge's repeats have its name, and never its say.
+
+    Args:
+        rater: The columns of an alias of the table; None: of the table itself.
+    """
+    columns = TABLES["rater"].c if rater is None else rater
+    return and_(columns.kind == RaterKind.JUDGE, columns.prompt_version.not_like(f"%{REPEAT}%"))
+
+
+def repeats(session: Session) -> list[int]:
+    """The numbers of the raters that are repeats of a judge: a walk over all verdicts leaves them out by number, and only where there are any."""
+    columns = TABLES["rater"].c
+    statement = select(columns.id).where(columns.kind == RaterKind.JUDGE, columns.prompt_version.like(f"%{REPEAT}%"))
+    return [int(number) for number in session.connection().execute(statement).scalars()]
+
+
+VERDICT_COLUMNS = (
+    "id", "response_id", "criterion_id", "rater_id", "stage", "label", "confidence", "cause", "severity",
+    "right_for_wrong_reason", "selection", "inclusion_probability", "blinded", "created_at", "reason", "error_kind", "conflict_cause",
+    "guideline_version",
+)  # fmt: skip
+
+
+def verdicts(
+    session: Session,
+    *,
+    kind: RaterKind | None = None,
+    texts: bool = False,
+    example_ids: Collection[int] | None = None,
+    history: bool = False,
+    every_prompt: bool = False,
+    origin: bool = False,
+) -> pd.DataFrame:
+    """The newest verdict of each rater on each criterion of each response and stage; those taken back are left out.
+
+    Of a judge's several prompt versions the newest one's verdict on the item counts, and repeats do not.
+
+    Args:
+        session: Where to read.
+        kind: Judges' or reviewers' only.
+        texts: With the column `explanation`.
+        example_ids: Of these examples only.
+        history: All verdicts that were ever given, those taken back too (label None).
+        every_prompt: Judges' verdicts by older prompts and their repeats as well.
+        origin: With not_blind, came_by, file_sha256 and recorded_at.
+
+    Returns:
+        One row a verdict: verdict_id, item_id, response_id, criterion_id, example_id, prompt_id, data set columns
+        (dataset, evaluation), theme, category, language, position, criterion, points (NaN where unknown), axis, level, cluster,
+        model, sample_index, rater_id, rater, rater_kind, prompt_version, stage, label, confidence in [0, 1], cause, severity,
+        right_for_wrong_reason, selection, inclusion_probability in (0, 1], blinded, created_at, reason, error_kind,
+        conflict_cause, guideline_version, n_expected (criteria that a judge is asked on the response).
+    """
+    table = TABLES["verdict"]
+    columns: list[Any] = [table.c[name] for name in (*VERDICT_COLUMNS, *(("explanation",) if texts else ()))]
+    columns += _origin(table.c) if origin else []
+    statement = _in_order(select(*columns).where(table.c.criterion_id.is_not(None)), table.c, kind)
+    if not history:
+        statement = statement.where(not_superseded(), table.c.label.is_not(None))
+    if kind is not None:
+        statement = statement.where(table.c.rater_id.in_(select(col(Rater.id)).where(col(Rater.kind) == kind)))
+    if not every_prompt and (asked_again := repeats(session)):
+        statement = statement.where(table.c.rater_id.not_in(asked_again))
+    if example_ids is not None:
+        statement = statement.where(table.c.example_id.in_(list(example_ids)))
+    found = frame(session, statement).rename(columns={"id": "verdict_id"})
+    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
+    found = found.merge(raters(session), on="rater_id", how="left")
+    if not every_prompt:
+        found = _by_newest_prompt(found)
+    found = found.merge(responses(session, example_ids=example_ids), on="response_id", how="left")
+    return found.merge(
+        criteria(session, example_ids=example_ids).drop(columns="example_id"), on="criterion_id", how="left"
+    )
+
+
+def _origin(verdict: Any) -> list[Any]:
+    """Why a verdict is not blind, and how it came."""
+    came = [verdict.source.label("came_by"), verdict.source_hash.label("file_sha256")]
+    return [verdict.not_blind, *came, verdict.recorded_at]
+
+
+def _in_order(statement: Select[Any], verdict: Any, kind: RaterKind | None) -> Select[Any]:
+    """As they were given; reads by their index, and without a walk over all verdicts in their order: hence + 0."""
+    if kind is RaterKind.REVIEWER:
+        return statement.where(is_read(verdict)).order_by(verdict.id + 0)
+    return statement.order_by(verdict.id)
+
+
+def _by_newest_prompt(found: pd.DataFrame) -> pd.DataFrame:
+    """Without verdicts of judges on items that a newer prompt of the same judge has one on."""
+    of_judges = found.loc[found["rater_kind"].eq(RaterKind.JUDGE), ["item_id", "rater", "rater_id"]]
+    if of_judges.groupby("rater")["rater_id"].nunique().le(1).all():
+        return found
+    older = of_judges.sort_values("rater_id", kind="stable").duplicated(["item_id", "rater"], keep="last")
+    return found.drop(index=older.index[older]).reset_index(drop=True)
+
+
+def acuity_verdicts(
+    session: Session,
+    *,
+    kind: RaterKind | None = None,
+    example_ids: Collection[int] | None = None,
+    origin: bool = False,
+) -> pd.DataFrame:
+    """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out, judges' repeats are not.
+
+    Args:
+        session: Where to read.
+        kind: Judges' or reviewers' only; judges may have given millions.
+        example_ids: Of these examples only.
+        origin: With not_blind, came_by, file_sha256 and recorded_at.
+
+    Returns:
+        One row a verdict: verdict_id, item_id, asked (response_acuity or gold_acuity), response_id, model, sample_index and evaluation
+        (missing for a case), example_id, dataset, prompt_id, theme, language, canary, rater_id, rater, rater_kind, prompt_version, and the columns of the
+        table, explanation among them.
+    """
+    table = TABLES["verdict"]
+    names = [name for name in VERDICT_COLUMNS if name not in ("criterion_id", "id")]
+    columns: list[Any] = [
+        table.c.id.label("verdict_id"),
+        *(table.c[name] for name in (*names, "explanation", "example_id")),
+        case((table.c.response_id.is_(None), Ask.GOLD_ACUITY.value), else_=Ask.RESPONSE_ACUITY.value).label("asked"),
+        col(Model.name).label("model"),
+        col(Response.sample_index),
+        col(Response.dataset).label("evaluation"),
+        *(TABLES["example"].c[name] for name in ("dataset", "prompt_id", "theme", "language", "canary")),
+        col(Rater.name).label("rater"),
+        col(Rater.kind).label("rater_kind"),
+        col(Rater.prompt_version),
+        *(_origin(table.c) if origin else ()),
+    ]  # fmt: skip
+    statement = (
+        select(*columns)
+        .join(Example, col(Example.id) == table.c.example_id)
+        .join(Rater, col(Rater.id) == table.c.rater_id)
+        .outerjoin(Response, col(Response.id) == table.c.response_id)
+        .outerjoin(Model, col(Model.id) == col(Response.model_id))
+        .where(table.c.criterion_id.is_(None), table.c.label.is_not(None), not_superseded())
+    )
+    statement = _in_order(statement, table.c, kind)
+    if kind is not None:
+        statement = statement.where(col(Rater.kind) == kind)
+    if example_ids is not None:
+        statement = statement.where(table.c.example_id.in_(list(example_ids)))
+    found = frame(session, statement)
+    found["item_id"] = found["example_id"] * ITEM_BASE + found["response_id"].astype(float).fillna(0).astype(int)
+    return found
+
+
+def knowing() -> Select[Any]:
+    """Numbers of physicians' verdicts from readings whose reader said that they know which model this is."""
+    same_ask = col(Verdict.criterion_id).is_not(None) == (col(Assignment.ask) == Ask.RUBRIC)
+    return (
+        select(col(Verdict.id))
+        .join(Rater, col(Rater.id) == col(Verdict.rater_id))
+        .join(Reading, col(Reading.person_id) == col(Rater.person_id))
+        .join(Task, col(Task.id) == col(Reading.task_id))
+        .join(Assignment, col(Assignment.id) == col(Task.assignment_id))
+        .where(
+            col(Reading.knows_model),
+            col(Task.response_id) == col(Verdict.response_id),
+            same_ask,
+            col(Verdict.source) == Source.SESSION,
+            col(Verdict.stage) != Stage.ADJUDICATED,
+        )
+    )
+
+
+def knowing_numbers(session: Session) -> list[int]:
+    """The same, read."""
+    return list(session.connection().execute(knowing()).scalars())
+
+
+def raters(session: Session) -> pd.DataFrame:
+    """One row a rater: rater_id, rater, rater_kind, prompt_version, person_id."""
+    statement = select(Rater.id, Rater.name, Rater.kind, Rater.prompt_version, Rater.person_id)  # type: ignore[call-overload]
+    return frame(session, statement, ["rater_id", "rater", "rater_kind", "prompt_version", "person_id"])
+
+
+def criteria(session: Session, *, example_ids: Collection[int] | None = None) -> pd.DataFrame:
+    """One row a criterion: criterion_id, example_id, position, criterion, points, axis, level, cluster."""
+    table = TABLES["criterion"]
+    statement = select(
+        *(table.c[name] for name in ("id", "example_id", "position", "text", "points", "axis", "level", "cluster"))
+    )
+    if example_ids is not None:
+        statement = statement.where(table.c.example_id.in_(list(example_ids)))
+    names = ["criterion_id", "example_id", "position", "criterion", "points", "axis", "level", "cluster"]
+    return frame(session, statement, names)
+
+
+def responses(session: Session, *, example_ids: Collection[int] | None = None, texts: bool = False) -> pd.DataFrame:
+    """One row a response with its example's tags: response_id, example_id, evaluation, sample_index, model, dataset, ..., n_expected."""
+    scored = (
+        select(col(Criterion.example_id).label("example_id"), func.count(col(Criterion.points)).label("n_scored"))
+        .group_by(col(Criterion.example_id))
+        .subquery()
+    )
+    chosen: list[Any] = [
+        col(Response.id).label("response_id"),
+        col(Response.example_id).label("example_id"),
+        col(Response.dataset).label("evaluation"),
+        col(Response.sample_index).label("sample_index"),
+        col(Response.completion_id).label("completion_id"),
+        col(Model.name).label("model"),
+        col(Example.dataset).label("dataset"),
+        col(Example.prompt_id).label("prompt_id"),
+        col(Example.theme).label("theme"),
+        col(Example.category).label("category"),
+        col(Example.language).label("language"),
+        col(Example.canary).label("canary"),
+        func.coalesce(col(Response.n_criteria), scored.c.n_scored).label("n_expected"),
+    ]
+    if texts:
+        chosen += [col(Response.text).label("response"), col(Example.messages).label("messages")]
+    statement = (
+        select(*chosen)
+        .join(Model, col(Response.model_id) == col(Model.id))
+        .join(Example, col(Response.example_id) == col(Example.id))
+        .join(scored, scored.c.example_id == col(Response.example_id))
+    )
+    if example_ids is not None:
+        statement = statement.where(col(Response.example_id).in_(list(example_ids)))
+    return frame(session, statement)

@@ -1,0 +1,276 @@
+"""Who may do what, when, and see what.
+
+A rule is a pair: `check_...` raises the sentence, `can_...` asks it, so the same words enforce the rule and explain the disabled
+button. What somebody may see goes through one door, `visible_verdicts`.
+"""
+
+from collections.abc import Callable, Collection
+
+import pandas as pd
+
+from evalcore.errors import AlreadyChanged, NotAllowed, OverreadError
+from evalcore.study.schema import RaterKind, ReadingState, Role, Viewer
+
+READERS = frozenset({Role.REVIEWER, Role.ADJUDICATOR})
+STUDY = frozenset({Role.RESEARCHER, Role.LEAD})
+
+
+def _check(viewer: Viewer, wanted: frozenset[Role], act: str) -> None:
+    if not viewer.roles & wanted:
+        held = "is " + " and ".join(sorted(viewer.roles)) if viewer.roles else "has no role"
+        msg = f"{act} takes the role {' or '.join(sorted(wanted))}. {viewer.name} {held} in this study."
+        raise NotAllowed(msg)
+
+
+def check_can_give_verdict(viewer: Viewer) -> None:
+    """Physicians of the study give verdicts."""
+    _check(viewer, READERS, "Giving a verdict")
+
+
+def check_can_import(viewer: Viewer) -> None:
+    """Researchers and leads bring data in."""
+    _check(viewer, STUDY, "Importing")
+
+
+def check_can_export(viewer: Viewer) -> None:
+    """Everybody in the study may take its labels out."""
+    _check(viewer, frozenset(Role), "Exporting")
+
+
+def check_can_add_people(viewer: Viewer) -> None:
+    """The lead says who is in the study."""
+    _check(viewer, frozenset({Role.LEAD}), "Adding people")
+
+
+def check_is_first(n_people: int) -> None:
+    """Whoever comes first makes themselves the first person; all others are added by a lead."""
+    if n_people:
+        msg = "Somebody is in this study already. Ask a lead to add you on the Study page."
+        raise NotAllowed(msg)
+
+
+def check_can_import_reads_of(viewer: Viewer) -> None:
+    """The lead answers for reads that were made elsewhere and come under the name of somebody with an account."""
+    _check(viewer, frozenset({Role.LEAD}), "Importing reads of people with an account")
+
+
+def check_can_see_audit(viewer: Viewer) -> None:
+    """The trail names people: researchers and leads read it."""
+    _check(viewer, STUDY, "Reading the audit trail")
+
+
+def check_can_set_families(viewer: Viewer) -> None:
+    """Researchers and leads say which maker a model comes from."""
+    _check(viewer, STUDY, "Changing the table of families")
+
+
+def check_can_set_triage(viewer: Viewer) -> None:
+    """The lead says what labels stand for, and by which rules cases of triage are counted."""
+    _check(viewer, frozenset({Role.LEAD}), "Changing the settings of triage")
+
+
+def check_can_set_meaning(viewer: Viewer) -> None:
+    """Researchers and leads, who bring verdicts in, say what the confidences in them mean."""
+    _check(viewer, STUDY, "Saying what a confidence means")
+
+
+def check_can_state_analysis(viewer: Viewer) -> None:
+    """Researchers and leads state what is analysed."""
+    _check(viewer, STUDY, "Stating the analysis")
+
+
+def check_can_run(viewer: Viewer) -> None:
+    """The lead has models and judges asked: it costs money, and brings answers and verdicts in."""
+    _check(viewer, frozenset({Role.LEAD}), "Starting and stopping runs")
+
+
+def check_can_see_replies(viewer: Viewer) -> None:
+    """What a judge said where its reply could not be read may still tell its verdict: leads alone see it."""
+    _check(viewer, frozenset({Role.LEAD}), "Reading the replies of questions that failed")
+
+
+def check_can_read(viewer: Viewer) -> None:
+    """Physicians of the study read what is assigned."""
+    _check(viewer, READERS, "Reading assigned items")
+
+
+def check_can_assign(viewer: Viewer) -> None:
+    """The lead says what is read, by whom, and by which rules."""
+    _check(viewer, frozenset({Role.LEAD}), "Assigning")
+
+
+def check_can_adjudicate(viewer: Viewer) -> None:
+    """Adjudicators settle conflicts."""
+    _check(viewer, frozenset({Role.ADJUDICATOR}), "Adjudicating")
+
+
+def check_can_settle(viewer: Viewer, readers: Collection[str]) -> None:
+    """An adjudicator settles only what others have read.
+
+    Args:
+        viewer: Who would settle.
+        readers: Names of those who have given a verdict on the response.
+    """
+    check_can_adjudicate(viewer)
+    if viewer.name in readers:
+        msg = "You have read this response yourself: somebody else has to settle it."
+        raise NotAllowed(msg)
+
+
+def check_can_mark(viewer: Viewer, reader: int, state: ReadingState) -> None:
+    """Drafts are made by their reader alone, and until the first read is locked.
+
+    Args:
+        viewer: Who would mark.
+        reader: person_id of whose reading it is.
+        state: How far it is.
+    """
+    _check_own(viewer, reader)
+    if state is not ReadingState.READING:
+        msg = "This read was submitted already, in another tab or by a second press. Nothing was saved twice."
+        raise AlreadyChanged(msg)
+
+
+def check_can_decide(viewer: Viewer, reader: int, state: ReadingState) -> None:
+    """Keep or revise: by the reader alone, once the first read is locked."""
+    _check_own(viewer, reader)
+    if state is ReadingState.READING:
+        msg = "The judge's verdict is shown once your first read is submitted."
+        raise NotAllowed(msg)
+
+
+def _check_own(viewer: Viewer, reader: int) -> None:
+    check_can_read(viewer)
+    if viewer.person_id != reader:
+        msg = "This read belongs to somebody else."
+        raise NotAllowed(msg)
+
+
+def visible_verdicts(verdicts: pd.DataFrame, viewer: Viewer | None, blind: Collection[int]) -> pd.DataFrame:
+    """The one door to verdicts: of conversations that wait for the viewer's own first read or settlement, only the viewer's are seen.
+
+    Args:
+        verdicts: Rows with example_id, rater and rater_kind.
+        viewer: Who looks; None: the viewer's own verdicts are left out as well.
+        blind: Numbers of the conversations that wait for this viewer (`adjudication.hidden_examples`).
+    """
+    open_ = ~verdicts["example_id"].isin(list(blind))
+    if viewer is None:
+        return verdicts.loc[open_]
+    return verdicts.loc[open_ | (verdicts["rater"].eq(viewer.name) & verdicts["rater_kind"].eq(RaterKind.REVIEWER))]
+
+
+def check_can_open(viewer: Viewer, example_id: int, blind: Collection[int]) -> None:
+    """A conversation with its verdicts is open to everybody but those who are to read it blind, or to settle it."""
+    if example_id in blind:
+        msg = f"This conversation waits for your {own_act(viewer)}, {viewer.name}: its verdicts are shown once you have submitted it."
+        raise NotAllowed(msg)
+
+
+def own_act(viewer: Viewer) -> str:
+    """What a conversation that is hidden from somebody may wait for, in words: "first read", of adjudicators "first read or settlement"."""
+    return "first read or settlement" if can_adjudicate(viewer) else "first read"
+
+
+def reason(check: Callable[..., None], viewer: Viewer, *what: object) -> str:
+    """Why the viewer may not, as a sentence; empty where there is no reason."""
+    try:
+        check(viewer, *what)
+    except OverreadError as refusal:
+        return str(refusal)
+    return ""
+
+
+def can_give_verdict(viewer: Viewer) -> bool:
+    """Whether `check_can_give_verdict` passes."""
+    return not reason(check_can_give_verdict, viewer)
+
+
+def can_import(viewer: Viewer) -> bool:
+    """Whether `check_can_import` passes."""
+    return not reason(check_can_import, viewer)
+
+
+def can_import_reads_of(viewer: Viewer) -> bool:
+    """Whether `check_can_import_reads_of` passes."""
+    return not reason(check_can_import_reads_of, viewer)
+
+
+def can_export(viewer: Viewer) -> bool:
+    """Whether `check_can_export` passes."""
+    return not reason(check_can_export, viewer)
+
+
+def can_add_people(viewer: Viewer) -> bool:
+    """Whether `check_can_add_people` passes."""
+    return not reason(check_can_add_people, viewer)
+
+
+def can_see_audit(viewer: Viewer) -> bool:
+    """Whether `check_can_see_audit` passes."""
+    return not reason(check_can_see_audit, viewer)
+
+
+def can_set_families(viewer: Viewer) -> bool:
+    """Whether `check_can_set_families` passes."""
+    return not reason(check_can_set_families, viewer)
+
+
+def can_set_triage(viewer: Viewer) -> bool:
+    """Whether `check_can_set_triage` passes."""
+    return not reason(check_can_set_triage, viewer)
+
+
+def can_set_meaning(viewer: Viewer) -> bool:
+    """Whether `check_can_set_meaning` passes."""
+    return not reason(check_can_set_meaning, viewer)
+
+
+def can_state_analysis(viewer: Viewer) -> bool:
+    """Whether `check_can_state_analysis` passes."""
+    return not reason(check_can_state_analysis, viewer)
+
+
+def can_run(viewer: Viewer) -> bool:
+    """Whether `check_can_run` passes."""
+    return not reason(check_can_run, viewer)
+
+
+def can_see_replies(viewer: Viewer) -> bool:
+    """Whether `check_can_see_replies` passes."""
+    return not reason(check_can_see_replies, viewer)
+
+
+def can_read(viewer: Viewer) -> bool:
+    """Whether `check_can_read` passes."""
+    return not reason(check_can_read, viewer)
+
+
+def can_assign(viewer: Viewer) -> bool:
+    """Whether `check_can_assign` passes."""
+    return not reason(check_can_assign, viewer)
+
+
+def can_adjudicate(viewer: Viewer) -> bool:
+    """Whether `check_can_adjudicate` passes."""
+    return not reason(check_can_adjudicate, viewer)
+
+
+def can_settle(viewer: Viewer, readers: Collection[str]) -> bool:
+    """Whether `check_can_settle` passes."""
+    return not reason(check_can_settle, viewer, readers)
+
+
+def can_mark(viewer: Viewer, reader: int, state: ReadingState) -> bool:
+    """Whether `check_can_mark` passes."""
+    return not reason(check_can_mark, viewer, reader, state)
+
+
+def can_decide(viewer: Viewer, reader: int, state: ReadingState) -> bool:
+    """Whether `check_can_decide` passes."""
+    return not reason(check_can_decide, viewer, reader, state)
+
+
+def can_open(viewer: Viewer, example_id: int, blind: Collection[int]) -> bool:
+    """Whether `check_can_open` passes."""
+    return not reason(check_can_open, viewer, example_id, blind)

@@ -1,0 +1,99 @@
+"""What a transaction has written, so that its event can vouch for it."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, text
+from sqlmodel import Session
+
+from evalcore.study.db import TRAIL_HEAD
+from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, Digest, hash_of, ledger_row, number_column
+from evalcore.study.tables import TABLES
+
+_CHUNK = 500  # bound variables in one statement
+_CLAIM_LOCK = 0x636C6169  # any constant: "clai"
+
+
+class Written:
+    """Rows that no event names yet."""
+
+    def __init__(self) -> None:
+        self.verdicts = Digest()
+        self._content: defaultdict[str, set[int]] = defaultdict(set)
+        self._kept = Digest()
+
+    def __bool__(self) -> bool:
+        return self.verdicts.n_rows + self._kept.n_rows > 0 or bool(self._content)
+
+    def content(self, table: str, numbers: Iterable[int]) -> None:
+        """Rows of a table that verdicts rest on were added or changed; of other tables nothing is kept."""
+        if table in CONTENT and (found := set(numbers)):
+            self._content[table] |= found
+
+    def keep_hashes(self, connection: Connection) -> None:
+        """Write the hashes of the content as it is now. It takes as long as the act wrote much, so the lock of the chain comes after it."""
+        for table, numbers in sorted(self._content.items()):
+            add_to_ledger(connection, table, _found(connection, table, numbers), self._kept)
+        self._content.clear()
+
+    def told(self) -> dict[str, dict[str, str]]:
+        """By table, which rows the act wrote and their digest; the hashes of all content are kept."""
+        digests = {VERDICT: self.verdicts, LEDGER: self._kept}
+        return {table: digest.told() for table, digest in digests.items() if digest.n_rows}
+
+
+def written(session: Session) -> Written:
+    """What this session has written since its last event."""
+    found: Written = session.info.setdefault("written", Written())
+    return found
+
+
+def forget_written(session: Session) -> None:
+    """It is undone, or an event tells it now."""
+    session.info.pop("written", None)
+    session.info.pop(TRAIL_HEAD, None)
+
+
+def _found(connection: Connection, table: str, numbers: Collection[int]) -> Iterator[Any]:
+    number = number_column(table)
+    columns = [number, *(number.table.c[name] for name in CONTENT[table])]
+    wanted = sorted(numbers)
+    for start in range(0, len(wanted), _CHUNK):
+        chosen = number.in_(wanted[start : start + _CHUNK])
+        yield from connection.execute(select(*columns).where(chosen).order_by(number))
+
+
+def add_to_ledger(connection: Connection, table: str, rows: Iterable[Any], digest: Digest) -> None:
+    """Append the hashes of rows that verdicts rest on, as they are now.
+
+    Args:
+        connection: Of the writing transaction. On SQLite it holds the write lock, so the next numbers are its own; on PostgreSQL others take
+            numbers beside it.
+        table: Whose rows they are.
+        rows: Their number first, then the columns of `CONTENT`.
+        digest: Takes them in.
+    """
+    ledger, remaining = TABLES[LEDGER], iter(rows)
+    while part := list(islice(remaining, _CHUNK)):
+        added = []
+        for place, row in zip(_next_places(connection, len(part)), part, strict=True):
+            content = hash_of(table, row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+            digest.add(place, ledger_row(table, row[0], content))
+            added.append({"id": place, "table_name": table, "row_id": row[0], "hash": content})
+        connection.execute(insert(ledger), added)
+
+
+def _next_places(connection: Connection, n: int) -> Sequence[int]:
+    if connection.dialect.name == "postgresql":
+        taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
+        return sorted(connection.execute(taken, {"n": n}).scalars())
+    last = connection.execute(select(func.coalesce(func.max(TABLES[LEDGER].c.id), 0))).scalar_one()
+    return range(last + 1, last + 1 + n)
+
+
+def wait_for_others(session: Session) -> None:
+    """Hold whoever claims or settles at the same time until this transaction ends; on SQLite the write lock does that already."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.connection().execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CLAIM_LOCK})

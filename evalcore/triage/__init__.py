@@ -1,0 +1,1 @@
+"""Levels of care: cases, predictions, rates and their correction, harm."""

@@ -1,0 +1,235 @@
+"""What became of every case: how its label was read, how it came to its level of care, or why it is left out, and how many there are."""
+
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evalcore.stats.wording import counted
+from evalcore.study.schema import Acuity, Mapping
+from evalcore.triage.data import LEVELS, AmbiguityRule, Triaged
+from evalcore.triage.panels import Kind
+
+COLUMNS = ("source", "original_label", "meaning", "outcome", "why", "gold", "n")
+LEVEL_WORDS = {value: label.value for label, value in LEVELS.items() if label is not Acuity.REMOVE}
+"""A level as its letter or letters."""
+
+USUAL = AmbiguityRule()
+
+
+class Outcome(StrEnum):
+    """What a case is used for, and where its gold comes from."""
+
+    DIRECT = "direct"
+    """The source's own label is its gold."""
+    CONSENSUS = "consensus"
+    """Its panel agreed enough: the median vote is its gold."""
+    AMBIGUOUS = "ambiguous"
+    """Physicians do not agree: it has no gold, and is looked at apart."""
+    EXCLUDED = "excluded"
+    """It has neither gold nor a panel that could disagree."""
+
+
+class Why(StrEnum):
+    """How a case came to its outcome, in words."""
+
+    LABEL = "the source's label gives the level"
+    VOTES = "the panel agreed"
+    STATED_MEDIAN = "its file says that a panel agreed; the votes are not here"
+    DISAGREED = "the panel disagreed"
+    STATED_DISAGREEMENT = "its file says that a panel disagreed; the votes are not here"
+    UNSURE = "physicians are unsure"
+    REMOVED = "the panel removed it"
+    STATED_REMOVED = "its file says that it was removed"
+    FEW_VOTES = "fewer than two votes"
+    NEEDS_PANEL = "its label needs a panel, and none has voted"
+    INFORMATION = "its label is information only, and no panel has voted"
+    NO_LABEL = "no label and no votes"
+
+
+LEFT_OUT = {
+    Why.REMOVED: "removed by its panel",
+    Why.STATED_REMOVED: "removed by its file",
+    Why.FEW_VOTES: "fewer than two votes",
+    Why.NEEDS_PANEL: "no panel has voted",
+    Why.INFORMATION: "no panel has voted",
+    Why.NO_LABEL: "no label, no votes",
+}
+"""Why an excluded case is left out, in a few words for the end of the flow."""
+MOST_SOURCES = 14
+
+
+def case_flow(triaged: Triaged, rule: AmbiguityRule = USUAL) -> pd.DataFrame:
+    """How many cases of each source and label went which way.
+
+    Args:
+        triaged: As `panels.described` gives it.
+        rule: The rule that it was described with.
+
+    Returns:
+        One row a way that at least one case went: source, original_label ("" where the source gives none), meaning (what the label map made of it; ""
+        where nothing did), outcome (`Outcome`), why (`Why`), gold ("A" .. "D", "A/B" ...; "" where there is none), n (cases, at least 1; all rows
+        together are all cases). By source, then label, then outcome; the order of the cases does not matter.
+    """
+    cases = triaged.cases
+    why = _why(cases, rule)
+    ways = pd.DataFrame(
+        {
+            "source": cases["source"].astype(str),
+            "original_label": cases["original_label"].astype(object).fillna("").astype(str),
+            "meaning": cases["mapped_label"].astype(object).fillna("").astype(str),
+            "outcome": _outcome(cases, why),
+            "why": why,
+            "gold": cases["gold"].map(LEVEL_WORDS).astype(object).fillna("").astype(str),
+        }
+    )
+    return in_order(ways.assign(n=1))
+
+
+def in_order(flows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of several flows as one, as `case_flow` gives it."""
+    names = list(COLUMNS[:-1])
+    found = flows.groupby(names, sort=False, observed=True)["n"].sum().reset_index()
+    rank = {word.value: place for place, word in enumerate(Outcome)}
+    order = found.assign(rank=found["outcome"].map(rank)).sort_values(
+        ["source", "original_label", "meaning", "rank", "why", "gold"], kind="stable"
+    )
+    return order[list(COLUMNS)].reset_index(drop=True).astype({"n": int})
+
+
+def _why(cases: pd.DataFrame, rule: AmbiguityRule) -> Any:
+    is_panel = cases["n_votes"].to_numpy() > 1
+    n_cast = (cases["n_votes"] + cases["n_removed"]).to_numpy()
+    method, meaning = cases["method"].astype(str), cases["mapped_label"].astype(object).fillna("").astype(str)
+    kind = cases["kind"].astype(str).to_numpy()
+    with np.errstate(invalid="ignore"):
+        disagreed = is_panel & (cases["spread"].to_numpy(dtype=float) > rule.spread)
+    removed = (cases["n_removed"].to_numpy() > 0) & ~is_panel
+    ways = (
+        ((kind == Kind.AMBIGUOUS) & disagreed, Why.DISAGREED),
+        ((kind == Kind.AMBIGUOUS) & ~is_panel & method.eq(Mapping.DISAGREEMENT).to_numpy(), Why.STATED_DISAGREEMENT),
+        (kind == Kind.AMBIGUOUS, Why.UNSURE),
+        ((kind != Kind.UNLABELLED) & is_panel, Why.VOTES),
+        ((kind != Kind.UNLABELLED) & method.eq(Mapping.MEDIAN).to_numpy(), Why.STATED_MEDIAN),
+        (kind != Kind.UNLABELLED, Why.LABEL),
+        (removed, Why.REMOVED),
+        (method.eq(Mapping.REMOVED).to_numpy(), Why.STATED_REMOVED),
+        (n_cast > 0, Why.FEW_VOTES),
+        (meaning.str.startswith("information").to_numpy(), Why.INFORMATION),
+        (meaning.eq("panel").to_numpy() | method.eq(Mapping.MEDIAN).to_numpy(), Why.NEEDS_PANEL),
+    )
+    return np.select([way for way, _ in ways], [word.value for _, word in ways], Why.NO_LABEL.value)
+
+
+def _outcome(cases: pd.DataFrame, why: Any) -> Any:
+    kind = cases["kind"].astype(str).to_numpy()
+    return np.select(
+        [kind == Kind.AMBIGUOUS, kind == Kind.UNLABELLED, np.isin(why, [Why.VOTES, Why.STATED_MEDIAN])],
+        [Outcome.AMBIGUOUS.value, Outcome.EXCLUDED.value, Outcome.CONSENSUS.value],
+        Outcome.DIRECT.value,
+    )
+
+
+def mapping(flow: pd.DataFrame) -> pd.DataFrame:
+    """What was made of each label: source, original_label, meaning, n (cases), n_direct, n_consensus, n_ambiguous, n_excluded; labels as they come."""
+    keys = ["source", "original_label", "meaning"]
+    counts = {
+        f"n_{word.value}": flow["n"].where(flow["outcome"].eq(word.value), 0).astype(int).rename(f"n_{word.value}")
+        for word in Outcome
+    }
+    return flow[[*keys, "n"]].assign(**counts).groupby(keys, sort=False).sum().reset_index()
+
+
+def sentence(flow: pd.DataFrame) -> str:
+    """The whole flow in words: how many cases came, how many are used for what, and why the others are not.
+
+    >>> flow = pd.DataFrame(
+    ...     [("clinic", "em", "D", "direct", Why.LABEL, "D", 3), ("clinic", "", "", "excluded", Why.NO_LABEL, "", 1)],
+    ...     columns=COLUMNS,
+    ... )
+    >>> sentence(flow)
+    '4 cases of 1 source. 3 are used: 3 with one level (3 by their label). 1 is left out: no label and no votes.'
+    """
+    n = int(flow["n"].sum())
+    if not n:
+        return "No cases yet."
+    sources = flow["source"].nunique()
+    of = {word: flow.loc[flow["outcome"].eq(word.value)] for word in Outcome}
+    n_excluded = int(of[Outcome.EXCLUDED]["n"].sum())
+    with_gold = pd.concat([of[Outcome.DIRECT], of[Outcome.CONSENSUS]])
+    between = with_gold["gold"].str.contains("/", regex=False)
+    used = _joined(
+        (int(with_gold.loc[~between, "n"].sum()), "with one level" + _by(with_gold.loc[~between])),
+        (int(with_gold.loc[between, "n"].sum()), "between two levels" + _by(with_gold.loc[between])),
+        (int(of[Outcome.AMBIGUOUS]["n"].sum()), "ambiguous"),
+    )
+    kept = n - n_excluded
+    words = f"{counted(n, 'case')} of {counted(sources, 'source')}. {f'{kept:,}' if kept else 'None'} {'are' if kept > 1 else 'is'} used"
+    words += f": {used}." if used else "."
+    if n_excluded:
+        reasons = of[Outcome.EXCLUDED].groupby("why")["n"].sum().sort_values(ascending=False, kind="stable")
+        named = "; ".join(f"{why} ({count:,})" if len(reasons) > 1 else str(why) for why, count in reasons.items())
+        words += f" {n_excluded:,} {'is' if n_excluded == 1 else 'are'} left out: {named}."
+    return words
+
+
+def _by(rows: pd.DataFrame) -> str:
+    counts = [(int(rows.loc[rows["outcome"].eq(word.value), "n"].sum()), words)
+              for word, words in ((Outcome.DIRECT, "by their label"), (Outcome.CONSENSUS, "by a panel"))]  # fmt: skip
+    named = _joined(*counts)
+    return f" ({named})" if named else ""
+
+
+def _joined(*counts: tuple[int, str]) -> str:
+    return ", ".join(f"{count:,} {words}" for count, words in counts if count)
+
+
+def folded(flow: pd.DataFrame, most: int = MOST_SOURCES) -> pd.DataFrame:
+    """The same with the smallest sources as one, where there are more than `most`: a figure of fifty lines is no figure."""
+    sizes = flow.groupby("source", sort=False)["n"].sum().sort_values(ascending=False, kind="stable")
+    small = sizes.index[most - 1 :]
+    if len(small) <= 1:
+        return flow
+    return flow.assign(source=flow["source"].where(~flow["source"].isin(small), f"{len(small)} other sources"))
+
+
+Stages = tuple[dict[str, int], dict[str, int], dict[str, int]]
+"""Three columns of names from top to bottom, each with its cases."""
+
+
+def stages(flow: pd.DataFrame) -> Stages:
+    """The columns of the figure: sources (those with most cases first), outcomes, and what the cases stand at in the end.
+
+    Args:
+        flow: As `folded` gives it.
+    """
+    sources = flow.groupby("source", sort=False)["n"].sum().sort_values(ascending=False, kind="stable")
+    outcomes, ends = flow.groupby("outcome")["n"].sum(), flow.groupby(_ends(flow))["n"].sum()
+    order = [*LEVEL_WORDS.values(), Outcome.AMBIGUOUS.value, *dict.fromkeys(LEFT_OUT.values())]
+    return (
+        {str(name): int(n) for name, n in sources.items()},
+        {word.value: int(outcomes[word.value]) for word in Outcome if word.value in outcomes.index},
+        {name: int(ends[name]) for name in order if name in ends.index},
+    )
+
+
+def links(flow: pd.DataFrame) -> pd.DataFrame:
+    """The flow as the figure draws it.
+
+    Args:
+        flow: As `folded` gives it.
+
+    Returns:
+        stage (0: from a source to an outcome; 1: from an outcome to what the cases stand at in the end: a level, ambiguous, or why they are left
+        out), start, end, n.
+    """
+    first = flow.assign(stage=0, start=flow["source"], end=flow["outcome"])
+    second = flow.assign(stage=1, start=flow["outcome"], end=_ends(flow))
+    both = pd.concat([first, second], ignore_index=True)
+    return both.groupby(["stage", "start", "end"], sort=False)["n"].sum().reset_index()
+
+
+def _ends(flow: pd.DataFrame) -> pd.Series:
+    without = flow["why"].map(LEFT_OUT).astype(object).where(flow["outcome"].eq(Outcome.EXCLUDED), flow["outcome"])
+    return flow["gold"].where(flow["gold"].ne(""), without).astype(str)

@@ -1,0 +1,254 @@
+"""Expected harm of triage: what errors cost when one too low weighs more than one too high, and how the models' order hangs on that."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import stdtr, stdtrit
+
+from evalcore.stats.intervals import LEVEL
+from evalcore.stats.pair_tests import adjusted, holm
+from evalcore.triage.counts import KEYS, Floats, coded, matrices, ratio, repeated
+from evalcore.triage.panels import N_LEVELS, Kind
+from evalcore.triage.rates import NO_CASE
+from evalcore.triage.scores import MIN_CASES, NO_ERROR, NO_SPREAD, TOO_FEW
+from evalcore.triage.settings import OVER_WEIGHT, UNDER_WEIGHT
+
+HARM_COLUMNS = (
+    *KEYS, "n", "harm", "low", "high", "of_under", "of_over", "n_under", "n_over", "steps_under", "steps_over", "reason",
+)  # fmt: skip
+NOT_BOTH = "no case with a clear gold has a prediction of both models"
+PLACES = 12
+"""Decimals to which harms are told apart: those that are equal on paper differ by rounding."""
+STEP = np.subtract(*np.indices((N_LEVELS, N_LEVELS))[::-1]).astype(float)
+"""Prediction minus gold, gold in rows."""
+
+
+def expected_harm(
+    cells: pd.DataFrame,
+    under: float = UNDER_WEIGHT,
+    over: float = OVER_WEIGHT,
+    *,
+    steps: bool = True,
+    keys: Sequence[str] = KEYS,
+) -> pd.DataFrame:
+    """What an answer costs on average, with a t interval over cases.
+
+    With d = prediction - gold of each of n cases:
+
+        steps     harm = (under * sum of -d where d < 0 + over * sum of d where d > 0) / n
+        counts    harm = (under * #(d < 0) + over * #(d > 0)) / n
+
+    On cases drawn from published matrices, with weights 5 and 1, the 95 % interval covers .94 from 100 cases on, .92 with 50 and .88 to .91 with 30: a few
+    cases carry most of the harm, and in a small set they may be missing.
+
+    Args:
+        cells: As `triage.confusion` gives them: whole numbers of cases.
+        under: Weight of an answer too low, 0 or more.
+        over: Weight of an answer too high, 0 or more.
+        steps: Whether an error counts as many times as it is levels wide, or once.
+        keys: What one matrix is of.
+
+    Returns:
+        One row a model and format: model, format, n (cases), harm (0 or more; at most 3 times the larger weight), low, high (between 0 and that), of_under and
+        of_over (the two parts, which add up to harm), n_under, n_over (cases), steps_under, steps_over (levels), reason (why harm or interval is NaN; empty
+        where neither is).
+
+    Raises:
+        ValueError: A weight is below 0 or no number.
+    """
+    if not (under >= 0 and over >= 0):
+        msg = f"weights {under:g} and {over:g} are not allowed, expected 0 or more"
+        raise ValueError(msg)
+    names, counts = matrices(cells, keys=keys)
+    n = counts.sum(axis=(1, 2))
+    cost = costs(STEP, under, over, steps=steps)
+    harm = ratio((counts * cost).sum(axis=(1, 2)), n)
+    squares = (counts * (cost - harm[:, None, None]) ** 2).sum(axis=(1, 2))
+    half, reason = _t_half(n, squares, harm, NO_CASE)
+    whole = n.astype(np.int64)
+    lower, higher = STEP < 0, STEP > 0
+    of_under = ratio((counts * np.where(lower, cost, 0)).sum(axis=(1, 2)), n)
+    columns: dict[str, Any] = {
+        "n": whole,
+        "harm": harm,
+        "low": np.maximum(harm - half, 0),
+        "high": np.minimum(harm + half, highest(under, over, steps=steps)),
+        "of_under": of_under,
+        "of_over": harm - of_under,
+        "n_under": (counts * lower).sum(axis=(1, 2)).astype(np.int64),
+        "n_over": (counts * higher).sum(axis=(1, 2)).astype(np.int64),
+        "steps_under": -(counts * np.where(lower, STEP, 0)).sum(axis=(1, 2)).astype(np.int64),
+        "steps_over": (counts * np.where(higher, STEP, 0)).sum(axis=(1, 2)).astype(np.int64),
+        "reason": reason,
+    }
+    return names.assign(**columns)
+
+
+def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
+    """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases.
+
+    Args:
+        found: As `predictions.joined` gives it.
+    """
+    known = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & found["predicted"].notna().to_numpy()
+    numbers, _ = coded(found, ["format"])
+    models, _ = coded(found, ["model"])
+    n_names = int(models.max(initial=0)) + 1
+    n_models = np.bincount(
+        np.unique((numbers * n_names + models)[known]) // n_names, minlength=int(numbers.max(initial=0)) + 1
+    )
+    case = numbers * (int(found["row"].max()) + 1 if len(found) else 1) + found["row"].to_numpy(dtype=np.int64)
+    n_answers = np.bincount(case[known], minlength=int(case.max(initial=0)) + 1)
+    same: pd.DataFrame = found.loc[n_answers[case] == n_models[numbers]]
+    return same
+
+
+def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool = True) -> pd.DataFrame:
+    """The models' harm and order within each format, over the ratio of the weight of under-triage to that of over-triage.
+
+    Args:
+        harm: As `expected_harm` gives it, with any weights.
+        ratios: Weight of an answer too low where one too high weighs 1; 0 or more.
+        steps: As in `expected_harm`.
+
+    Returns:
+        One row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place;
+        NaN without cases).
+    """
+    under, over = _lines(harm, steps=steps)
+    at = np.asarray(ratios, dtype=float)
+    table = repeated(harm[list(KEYS)], len(at))
+    table = table.assign(ratio=np.tile(at, len(harm)), harm=(under[:, None] * at + over[:, None]).ravel())
+    rounded = table["harm"].round(PLACES)
+    table["place"] = rounded.groupby([table["format"], table["ratio"]], observed=True).rank(method="min").astype(float)
+    return table.sort_values(["format", "model", "ratio"], kind="stable", ignore_index=True)
+
+
+def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
+    """At which ratio of the weights two models of one format change places: where their lines of harm cross.
+
+    With u and o the mean cost of errors too low and too high (at weights of 1), ratio = (o_2 - o_1) / (u_1 - u_2), where that is above 0.
+
+    Args:
+        harm: As `expected_harm` gives it, with any weights.
+        steps: As in `expected_harm`.
+
+    Returns:
+        One row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
+        that does less harm when under-triage weighs less than that), less_above (the one when it weighs more), harm (of both, there). None for two whose
+        order never changes.
+    """
+    under, over = _lines(harm, steps=steps)
+    formats, known = pd.factorize(harm["format"])[0], ~np.isnan(under)
+    one, other = np.triu_indices(len(harm), k=1)
+    same = (formats[one] == formats[other]) & known[one] & known[other]
+    one, other = one[same], other[same]
+    gap_under = under[one] - under[other]
+    gap_over = over[other] - over[one]
+    # A gap that is rounding is none; lines that differ in one direction alone meet nowhere, or at 0.
+    crossing = (np.abs(gap_under) > NO_ERROR) & (np.abs(gap_over) > NO_ERROR) & (gap_under * gap_over > 0)
+    one, other, gap_under, gap_over = one[crossing], other[crossing], gap_under[crossing], gap_over[crossing]
+    at = gap_over / gap_under
+    first_above = gap_under < 0  # the flatter line lies lower from there on
+    below, above = np.where(first_above, other, one), np.where(first_above, one, other)
+    table = pd.DataFrame(
+        {
+            "format": harm["format"].array.take(one),
+            "ratio": at,
+            "less_below": harm["model"].array.take(below),
+            "less_above": harm["model"].array.take(above),
+            "harm": under[one] * at + over[one],
+        }
+    )
+    return table.iloc[np.lexsort((at, formats[one]))].reset_index(drop=True)
+
+
+def harm_differences(
+    found: pd.DataFrame, under: float = UNDER_WEIGHT, over: float = OVER_WEIGHT, *, steps: bool = True
+) -> pd.DataFrame:
+    """The difference of each two models' harm on the cases that both answered, case by case, with a t interval.
+
+    Args:
+        found: As `predictions.joined` gives it; cases with a clear gold count.
+        under: As in `expected_harm`.
+        over: As in `expected_harm`.
+        steps: As in `expected_harm`.
+
+    Returns:
+        One row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),
+        difference (harm of model_1 minus that of model_2: below 0, the first does less), low, high, p (two-sided, of the same t; NaN without an interval),
+        p_holm (Holm's, over the pairs of the format), reason (why difference or interval is NaN).
+    """
+    predicted, gold = (found[name].to_numpy(dtype=float) for name in ("predicted", "gold"))
+    counts = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & ~np.isnan(predicted)
+    formats, of_formats = coded(found, ["format"])
+    models, of_models = coded(found, ["model"])
+    rows = pd.factorize(found["row"])[0]
+    first, second = np.triu_indices(len(of_models), k=1)
+    n_rows = int(rows.max(initial=-1)) + 1
+    tables = []
+    for place in range(len(of_formats)):
+        mine = counts & (formats == place)
+        harm, known = np.zeros((2, n_rows, len(of_models)))
+        harm[rows[mine], models[mine]] = costs(predicted[mine] - gold[mine], under, over, steps=steps)
+        known[rows[mine], models[mine]] = 1
+        n = (known.T @ known)[first, second]
+        mean_of = harm.T @ known  # harm of a row's model on cases that the column's model answered too
+        squares_of = (harm**2).T @ known
+        total = (mean_of - mean_of.T)[first, second]
+        squares = (squares_of + squares_of.T - 2 * harm.T @ harm)[first, second]
+        difference = ratio(total, n)
+        around = np.maximum(squares - n * np.nan_to_num(difference) ** 2, 0)
+        half, reason = _t_half(n, around, difference, NOT_BOTH)
+        t = np.abs(difference) / half * stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2)
+        p = 2 * stdtr(np.maximum(n - 1, 1), -t)
+        tables.append(
+            pd.DataFrame(
+                {
+                    "format": of_formats["format"].array.take(np.full(len(first), place)),
+                    "model_1": of_models["model"].array.take(first),
+                    "model_2": of_models["model"].array.take(second),
+                    "n": n.astype(np.int64),
+                    "difference": difference,
+                    "low": difference - half,
+                    "high": difference + half,
+                    "p": p,
+                    "p_holm": adjusted(p, holm),
+                    "reason": reason,
+                }
+            )
+        )
+    columns = ["format", "model_1", "model_2", "n", "difference", "low", "high", "p", "p_holm", "reason"]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+
+def highest(under: float, over: float, *, steps: bool) -> float:
+    """The most that an answer can cost."""
+    return max(under, over) * (N_LEVELS - 1 if steps else 1)
+
+
+def costs(step: npt.NDArray[Any], under: float, over: float, *, steps: bool) -> Floats:
+    """What answers cost that lie so many levels above the gold (below 0: below it)."""
+    size = np.abs(step) if steps else (step != 0).astype(float)
+    found: Floats = np.where(step < 0, under, over) * size
+    return found
+
+
+def _lines(harm: pd.DataFrame, *, steps: bool) -> tuple[Floats, Floats]:
+    """The mean cost of errors too low and of those too high, each at a weight of 1."""
+    kind = "steps" if steps else "n"
+    under, over = (ratio(harm[f"{kind}_{way}"].to_numpy(), harm["n"].to_numpy()) for way in ("under", "over"))
+    return under, over
+
+
+def _t_half(n: Floats, squares: Floats, mean: Floats, none: str) -> tuple[Floats, npt.NDArray[Any]]:
+    """Half a t interval of a mean: t(n - 1) sqrt(squares / (n (n - 1))); NaN with a reason."""
+    few = n < MIN_CASES
+    se = np.sqrt(ratio(np.where(few, np.nan, squares), n * np.maximum(n - 1, 0)))
+    same = se <= NO_ERROR * np.maximum(1.0, np.abs(mean))
+    reason = np.select([n == 0, few, same], [none, TOO_FEW, NO_SPREAD], "").astype(object)
+    half = stdtrit(np.maximum(n - 1, 1), (1 + LEVEL) / 2) * np.where(reason == "", se, np.nan)
+    return half, reason

@@ -1,0 +1,223 @@
+"""Whether a verb tells the patient to do something, says that it is not needed, or does neither.
+
+Everything is read from the words before the verb, nearest first, within its own clause.
+"""
+
+import re
+from enum import StrEnum
+
+from evalcore.triage.levels.word_lists import one_of
+
+REACH = 160  # characters looked at before a verb
+
+
+class Mood(StrEnum):
+    """What a phrase of care does in its sentence."""
+
+    TOLD = "told"
+    """The patient is told to: an order, "you should", "I recommend"."""
+    OFFERED = "offered"
+    """The patient may: "you could", "consider"."""
+    DENIED = "denied"
+    """It is not needed, or should not be done."""
+    POSSIBLE = "possible"
+    """It may come to be needed: "you may need"."""
+    CONDITIONAL = "conditional"
+    PRESUMED = "presumed"
+    """It is taken for granted that it comes, or has come: "until the ambulance arrives", "before you go"."""
+    REPORTED = "reported"
+    """Somebody did it, said it, or asks it; or it is said of people in general."""
+    ALTERNATIVE = "alternative"
+    """One of two different levels offered in one breath."""
+
+
+def _right_before(section: str, more: str = "") -> re.Pattern[str]:
+    """An alternative of a section, and what may stand between it and the verb."""
+    return re.compile(rf"(?:^| ){one_of(section)}{more} $")
+
+
+_SKIP = re.compile(rf"{one_of('skip')}{one_of('adverb')} $")
+_THROUGH = _right_before("through")
+_NOT_JUST = re.compile(r"(?:\b(?:do|does|should|must) )?\bnot (?:just|only|simply|merely) $")
+_LIGHT_NOT = re.compile(
+    r"\bnot (?:hesitate|be afraid|be shy|feel (?:bad|embarrassed|silly) about|be embarrassed)(?: to)? $"
+)
+_MUST = _right_before("must", "(?: not)?")
+_TOLD_TO = _right_before("told_to", " to")
+_OFFERED_TO = _right_before("offered_to", " ?to")
+_POSSIBLE_TO = _right_before("possible_to", " to")
+_MODAL_OFFER = re.compile(
+    r"(?:^| )(?:could|might|may|can)(?: also| always| certainly| safely| simply| still| either)? $"
+)
+_OF_OTHERS = re.compile(rf"\b{one_of('of_others')} $")
+_I_WOULD = re.compile(
+    rf"(?:^| )(?:i|we|i personally)(?: personally| definitely| strongly| still| certainly)? would{one_of('i_would')}* $"
+)
+_THAT_YOU = _right_before("that_you", rf"(?: that)? {one_of('you')}")
+_SUBJECT = re.compile(rf"{one_of('subject')}{one_of('you')} $")
+_NO_NEED = re.compile(rf"(?:^| ){one_of('no_need')} ?$")
+UNLIKELY = re.compile(
+    rf"\b{one_of('unlikely')}\b(?: ,(?: [a-z0-9'-]+){{1,12}} ,)?(?: (?!(?:and|but|so(?! far| much| long)|because)\b)[a-z0-9'-]+){{0,24}} $"
+)
+_PAST_ADVICE = _right_before("past_advice", rf"(?: {one_of('you')})?(?: to| (?:that )?(?:{one_of('you')} )?should)")
+_DONE = re.compile(r"\b(?:did|was|(?:you|he|she|they) were)\b(?: [a-z]+){0,4} to $")
+"""What somebody did right, or was advised, is no order: "you did the right thing to call 911"."""
+_LAST_THING = re.compile(r"\blast (?:thing|place|step) (?:that )?(?:you|anyone|anybody|he|she|they|i)\b[^,;:]* $")
+_THOUGHT = re.compile(rf"\b{one_of('may_think')}(?: (?!(?:and|but|so|then)\b)[a-z'-]+){{0,4}} $")
+_SET_IN = re.compile(r"(?<!if )(?<!or )(?<!why )(?<!whether )\b(?P<kept>not|never) ,(?: (?!but\b)[a-z0-9'-]+){1,8} , ")
+"""Words set in behind a negation: "you do not, in my view, need to"."""
+_GENERIC = re.compile(rf"(?:^| ){one_of('generic')}\b(?: (?!you\b|i\b|your\b)[a-z0-9'&/-]+){{0,7}} $")
+_GENERIC_NOT_AFTER = re.compile(rf"\b(?:like|for|than|of|as|with|in|to|by) {one_of('generic_not_after')}\b")
+_UNOWNED = re.compile(
+    rf"^(?:{one_of('before_symptom')})*{one_of('symptom')}\b(?: (?!:)[a-z0-9',-]+)* (?:should|must|needs? to|ought to|has to|have to) $"
+)
+_OWNED = re.compile(r"\b(?:you|your|yours|he|she|it|this|these|his|her|my|we|i)\b")
+"""Of a symptom that is nobody's ("blood in the stool should be checked") it is said what is to be done in general."""
+_ASKED = re.compile(rf"\b{one_of('asked')}(?: [a-z]+){{0,6}} $")
+_ADVISERS = re.compile(one_of("advisers"))
+_FREE_TO = re.compile(r"\bnot (?:[a-z]+ ){0,2}to $")
+_NOT_ADVISED = re.compile(r"\bnot (?:[a-z]+ ){0,2}(?:recommend|suggest|advise|important|necessary)")
+_EARLIER_NOT = re.compile(one_of("earlier_not"))
+_EARLIER_OFFER = re.compile(r"\b(?:you|one|we) (?:could|might|may|can)\b(?! not)|\bconsider\b")
+_EARLIER_POSSIBLE = re.compile(one_of("earlier_possible"))
+_TOLD_STORY = re.compile(r"(?:^| )(?:he|she|they|people|who|doctors|i|we|it)(?: [a-z]+){1,6} (?:and|or|then) $")
+_EARLIER_TOLD = re.compile(r"\b(?:should|must|need|needs|have|has|would|recommend|suggest|advise)\b")
+_JOINS = frozenset((",", ":", ";", "-", "&", "/", "and", "or", "then", "so", "but", "is", "nor"))
+
+
+def mood_of(before: str, *, form: str) -> Mood:
+    """The mood of a verb.
+
+    Args:
+        before: The words of its clause before it, with a space at the end (or nothing).
+        form: base, gerund, past, need (an indicative: "this needs") or advise ("I recommend").
+    """
+    before = _SET_IN.sub(r"\g<kept> ", before[-REACH:])
+    if (mood := _whatever_form(before)) is not None or form == "past":
+        return mood or Mood.REPORTED
+    if form in ("need", "advise"):
+        return indicative(before, form)
+    before = _skipped(_NOT_JUST.sub("", before))
+    if _LIGHT_NOT.search(before):
+        return Mood.POSSIBLE
+    while through := _THROUGH.search(before):
+        form = "base"
+        before = _skipped(before[: through.start()] + (" " if through.start() else ""))
+    if _PAST_ADVICE.search(before):
+        return Mood.REPORTED
+    return gerund(before) if form == "gerund" else _base(before)
+
+
+def _whatever_form(before: str) -> Mood | None:
+    """The mood that the words before a verb settle, whatever its form; None: they do not."""
+    is_general = _UNOWNED.search(before) and not _OWNED.search(before)
+    is_general = is_general or (_GENERIC.search(before) and not _GENERIC_NOT_AFTER.search(before))
+    if is_general or _ASKED.search(before) or _THOUGHT.search(before):
+        return Mood.REPORTED
+    if _LAST_THING.search(before):
+        return Mood.DENIED
+    return Mood.POSSIBLE if NOT_WITHOUT.search(before) else None
+
+
+def _skipped(before: str) -> str:
+    """Without the adverbs at the end."""
+    while found := _SKIP.search(before):
+        before = before[: found.start()]
+    return before
+
+
+def _base(before: str) -> Mood:
+    if _NO_NEED.search(before):
+        return Mood.POSSIBLE if before.endswith("can not ") else Mood.DENIED
+    last = before.strip().rpartition(" ")[2]
+    if last == "to":
+        return _infinitive(before)
+    if _I_WOULD.search(before) or _MUST.search(before):
+        return Mood.DENIED if _MUST.search(before) and UNLIKELY.search(before) else Mood.TOLD
+    if offer := _MODAL_OFFER.search(before):
+        return Mood.POSSIBLE if _OF_OTHERS.search(before[: offer.start() + 1]) else Mood.OFFERED
+    if _THAT_YOU.search(before):
+        return Mood.DENIED if _NOT_ADVISED.search(before) else Mood.TOLD
+    return _bare(before, last)
+
+
+def _infinitive(before: str) -> Mood:
+    if _DONE.search(before):
+        return Mood.REPORTED
+    if _POSSIBLE_TO.search(before):
+        return Mood.POSSIBLE
+    if _OFFERED_TO.search(before):
+        return Mood.DENIED if _FREE_TO.search(before) else Mood.OFFERED
+    if _TOLD_TO.search(before) or _MUST.search(before):
+        return Mood.DENIED if UNLIKELY.search(before) else Mood.TOLD
+    return Mood.REPORTED
+
+
+def _bare(before: str, last: str) -> Mood:
+    """An order, or a verb that goes on from others before it."""
+    if before.endswith("let us ") or not before.strip():
+        return Mood.TOLD
+    return Mood.REPORTED if _SUBJECT.search(before) or last not in _JOINS else _continued(before, last)
+
+
+def _continued(before: str, last: str) -> Mood:
+    """A verb after "and", "or" or a comma: as the verbs before it in the clause, an order where there is none."""
+    if last in ("or", "nor") and _EARLIER_NOT.search(before):
+        return Mood.DENIED
+    if last in ("or", "and") and _EARLIER_POSSIBLE.search(before):
+        return Mood.POSSIBLE
+    if last in ("or", "and") and not before.endswith(", and ") and _EARLIER_OFFER.search(before):
+        return Mood.OFFERED
+    return Mood.REPORTED if _TOLD_STORY.search(before) and not _EARLIER_TOLD.search(before) else Mood.TOLD
+
+
+_NOT_DOING = _right_before("not_doing")
+NOT_WITHOUT = re.compile(
+    r"\b(?:not|never|nobody|nothing|unlikely|unwise|unsafe)\b[a-z0-9' -]* without(?: (?:an?|the|your|any|first))* $"
+)
+"""Of "do not wait longer without seeing a doctor" neither half is a denial."""
+_NOT_DELAY = re.compile(
+    r"(?:^| )(?:not (?:delay|put off|postpone|hold off on|wait on|avoid)(?: on)?|recommend against not) $"
+)
+_LEADS = re.compile(rf"(?:^| )(?P<said>{one_of('leads_gerund')})(?: you| your)? $")
+_STEP_IS = re.compile(rf"\b{one_of('step')}(?: (?:here|now|for you|right now))* $")
+_IDEA_OF = re.compile(r"\b(?:worth|suggest|recommend|advise) $")
+_NOT_NEAR = re.compile(r"\bnot (?:[a-z]+ ){0,2}$")
+
+
+def gerund(before: str) -> Mood:
+    """The mood of a verb in -ing: "I recommend going", "worth seeing", "rather than calling"."""
+    if (is_urged := _NOT_DELAY.search(before)) or _NOT_DOING.search(before):
+        return Mood.TOLD if is_urged else Mood.DENIED
+    found = _LEADS.search(before)
+    if found is None:
+        return Mood.REPORTED
+    earlier, said = before[: found.start() + 1], found["said"]
+    if _NOT_NEAR.search(earlier) or UNLIKELY.search(earlier):
+        return Mood.DENIED
+    if said in ("consider", "worth", "try"):
+        return Mood.REPORTED if re.search(r"\b(?:are|were) $", earlier) else Mood.OFFERED
+    if said == "considering" and _IDEA_OF.search(earlier):
+        return Mood.OFFERED
+    is_told = _STEP_IS.search(earlier) if said == "is" else said not in ("by", "be", "about", "considering")
+    return Mood.TOLD if is_told else Mood.REPORTED
+
+
+_NEVER = re.compile(
+    r"\b(?:not|never|no (?:longer|circumstances|case|way|means)|nor|cannot|rarely|seldom|hardly)(?: [a-z]+){0,2} $"
+)
+_MAYBE = re.compile(rf"\b{one_of('maybe')}(?: [a-z]+)? $")
+_I_ADVISE = re.compile(r"\b(?:i|we) would(?: [a-z]+)? $")
+_NOT_CASE = re.compile(r"\b(?:did|to|they|doctors|who|i|we) $")
+
+
+def indicative(before: str, form: str) -> Mood:
+    """The mood of "this needs", "you require", "I recommend"."""
+    before = _skipped(before)
+    if _NEVER.search(before) or UNLIKELY.search(before):
+        return Mood.DENIED
+    if _MAYBE.search(before):
+        return Mood.TOLD if form == "advise" and _I_ADVISE.search(before) else Mood.POSSIBLE
+    if form == "advise":
+        return Mood.TOLD if _ADVISERS.search(before) else Mood.REPORTED
+    return Mood.REPORTED if _NOT_CASE.search(before) else Mood.TOLD

@@ -1,0 +1,116 @@
+"""What a study chooses about triage: label maps, settings, what a judge's confidence means."""
+
+from typing import Any
+
+from sqlalchemy import Table, delete, exists, insert, select
+from sqlmodel import Session, col
+
+from evalcore.errors import NotFound, OverreadError
+from evalcore.study.schema import ConfidenceMeaning, RaterKind
+from evalcore.study.store.events import append_event
+from evalcore.study.store.plain_text import is_storable
+from evalcore.study.tables import TABLES, Rater
+from evalcore.triage import label_maps
+from evalcore.triage import settings as triage_settings
+from evalcore.triage.settings import TriageSettings
+
+
+def set_label_map(session: Session, source: str, table: label_maps.Table, *, actor: str) -> bool:
+    """Write the study's own map of a source whole; an empty one, or the one of Overread, brings that back. Returns whether anything changed.
+
+    Cases that were imported before keep what their map made of them then.
+
+    Raises:
+        OverreadError: The source has no name, or a row is not as `label_maps.check` wants it.
+    """
+    folded = label_maps.fold(source)
+    if not 0 < len(folded) <= label_maps.MAX_LENGTH or not folded.isprintable() or not is_storable(folded):
+        msg = f"source: {source[:40]!r} came, expected 1 to {label_maps.MAX_LENGTH} printable characters"
+        raise OverreadError(msg)
+    given = [(f"row {number}", *row) for number, row in enumerate(table, start=1)]
+    wanted = label_maps.check(given, f"the label map of {folded}") if given else []
+    if wanted == label_maps.default_tables().get(folded):
+        wanted = []
+    rows, connection = _table("label_mapping"), session.connection()
+    found = connection.execute(select(rows.c.label, rows.c.meaning).where(rows.c.source == folded)).all()
+    before = label_maps.in_order((row.label, row.meaning) for row in found)
+    if before == wanted:
+        return False
+    connection.execute(delete(rows).where(rows.c.source == folded))
+    if wanted:
+        connection.execute(
+            insert(rows), [{"source": folded, "label": label, "meaning": meaning} for label, meaning in wanted]
+        )
+    append_event(
+        session,
+        actor=actor,
+        action="label map set" if wanted else "label map reset",
+        subject=f"source {folded}",
+        detail={"labels": [f"{label} = {meaning}" for label, meaning in wanted]} if wanted else {},
+    )
+    return True
+
+
+def set_triage_settings(session: Session, settings: TriageSettings | None, *, actor: str) -> bool:
+    """Write the study's settings of triage; None brings the defaults back. Returns whether anything changed.
+
+    Raises:
+        OverreadError: A value is not as `triage_settings.parse` wants it.
+    """
+    wanted = TriageSettings() if settings is None else triage_settings.check(settings)
+    rows, connection = _table("triage_choice"), session.connection()
+    text = connection.execute(select(rows.c.text)).scalar()
+    before = TriageSettings() if text is None else triage_settings.parse(text, "the study's settings of triage")
+    if before == wanted:
+        return False
+    connection.execute(delete(rows))
+    if wanted != TriageSettings():
+        connection.execute(insert(rows), [{"id": 1, "text": triage_settings.to_yaml(wanted)}])
+    was, now = triage_settings.plain(before), triage_settings.plain(wanted)
+    changed: dict[str, Any] = {name: value for name, value in now.items() if was[name] != value}
+    append_event(session, actor=actor, action="triage settings changed", subject="study", detail=changed)
+    return True
+
+
+def set_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMeaning | None, *, actor: str) -> bool:
+    """Say what the confidence of a judge's verdicts is the probability of; None: nobody knows. Returns whether anything changed.
+
+    Raises:
+        NotFound: The study has no such judge.
+    """
+    if not write_confidence_meaning(session, judge, meaning):
+        return False
+    append_event(
+        session,
+        actor=actor,
+        action="confidence meaning set",
+        subject=f"judge {judge}",
+        detail={"meaning": None if meaning is None else meaning.value},
+        tells_rows=False,
+    )
+    return True
+
+
+def write_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMeaning | None) -> bool:
+    """The same without an event of its own: for an act whose event tells it.
+
+    Raises:
+        NotFound: The study has no such judge.
+    """
+    rows, connection = _table("judge_confidence"), session.connection()
+    is_judge = exists().where(col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge)
+    session.flush()
+    if not connection.execute(select(is_judge)).scalar():
+        msg = f"judge: {judge[:80]!r} came, which has no verdict in this study"
+        raise NotFound(msg)
+    before = connection.execute(select(rows.c.meaning).where(rows.c.judge == judge)).scalar()
+    if before == meaning:
+        return False
+    connection.execute(delete(rows).where(rows.c.judge == judge))
+    if meaning is not None:
+        connection.execute(insert(rows), [{"judge": judge, "meaning": meaning.value}])
+    return True
+
+
+def _table(name: str) -> Table:
+    return TABLES[name]
