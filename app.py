@@ -2,71 +2,67 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import streamlit as st
 
 from evalcore.study.policies import can_adjudicate, can_read, can_see_audit
 from evalcore.study.schema import Viewer
-from pages import _ahead, _common, _text, _welcome
+from pages.shared import common, html, prefetch, routes, welcome
 
 SIDEBAR_PIXELS = 230
-ICON = str(Path(__file__).parent / "pages" / "_icon.svg")
+ICON = str(Path(__file__).parent / "pages" / "shared" / "icon.svg")
 
 st.set_page_config(page_title="Overread", page_icon=ICON, layout="wide", initial_sidebar_state=SIDEBAR_PIXELS)
 st.logo(ICON, size="large")
-st.html(_text.STYLE)
+st.html(html.STYLE)
 
 
-def shown(viewer: Viewer | None, rule: Callable[[Viewer], bool]) -> Literal["visible", "hidden"]:
-    """A page that is not for the viewer's role is left out of the navigation; its own guard says why to whoever opens its address."""
-    return "visible" if viewer is not None and rule(viewer) else "hidden"
+def listed(name: str, title: str, icon: str, rule: Callable[[Viewer], bool] | None = None) -> st.Page:
+    """A page at the address of its name; the start page is at the address of the dashboard itself.
+
+    One that is not for the viewer's role is left out of the navigation; its own guard says why to whoever opens its address.
+    """
+    is_listed = rule is None or (viewer is not None and rule(viewer))
+    return st.Page(
+        routes.script(name),
+        title=title,
+        icon=f":material/{icon}:",
+        url_path=name,
+        default=name == routes.START,
+        visibility="visible" if is_listed else "hidden",
+    )
 
 
-with _common.guarded():
-    viewer = _common.viewer()
+with common.guarded():
+    viewer = common.viewer()
     page = st.navigation(
         {
             "Read": [
-                st.Page(
-                    "pages/review.py", title="Review", icon=":material/rate_review:", visibility=shown(viewer, can_read)
-                ),
-                st.Page(
-                    "pages/my_reads.py",
-                    title="My reads",
-                    icon=":material/checklist:",
-                    visibility=shown(viewer, can_read),
-                ),
-                st.Page("pages/browse.py", title="Browse", icon=":material/menu_book:"),
-                st.Page(
-                    "pages/adjudicate.py",
-                    title="Adjudicate",
-                    icon=":material/balance:",
-                    visibility=shown(viewer, can_adjudicate),
-                ),
+                listed("review", "Review", "rate_review", can_read),
+                listed("my_reads", "My reads", "checklist", can_read),
+                listed("browse", "Browse", "menu_book"),
+                listed("adjudicate", "Adjudicate", "balance", can_adjudicate),
             ],
             "Results": [
-                st.Page("pages/models.py", title="Models", icon=":material/leaderboard:"),
-                st.Page("pages/judges.py", title="Judges", icon=":material/gavel:"),
-                st.Page("pages/triage.py", title="Triage", icon=":material/emergency:"),
-                st.Page("pages/calibration.py", title="Calibration", icon=":material/speed:"),
+                listed("models", "Models", "leaderboard"),
+                listed("judges", "Judges", "gavel"),
+                listed("triage", "Triage", "emergency"),
+                listed("calibration", "Calibration", "speed"),
             ],
             "Study": [
-                st.Page("pages/overview.py", title="Overview", icon=":material/home:", default=True),
-                st.Page("pages/study.py", title="Study", icon=":material/database:"),
-                st.Page("pages/export.py", title="Export", icon=":material/download:"),
-                st.Page(
-                    "pages/audit.py", title="Audit", icon=":material/history:", visibility=shown(viewer, can_see_audit)
-                ),
+                listed("overview", "Overview", "home"),
+                listed("study", "Study", "database"),
+                listed("export", "Export", "download"),
+                listed("audit", "Audit", "history", can_see_audit),
             ],
         },
         position="hidden" if viewer is None else "sidebar",
     )
     if viewer is None:
-        _welcome.show()
+        welcome.show()
     else:
-        _common.came(viewer)
-        _ahead.begin(viewer)
-        _common.sidebar_foot(viewer)
-        _common.tell_unfinished()
+        common.came(viewer)
+        prefetch.begin(viewer)
+        common.sidebar_foot(viewer)
+        common.tell_unfinished()
         page.run()

@@ -90,7 +90,7 @@ def check_port(address: str, port: int) -> None:
 def content_security_policy(index_html: str) -> str:
     """What the browser may load and run: Streamlit's own files, its inline scripts by their hash, nothing from elsewhere.
 
-    `blob:` is how Streamlit brings a component's script (ours, pages/_keys.js): only a script that runs already can make one.
+    `blob:` is how Streamlit brings a component's script (ours, pages/shared/keys.js): only a script that runs already can make one.
     """
     scripts = [
         base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in _INLINE_SCRIPT.findall(index_html)

@@ -24,7 +24,7 @@ from evalcore.export import tables as export_tables
 from evalcore.reading import adjudication, exposing
 from evalcore.study.db import open_study
 from evalcore.study.schema import Ask
-from pages import _common, _filters
+from pages.shared import common, filters
 from tests import leaks, world
 from tests.leaks import EVERY_ROLE, MODEL, OPEN_EYES, REVIEWER, WALKERS, Hand
 from tests.page_steps import at_address, cookie_of
@@ -127,7 +127,7 @@ class Walker:
     @property
     def engine(self) -> Engine:
         """The study that the pages have open."""
-        return _common.engine()
+        return common.engine()
 
     def blind(self, name: str) -> frozenset[int]:
         """Numbers of the conversations that wait for somebody."""
@@ -211,9 +211,9 @@ ADDRESSES: tuple[Visit, ...] = (
     *(Visit("study", chosen={"study_tab": tab}) for tab in ("Import", "Runs", "Plan", "Reading", "People")),
     *RUNS,
     Visit("browse"),
-    *(Visit("browse", {"reads": words}) for words in _filters.READS.values()),
+    *(Visit("browse", {"reads": words}) for words in filters.READS.values()),
     *(Visit("browse", {"label": words, "theme": "hedging"}) for words in ("met", "not met")),
-    *(Visit("browse", {"sign": words}) for words in _filters.SIGNS.values()),
+    *(Visit("browse", {"sign": words}) for words in filters.SIGNS.values()),
     *(Visit("browse", {key: words}) for key, words in (("dataset", "invented"), ("category", "other"), ("subset", "hard"))),
     *(Visit("browse", {key: words}) for key, words in (("axis", "accuracy"), ("language", "English"), ("judge", leaks.JUDGE))),
     *(Visit("browse", {key: words}) for key, words in (("model", leaks.SEEN_MODEL), ("differ", "true"))),
@@ -221,8 +221,8 @@ ADDRESSES: tuple[Visit, ...] = (
     *(Visit("browse", {"example": str(number), "shown": MODEL}) for number in range(1, N_EXAMPLES + 1)),
     *(Visit("browse", {"example": str(number), "shown": f"{MODEL} · conversation · 1"}) for number in range(5, N_EXAMPLES + 1)),
     *(Visit("browse", {key: words}) for key, words in (("source", leaks.SOURCE), ("format", "conversation"), ("level", "A"), ("level", "C"))),
-    *(Visit("browse", {"miss": words}) for words in _filters.MISSES.values()),
-    Visit("browse", {"kind": _filters.KINDS["clear"]}),
+    *(Visit("browse", {"miss": words}) for words in filters.MISSES.values()),
+    Visit("browse", {"kind": filters.KINDS["clear"]}),
     *(Visit("browse", {"example": "1", **more}) for more in ({"label": "not met", "only": "true"}, {"reads": "differ from the judge"})),
     Visit("review"),
     *(Visit("review", chosen=chosen) for chosen in ({"formatted": True}, {"guideline_open": True})),

@@ -18,6 +18,7 @@ from streamlit.util import calc_hash
 from evalcore.serving import cookie_name
 from evalcore.study import contents
 from evalcore.study.db import connect, reading
+from pages.shared import routes
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("overview", "browse", "models", "judges", "triage", "calibration", "study", "export", "audit")
@@ -75,7 +76,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
     def opened(location: str, page: str, name: str | None, *, alone: bool = False, **query: str) -> AppTest:
         cookies = cookie_of(location, name) if name else {}
         monkeypatch.setattr(ContextProxy, "cookies", PropertyMock(return_value=cookies))
-        app = AppTest.from_file(str(ROOT / f"pages/{page}.py"), default_timeout=30) if alone else at_address(page)
+        app = AppTest.from_file(str(ROOT / routes.script(page)), default_timeout=30) if alone else at_address(page)
         for key, value in query.items():
             app.query_params[key] = value
         return app.run()

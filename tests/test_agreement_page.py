@@ -17,7 +17,8 @@ from evalcore.cli.agreement import agreement as command
 from evalcore.judges.agreement_figures import pair_matrix
 from evalcore.rubric.data import Opinions
 from evalcore.study.schema import Role, Viewer
-from pages import _judges_agreement, _judges_parts
+from pages.judges import agreement
+from pages.shared import judges_choice
 from tests import population, world
 
 LEAD = Viewer(1, "Ana Ruiz", frozenset({Role.LEAD}))
@@ -52,8 +53,8 @@ def opened(monkeypatch: pytest.MonkeyPatch):
     """The section as somebody sees it."""
 
     def open_section(viewer: Viewer, opinions: Opinions) -> AppTest:
-        SHOWN.show, SHOWN.viewer, SHOWN.row = _judges_agreement.show, viewer, st.container
-        monkeypatch.setattr(_judges_parts, "computed", lambda make, _, *arguments: make(opinions, *arguments))
+        SHOWN.show, SHOWN.viewer, SHOWN.row = agreement.show, viewer, st.container
+        monkeypatch.setattr(judges_choice, "computed", lambda make, _, *arguments: make(opinions, *arguments))
         monkeypatch.setattr(st, "page_link", lambda page, *, label, icon: st.text(f"{label}: {page}"))
         return AppTest.from_function(page, default_timeout=30).run()
 
@@ -109,22 +110,22 @@ def test_three_coefficients_are_shown_and_the_rest_where_wanted(opened):
 
 def test_the_order_of_unnamed_readers_depends_on_the_secret_and_not_on_their_names():
     names = [f"Dr. {letter}" for letter in "ABCDEF"]
-    found = [_judges_agreement.shown_names(["Magpie", *names], ["Magpie"], READER, bytes([n])) for n in range(20)]
+    found = [agreement.shown_names(["Magpie", *names], ["Magpie"], READER, bytes([n])) for n in range(20)]
     assert len({tuple(part) for part in found}) > 1
     for part in found:
         assert part["Magpie"] == "Magpie"
         assert sorted(part.values())[1:] == [f"Reader {n}" for n in range(1, 7)]
         assert list(part) != sorted(part) or list(part.values()) == sorted(part.values())
-    assert found[0] == _judges_agreement.shown_names(["Magpie", *reversed(names)], ["Magpie"], READER, bytes([0]))
+    assert found[0] == agreement.shown_names(["Magpie", *reversed(names)], ["Magpie"], READER, bytes([0]))
 
 
 def test_hashes_are_shortened_where_that_leaves_them_apart():
     apart, alike = ["a" * 64, "b" * 64], ["a" * 63 + "b", "a" * 64]
-    assert list(_judges_agreement.shown_names(apart, [], LEAD, b"").values()) == [
+    assert list(agreement.shown_names(apart, [], LEAD, b"").values()) == [
         "Physician aaaaaaaa",
         "Physician bbbbbbbb",
     ]
-    assert list(_judges_agreement.shown_names(alike, [], LEAD, b"").values()) == alike
+    assert list(agreement.shown_names(alike, [], LEAD, b"").values()) == alike
 
 
 def test_judges_come_in_as_raters_where_wanted(opened):

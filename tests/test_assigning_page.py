@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from evalcore.study.schema import Label, Role
-from pages import _common, _filters
+from pages.shared import common, filters
 from tests import world
 from tests.page_steps import _no_cache, check, location, open_page
 
@@ -70,7 +70,7 @@ def test_the_filters_have_the_words_of_browse(form, study, open_page):
     assert {key: words[key] for key in words if key not in ("reads", "specialty")} == {
         key: browse[key] for key in words if key not in ("reads", "specialty")
     }
-    assert words["reads"] == ("Physicians so far", list(_filters.READS.values()))
+    assert words["reads"] == ("Physicians so far", list(filters.READS.values()))
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_filters_on_what_was_said_leave_out_what_waits_for_ones_own_first_read(f
 
 def test_the_page_asks_once_a_run_what_waits_for_the_viewer(form, monkeypatch):
     asked = []
-    known = _common.blind
+    known = common.blind
 
     def counted(person):
         asked.append(person.name)
         return known(person)
 
     app = form(BOTH)
-    monkeypatch.setattr(_common, "blind", counted)
+    monkeypatch.setattr(common, "blind", counted)
     app.run()
     assert asked == [BOTH]
 

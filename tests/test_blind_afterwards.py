@@ -28,9 +28,9 @@ def test_a_rubric_that_is_redrawn_after_the_study_was_set_to_blind_shows_nothing
     one.come(OPEN_EYES)
 
     def rubric(person, example):
-        from pages import _rubric
+        from pages.shared import rubric as shared_rubric
 
-        _rubric.panel(person, example, [example], "Magpie", None)
+        shared_rubric.panel(person, example, [example], "Magpie", None)
 
     def drawn() -> bytes:
         app = AppTest.from_function(rubric, kwargs={"person": leaks.viewer(one.engine, OPEN_EYES), "example": 1}).run()

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from evalcore.export import tables as export_tables
 from evalcore.study import browse
-from pages import _filters
+from pages.shared import filters
 from tests import leaks
 from tests.blind_walks import ASSIGNED, BRIEF, BY_LEVEL, Phase, Visit, Walker, as_words, can_go, phases, walker
 from tests.leaks import BLIND, EVERY_ROLE, OPEN_EYES, REVIEWER, SECRETS, WALKERS
@@ -25,7 +25,7 @@ NOT_MET = {"assign_judge": leaks.JUDGE, "assign_label": "not_met", "assign_sign"
 
 FLIPPED: tuple[Visit, ...] = (
     *(visit for visit in BRIEF if "read" not in visit.query),
-    *(Visit("browse", {"reads": _filters.READS[state]}) for state in (browse.OVERRIDDEN, browse.CONFLICTING)),
+    *(Visit("browse", {"reads": filters.READS[state]}) for state in (browse.OVERRIDDEN, browse.CONFLICTING)),
     Visit("browse", {"label": "met"}),
     Visit("study", chosen={**ASSIGNED, **NOT_MET}, pressed=("assign_check",)),
     *(Visit("study", chosen={**ASSIGNED, "assign_reads": state}, pressed=("assign_check",)) for state in (browse.OVERRIDDEN, browse.CONFLICTING)),

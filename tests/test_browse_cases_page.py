@@ -13,7 +13,7 @@ from evalcore.triage import queries as triage_queries
 from evalcore.triage.case_choice import Miss, chosen_cases
 from evalcore.triage.data import LEVELS, NO_LEVEL
 from evalcore.triage.panels import Kind, described
-from pages import _filters
+from pages.shared import filters
 from tests.page_steps import LEAD, _no_cache, check, demo_study, location, open_page
 from tests.triage_cases import drawn, stored
 
@@ -32,9 +32,9 @@ def held(demo_study: str):
 def test_cases_are_found_by_kind_and_by_the_direction_of_a_miss(held, demo_study, open_page):
     triaged, readers = held
     asked = {
-        "kind": _filters.KINDS[Kind.CLEAR],
-        "miss": _filters.MISSES[Miss.UNDER],
-        "format": _filters.FORMATS["conversation"],
+        "kind": filters.KINDS[Kind.CLEAR],
+        "miss": filters.MISSES[Miss.UNDER],
+        "format": filters.FORMATS["conversation"],
     }
     app = open_page(demo_study, "browse", LEAD, **asked)
     found = check(app)

@@ -26,7 +26,7 @@ from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.panels import described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.settings import TriageSettings
-from pages import _tables
+from pages.shared import tables
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
@@ -264,7 +264,7 @@ def test_a_long_name_of_a_model_stands_whole_in_the_list_of_ambiguous_cases(engi
     )
     (listed,) = [table for table in look(AMBIGUOUS).dataframe if "Panel's entropy" in table.value]
     pixels = listed.proto.row_height
-    assert pixels == _tables.row_pixels(listed.value, ("Model",)) > _tables.ROW_PIXELS
+    assert pixels == tables.row_pixels(listed.value, ("Model",)) > tables.ROW_PIXELS
 
 
 def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: Look):

@@ -18,7 +18,7 @@ from evalcore.reading import exposing, reviewing
 from evalcore.study import contents, db
 from evalcore.study.db import connect, open_study, reading, writing
 from evalcore.study.schema import Cause, Label, Role
-from pages import _common
+from pages.shared import common
 from tests import world
 from tests.conftest import plain, run
 from tests.page_steps import _no_cache, check, location, open_page, words
@@ -36,14 +36,14 @@ AWAY = "The database cannot be reached. Press again."
 
 def _two_wait(url, monkeypatch):
     """Two responses that wait for both readers, where a press waits for a tenth of a second."""
-    for module in (db, _common):
+    for module in (db, common):
         monkeypatch.setattr(module, "PRESS_SECONDS", 0.1)
     monkeypatch.setenv("OVERREAD_DB", url)
     made = world.made(url)
     world.add_researcher(made.engine, SOL, Role.ADJUDICATOR)
     world.assigned(made)
     yield made
-    _common.engine().dispose()
+    common.engine().dispose()
     made.engine.dispose()
 
 
@@ -268,8 +268,8 @@ def local(sqlite_database_url, monkeypatch):
 def archived(local, sqlite_database_url, monkeypatch, tmp_path):
     """A study on such media, in a folder of its own: the system says so, SQLite itself refuses to write, and nothing may change there."""
     local.engine.dispose()
-    _common.engine().dispose()
-    _common.st.cache_resource.clear()
+    common.engine().dispose()
+    common.st.cache_resource.clear()
     path = tmp_path / "archive" / "overread.db"
     path.parent.mkdir()
     path.write_bytes(Path(make_url(sqlite_database_url).database).read_bytes())

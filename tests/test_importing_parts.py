@@ -21,7 +21,7 @@ from evalcore.study.auditing import verify
 from evalcore.study.db import connect, reading, writing
 from evalcore.study.schema import FILE_IMPORTED, PART_IMPORTED, Administrator
 from evalcore.study.store import set_guideline
-from pages import _common
+from pages.shared import common
 from tests import invented as made
 from tests.commands import Run
 from tests.invented import bring, example, judged, study, write
@@ -283,14 +283,14 @@ def test_without_copy_and_file_the_import_is_given_up_and_what_is_in_stays(engin
 
 
 def test_the_server_finishes_it_when_it_opens_the_study(engine, broken):
-    _common._engine_at.clear()
-    opened = _common._engine_at(str(engine.url.database))
+    common._engine_at.clear()
+    opened = common._engine_at(str(engine.url.database))
     try:
         until = time.monotonic() + 60
         while unfinished(engine) is not None and time.monotonic() < until:
             time.sleep(0.05)
     finally:
-        _common._engine_at.clear()
+        common._engine_at.clear()
         opened.dispose()
     assert actions(engine)[-1] == FILE_IMPORTED
     holds(engine)
@@ -368,14 +368,14 @@ def test_nothing_is_taken_out_while_a_part_is_in_and_the_next_command_finishes_i
 
 
 def test_every_page_says_that_a_part_is_in_and_counts_nothing_anew_until_it_is_whole(engine, broken, monkeypatch):
-    monkeypatch.setattr(_common, "engine", lambda: engine)
+    monkeypatch.setattr(common, "engine", lambda: engine)
     said = []
-    monkeypatch.setattr(_common.st, "html", said.append)
-    _common.tell_unfinished()
+    monkeypatch.setattr(common.st, "html", said.append)
+    common.tell_unfinished()
     assert len(said) == 1
     assert f"{RESULTS} is not imported whole yet" in said[0]
-    before = _common.version()
+    before = common.version()
     staging.finish(engine)
-    assert _common.version() > before
-    _common.tell_unfinished()
+    assert common.version() > before
+    common.tell_unfinished()
     assert len(said) == 1

@@ -98,11 +98,11 @@ def test_ones_own_read_of_what_waits_does_not_tell_the_judges_label(location, op
 @pytest.mark.parametrize(
     ("section", "metric"),
     [
-        ("Record", "_judges_record.judge_record"),
-        ("Against physicians", "_judges_quality.error_rates"),
-        ("Criteria", "_judges_criteria.metric.criterion_health"),
-        ("Between physicians", "_judges_agreement.pair_agreement"),
-        ("Versions and families", "_judges_versions.self_preference.self_preference"),
+        ("Record", "judges.record.judge_record"),
+        ("Against physicians", "judges.quality.error_rates"),
+        ("Criteria", "judges.criteria.metric.criterion_health"),
+        ("Between physicians", "judges.agreement.pair_agreement"),
+        ("Versions and families", "judges.versions.self_preference.self_preference"),
     ],
 )
 def test_numbers_are_made_once_and_anew_when_the_study_changes(section, metric, both_read, opened, monkeypatch):

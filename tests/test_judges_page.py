@@ -212,7 +212,7 @@ def test_only_the_chosen_section_is_computed(section, both_read, opened, monkeyp
     modules = ("record", "quality", "criteria", "agreement", "versions")
     computed = []
     for module in modules:
-        monkeypatch.setattr(f"pages._judges_{module}.show", lambda *_, module=module: computed.append(module))
+        monkeypatch.setattr(f"pages.judges.{module}.show", lambda *_, module=module: computed.append(module))
     words(opened(LEAD, judges_show=section))
     assert computed == [modules[("Record", *SECTIONS).index(section)]]
 

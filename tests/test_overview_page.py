@@ -16,7 +16,7 @@ from evalcore.stats.intervals import interval_words
 from evalcore.study.db import reading
 from evalcore.study.schema import Role
 from evalcore.study.tables import now
-from pages._overview_composition import OPTIONS
+from pages.overview.composition import OPTIONS
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.test_composition import made_of

@@ -11,69 +11,70 @@ from hypothesis import strategies as st
 
 from evalcore.figures.colours import INK_ON_SLATE
 from evalcore.figures.frames import CUT, LINE_CHARACTERS, framed, on_lines
-from pages import _tables, _text
+from pages.shared import html as shared_html
+from pages.shared import tables
 
 
 def test_a_column_that_says_nothing_is_left_out_where_it_may_be():
     columns = {"a": [0, 0], "b": ["–", ""], "c": [0, 1], "d": [0, 0]}
-    assert list(_tables.frame(columns, optional=("a", "b", "c"))) == ["c", "d"]
-    assert list(_tables.frame(columns)) == ["a", "b", "c", "d"]
+    assert list(tables.frame(columns, optional=("a", "b", "c"))) == ["c", "d"]
+    assert list(tables.frame(columns)) == ["a", "b", "c", "d"]
 
 
 def test_columns_keep_their_order_of_rows_whatever_index_they_come_with():
-    made = _tables.frame({"a": pd.Series([1, 2], index=[5, 3]), "b": pd.Series(["x", "y"], index=[3, 5])})
+    made = tables.frame({"a": pd.Series([1, 2], index=[5, 3]), "b": pd.Series(["x", "y"], index=[3, 5])})
     assert made.to_dict(orient="list") == {"a": [1, 2], "b": ["x", "y"]}
 
 
 def test_a_long_table_ends_amid_a_row():
-    assert _tables.height(3) == 38 + 3 * 35
-    assert _tables.height(16) == 38 + 16 * 35
-    assert 38 + 16 * 35 < _tables.height(17) < 38 + 17 * 35
-    assert _tables.height(17) == _tables.height(500)
+    assert tables.height(3) == 38 + 3 * 35
+    assert tables.height(16) == 38 + 16 * 35
+    assert 38 + 16 * 35 < tables.height(17) < 38 + 17 * 35
+    assert tables.height(17) == tables.height(500)
 
 
 def test_words_have_the_width_of_the_longest_and_names_the_room_that_is_left():
-    table = _tables.frame({"Who": ["x" * 300, "y"], "Said": ["z" * 300, ""], "Short": ["–", "–"], "n": [1, 57_126]})
-    found = _tables.formats(table, names=("Who",))
-    assert found["Said"]["width"] == _tables.WIDEST
+    table = tables.frame({"Who": ["x" * 300, "y"], "Said": ["z" * 300, ""], "Short": ["–", "–"], "n": [1, 57_126]})
+    found = tables.formats(table, names=("Who",))
+    assert found["Said"]["width"] == tables.WIDEST
     assert found["Short"]["width"] < 60
     assert found["n"]["type_config"]["format"] == "localized"
-    n_wide = _tables.formats(_tables.frame({"n": ["57,126"]}))["n"]["width"]
-    assert found["Who"]["width"] == _tables.ROOM_PIXELS - _tables.WIDEST - found["Short"]["width"] - n_wide
+    n_wide = tables.formats(tables.frame({"n": ["57,126"]}))["n"]["width"]
+    assert found["Who"]["width"] == tables.ROOM_PIXELS - tables.WIDEST - found["Short"]["width"] - n_wide
 
 
 def test_a_name_that_its_column_cannot_hold_takes_several_lines_and_one_that_it_can_one():
     numbers = {f"Of {place}": ["0.123 [0.100, 0.146]"] for place in range(6)}
     short, long = (
-        _tables.frame({"Model": [name], **numbers}) for name in ("Alder-2", "organisation/tuned-for-health-" * 3)
+        tables.frame({"Model": [name], **numbers}) for name in ("Alder-2", "organisation/tuned-for-health-" * 3)
     )
-    assert _tables.row_pixels(short, ("Model",)) == _tables.ROW_PIXELS
-    wide = _tables.formats(long, ("Model",))["Model"]["width"]
-    n_lines = _tables.LETTER_PIXELS * 90 / (wide - _tables.FRAME_PIXELS)
-    assert _tables.row_pixels(long, ("Model",)) >= max(
-        _tables.WRAPS_FROM, _tables.LINE_PIXELS * min(n_lines, _tables.MOST_LINES)
+    assert tables.row_pixels(short, ("Model",)) == tables.ROW_PIXELS
+    wide = tables.formats(long, ("Model",))["Model"]["width"]
+    n_lines = tables.LETTER_PIXELS * 90 / (wide - tables.FRAME_PIXELS)
+    assert tables.row_pixels(long, ("Model",)) >= max(
+        tables.WRAPS_FROM, tables.LINE_PIXELS * min(n_lines, tables.MOST_LINES)
     )
-    total = wide + sum(_tables.formats(long, ("Model",))[name]["width"] for name in numbers)
-    assert total <= _tables.ROOM_PIXELS
-    assert _tables.height(3, row_pixels=66) == 38 + 3 * 66
-    assert 38 + 8 * 66 < _tables.height(10, row_pixels=66) < 38 + 9 * 66  # no higher than sixteen rows of one line
+    total = wide + sum(tables.formats(long, ("Model",))[name]["width"] for name in numbers)
+    assert total <= tables.ROOM_PIXELS
+    assert tables.height(3, row_pixels=66) == 38 + 3 * 66
+    assert 38 + 8 * 66 < tables.height(10, row_pixels=66) < 38 + 9 * 66  # no higher than sixteen rows of one line
 
 
 @given(st.lists(st.text("abc <&", min_size=1, max_size=120), min_size=1, max_size=8))
 def test_a_foot_shows_three_lines_at_most_folds_the_rest_and_loses_no_word(sentences):
     text = " ".join(f"S{sentence.strip()}." for sentence in sentences)
-    made = _text.foot(text)
+    made = shared_html.foot(text)
     shown, _, folded = made.partition("<details>")
     words = html.unescape(re.sub(r"<summary>.*?</summary>|<[^>]+>", " ", made))
     assert words.split() == text.split()
-    assert bool(folded) == (len(text) > _text.FOOT_CHARACTERS + 60)
-    assert len(html.unescape(re.sub(r"<[^>]+>", "", shown))) <= _text.FOOT_CHARACTERS + 60
+    assert bool(folded) == (len(text) > shared_html.FOOT_CHARACTERS + 60)
+    assert len(html.unescape(re.sub(r"<[^>]+>", "", shown))) <= shared_html.FOOT_CHARACTERS + 60
 
 
 @pytest.mark.parametrize("n", [0, 1, 50])
 def test_every_table_that_can_be_made_has_formats(n):
-    table = _tables.frame({"a": ["x"] * n, "b": list(range(n))})
-    assert set(_tables.formats(table)) == {"a", "b"}
+    table = tables.frame({"a": ["x"] * n, "b": list(range(n))})
+    assert set(tables.formats(table)) == {"a", "b"}
 
 
 @given(st.text(max_size=300))

@@ -7,7 +7,7 @@ from evalcore.reading import tasks
 from evalcore.study import acting, contents, frames, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Label, Role
-from pages import _common
+from pages.shared import common
 from tests import world
 from tests.page_steps import (
     BOTH_READER,
@@ -144,13 +144,13 @@ def test_a_run_asks_once_what_is_new_and_what_waits_for_the_viewer(demo_study: s
 
 
 def test_a_run_asks_anew_after_it_has_saved_something(demo_study: str):
-    token = _common._run.set(_common._Run(top=None))
+    token = common._run.set(common._Run(top=None))
     try:
-        with reading(_common.engine()) as session:
+        with reading(common.engine()) as session:
             lead = next(person for person in contents.people(session) if person.name == LEAD)
-        before = _common.version()
-        assert _common.version() is before
-        acting.add_person(_common.engine(), "Dr. Late", roles=[Role.REVIEWER], actor=lead)
-        assert _common.version() != before
+        before = common.version()
+        assert common.version() is before
+        acting.add_person(common.engine(), "Dr. Late", roles=[Role.REVIEWER], actor=lead)
+        assert common.version() != before
     finally:
-        _common._run.reset(token)
+        common._run.reset(token)

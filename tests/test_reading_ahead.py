@@ -11,7 +11,7 @@ from evalcore.study.db import open_study, writing
 from evalcore.study.policies import STUDY
 from evalcore.study.schema import Role, Viewer
 from evalcore.triage import queries as triage_queries
-from pages import _ahead, _common, _triage_parts
+from pages.shared import common, prefetch, triage_choice
 from tests import world
 from tests.triage_cases import drawn, stored
 
@@ -20,7 +20,7 @@ LEAD = Viewer(person_id=1, name="Ana Ruiz", roles=frozenset({Role.LEAD}))
 
 @pytest.fixture(autouse=True)
 def _afresh():
-    for kept in (st.cache_data, st.cache_resource, _ahead.begun):
+    for kept in (st.cache_data, st.cache_resource, prefetch.begun):
         (kept.clear if hasattr(kept, "clear") else kept.cache_clear)()
 
 
@@ -43,43 +43,43 @@ def read(tmp_path, monkeypatch):
 
 def finish():
     """Wait for what was begun; whether anything was."""
-    begun = [thread for thread in threading.enumerate() if thread.name == _ahead.THREAD]
+    begun = [thread for thread in threading.enumerate() if thread.name == prefetch.THREAD]
     for thread in begun:
         thread.join(30)
     return bool(begun)
 
 
 def test_cases_are_there_before_a_lead_opens_triage(read):
-    _ahead.begin(LEAD)
+    prefetch.begin(LEAD)
     finish()
     assert read == ["imported_at"]
-    known = _triage_parts.about(LEAD)
-    assert known.n_cases == len(_triage_parts.read(LEAD, _triage_parts.usual(known)).triaged.cases) == 3
+    known = triage_choice.about(LEAD)
+    assert known.n_cases == len(triage_choice.read(LEAD, triage_choice.usual(known)).triaged.cases) == 3
     assert read == ["imported_at"]
-    _ahead.begin(LEAD)
+    prefetch.begin(LEAD)
     assert not finish()
 
 
 def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path, monkeypatch):
     small = world.made(str(tmp_path / "rubrics.db"))
     monkeypatch.setenv("OVERREAD_DB", str(tmp_path / "rubrics.db"))
-    _ahead.begin(LEAD)
+    prefetch.begin(LEAD)
     finish()
     assert read == ["judged_at"]
-    assert len(_common.opinions(LEAD).judged) == len(small.responses) * 2
+    assert len(common.opinions(LEAD).judged) == len(small.responses) * 2
     assert read == ["judged_at"]
 
 
 @pytest.mark.parametrize("role", sorted(set(Role) - STUDY))
 def test_nothing_is_read_for_a_physician_who_only_reads(read, role):
-    _ahead.begin(Viewer(person_id=2, name="Dr. Noor", roles=frozenset({role})))
+    prefetch.begin(Viewer(person_id=2, name="Dr. Noor", roles=frozenset({role})))
     assert not finish()
     assert read == []
 
 
 def test_nothing_is_read_ahead_unless_the_server_says_so(read, monkeypatch):
     monkeypatch.delenv("OVERREAD_READ_AHEAD")
-    _ahead.begin(LEAD)
+    prefetch.begin(LEAD)
     assert not finish()
     assert read == []
 
@@ -90,7 +90,7 @@ def test_a_study_that_cannot_be_read_is_left_to_the_page_that_needs_it(read, mon
         raise RuntimeError(msg)
 
     monkeypatch.setattr(triage_queries, "imported_at", broken)
-    _ahead.begin(LEAD)
+    prefetch.begin(LEAD)
     finish()
     with pytest.raises(RuntimeError, match="no such table"):
-        _common.triaged(LEAD)
+        common.triaged(LEAD)

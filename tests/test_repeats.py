@@ -32,7 +32,7 @@ from evalcore.study.tables import Criterion
 from evalcore.triage import queries as triage_queries
 from evalcore.triage.one_case import one_case
 from evalcore.triage.response_texts import told
-from pages import _judges_versions
+from pages.judges import versions
 from tests import world
 from tests.triage_cases import CONVERSATION, drawn, stored
 
@@ -227,7 +227,7 @@ def test_repeats_keep_their_rows_where_items_are_left_out_or_added(small):
     found = known(small)
     part = found.where([False, True, True, False])
     assert part.repeats["Wren#2"].tolist() == part.judged["Wren"].tolist() == [0, 1]
-    assert _judges_versions._others(found, "Wren") == ["Magpie", "Wren#2"]
+    assert versions._others(found, "Wren") == ["Magpie", "Wren#2"]
     # a fifth item that a physician alone has labelled comes between the others
     with writing(small.engine) as session:
         session.add(Criterion(example_id=1, position=3, text="Says when.", points=2, tags="[]"))

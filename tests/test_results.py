@@ -26,7 +26,7 @@ from evalcore.study import store
 from evalcore.study.analysis import Analysis, StatedAnalysis, plain
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Claim, Label, Physicians
-from pages import _models_parts
+from pages.shared import models_choice
 from tests import world
 from tests.population import drawn
 
@@ -100,8 +100,8 @@ def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specif
         told = methods.facts(shell.engine)
         with zipfile.ZipFile(io.BytesIO(bundle(shell.engine)[0])) as packed:
             files = {name: packed.read(name) for name in packed.namelist()}
-    chosen = _models_parts.Chosen(usual(spec, in_force.known))
-    of_page = _models_parts._numbers(taken(made, chosen.spec), chosen)
+    chosen = models_choice.Chosen(usual(spec, in_force.known))
+    of_page = models_choice._numbers(taken(made, chosen.spec), chosen)
 
     assert of_command["otherwise"] == []
     enough = of_page.scores.loc[of_page.scores["enough"].astype(bool)]

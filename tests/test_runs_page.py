@@ -19,7 +19,9 @@ from evalcore.study.db import open_study, reading, writing
 from evalcore.study.policies import check_can_run, check_can_see_replies, reason
 from evalcore.study.run_words import Outcome, RunKind, RunState
 from evalcore.study.schema import CASES, Administrator, Role, Rules
-from pages import _common, _runs_text, _study_run, _study_run_acts, _study_run_form, _study_runs
+from pages.shared import common
+from pages.study import run as study_run
+from pages.study import run_acts, run_form, run_html, runs
 from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
 from tests.run_commands import models_file
 from tests.run_steps import MET, UNREADABLE, Scripted
@@ -213,7 +215,7 @@ def test_failures_with_and_without_a_reply_stand_beside_one_another():
         alike | {"outcome": "unreachable", "status": None, "reply": None, "n_tries": 6},
         alike | {"outcome": "rejected", "status": None, "reply": None, "n_tries": 0},
     ])  # fmt: skip
-    read, unreached, unsent = _runs_text.failures(found).split("</section>")[:3]
+    read, unreached, unsent = run_html.failures(found).split("</section>")[:3]
     assert "perhaps" in read
     assert "HTTP 200" in read
     assert "asked 6 times" in unreached
@@ -300,7 +302,7 @@ def test_cases_are_asked_in_both_formats_and_by_chance_where_the_file_does_not_s
     (row,) = _rows(engine)
     assert started == [row.run_id]
     assert (row.spec.dataset, row.spec.formats, row.spec.n_samples) == (CASES, ("conversation", "qa"), 2)
-    assert row.spec.model.temperature == _study_run_form.TEMPERATURE == cli_triage_run.TEMPERATURE
+    assert row.spec.model.temperature == run_form.TEMPERATURE == cli_triage_run.TEMPERATURE
     assert "Answers of Merlin to 60 cases, both formats, 2 samples each" in said(app)
 
 
@@ -331,10 +333,10 @@ def test_a_run_started_again_gets_a_process_beside_one_that_was_told_to_stop_and
         lead = next(one for one in contents.people(session) if one.name == LEAD)
     with writing(engine) as session:
         worker_store.add_worker(session, run_id, pid=os.getpid())
-    _study_run_acts.start(lead, spec, concurrency=3, max_cost=None)
+    run_acts.start(lead, spec, concurrency=3, max_cost=None)
     assert started == []
-    _study_run_acts.stop(lead, run_id)
-    _study_run_acts.start(lead, spec, concurrency=3, max_cost=None)  # it ends, once what is in flight has come
+    run_acts.stop(lead, run_id)
+    run_acts.start(lead, spec, concurrency=3, max_cost=None)  # it ends, once what is in flight has come
     assert started == [run_id]
 
 
@@ -362,9 +364,9 @@ def test_what_only_leads_may_do_is_refused_below_the_buttons_too(engine):
     row = _rows(engine)[0]
     sentence = reason(check_can_run, physician)
     for act in (
-        lambda: _study_run_acts.start(physician, row.spec, concurrency=1, max_cost=None),
-        lambda: _study_run_acts.stop(physician, run_id),
-        lambda: _study_run_acts.retry(physician, row, [Outcome.REFUSED]),
+        lambda: run_acts.start(physician, row.spec, concurrency=1, max_cost=None),
+        lambda: run_acts.stop(physician, run_id),
+        lambda: run_acts.retry(physician, row, [Outcome.REFUSED]),
     ):
         with pytest.raises(Exception, match="takes the role lead") as refused:
             act()
@@ -385,13 +387,13 @@ def test_what_is_drawn_every_two_seconds_reads_nothing_that_is_kept_until_the_st
     run_id = start(engine, answering, actor=Administrator(name=LEAD), concurrency=1)
     with reading(engine) as session:
         person = next(one for one in contents.people(session) if one.name == PHYSICIAN)
-    title = _study_run_acts.title(person, _rows(engine)[0], 2)
+    title = run_acts.title(person, _rows(engine)[0], 2)
     read: list[str] = []
-    monkeypatch.setattr(_common, "read", lambda name, *_: read.append(name) or [])
-    monkeypatch.setattr(_common, "version", lambda: read.append("version"))
-    monkeypatch.setattr(_common, "blind", lambda _: read.append("blind") or frozenset())
-    _study_runs._rows(person, {run_id: title}, is_live=False)
-    _study_run._figures(person, run_id, is_live=False, has_failed=False)
+    monkeypatch.setattr(common, "read", lambda name, *_: read.append(name) or [])
+    monkeypatch.setattr(common, "version", lambda: read.append("version"))
+    monkeypatch.setattr(common, "blind", lambda _: read.append("blind") or frozenset())
+    runs._rows(person, {run_id: title}, is_live=False)
+    study_run._figures(person, run_id, is_live=False, has_failed=False)
     assert read == []
 
 
@@ -405,11 +407,11 @@ def test_a_run_that_has_ended_is_counted_once_and_again_when_it_has_changed(engi
         return count(session, run_id)
 
     monkeypatch.setattr(queries, "progress", progress)
-    first, second = _study_run_acts.progress(_rows(engine)[0]), _study_run_acts.progress(_rows(engine)[0])
+    first, second = run_acts.progress(_rows(engine)[0]), run_acts.progress(_rows(engine)[0])
     assert first == second
     assert counted == [run_id]
     retry(engine, run_id, actor=Administrator(name=LEAD), outcomes=[Outcome.REFUSED])
-    assert _study_run_acts.progress(_rows(engine)[0]).n_open == first.outcomes[Outcome.REFUSED]
+    assert run_acts.progress(_rows(engine)[0]).n_open == first.outcomes[Outcome.REFUSED]
     assert counted == [run_id, run_id]
 
 
@@ -424,9 +426,9 @@ def test_what_takes_long_to_count_is_counted_seldom(engine, demo_study, monkeypa
         return count(session, run_id)
 
     monkeypatch.setattr(queries, "progress", progress)
-    monkeypatch.setattr(_study_run_acts.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run_acts.time, "monotonic", lambda: clock[0])
     (row,) = [row for row in _rows(engine) if row.run_id == run_id]
     for seconds in (0, 10, 19, 2):  # after the first: 10, 29 and 31 seconds later
         clock[0] += seconds
-        _study_run_acts.progress(row)
+        run_acts.progress(row)
     assert counted == [100.0, 103.0 + 31.0]

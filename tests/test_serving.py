@@ -304,7 +304,7 @@ def test_the_way_back_stays_on_this_server(wanted: str):
 
 @given(st.text(max_size=40))
 def test_a_query_of_any_words_comes_back_as_it_went(words: str):
-    # The link is made of quoted words (pages/_common.py): it survives the way there and back.
+    # The link is made of quoted words (pages/shared/common.py): it survives the way there and back.
     encoded = quote(words.encode("utf-8", "surrogatepass"), safe="")
     path = f"/browse?q={encoded}"
     _, headers = asked("/reader/3", f"next={quote(path, safe='')}")
@@ -329,6 +329,11 @@ def discovery_as_before() -> Iterator[None]:
     former = PagesManager.uses_pages_directory
     yield
     PagesManager.uses_pages_directory = former
+
+
+def test_streamlit_alone_would_discover_no_script_in_pages():
+    """It takes each file directly under pages/ for a page, unless its name begins with an underscore."""
+    assert [path.name for path in (Path(__file__).resolve().parents[1] / "pages").glob("*.py")] == ["__init__.py"]
 
 
 def test_discovery_is_switched_off_when_the_application_is_made(

@@ -18,7 +18,7 @@ from evalcore.triage import label_maps
 from evalcore.triage import setting_queries as stored
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.settings import TriageSettings
-from pages import _study_triage
+from pages.study import triage
 from tests import triage_cases
 from tests.page_steps import _no_cache, cookie_of, location, said  # noqa: F401 - fixtures
 
@@ -105,8 +105,8 @@ def test_a_label_that_no_map_knows_waits_to_be_filled_in_and_is_left_out_while_i
 
 def edit(monkeypatch, change):
     """AppTest cannot type into a table: what comes back from it is changed instead."""
-    shown = _study_triage.st.data_editor
-    monkeypatch.setattr(_study_triage.st, "data_editor", lambda table, **named: change(shown(table, **named)))
+    shown = triage.st.data_editor
+    monkeypatch.setattr(triage.st, "data_editor", lambda table, **named: change(shown(table, **named)))
 
 
 def test_a_lead_changes_a_map_and_goes_back(section, study, monkeypatch):

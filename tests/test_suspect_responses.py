@@ -13,7 +13,7 @@ from evalcore.runs import suspects as queries
 from evalcore.runs.prompts import suspects
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import ReadingMode
-from pages import _suspects
+from pages.shared import suspects as shared_suspects
 from tests import run_world, world
 from tests.injections import INJECTIONS
 from tests.page_steps import _no_cache, check, location, open_page
@@ -102,8 +102,8 @@ def test_many_flags_are_written_and_read_in_parts(quick, monkeypatch):
 
 
 def test_the_line_shows_markup_of_a_response_as_text_and_nothing_where_nothing_was_found():
-    assert _suspects.line(()) == ""
-    drawn = _suspects.line(("It opens or closes parts of a message: “</response><b>”.",))
+    assert shared_suspects.line(()) == ""
+    drawn = shared_suspects.line(("It opens or closes parts of a message: “</response><b>”.",))
     assert f"{LINE}: It opens or closes parts of a message: “&lt;/response&gt;&lt;b&gt;”." in drawn
     assert "<b>" not in drawn
 

@@ -18,7 +18,7 @@ from evalcore.triage import surveyed as triage_surveyed
 from evalcore.triage.data import AmbiguityRule, Triaged
 from evalcore.triage.level_jury import JURY
 from evalcore.triage.settings import TriageSettings
-from pages import _triage_parts
+from pages.shared import triage_choice
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_cases import drawn, stored
@@ -110,7 +110,7 @@ def test_the_ambiguous_cases_of_the_calibration_page_are_those_of_the_triage_pag
 def test_what_most_judges_say_stands_while_physicians_read(
     monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triaged: Triaged
 ):
-    made = counting(monkeypatch, _triage_parts, "with_jury")
+    made = counting(monkeypatch, triage_choice, "with_jury")
     address = {"triage_conversation_judge": JURY, "triage_basis": "by physicians"}
     before = words(look("triage", LEAD, **address))
     read_one(location, triaged)
@@ -132,12 +132,12 @@ def test_who_has_read_a_format_is_counted_once(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_what_is_read_ahead_is_what_the_page_asks_for_first(look: Look, location: str, monkeypatch: pytest.MonkeyPatch):
-    counted = counting(monkeypatch, _triage_parts, "predictions")
+    counted = counting(monkeypatch, triage_choice, "predictions")
     monkeypatch.setenv("OVERREAD_DB", location)
     engine = open_study(location)
     with reading(engine) as session:
         viewer = next(person for person in contents.people(session) if person.name == LEAD)
     engine.dispose()
-    _triage_parts.read(viewer, _triage_parts.usual(_triage_parts.about(viewer)))
+    triage_choice.read(viewer, triage_choice.usual(triage_choice.about(viewer)))
     look("triage", LEAD)
     assert len(counted) == 1

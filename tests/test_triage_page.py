@@ -17,7 +17,10 @@ from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import confusion, rates
 from evalcore.triage.settings import TriageSettings
 from evalcore.triage.store import set_triage_settings
-from pages import _triage_apart, _triage_cell, _triage_groups, _triage_text
+from pages.shared import triage_html
+from pages.triage import apart as triage_apart
+from pages.triage import cell as triage_cell
+from pages.triage import groups
 from tests.page_steps import _no_cache, location, open_page
 from tests.page_steps import said as words
 from tests.triage_page_steps import HOSTILE, LEAD, SECTIONS, Look, cell, drawn_file, engine, look
@@ -172,18 +175,16 @@ def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_coun
 
 def test_a_cells_name_leads_back_to_the_cell():
     for word, gold, predicted in product(("qa", "conversation"), range(1, 5), range(1, 5)):
-        assert _triage_cell.cell_of(cell(word, gold, predicted)) == (word, gold, predicted)
-    assert _triage_cell.cell_of("something else") is None
+        assert triage_cell.cell_of(cell(word, gold, predicted)) == (word, gold, predicted)
+    assert triage_cell.cell_of("something else") is None
 
 
 def test_html_of_a_case_escapes_what_came():
-    made = _triage_text.case(
-        HOSTILE, _triage_text.needs_gives(4, 1), [HOSTILE, ""], _triage_text.told(HOSTILE, HOSTILE)
-    )
+    made = triage_html.case(HOSTILE, triage_html.needs_gives(4, 1), [HOSTILE, ""], triage_html.told(HOSTILE, HOSTILE))
     assert "<b>$1$" not in made
     assert "or-under" in made
     assert made.count("<bdi>") == 1  # an empty word is left out
-    assert "or-under" not in _triage_text.needs_gives(2.5, 1)  # a boundary has no single gold to be under
+    assert "or-under" not in triage_html.needs_gives(2.5, 1)  # a boundary has no single gold to be under
 
 
 def test_groups_are_told_as_a_range_that_may_be_chance():
@@ -202,16 +203,14 @@ def test_groups_are_told_as_a_range_that_may_be_chance():
         }
     )
     words = {"clinic": "clinic", "hotline": "hotline"}
-    assert _triage_groups.spread(found, words) == [
+    assert groups.spread(found, words) == [
         "In qa under-triage runs from clinic, 7 % (1/14) [1 %, 31 %], to hotline, 18 % (3/17) [6 %, 41 %]. "
         "Their intervals meet, so this may be chance.",
         "In conversation under-triage: clinic, 43 % (6/14) [21 %, 67 %].",
     ]
     apart = found.assign(low=[0.01, 0.4, 0.21])
-    assert "chance" not in _triage_groups.spread(apart, words)[0]
-    assert _triage_groups.spread(found.assign(is_small=True), words)[0].startswith(
-        "Every group has fewer than 10 cases"
-    )
+    assert "chance" not in groups.spread(apart, words)[0]
+    assert groups.spread(found.assign(is_small=True), words)[0].startswith("Every group has fewer than 10 cases")
 
 
 def test_nothing_below_a_boundary_says_what_it_cannot_exclude():
@@ -226,11 +225,11 @@ def test_nothing_below_a_boundary_says_what_it_cannot_exclude():
         "high": 0.354,
     }
     table = pd.DataFrame(rows)
-    assert _triage_apart.boundary_words(table) == (
+    assert triage_apart.boundary_words(table) == (
         "No answer to a boundary case lies below both of its letters; that cannot exclude up to 35 % of a model's."
     )
     some = table.assign(k=[0, 4], value=[0.0, 4 / 7], low=[0.0, 0.25], high=[0.354, 0.84], reason="")
     assert (
-        _triage_apart.boundary_words(some)
+        triage_apart.boundary_words(some)
         == "In qa Briar-1 answers below both letters on 57 % (4/7) [25 %, 84 %] of the boundary cases."
     )

@@ -14,7 +14,7 @@ from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import Role
 from evalcore.study.tables import PublishedMatrix
-from pages import _triage_cell
+from pages.triage import cell as triage_cell
 from tests.page_steps import Open
 from tests.triage_cases import drawn, stored
 
@@ -83,7 +83,7 @@ def look(engine: Engine, location: str, open_page: Open) -> Look:
 
 def cell(word: str, gold: int, predicted: int) -> str:
     """The name of a cell in the address."""
-    return _triage_cell.cell_name(word, gold, predicted)
+    return triage_cell.cell_name(word, gold, predicted)
 
 
 @pytest.fixture

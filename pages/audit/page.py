@@ -1,0 +1,88 @@
+"""The trail: who, what, when, on which item."""
+
+import math
+from typing import Any
+
+import streamlit as st
+
+from evalcore.stats.wording import counted
+from evalcore.study import auditing
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_see_audit, own_act
+from pages.shared import common, html
+
+PAGE_ROWS = 50
+WITHHELD = (
+    "shown once nothing waits for you"  # details name labels; subjects name responses, and files named by their models
+)
+LEFT_OUT = (
+    "Acts of other physicians, numbers of events and hashes are left out while a conversation waits for your {act}: that a read was kept, "
+    "and how many acts there were, tells where somebody differs from the judge."
+)
+HOLDS = {
+    True: "The audit trail holds.",
+    False: "The audit trail does not hold. Somebody for whom nothing waits is told where.",
+}
+
+viewer = common.require(check_can_see_audit)
+hidden = bool(common.blind(viewer))
+engine = common.engine()
+n_all = auditing.events(engine, viewer, is_blind=hidden, limit=1)[1]
+st.html(
+    html.heading("Who did what, and when", f"{counted(n_all, 'event')}, newest first; none can be changed or removed")
+)
+words = auditing.words(engine, viewer, is_blind=hidden)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    search = st.text_input(
+        "Search", key="audit_search", placeholder="Person, act, file, response", bind="query-params", width=320
+    )
+    actor = st.selectbox(
+        "Person", words["actor"], index=None, placeholder="Anybody", key="audit_person", bind="query-params"
+    )
+    action = st.selectbox("Act", words["action"], index=None, placeholder="Any", key="audit_act", bind="query-params")
+    check = st.button("Verify the chain", icon=":material/verified:", key="verify")
+if check:
+    auditing.check(engine, viewer)
+    with reading(engine) as session:
+        report = auditing.verify(session)
+    st.html(html.notice(HOLDS[report.holds] if hidden else report.sentence, kind="note" if report.holds else "error"))
+wanted: dict[str, Any] = {
+    "is_blind": hidden,
+    "search": "" if hidden else search or "",
+    "actor": actor,
+    "action": action,
+}
+n_fitting = auditing.events(engine, viewer, **wanted, limit=1)[1]
+pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
+number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1
+trail = auditing.events(engine, viewer, **wanted, limit=PAGE_ROWS, offset=(number - 1) * PAGE_ROWS)[0]
+st.html(html.quiet(f"{n_fitting:,} of {counted(n_all, 'event')} {'fits' if n_fitting == 1 else 'fit'}"))
+if hidden:
+    st.html(html.quiet(LEFT_OUT.format(act=own_act(viewer))))
+if trail.empty:
+    st.html(html.notice("No event fits. Clear the search or a filter."))
+else:
+    st.dataframe(
+        {
+            "When": [common.local_time(at) for at in trail["at"]],
+            "Person": trail["actor"],
+            "Act": trail["action"],
+            "On": [WITHHELD] * len(trail) if hidden else trail["subject"],
+            "Details": [WITHHELD] * len(trail) if hidden else trail["detail"],
+            **({} if hidden else {"Event": trail["event"], "Hash": trail["hash"].str[:12]}),
+        },
+        key="trail",
+        hide_index=True,
+        height=min(560, 38 + 35 * len(trail)),
+        column_config={
+            "Details": st.column_config.TextColumn(width=330),
+            "Event": st.column_config.NumberColumn(width=70),
+        },
+        alt="Audit events",
+    )
+st.html(
+    html.foot(
+        "Every event carries the hash of the one before it, and of the rows that its act wrote. Verify recomputes them all and names the first that was "
+        "changed, removed or put in. Keep the last hash elsewhere now and then: a trail cut off at its end, or written anew, shows only against it."
+    )
+)

@@ -1,0 +1,1 @@
+"""Find conversations, read them, and override."""

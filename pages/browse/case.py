@@ -1,0 +1,152 @@
+"""A case of triage in Browse: what it needs and who says so, what models answer, and the level of each response, which a physician may override."""
+
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.reading import exposing
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
+from evalcore.study.schema import Acuity, Format, Mapping, Viewer
+from evalcore.triage import setting_queries
+from evalcore.triage.data import Triaged
+from evalcore.triage.label_maps import PANEL, level_of
+from evalcore.triage.one_case import one_case
+from evalcore.triage.panels import Kind, described
+from evalcore.triage.predictions import predictions, usual_judges
+from evalcore.triage.reads import case_levels
+from evalcore.triage.words import level_letter
+from pages.shared import common, html, rubric, triage_html
+from pages.shared.names import response_names
+
+KINDS = {
+    Kind.CLEAR: "",
+    Kind.BOUNDARY: "between two levels: either is right",
+    Kind.AMBIGUOUS: "ambiguous: its physicians do not agree, so that no level is right or wrong",
+    Kind.UNLABELLED: "nobody has said which level it needs",
+}
+METHODS = {
+    Mapping.DIRECT: "by its source",
+    Mapping.MEDIAN: "by the median of a panel",
+    Mapping.DISAGREEMENT: "left out by its source: the panel did not agree",
+    Mapping.REMOVED: "left out by its source: the panel removed it",
+    Mapping.NONE: "without a level from its source",
+}
+FORMATS = {Format.QA.value: "Asked for a level (qa)", Format.CONVERSATION.value: "Told the patient (conversation)"}
+
+
+@common.fragment
+def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
+    """Everything on a case beside its conversation; saves what the viewer says at once.
+
+    A fragment, as the rubric of other conversations is.
+    """
+    waits = reason(check_can_open, viewer, example_id, common.blind(viewer))
+    if waits:  # it was assigned to the viewer after the page had been drawn
+        st.html(html.notice(waits))
+        return
+    opened = None
+    with common.shown_errors():
+        opened = exposing.open_conversation(common.engine(), viewer, example_id)
+    if opened is None:
+        return
+    with reading(common.engine()) as session:
+        found = one_case(session, example_id)
+        rule = setting_queries.load(session).rule
+    if found is None:
+        return
+    triaged = described(found, rule)
+    of_case = opened.verdicts.loc[opened.verdicts["response_id"].isna() & opened.verdicts["label"].notna()]
+    st.html(needs(triaged, of_case))
+    why_not = reason(check_can_give_verdict, viewer)
+    if why_not:
+        st.html(html.notice(why_not, reachable=True))
+    notice = st.session_state.pop("rubric_notice", None)
+    if notice:
+        st.html(html.notice(notice, kind="warning"))
+    cells = rubric.Cells(viewer, opened.verdicts, "", disabled=bool(why_not), wide=len(response_ids) == 1)
+    names = dict(zip(opened.responses["response_id"], response_names(opened.responses), strict=True))
+    columns = (
+        st.columns(len(response_ids), gap="medium") if len(response_ids) > 1 else [st.container() for _ in response_ids]
+    )
+    for response, column in zip(response_ids, columns, strict=True):
+        with column:
+            st.html(f'<h3 class="or-part" dir="auto">Level that {html.escaped(names[response])} recommends</h3>')
+            cells.cell(response, None)
+    st.html(answers(triaged))
+    if cells.acted:
+        common.draw_anew()
+
+
+def needs(triaged: Triaged, said: pd.DataFrame) -> str:
+    """The level that a case needs, its panel, and what physicians here say of it.
+
+    Args:
+        triaged: The case alone, `panels.described`.
+        said: Verdicts on the case itself, of `one_conversation.Opened.verdicts`.
+    """
+    case = triaged.cases.iloc[0]
+    words = [KINDS[Kind(case["kind"])]] if KINDS[Kind(case["kind"])] else []
+    words.append(METHODS[Mapping(case["method"])])
+    if case["n_votes"] > 1:
+        words.append(
+            "unanimous" if case["strength"] == "unanimous" else f"votes {case['strength']}, spread {case['spread']:.2f}"
+        )
+    if pd.notna(case["original_label"]):
+        words.append(f"{case['source']} says “{case['original_label']}”{_mapped(case['mapped_label'])}")
+    head = f'<h3 class="or-part">This case needs {triage_html.level(case["gold"])}</h3>'
+    votes = (
+        triage_html.votes([triage_html.panel_line({str(name): value for name, value in case.items()})])
+        if case["n_votes"] + case["n_removed"]
+        else ""
+    )
+    reads = "".join(rubric.read(row) for row in rubric.records(said))
+    return head + html.quiet("; ".join(words)) + votes + reads + _settled(triaged, float(case["gold"]))
+
+
+def _mapped(meaning: Any) -> str:
+    if pd.isna(meaning):
+        return ""
+    if meaning == PANEL:
+        return ", which takes a panel"
+    return f", taken for {meaning}" if level_of(str(meaning)) else f", {meaning}, not its gold"
+
+
+def _settled(triaged: Triaged, gold: float) -> str:
+    here = case_levels(triaged)
+    if here.empty:
+        return ""
+    level = float(here["level"].iloc[0])
+    if here["why"].iloc[0] == Acuity.REMOVE:
+        return html.quiet("Physicians here would remove this case.")
+    if here["why"].iloc[0]:
+        return html.quiet("Physicians here have not settled a level for it.")
+    if math.isnan(gold):
+        return html.quiet(f"Physicians here say {level_letter(level)}: Triage shows it.")
+    return html.quiet(
+        "Physicians here agree with that." if level == gold else "Physicians here say another level: Triage shows both."
+    )
+
+
+def answers(triaged: Triaged) -> str:
+    """The levels of all samples of every model, by format and by who read them."""
+    parts = []
+    for word, usual in usual_judges(triaged).items():
+        judges = [usual, *(judge for judge in triaged.judges(word) if judge != usual)]
+        for judge in judges:
+            found = predictions(triaged, {word: judge})
+            found = found.loc[found["n_samples"].gt(found["n_unread"])].assign(
+                model=lambda rows: rows["model"].astype(str)
+            )
+            lines = []
+            for row in found.sort_values("model").to_dict(orient="records"):
+                _, shares, words = triage_html.samples_line(
+                    {str(name): value for name, value in row.items()}
+                    | {"n_samples": row["n_samples"] - row["n_unread"]}
+                )
+                lines.append((str(row["model"]), shares, words))
+            parts.append(f'<h3 class="or-part">{FORMATS[word]}<small> read by {html.escaped(judge)}</small></h3>')
+            parts.append(triage_html.votes(lines))
+    return "".join(parts)

@@ -1,0 +1,1 @@
+"""Confidence against reality."""

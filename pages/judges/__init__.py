@@ -1,0 +1,1 @@
+"""Judges against physicians."""

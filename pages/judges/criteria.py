@@ -1,0 +1,247 @@
+"""Health of criteria: which ones the judge reads unlike physicians. A section of the Judges page."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from evalcore.judges import criterion_health as metric
+from evalcore.judges.criterion_figures import health
+from evalcore.judges.criterion_texts import criterion_texts
+from evalcore.judges.pairs import Reads, reads_words
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import first_reads
+from evalcore.stats.intervals import NO_VALUE, interval_words, share_words, signed_points
+from evalcore.study.db import reading
+from evalcore.study.schema import Viewer
+from pages.shared import common, html, judges_choice, routes, tables, theme
+
+GROUPINGS = {"Category": metric.CATEGORY, "Axis": "axis", "Theme": "theme", "One criterion": metric.CRITERION}
+MAX_ROWS, MAX_DRAWN = 200, 30
+"""Groups in the table, and in the figure: those with alarms first."""
+ITEMS_SHOWN, ITEM_PIXELS = 10, 820
+TALLEST = 12
+NO_CATEGORY = "No criterion that physicians have read belongs to a category (a consensus cluster). Look at axis, theme or one criterion."
+NO_LABEL = "This judge has labelled none of the items that physicians have read, so the table shows physicians alone."
+FOOT = (
+    "Judge and physicians are compared on the same items, those that both have labelled; physicians speak by their blind first reads, an item "
+    "counting once by the mean of its readers' votes; a drawn item counts by one over the probability with which it was drawn. "
+    "Intervals are 95 % (Wilson), clustered by conversation; of one criterion by response, since it belongs to one conversation. "
+    "Inverted: physicians say met less often where the judge says met than where it says not met, beyond chance. Too lenient, too strict: the judge "
+    f"finds more met, or less, than physicians do by {100 * metric.SHIFT:.0f} points or more, and the interval of the difference (Newcombe) leaves out 0. "
+    f"Disputed: physicians differ in more than {metric.DISPUTED_SHARE:.0%} of the pairs of reads, beyond chance. Unassessable: they could not assess more "
+    f"than {metric.UNASSESSABLE_SHARE:.0%} of the reads, beyond chance. With fewer than {metric.MIN_ITEMS} items, pairs or reads there is no "
+    "alarm, and no interval of the difference. Each alarm is allowed to be false in 2.5 % of the groups at its bound, so among hundreds of criteria some are."
+).replace("%", " %").replace("  %", " %")  # fmt: skip
+
+
+def _health(opinions: Opinions, judge: str, by: str, which: Reads | None) -> tuple[pd.DataFrame, str]:
+    return metric.criterion_health(opinions, judge, by=by, reads=which), reads_words(first_reads(opinions.reads), which)
+
+
+def _usual(opinions: Opinions, judge: str) -> str:
+    """Axes where no category has enough to say how the judge does, and an axis has more."""
+    category, axis = (metric.largest_group(opinions, judge, by=by) for by in (metric.CATEGORY, "axis"))
+    return "Axis" if category < metric.MIN_ITEMS and axis > category else "Category"
+
+
+def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
+    """The criteria, as judge and physicians label them, with alarms; a click on a row lists its items."""
+    usual = judges_choice.computed(_usual, viewer, judge)
+    chosen = row.segmented_control(
+        "By",
+        list(GROUPINGS),
+        default=judges_choice.left("criteria_by", usual),
+        required=True,
+        key="criteria_by",
+        bind="query-params",
+    )
+    by = GROUPINGS[chosen or usual]
+    which = judges_choice.chosen_reads(row, asked=judges_choice.computed(judges_choice.has_choice, viewer))
+    table, selection = judges_choice.computed(_health, viewer, judge, by, which)
+    read = table.loc[table["n_reads"].gt(0)]
+    if read.empty:
+        _nothing(viewer, table, by)
+        return
+    st.html(html.finding(metric.finding(table)))
+    st.html(html.quiet(selection))
+    if not read["n"].any():
+        st.html(html.notice(NO_LABEL))
+    shown = read.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable").head(MAX_ROWS)
+    shown = shown.assign(words=_words(shown, by), alarms=_alarms(shown)).reset_index(drop=True)
+    drawn = shown.loc[shown["judge"].notna()].head(MAX_DRAWN)
+    if by != metric.CRITERION and len(drawn):
+        st.plotly_chart(
+            health(drawn, judge, ink=theme.ink()),
+            config={"displayModeBar": False},
+            key="criteria_health",
+            alt="Share met by the judge and by physicians, by group of criteria",
+        )
+        if len(drawn) < len(read):
+            st.html(html.quiet(f"Drawn are {len(drawn):,} of {len(read):,}: those with alarms or most reads."))
+    touched = _listing(shown, by)
+    st.html(html.quiet(_more(len(read), len(table) - len(read))))
+    if touched is not None:
+        _items(viewer, judge, shown.iloc[touched], by)
+    st.html(html.foot(FOOT))
+
+
+def _nothing(viewer: Viewer, table: pd.DataFrame, by: str) -> None:
+    """Nothing of this grouping has been read: why, and what to do."""
+    if by == metric.CATEGORY and judges_choice.computed(judges_choice.n_reads, viewer):
+        st.html(html.notice(NO_CATEGORY))
+        return
+    st.html(html.notice(metric.finding(table)))
+    st.page_link(routes.STUDY, label="Assign items to readers", icon=":material/database:")
+
+
+def _words(table: pd.DataFrame, by: str) -> list[str]:
+    """How each group is called: a criterion by its text."""
+    if by != metric.CRITERION:
+        return [str(group).replace("_", " ") for group in table["group"]]
+    with reading(common.engine()) as session:
+        texts = criterion_texts(session, table["group"].tolist())
+    return [texts.get(int(group), NO_VALUE) for group in table["group"]]
+
+
+def _alarms(table: pd.DataFrame) -> list[str]:
+    raised = table[list(metric.ALARM_COLUMNS)].to_numpy(dtype=bool)
+    return [
+        ", ".join(metric.ALARM_WORDS[name] for name, is_on in zip(metric.ALARM_COLUMNS, row, strict=True) if is_on)
+        for row in raised
+    ]
+
+
+def _more(n_read: int, n_unread: int) -> str:
+    said = (
+        f"Click a row to see its items. {n_unread:,} more have not been read."
+        if n_unread
+        else "Click a row to see its items."
+    )
+    return (
+        f"{said} Of {n_read:,} that were read, the {MAX_ROWS} with alarms or most reads are listed."
+        if n_read > MAX_ROWS
+        else said
+    )
+
+
+def _listing(shown: pd.DataFrame, by: str) -> int | None:
+    """The groups as a table; which row was clicked."""
+    rows = shown.to_dict(orient="records")
+    table = tables.frame(
+        {
+            "Criterion" if by == metric.CRITERION else by.capitalize(): shown["words"],
+            "Alarm": shown["alarms"].replace({"": NO_VALUE}),
+            "Judge, met": [_share(row, "judge") for row in rows],
+            "Physicians, met": [_share(row, "physicians") for row in rows],
+            "Difference (points)": [_shift(row) for row in rows],
+            "Items": shown["n"],
+            "Reads": shown["n_reads"],
+            "Readers differ": [
+                share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
+                if row["n_pairs"]
+                else NO_VALUE
+                for row in rows
+            ],
+            **({"Cannot assess": _cannot_assess(rows)} if shown["n_cannot_assess"].any() else {}),
+        },
+        optional=("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ"),
+    )
+    before = shown.index[shown["group"].eq(judges_choice.left("group"))]
+    names = () if by == metric.CRITERION else (by.capitalize(),)
+    pixels = tables.row_pixels(table, names)
+    event = st.dataframe(
+        table,
+        key=f"criteria_list_{by}",
+        hide_index=True,
+        width="content",
+        height=tables.height(len(table), TALLEST, row_pixels=pixels),
+        row_height=pixels if pixels != tables.ROW_PIXELS else None,
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
+        selection_default={"selection": {"rows": [int(row) for row in before]}},
+        column_config={**tables.formats(table, names), "Criterion": st.column_config.TextColumn(width=300)},
+        alt="Groups of criteria with the shares that judge and physicians find met",
+    )
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    return touched[0] if touched and touched[0] < len(shown) else None
+
+
+def _cannot_assess(rows: Iterable[Mapping[Any, Any]]) -> list[str]:
+    return [
+        share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"], weighted=row["weighted"])
+        for row in rows
+    ]
+
+
+def _share(row: Mapping[Any, Any], side: str) -> str:
+    value, low, high = (row[name] for name in (side, f"{side}_low", f"{side}_high"))
+    return NO_VALUE if math.isnan(value) else f"{value:.0%}".replace("%", " %") + f" {interval_words(low, high)}"
+
+
+def _shift(row: Mapping[Any, Any]) -> str:
+    """By how many points the judge finds more met than physicians do."""
+    if math.isnan(row["shift"]):
+        return NO_VALUE
+    value, low, high = (signed_points(row[name]) for name in ("shift", "shift_low", "shift_high"))
+    return value if math.isnan(row["shift_low"]) else f"{value} [{low}, {high}]"
+
+
+def _read_items(opinions: Opinions, judge: str, by: str, group: str | int) -> pd.DataFrame:
+    return metric.read_items(opinions, judge, by=by, group=group)
+
+
+def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
+    """What was said on each item of a group, those first on which the judge differs most from physicians."""
+    is_one = by == metric.CRITERION
+    group = int(chosen["group"]) if is_one else str(chosen["group"])
+    items = judges_choice.computed(_read_items, viewer, judge, by, group)
+    judges_choice.leave(group)
+    st.html('<hr class="or-rule">')
+    n_pages = max(math.ceil(len(items) / ITEMS_SHOWN), 1)
+    head = st.container()
+    page = st.pagination(n_pages, key=f"criteria_page_{by}_{group}") if n_pages > 1 else 1
+    part = items.iloc[(page - 1) * ITEMS_SHOWN : page * ITEMS_SHOWN].to_dict(orient="records")
+    with reading(common.engine()) as session:
+        texts = criterion_texts(session, {int(row["criterion_id"]) for row in part})
+    with head:
+        common.list_openly(viewer, [row["example_id"] for row in part])
+        st.html(_criterion(part[0], texts) if is_one else html.finding(chosen["words"]))
+        if chosen["reasons"]:
+            st.html(html.notice(chosen["reasons"], kind="warning"))
+        st.html(
+            html.quiet(
+                f"{len(items):,} {'item' if len(items) == 1 else 'items'} that physicians have read, those first on which the judge differs most"
+            )
+        )
+    for row in part:
+        with st.container(width=ITEM_PIXELS, gap="xsmall"):
+            st.html(("" if is_one else _criterion(row, texts)) + _said(row, judge))
+            st.page_link(
+                routes.BROWSE,
+                label="Open the conversation",
+                icon=":material/menu_book:",
+                query_params={"example": str(row["example_id"]), "model": row["model"], "judge": judge},
+            )
+
+
+def _criterion(row: Mapping[Any, Any], texts: Mapping[int, str]) -> str:
+    tags = [str(row[name]).replace("_", " ") for name in ("axis", "cluster") if isinstance(row[name], str)]
+    return html.criterion(row["position"], texts.get(row["criterion_id"], ""), row["points"], tags)
+
+
+def _said(row: Mapping[Any, Any], judge: str) -> str:
+    """The response's model, the judge's label, and the physicians' votes."""
+    label = {1.0: "met", 0.0: "not_met"}.get(row["judge_met"])
+    judged = html.label(label) if label else "no label"
+    counts = (("met", row["n_met"]), ("not_met", row["n_not_met"]), ("cannot_assess", row["n_cannot_assess"]))
+    votes = " ".join(f"{count} {html.label(name)}" for name, count in counts if count)
+    repeat = f" · repeat {row['sample_index'] + 1}" if row["sample_index"] else ""
+    return (
+        f'<div class="or-verdict or-judge"><div><span class="or-who" dir="auto">{html.escaped(judge)}</span> {judged} '
+        f"<small>on the response of {html.escaped(row['model'])}{html.escaped(repeat)}</small></div></div>"
+        f'<div class="or-verdict or-read"><div><span class="or-who">Physicians</span> {votes}</div></div>'
+    )

@@ -1,0 +1,268 @@
+"""Judges against physicians: balanced F1, place among physicians, sensitivity and specificity. A section of the Judges page."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from evalcore.judges import pairs, percentiles
+from evalcore.judges import quality_figures as figures
+from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1, error_rates
+from evalcore.rubric.data import Opinions
+from evalcore.stats import majority as stats_majority
+from evalcore.stats.intervals import NO_VALUE, rate_words
+from evalcore.stats.wording import counted
+from evalcore.study.policies import can_see_audit
+from evalcore.study.schema import Viewer
+from pages.shared import common, filters, html, judges_choice, routes, tables, theme
+
+GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
+SAY_NOTHING = {"displayModeBar": False}
+
+Tables = dict[str, Any]
+
+
+def _found(opinions: Opinions, judges: tuple[str, ...], judge: str, which: pairs.Reads | None) -> Tables:
+    of_judges = opinions.by(judges)
+    quality = balanced_f1(of_judges, reads=which)
+    themes = percentiles.theme_of_categories(of_judges.items)
+    is_jury = len(of_judges.voters) >= stats_majority.MIN_JUDGES
+    return {
+        "quality": quality,
+        "values": percentiles.standings(quality, themes),
+        "errors": error_rates(of_judges, reads=which),
+        "jury": stats_majority.words(stats_majority.decisions(of_judges.judged[of_judges.voters])) if is_jury else "",
+        "left_out": pairs.left_out(opinions, judge),
+        "selection": pairs.reads_words(pairs.assessed(opinions.reads), which),
+    }
+
+
+def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
+    """How the judge, the judges beside it and their jury do against physicians."""
+    known = judges_choice.computed(judges_choice.names, viewer)
+    others = [name for name in known if name != judge]
+    beside = (
+        row.multiselect("Judges beside it", others, default=others, key="judges_beside", width=320, placeholder="None")
+        if others
+        else []
+    )
+    min_pairs = row.number_input(
+        "Physicians with more pairs than", 0, 10_000, percentiles.MIN_PAIRS, step=10, key="judges_min_pairs",
+        bind="query-params", width=240,
+    )  # fmt: skip
+    which = judges_choice.chosen_reads(row, asked=judges_choice.computed(judges_choice.has_choice, viewer))
+    judges = tuple(name for name in known if name == judge or name in beside)
+    found = judges_choice.computed(_found, viewer, judges, judge, which)
+    quality, values = found["quality"], found["values"]
+    if not quality["rater_kind"].eq(pairs.JUDGE).any():
+        st.html(
+            html.notice(
+                "No physician has read blind what these judges have labelled, so there is nothing to hold their labels against. "
+                "Assign responses to readers, or import their first reads."
+            )
+        )
+        st.page_link(routes.STUDY, label="Go to Study", icon=":material/database:")
+        return
+    ranks = percentiles.percentiles(values, min_pairs=min_pairs)
+    st.html(html.finding(percentiles.finding(quality, ranks, judge, min_pairs=min_pairs)))
+    for sentence in (found["selection"], found["jury"]):
+        if sentence:
+            st.html(html.quiet(sentence))
+    _pooled(quality, ranks)
+    if (quality["rater_kind"].eq(pairs.JUDGE) & quality["rater"].eq(judge)).any():
+        with_names = can_see_audit(viewer) and not common.blind(viewer)
+        st.subheader("Among physicians", anchor=False)
+        _among(values, ranks, judge, min_pairs, with_names=with_names)
+        st.subheader("By category", anchor=False)
+        _by_category(quality, judge)
+    st.subheader("Sensitivity and specificity", anchor=False)
+    _error_rates(found["errors"])
+    n_cannot_assess, n_unlabelled = found["left_out"]
+    st.html(
+        html.foot(
+            "A pair is a judge's label and one physician's blind first read of the same criterion; a criterion with three reads makes "
+            "three. F1 of met and of not met, and their plain mean (balanced, macro F1), as in HealthBench's meta-evaluation (arXiv "
+            "2505.08775). It is undefined where either side never says one of the labels. Physicians are held against the other "
+            "physicians' reads of the same criteria. Of a theme: the mean of its categories, weighted by pairs. Percentile: the share of "
+            "physicians below, ties half, from 10 physicians on; its interval is for other physicians like these "
+            "(Wilson) and takes each value as known. Each judge is counted on what it has labelled. The majority needs more than half of the judges; "
+            "the mean counts the pairs of all of them where all have labelled. Intervals are 95 % and clustered by conversation: for F1 by "
+            "leaving out one conversation at a time (t), for shares Wilson's on the effective number; there is none where too few "
+            "conversations hold both labels, or where nothing varies. "
+            f"Left out for this judge: {counted(n_cannot_assess, 'read')} that could not assess, {n_unlabelled:,} reads of criteria that it has "
+            "not labelled."
+        )
+    )
+
+
+def _numbers(column: pd.Series) -> list[str]:
+    return [NO_VALUE if pd.isna(value) else f"{value:.2f}" for value in column]
+
+
+def _pooled(quality: pd.DataFrame, ranks: pd.DataFrame) -> None:
+    """All criteria together: each judge, the jury, and physicians."""
+    rows = quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(pairs.PHYSICIAN)]
+    overall = ranks.loc[ranks["grouping"].eq(OVERALL)].to_dict(orient="records")
+    percentile = {row["judge"]: percentiles.percentile_words(row) for row in overall}
+    tables.show(
+        {
+            "Who": rows["rater"],
+            "Balanced F1": [_dashed(percentiles.value_words(row)) for row in rows.to_dict(orient="records")],
+            "Percentile": [percentile.get(rater, NO_VALUE) for rater in rows["rater"]],
+            "Met: F1 (precision, recall)": _of_label(rows, "met"),
+            "Not met: F1 (precision, recall)": _of_label(rows, "not_met"),
+            "Pairs": rows["n_pairs"],
+            "Conversations": rows["n_examples"],
+        },
+        key="quality_pooled",
+        alt="Balanced F1 of judges, their jury and physicians, over all criteria",
+        optional=("Percentile",),
+        names=("Who",),
+    )
+
+
+def _dashed(words: str) -> str:
+    """A balanced F1 for a cell: a dash and the reason where it is undefined."""
+    return words.replace("undefined:", NO_VALUE)
+
+
+def _undefined(sides: pd.DataFrame) -> list[str]:
+    """Why a category's value is undefined: the judge's, else that of physicians."""
+    words = sides["judge_words"].where(
+        sides["judge"].isna(), sides["physicians_words"].where(sides["physicians"].isna(), "")
+    )
+    return [word.removeprefix("undefined: ") for word in words]
+
+
+def _of_label(rows: pd.DataFrame, label: str) -> list[str]:
+    columns = [_numbers(rows[f"{what}_{label}"]) for what in ("f1", "precision", "recall")]
+    return [f"{f1} ({precision}, {recall})" for f1, precision, recall in zip(*columns, strict=True)]
+
+
+def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int, *, with_names: bool) -> None:
+    """The judge's value among the physicians' own, over all and by theme."""
+    kept = percentiles.kept_physicians(values, min_pairs=min_pairs)
+    mine = ranks.loc[ranks["judge"].eq(judge) & (ranks["n_physicians"].gt(0) | ranks["grouping"].eq(OVERALL))]
+    if kept.empty:
+        st.html(
+            html.quiet(
+                f"No physician has more than {min_pairs:,} pairs with other physicians. More criteria read by two, or a smaller number above, bring them here."
+            )
+        )
+        return
+    words = {group: "all criteria" if group == OVERALL else group.replace("_", " ") for group in mine["group"]}
+    names = kept["rater"].map(html.reader_name) if with_names else "a physician"
+    st.plotly_chart(
+        figures.among_physicians(
+            mine.assign(words=mine["group"].map(words)),
+            kept.loc[kept["group"].isin(list(words))].assign(words=kept["group"].map(words), name=names),
+            ink=theme.ink(),
+        ),
+        config=SAY_NOTHING,
+        key="quality_among",
+        alt="The judge's balanced F1 among those of physicians",
+    )
+    tables.show(
+        {
+            "Criteria": mine["group"].map(words),
+            "The judge": _numbers(mine["balanced_f1"]),
+            "Percentile": [percentiles.percentile_words(row) for row in mine.to_dict(orient="records")],
+            "Physicians, median": _numbers(mine["median"]),
+            "Lowest": _numbers(mine["lowest"]),
+            "First quarter": _numbers(mine["q25"]),
+            "Third quarter": _numbers(mine["q75"]),
+            "Highest": _numbers(mine["highest"]),
+            "Physicians": mine["n_physicians"],
+            "Left out": mine["n_physicians_left_out"],
+            "Pairs of the judge": mine["n_pairs"],
+        },
+        key="quality_ranks",
+        alt="The judge's balanced F1 among physicians' own",
+        optional=("Left out", "Percentile"),
+    )
+
+
+def _by_category(quality: pd.DataFrame, judge: str) -> None:
+    """The judge and physicians, category by category."""
+    sides = percentiles.side_by_side(quality.loc[quality["grouping"].eq(CATEGORY)], judge)
+    if sides.empty:
+        st.html(
+            html.quiet(
+                "No criterion that this judge has labelled and a physician has read belongs to a category (a cluster tag)."
+            )
+        )
+        return
+    sides = sides.assign(category=sides["category"].str.replace("_", " "))
+    drawn = sides.loc[sides["judge_low"].notna() | sides["physicians_low"].notna()]
+    if drawn.empty:
+        st.html(html.quiet("No category has both labels in enough conversations for an interval yet."))
+    else:
+        st.plotly_chart(
+            figures.by_category(drawn, judge, ink=theme.ink()),
+            config=SAY_NOTHING,
+            key="quality_categories",
+            alt="Balanced F1 by category, of the judge and of physicians against one another",
+        )
+        tables.show(
+            {
+                "Category": drawn["category"],
+                "The judge": drawn["judge_words"].where(drawn["judge"].notna(), NO_VALUE),
+                "Physicians": drawn["physicians_words"].where(drawn["physicians"].notna(), NO_VALUE),
+                "Pairs": drawn["judge_pairs"],
+                "Physicians' pairs": drawn["physicians_pairs"],
+                "Why empty": _undefined(drawn),
+            },
+            key="quality_category_table",
+            alt="Balanced F1 by category, of the judge and of physicians",
+            optional=("Why empty",),
+        )
+    without = sides["judge"].notna().to_numpy() & ~sides.index.isin(drawn.index)
+    if without.any():
+        n = int(without.sum())
+        st.html(
+            html.quiet(
+                f"Left out: {n} of {len(sides)} categories with a value and no interval, since too few conversations hold both labels."
+            )
+        )
+    mine = quality.loc[quality["grouping"].eq(CATEGORY) & quality["rater"].isin([judge, pairs.TOGETHER])]
+    for sentence in percentiles.undefined_words(mine):
+        st.html(html.quiet(sentence))
+
+
+def _error_rates(errors: pd.DataFrame) -> None:
+    """Sensitivity and specificity of every judge and of the jury, by one grouping."""
+    grouping = st.segmented_control(
+        "By", list(GROUPINGS), default="Points' sign", required=True, key="judges_errors_by", bind="query-params"
+    )
+    rows = errors.loc[errors["grouping"].isin([OVERALL, GROUPINGS[grouping or "Points' sign"]])]
+    order = {group: place for place, group in enumerate([OVERALL, *sorted(set(rows["group"]) - {OVERALL})])}
+    rows = rows.sort_values("group", key=lambda column: column.map(order), kind="stable")
+    tables.show(
+        {
+            "Criteria": rows["group"].replace({OVERALL: "all criteria"}).map(filters.plain),
+            "Judge": rows["judge"],
+            "Sensitivity (met called met)": _rates(rows, "sensitivity", "met"),
+            "Specificity (not met called not met)": _rates(rows, "specificity", "not_met"),
+            "Conversations": rows["n_examples"],
+        },
+        key="quality_errors",
+        alt="Sensitivity and specificity by judge and kind of criterion",
+        names=("Judge",),
+    )
+
+
+def _rates(rows: pd.DataFrame, rate: str, of: str) -> list[str]:
+    return [
+        rate_words(
+            row[rate],
+            row[f"{rate}_low"],
+            row[f"{rate}_high"],
+            n_hits=row[f"n_{of}_right"],
+            n=row[f"n_{of}"],
+            weighted=row["weighted"],
+        )
+        if row[f"n_{of}"]
+        else f"{NO_VALUE} none read as {of.replace('_', ' ')}"
+        for row in rows.to_dict(orient="records")
+    ]

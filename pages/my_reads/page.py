@@ -1,0 +1,123 @@
+"""What I have read, how it stands to what was settled, and amending it."""
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.errors import OverreadError
+from evalcore.reading import desks
+from evalcore.reading.my_reads import my_reads
+from evalcore.reading.own_reads import TASK, by_task, final_labels, read_words, totals
+from evalcore.stats.wording import counted, decimal
+from evalcore.study.db import reading
+from evalcore.study.policies import can_open, check_can_read
+from evalcore.study.schema import Ask, Viewer
+from pages.my_reads import amending
+from pages.shared import common, html, routes
+
+ASKS = {Ask.RUBRIC: "rubric", Ask.RESPONSE_ACUITY: "level it gives", Ask.GOLD_ACUITY: "level it needs"}
+WIDTHS = {
+    "Read": 145,
+    "Conversation": 210,
+    "Question": 105,
+    "Model": 105,
+    "Items": 55,
+    "Revised": 65,
+    "Settled": 65,
+    "Settled otherwise": 118,
+}
+"""With the minutes and the boxes to choose by, all that a window of 1280 has beside the sidebar."""
+LIST_HEIGHT = 560
+
+
+def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
+    """My reads as a table; a click opens one."""
+    table = reads.merge(by_task(items), on=TASK, how="left")
+    is_open = table["example_id"].map(lambda example: can_open(viewer, example, hidden)).astype(bool)
+    event = st.dataframe(
+        pd.DataFrame(
+            {
+                "Read": [common.local_time(moment) for moment in table["read_at"]],
+                "Conversation": table["first_words"],
+                "Question": [ASKS[Ask(ask)] for ask in table["ask"]],
+                "Model": table["model"].where(is_open).fillna("–"),
+                "Items": table["n_items"],
+                "Revised": table["n_changed"],
+                "Settled": table["n_settled"],
+                "Settled otherwise": table["n_off_final"],
+                "Minutes": [decimal(seconds / 60, 1) for seconds in table["seconds"].astype(float)],
+            }
+        ),
+        key="my_list",
+        hide_index=True,
+        height=min(LIST_HEIGHT, 38 + 35 * max(len(table), 1)),
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
+        column_config={
+            **{name: st.column_config.Column(width=width) for name, width in WIDTHS.items()},
+            "Minutes": st.column_config.TextColumn(width=68, alignment="right"),
+        },
+        alt="Responses that you have read",
+    )
+    touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
+    if touched:
+        row = reads.iloc[touched[0]]
+        if pd.isna(row["reading_id"]):
+            st.switch_page(routes.BROWSE, query_params={"example": str(row["example_id"])})
+        st.query_params["read"] = str(int(row["reading_id"]))
+        st.rerun()
+    st.html(
+        html.foot(
+            "Click a row to open it; what was not read in Review opens in Browse, and has no minutes. The question: a rubric's criteria, the level of care "
+            "that the response gives, or the level that the case needs. "
+            "Revised: your label after the judge was shown is not your first one. Settled otherwise: an adjudicator gave another label than yours; "
+            "both stay in the record. The model and what was settled are shown once nothing on the conversation waits for you."
+        )
+    )
+
+
+def detail(viewer: Viewer, reading_id: int, items: pd.DataFrame) -> None:
+    """One read: the texts, and each criterion with what was said; amend it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("My reads", icon=":material/arrow_back:", key="back_to_list"):
+            st.query_params.pop("read", None)
+            st.rerun()
+    try:
+        desk = desks.desk(common.engine(), viewer, reading_id)
+    except OverreadError as error:
+        st.html(html.notice(str(error), kind="error"))
+        return
+    left, right = st.columns([58, 42], gap="large")
+    with left, st.container(key="reading"):
+        st.html(html.conversation(desk.sheet.messages, as_markdown=False))
+        if desk.sheet.response is not None:
+            st.html(html.response("The response", "", desk.sheet.response, as_markdown=False))
+    with right, st.container(key="desk"):
+        amending.panel(
+            viewer, reading_id, final_labels(items, desk.asked.ask, desk.asked.example_id, desk.asked.response_id)
+        )
+
+
+viewer = common.require(check_can_read)
+with reading(common.engine()) as session:
+    reads = my_reads(session, viewer)
+chosen = common.row_number(st.query_params.get("read", ""))
+hidden = common.blind(viewer)
+items = common.read("own_items", viewer, hidden)
+if chosen is not None:
+    detail(viewer, chosen, items)
+    st.stop()
+own = totals(items)
+st.html(
+    html.heading(
+        "What you have read",
+        f"{read_words(own.n_items, own.n_responses, own.n_cases)}; {counted(own.n_changed, 'label')} revised after the judge was shown, "
+        f"{own.n_settled:,} settled by an adjudicator, {own.n_off_final:,} of them otherwise than you had it"
+        if own.n_items
+        else "Nothing yet",
+    )
+)
+if reads.empty:
+    st.html(html.notice("What is assigned to you waits in Review."))
+    st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
+    st.stop()
+listing(reads, items)

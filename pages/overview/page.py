@@ -1,0 +1,198 @@
+"""Where the study stands, and what to do next."""
+
+from datetime import timedelta
+
+import streamlit as st
+
+from evalcore.reading import adjudication, tasks
+from evalcore.reading.own_reads import read_words
+from evalcore.rubric.composition_queries import changed_since
+from evalcore.stats.intervals import share_words
+from evalcore.stats.wording import counted
+from evalcore.study import contents
+from evalcore.study.browse import CONFLICTING
+from evalcore.study.db import reading
+from evalcore.study.policies import (
+    can_adjudicate,
+    can_assign,
+    can_give_verdict,
+    can_import,
+    can_read,
+    can_see_audit,
+    own_act,
+)
+from evalcore.study.schema import Role, Viewer
+from evalcore.study.tables import now
+from pages.overview import composition
+from pages.review import html
+from pages.shared import common, filters, routes
+from pages.shared import html as shared_html
+from pages.shared.holdings import holdings
+
+MAX_READERS = 6
+LATELY = timedelta(days=7)
+
+
+def reader_lines(viewer: Viewer) -> list[str]:
+    """What waits for a reader, how long it takes, and what they have read so far."""
+    lines = []
+    if can_read(viewer):
+        with reading(common.engine()) as session:
+            progress = tasks.progress(session, viewer, now())
+        if progress.n_left:
+            left = html.left_words(progress)
+            waits = "waits" if progress.n_left == 1 else "wait"
+            lines.append(f"{counted(progress.n_left, 'read')} {waits} for you in Review{', ' + left if left else ''}.")
+    if can_give_verdict(viewer):
+        own = common.read("readers")
+        lines += [
+            f"You have read {read_words(row.n_items, row.n_responses, row.n_cases)}, the last on {common.local_time(row.last_at)}."
+            for row in own.loc[own["reader"].eq(viewer.name)].itertuples()
+        ] or ["You have read nothing yet. Open Review to start."]
+    return lines
+
+
+def adjudicator_lines(viewer: Viewer) -> list[str]:
+    """What waits to be settled."""
+    queue = adjudication.cases(common.engine(), viewer)
+    if not queue.waiting:
+        return ["Nothing waits for you to settle."]
+    waits = "waits" if queue.n_items == 1 else "wait"
+    return [
+        f"{counted(queue.n_items, 'item')} on {counted(len(queue.waiting), 'response or case', 'responses and cases')} {waits} for you to settle."
+    ]
+
+
+def lead_lines(viewer: Viewer) -> list[str]:
+    """How far assigned reading is, and each reader."""
+    lines = []
+    if can_assign(viewer):
+        with reading(common.engine()) as session:
+            assigned = tasks.assignments(session)
+        wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
+        if wanted:
+            lines.append(
+                f"Assigned reading: {done:,} of {wanted:,} reads done in {counted(len(assigned), 'assignment')}, "
+                f"{int(assigned['n_open'].sum()):,} being read now, {wanted - done:,} still needed."
+            )
+    readers = common.read("readers", hidden)
+    names = [
+        f"{shared_html.reader_name(row.reader)} {read_words(row.n_items, row.n_responses, row.n_cases)}"
+        for row in readers.head(MAX_READERS).itertuples()
+    ]
+    if len(readers) > MAX_READERS:
+        names.append(f"{len(readers) - MAX_READERS:,} more")
+    return [*lines, f"Read so far: {'; '.join(names)}."] if names else lines
+
+
+def researcher_lines() -> list[str]:
+    """What has changed in the numbers of late."""
+    with reading(common.engine()) as session:
+        lately = changed_since(session, now() - LATELY, hidden)
+    if not lately["n_verdicts"] and not lately["n_files"]:
+        return ["Nothing has come in the last seven days: the numbers stand as they did."]
+    said = [f"{counted(lately['n_files'], 'file')} imported"] if lately["n_files"] else []
+    settled = f", {counted(lately['n_settled'], 'item')} settled" if lately["n_settled"] else ""
+    if lately["n_verdicts"]:
+        said.insert(
+            0,
+            f"{counted(lately['n_verdicts'], 'verdict')} of {counted(lately['n_readers'], 'physician')} on "
+            f"{counted(lately['n_responses'], 'response')}{settled}",
+        )
+    return [f"In the last seven days: {', '.join(said)}. Results have been updated."]
+
+
+def lines(viewer: Viewer) -> list[str]:
+    """What matters to who is signed in, by role."""
+    found = reader_lines(viewer)
+    if can_adjudicate(viewer):
+        found += adjudicator_lines(viewer)
+    if can_import(viewer):
+        found += lead_lines(viewer)
+    if Role.RESEARCHER in viewer.roles:
+        found += researcher_lines()
+    return found
+
+
+viewer = common.require()
+hidden = common.blind(viewer)
+counts = common.read("counts", hidden)
+st.html(
+    shared_html.heading(
+        "Where the study stands",
+        f"{holdings(counts)}, judged by {counted(counts['judges'], 'judge')} and read by "
+        f"{counted(counts['reviewers'], 'physician')}",
+    )
+)
+if not counts["examples"]:
+    st.html(shared_html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
+    st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
+    st.stop()
+
+if said := lines(viewer):
+    st.html(shared_html.items(said))
+listed = common.read("overrides_by_judge", hidden)
+st.html(
+    shared_html.facts(
+        {
+            "conversations": f"{counts['examples'] - counts['cases']:,}",
+            **({"cases of triage": f"{counts['cases']:,}"} if counts["cases"] else {}),
+            "criteria": f"{counts['criteria']:,}",
+            "judges' verdicts": f"{counts['judge_verdicts']:,}",
+            "physicians' verdicts": f"{counts['physician_verdicts']:,}",
+            "items where readers conflict": f"{listed['conflicting']:,}",
+        }
+    )
+)
+with st.container(horizontal=True):
+    if can_read(viewer):
+        st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
+    if can_give_verdict(viewer):
+        st.page_link(routes.BROWSE, label="Read conversations", icon=":material/menu_book:")
+        st.page_link(
+            routes.BROWSE,
+            label="See where readers conflict",
+            icon=":material/compare_arrows:",
+            query_params={"reads": filters.READS[CONFLICTING]},  # an address holds an option in the words of the screen
+        )
+    if can_import(viewer):
+        st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
+    if counts["cases"]:
+        st.page_link(routes.TRIAGE, label="See triage", icon=":material/emergency:")
+    st.page_link(routes.EXPORT, label="Export labels", icon=":material/download:")
+
+if listed["by_judge"]:
+    st.subheader("Judges beside physicians", anchor=False)
+    st.html(
+        shared_html.items(
+            f"{row['judge']}: physicians differ on {share_words(row['n_overridden'], row['n_read'], row['share'])} of the items that they read"
+            for row in listed["by_judge"]
+        )
+    )
+if hidden:
+    st.html(
+        shared_html.quiet(
+            f"Conversations that wait for your own {own_act(viewer)} are left out of what is said here of readers and their verdicts, their "
+            "conflicts, the judges and what was read."
+        )
+    )
+if can_see_audit(viewer) and not hidden:  # it moves with every act of others
+    with reading(common.engine()) as session:
+        head = contents.trail_head(session)[1]
+    with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
+        st.code(head, language=None)
+        st.html(
+            shared_html.quiet(
+                "Keep it outside of this study: overread audit verify --expect HASH fails where the trail was since cut off or written anew."
+            )
+        )
+if counts["examples"] > counts["cases"]:
+    st.subheader("What it is made of, and what has been read", anchor=False)
+    composition.show(hidden)
+st.html(
+    shared_html.foot(
+        "An item is one criterion of one response. Physicians differ from a judge where a standing verdict or an adjudication has another "
+        "label than the judge's; the items read are no random sample unless they were drawn, so the share is no error rate of the judge. "
+        + composition.FOOT
+    )
+)

@@ -1,0 +1,503 @@
+"""What every page needs: the engine, cached reads, who is reading, errors as sentences."""
+
+import calendar
+import gc
+import logging
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, wraps
+from threading import Thread
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import quote, urlsplit
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
+
+from evalcore.errors import DatabaseFault, OverreadError
+from evalcore.importing.staging import finish
+from evalcore.judges.record import judge_record
+from evalcore.reading import exposing, tasks
+from evalcore.reading.adjudication import to_settle
+from evalcore.reading.my_reads import examples_of
+from evalcore.reading.own_reads import own_items
+from evalcore.reading.read_marks import level_readers, read_marks
+from evalcore.reading.reference import overridden_items
+from evalcore.rubric import composition_queries
+from evalcore.rubric import queries as labels
+from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.composition import judges_beside_physicians
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.response_sums import response_sums
+from evalcore.rubric.score import mean_scores_by_example, scores_of_sums
+from evalcore.runs import plan_queries as runs_plan_queries
+from evalcore.runs.cut_off import n_cut_off
+from evalcore.serving import PERSON_PATH, check_launched, cookie_name
+from evalcore.settings import settings
+from evalcore.study import browse, frames, lookups, stated_analysis
+from evalcore.study import contents as study
+from evalcore.study.acting import opened, prepare_search
+from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
+from evalcore.study.policies import can_adjudicate, can_read, reason, visible_verdicts
+from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
+from evalcore.triage import queries as triage_queries
+from evalcore.triage import setting_queries
+from evalcore.triage.data import Triaged
+from evalcore.triage.panels import described
+from pages.shared import html
+
+CACHED_LISTS = 200
+LATELY_SECONDS = 60
+LISTED = "This list shows verdicts: what stands in it is out of your blind reads."
+MAX_DIGITS = 9  # a row's number has 31 bits in PostgreSQL
+
+
+@st.cache_resource(show_spinner=False)
+def _engine_at(location: str) -> Engine:
+    engine = opened(location, wait_seconds=PRESS_SECONDS)
+    before_each_commit(engine, _forget)
+    prepare_search(engine)  # what an import that was broken off left waiting
+    Thread(target=_finish_import, args=(engine,), daemon=True).start()  # it may take minutes, and no page waits for it
+    _settle()
+    return engine
+
+
+def _finish_import(engine: Engine) -> None:
+    try:
+        if finish(engine) is not None:
+            prepare_search(engine)
+    except (OverreadError, DatabaseFault, OSError) as error:
+        _log.warning("An import that was broken off is not finished: %s", error)
+
+
+@cache
+def _settle() -> None:
+    """What is imported by now stays: later collections need not walk it. Once a process, whatever it opens."""
+    gc.collect()
+    gc.freeze()
+
+
+def engine() -> Engine:
+    """The study's database."""
+    return _engine_at(settings().db)
+
+
+Version = tuple[int, int]
+
+
+def version() -> Version:
+    """The key of every cached read: acts that change anything, and texts of an import whose language is still to be told.
+
+    Of an import that is being written in parts neither counts: what was read before is kept until it is whole.
+    """
+    is_whole = _unfinished() is None
+    return _once(
+        "version", lambda session: (frames.data_version(session), frames.n_waiting(session) if is_whole else 0)
+    )
+
+
+def _unfinished() -> Unfinished | None:
+    return _once("unfinished", lookups.unfinished_import)
+
+
+def tell_unfinished() -> None:
+    """A line on every page while an import is not in the study whole, so that nobody takes a part of the figures for all of them."""
+    if (found := _unfinished()) is not None:
+        st.html(html.notice(found.sentence))
+
+
+def judged_version() -> Version:
+    """The key of what only judges' verdicts change, so that it is kept while physicians read."""
+    return _once("judged version", lambda session: (frames.judged_version(session), frames.n_waiting(session)))
+
+
+@st.cache_data(max_entries=CACHED_LISTS, show_spinner=False)
+def _cached(location: str, data_version: Version, name: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ARG001 - the version is the key
+    with reading(_engine_at(location)) as session:
+        return READS[name](session, *arguments)
+
+
+def read(name: str, *arguments: Any) -> Any:
+    """A cached read of `READS`; read again as soon as anything in the study has changed."""
+    return _cached(settings().db, version(), name, arguments)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _judge_scores(_session: Any, location: str, judged_version: int) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
+    return scores_of_sums(response_sums(_session))
+
+
+def judge_scores(session: Any) -> pd.DataFrame:
+    """The overall score of every response and judge; kept while physicians read, since their verdicts do not enter it."""
+    return _judge_scores(session, settings().db, frames.judged_version(session))
+
+
+@st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
+def _judged(location: str, judged_version: tuple[int, int], _beside: Executor) -> Opinions:  # noqa: ARG001 - the version is the key
+    return labels.judged_at(_engine_at(location), _beside)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _opinions(location: str, judged_version: tuple[int, int], data_version: Version) -> Opinions:  # noqa: ARG001 - the version is the key
+    with ThreadPoolExecutor(1) as beside:  # one thread more: two would only wait for each other
+        reads = beside.submit(_reads, _engine_at(location))
+        judged = _judged(location, judged_version, beside)
+    with reading(_engine_at(location)) as session:
+        return labels.with_reads(session, judged, reads.result())
+
+
+def _reads(study: Engine) -> pd.DataFrame:
+    with reading(study) as session:
+        return labels.reads(session)
+
+
+def judged_labels() -> Opinions:
+    """What judges say of every item, kept while physicians read. For drawings that are made again; nothing of it is shown."""
+    with ThreadPoolExecutor(1) as beside:
+        return _judged(settings().db, judged_version(), beside)
+
+
+def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
+    return blind_reads(session, judge, known=judged_labels)
+
+
+def opinions(person: Viewer) -> Opinions:
+    """What everybody says of every item, for the statistics, without conversations that wait for this person's own blind read.
+
+    The frames are shared by everybody who looks: never change them.
+    """
+    return _opinions(settings().db, judged_version(), version()).without(blind(person))
+
+
+@st.cache_resource(max_entries=1, show_spinner="Reading the cases")
+def _levels(location: str, judged_version: tuple[int, int]) -> Triaged:  # noqa: ARG001 - the version is the key
+    with ThreadPoolExecutor(1) as beside:
+        return triage_queries.imported_at(_engine_at(location), beside)
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _triaged(location: str, judged_version: tuple[int, int], data_version: Version) -> Triaged:  # noqa: ARG001 - the version is the key
+    levels = _levels(location, judged_version)
+    with reading(_engine_at(location)) as session:
+        return described(triage_queries.with_reads(session, levels), setting_queries.load(session).rule)
+
+
+def triaged(person: Viewer) -> Triaged:
+    """The cases of triage and all that is said of them, without cases that wait for this person's own blind read.
+
+    The frames are shared by everybody who looks: never change them.
+    """
+    return _triaged(settings().db, judged_version(), version()).without(blind(person))
+
+
+def to_read(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
+    """Conversations on which this person may yet give a blind first read."""
+    return _once(("to read", person, among), lambda session: tasks.blind_examples(session, person, among=among))
+
+
+def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[int]:
+    """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`).
+
+    Args:
+        person: Who looks.
+        among: Only these are asked about, which is quicker where they are few; None: all.
+    """
+    if not can_read(person):
+        return frozenset()
+    own = to_read(person, among=among)
+    return own | read("to_settle", person) if can_adjudicate(person) else own
+
+
+def list_openly(person: Viewer, examples: Iterable[int]) -> None:
+    """Write down that a list shows verdicts on some conversations, before it is drawn; who reads is told what that means."""
+    exposing.expose(engine(), person, Seen.PREVIEW, {int(number) for number in examples} - blind(person))
+    if can_read(person):
+        st.html(html.quiet(LISTED))
+
+
+def _listed(
+    session: Any, filters: browse.Filters, judge: str, hidden: frozenset[int], only: frozenset[int] | None = None
+) -> pd.DataFrame:
+    """The list of Browse: conversations (of `only`, where that is given) with their scores by model and the marks that physicians left."""
+    found = browse.examples(session, filters).set_index("example_id")
+    found = found.loc[~found.index.isin(hidden) & (only is None or found.index.isin(only or ()))]
+    scores = mean_scores_by_example(visible_verdicts(judge_scores(session), None, hidden), judge)
+    marks = overridden_items(read_marks(session), judge)
+    listed = found.join(scores.add_prefix("score ")).join(marks).join(level_readers(session))
+    return listed.fillna(dict.fromkeys(("n_overridden", "n_conflicting", "n_read", "n_level_readers"), 0))
+
+
+def _overrides_by_judge(session: Any, hidden: frozenset[int]) -> dict[str, Any]:
+    """How physicians' verdicts stand to each judge's, and how many items they read differently from one another."""
+    marks = visible_verdicts(read_marks(session), None, hidden)
+    conflicting = overridden_items(marks, "")["n_conflicting"].sum()
+    return {"by_judge": judges_beside_physicians(marks).to_dict(orient="records"), "conflicting": int(conflicting)}
+
+
+def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataFrame:
+    """What one physician has read, beside what was settled."""
+    example_ids = examples_of(session, reader)
+    of_rubrics = frames.verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids).assign(asked=Ask.RUBRIC)
+    of_acuity = frames.acuity_verdicts(session, kind=RaterKind.REVIEWER, example_ids=example_ids)
+    found = []
+    for verdicts in (of_rubrics, of_acuity):
+        for ask, asked in visible_verdicts(verdicts, reader, hidden).groupby("asked"):
+            found.append(own_items(asked, reader.name).assign(ask=ask))
+    together = pd.concat(found, ignore_index=True) if found else own_items(of_rubrics, reader.name).assign(ask="")
+    return together.astype({"response_id": "Int64"})
+
+
+READS: dict[str, Callable[..., Any]] = {
+    "listed": _listed,
+    "analysis": stated_analysis.stated,
+    "overrides_by_judge": _overrides_by_judge,
+    "own_items": _own_items,
+    "people": study.people,
+    "judges": study.judges,
+    "models": study.models,
+    "counts": study.counts,
+    "readers": study.readers,
+    "choices": study.choices,
+    "composition": composition_queries.load,
+    "subset_sizes": composition_queries.subset_sizes,
+    "matching": browse.matching_items,
+    "blind_reads": _blind_reads,
+    "run_datasets": runs_plan_queries.datasets,
+    "n_cut_off": n_cut_off,
+    "to_settle": to_settle,
+    "models_to_judge": runs_plan_queries.models_of,
+}
+
+
+@st.cache_data(max_entries=8, ttl=LATELY_SECONDS, show_spinner=False)
+def _lately(location: str, judge: str) -> pd.DataFrame:
+    with reading(_engine_at(location)) as session:
+        return _blind_reads(session, judge)
+
+
+def judge_records(person: Viewer, judge: str, response_id: int | None) -> pd.DataFrame:
+    """How often a judge is right, by kind of criterion, on all other responses that this person may see.
+
+    A minute old at most, since every read changes it.
+    """
+    reads = _lately(settings().db, judge).assign(rater_kind=RaterKind.REVIEWER)
+    hidden = blind(person, among=frozenset(reads["example_id"].tolist()))
+    reads = visible_verdicts(reads, None, hidden)  # nor the viewer's own: beside them few reads would tell the label
+    return judge_record(reads.loc[reads["response_id"].ne(response_id or 0)])
+
+
+def row_number(words: str) -> int | None:
+    """The number of a row from an address or a cookie; None where it is none, or larger than any that a database gives."""
+    return int(words) if words.isascii() and words.isdigit() and len(words) <= MAX_DIGITS else None
+
+
+def _cookie() -> str:
+    with reading(engine()) as session:
+        return cookie_name(study.study_key(session) or "")
+
+
+def viewer() -> Viewer | None:
+    """Who is reading: the person of the cookie, looked up anew on every run; None where nobody was chosen.
+
+    The first act of app.py and of every page: nothing is shown where another server than ours serves them.
+    """
+    try:
+        check_launched()
+    except OverreadError as refusal:
+        st.error(str(refusal))
+        st.stop()
+    chosen = st.context.cookies.get(_cookie(), "")
+    number = row_number(chosen)
+    if number is None:
+        return None
+    with reading(engine()) as session:
+        return study.person(session, number)
+
+
+def came(person: Viewer) -> None:
+    """Once a session: whether somebody else came last by this browser is in the trail."""
+    if st.session_state.get("came") != person.person_id:
+        exposing.choose_reader(engine(), person, st.context.headers.get("User-Agent") or "")
+        st.session_state["came"] = person.person_id
+
+
+def require(check: Callable[[Viewer], None] | None = None) -> Viewer:
+    """The first statement of every page: somebody was chosen, and may be here. Else the page says why and stops.
+
+    A page's own guard is needed beside the navigation: a page file can be reached without app.py having run.
+    """
+    found = viewer()
+    if found is None:
+        st.info("Choose who is reading first: open the start page.")
+        st.stop()
+    if check is not None and (why := reason(check, found)):
+        st.html(html.heading("This page is not for your role", why))
+        st.stop()
+    return found
+
+
+def reader_link(person_id: int) -> str:
+    """The address that chooses a person, or nobody (0), and comes back to where the viewer is."""
+    here = urlsplit(st.context.url or "/").path or "/"
+    query = "&".join(
+        f"{quote(key)}={quote(value)}" for key in st.query_params for value in st.query_params.get_all(key)
+    )
+    return f"{PERSON_PATH}{person_id}?next={quote(here + ('?' + query if query else ''), safe='')}"
+
+
+def sidebar_foot(person: Viewer) -> None:
+    """The name and role at the sidebar's foot, with the way to another profile."""
+    with st.sidebar:
+        st.html(html.signed_in(person.name, sorted(role.value for role in person.roles), reader_link(0)))
+
+
+def draw_anew() -> None:
+    """Run the fragment again; the whole page where this is a run of the whole page: after a lost connection, or a click elsewhere.
+
+    Where a press failed, the next run says so; it is not followed by another.
+    """
+    run = _run.get(None)
+    if run is not None and run.is_second:
+        return
+    if run is not None and run.fault:
+        st.session_state["fault"] = run.fault
+    try:
+        st.rerun(scope="fragment")
+    except StreamlitAPIException:
+        st.rerun()
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+@dataclass
+class _Run:
+    """One run of a page, or of a part of it: where it says what is wrong, and what that is.
+
+    The run that only draws anew after a press that failed is a second one: in it nothing is saved.
+    """
+
+    top: DeltaGenerator
+    fault: str = ""
+    is_second: bool = False
+    known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def say(self, fault: DatabaseFault) -> None:
+        _log.warning("%s (%s)", fault, fault.reason)
+        self.fault = str(fault)
+        self.top.html(html.notice(self.fault, kind="error"))
+
+
+_log = logging.getLogger(__name__)
+_run: ContextVar[_Run] = ContextVar("_run")
+_Found = TypeVar("_Found")
+
+
+def _once(key: Hashable, find: Callable[[Any], _Found]) -> _Found:
+    """What a run of a page asks the study again and again is asked once, and anew after the run has saved something."""
+    run = _run.get(None)
+    if run is not None and key in run.known:
+        found: _Found = run.known[key]
+        return found
+    with reading(engine()) as session:
+        found = find(session)
+    if run is not None:
+        run.known[key] = found
+    return found
+
+
+def _forget() -> None:
+    run = _run.get(None)
+    if run is not None:
+        run.known.clear()
+
+
+_Asked = ParamSpec("_Asked")
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Around a page, or a part that runs by itself: where the database fails, it says so in a sentence, and can be tried again."""
+    fault, outer = st.session_state.pop("fault", ""), _run.get(None)
+    run = _Run(st.empty(), fault, is_second=bool(fault))
+    if fault:
+        run.top.html(html.notice(fault, kind="error"))
+    elif outer is not None and outer.is_second:
+        run.fault, run.is_second = outer.fault, True
+    if outer is not None:
+        run.known = outer.known
+    token = _run.set(run)
+    try:
+        yield
+    except DatabaseFault as failed:
+        run.say(failed)
+    except OverreadError as error:  # the study cannot be opened
+        run.top.html(html.notice(str(error), kind="error"))
+    else:
+        return
+    finally:
+        _run.reset(token)
+    st.button("Try again", key="try_again", icon=":material/refresh:")
+    st.stop()  # not an end: what is typed in fields that were not drawn stays
+
+
+def fragment(draw: Callable[_Asked, None], *, run_every: float | None = None) -> Callable[_Asked, None]:
+    """`st.fragment`, guarded."""
+
+    @st.fragment(run_every=run_every)
+    @wraps(draw)
+    def drawn(*arguments: _Asked.args, **named: _Asked.kwargs) -> None:
+        with guarded():
+            draw(*arguments, **named)
+
+    return drawn
+
+
+def has_failed() -> bool:
+    """Whether the database failed in this run."""
+    return bool(_run.get().fault)
+
+
+def saved(act: Callable[[], object]) -> bool:
+    """Do what a press asks for. Where the database fails, the page says so and stays as it was: the next press tries again.
+
+    Of several things that one run is to save, none is tried after one that failed: what was typed would be left behind.
+    """
+    run = _run.get()
+    if run.fault:
+        return False
+    try:
+        act()
+    except DatabaseFault as fault:
+        run.say(fault)
+        return False
+    return True
+
+
+@contextmanager
+def shown_errors() -> Iterator[None]:
+    """What a reader can act on is shown as its sentence, and the page goes on."""
+    try:
+        yield
+    except (OverreadError, DatabaseFault) as error:
+        st.html(html.notice(str(error), kind="error"))
+
+
+def local_time(moment: datetime | pd.Timestamp) -> str:
+    """A time in the viewer's own zone, to the second."""
+    zone = st.context.timezone
+    try:
+        return str(pd.Timestamp(moment).tz_convert(zone or "UTC").strftime("%Y-%m-%d %H:%M:%S"))
+    except (KeyError, ValueError):
+        return str(pd.Timestamp(moment).tz_convert("UTC").strftime("%Y-%m-%d %H:%M:%S UTC"))
+
+
+def local_day(moment: datetime | pd.Timestamp) -> str:
+    """A day in the viewer's own zone, in words: 12 March 2026."""
+    year, month, day = map(int, local_time(moment)[:10].split("-"))
+    return f"{day} {calendar.month_name[month]} {year}"

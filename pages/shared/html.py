@@ -1,0 +1,255 @@
+"""Text on the screen. The one place where HTML is made.
+
+Everything that comes from a model, a file or a person is escaped here, shown letter for letter in its own direction, and can
+load nothing.
+"""
+
+import html
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+STYLE = f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
+
+LEVELS = ("A", "A/B", "B", "B/C", "C", "C/D", "D")
+"""Levels of care as they stand in verdicts."""
+LABELS = {
+    "met": ("✓", "met"),
+    "not_met": ("○", "not met"),
+    "cannot_assess": ("–", "cannot assess"),
+    "remove": ("–", "remove the case"),
+}
+STAGES = {
+    "first": "blind first read",
+    "revised": "revised after the judge was shown",
+    "open": "judge in view",
+    "adjudicated": "adjudication",
+}
+HASH_DIGITS = 64
+ROLES = {"user": "User", "assistant": "Assistant", "system": "System message", "developer": "System message"}
+
+
+def escaped(text: object) -> str:
+    """Text that stays text."""
+    return html.escape(str(text), quote=True)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """From which length on a text is folded."""
+
+    characters: int
+    lines: int
+
+
+TURN, ANSWER = Fold(1_100, 12), Fold(4_000, 60)
+"""Earlier turns fold soon; the answer that is judged is what the reader came for."""
+
+
+def verbatim(text: str, fold: Fold = TURN) -> str:
+    """A text letter for letter: its own line breaks and direction, folded where it is long."""
+    return _folded(text, fold, lambda part: f'<div class="or-verbatim" dir="auto">{escaped(part)}</div>')
+
+
+def _folded(text: str, fold: Fold, drawn: Callable[[str], str]) -> str:
+    lines = text.splitlines()
+    if len(text) <= fold.characters and len(lines) <= fold.lines:
+        return drawn(text)
+    start = "\n".join(lines[: fold.lines])[: fold.characters].rstrip() + " …"
+    more = f'<span class="or-more">Show all {len(text):,} characters</span><span class="or-less">Fold</span>'
+    preview = f'<div class="or-preview">{drawn(start)}</div>'
+    return f'<details class="or-fold"><summary>{preview}{more}</summary>{drawn(text)}</details>'
+
+
+def _open_link(self: Any, tokens: list[Token], index: int, options: Any, env: dict[str, Any]) -> str:  # noqa: ARG001 - markdown-it's signature
+    env.setdefault("addresses", []).append(str(tokens[index].attrGet("href") or ""))
+    return "<u>"
+
+
+def _close_link(self: Any, tokens: list[Token], index: int, options: Any, env: dict[str, Any]) -> str:  # noqa: ARG001 - markdown-it's signature
+    return f"</u> &lt;{escaped(env['addresses'].pop())}&gt;"
+
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True}).enable(
+    ["table", "strikethrough"]
+)
+_MARKDOWN.disable(["image", "autolink", "html_inline", "html_block"])
+_MARKDOWN.add_render_rule("link_open", _open_link)
+_MARKDOWN.add_render_rule("link_close", _close_link)
+_BLOCKS = ("p", "ul", "ol", "table", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
+
+
+@st.cache_data(max_entries=2_000, show_spinner=False)
+def formatted(text: str) -> str:
+    """Markdown as headings, lists and tables; images, links and HTML stay words."""
+    body = _MARKDOWN.render(text, {})
+    for tag in _BLOCKS:
+        body = body.replace(f"<{tag}>", f'<{tag} dir="auto">')
+    return f'<div class="or-formatted" dir="auto">{body}</div>'
+
+
+def said(text: str, *, as_markdown: bool, fold: Fold = TURN) -> str:
+    """A turn of a conversation, as it is or formatted."""
+    return _folded(text, fold, formatted) if as_markdown else verbatim(text, fold)
+
+
+def reader_name(name: str) -> str:
+    """A physician's name as screens show it: of a hash of 64 digits its start.
+
+    >>> reader_name("Dr. A"), reader_name("0" * 64)
+    ('Dr. A', 'Physician 00000000')
+    """
+    is_hash = len(name) == HASH_DIGITS and set(name) <= set("0123456789abcdef")
+    return f"Physician {name[:8]}" if is_hash else name
+
+
+def heading(title: str, line: str) -> str:
+    """A page's title, a sentence of purpose, and the line that says what is being looked at."""
+    return f'<div class="or-heading"><h1>{escaped(title)}</h1><p>{escaped(line)}</p></div>'
+
+
+def finding(text: str) -> str:
+    """What the numbers say, in a sentence above the figure."""
+    return f'<p class="or-finding" dir="ltr">{escaped(text)}</p>'
+
+
+def quiet(text: str) -> str:
+    """A line that explains what stands above it."""
+    return f'<p class="or-quiet">{escaped(text)}</p>'
+
+
+FOOT_CHARACTERS = 240
+"""About three lines of a foot: what is longer folds."""
+
+
+def foot(text: str) -> str:
+    """How the numbers of a page were made: the first sentences, and the rest folded under "Methods"."""
+    if len(text) <= FOOT_CHARACTERS + 60:
+        return f'<div class="or-foot"><p>{escaped(text)}</p></div>'
+    end = text.rfind(". ", 0, FOOT_CHARACTERS) + 1 or text.find(". ") + 1 or len(text)
+    rest = escaped(text[end:].lstrip())
+    more = f"<details><summary>Methods</summary><p>{rest}</p></details>" if rest else ""
+    return f'<div class="or-foot"><p>{escaped(text[:end])}</p>{more}</div>'
+
+
+def notice(text: str, *, kind: str = "note", reachable: bool = False) -> str:
+    """A sentence that must be seen; kind note, warning or error. `reachable`: by the Tab key too, so that what scrolls around it scrolls."""
+    role = "alert" if kind == "error" else "status"
+    reach = ' tabindex="0"' if reachable else ""
+    return f'<div class="or-notice or-{escaped(kind)}" role="{role}" dir="auto"{reach}>{escaped(text)}</div>'
+
+
+def items(sentences: Iterable[str]) -> str:
+    """Sentences as a list."""
+    return (
+        '<ul class="or-list">' + "".join(f'<li dir="auto">{escaped(sentence)}</li>' for sentence in sentences) + "</ul>"
+    )
+
+
+def facts(pairs: Mapping[str, object]) -> str:
+    """Numbers with their words, in a row."""
+    cells = "".join(
+        f'<div class="or-fact"><b>{escaped(value)}</b><span>{escaped(name)}</span></div>'
+        for name, value in pairs.items()
+    )
+    return f'<div class="or-facts">{cells}</div>'
+
+
+def chips(words: Iterable[str]) -> str:
+    """Short words in frames: the tags of a conversation, the filters that are on."""
+    return '<div class="or-chips">' + "".join(f'<span dir="auto">{escaped(word)}</span>' for word in words) + "</div>"
+
+
+def signed_in(name: str, roles: Iterable[str], switch: str) -> str:
+    """Who is reading, for the sidebar's foot."""
+    return (
+        f'<div class="or-signed"><b dir="auto">{escaped(name)}</b><span>{escaped(", ".join(roles))}</span>'
+        f'<a href="{escaped(switch)}" target="_self">Change reader</a></div>'
+    )
+
+
+def profiles(people: Iterable[tuple[str, str, str]]) -> str:
+    """The choice of person: name, description, address."""
+    cards = "".join(
+        f'<a class="or-profile" href="{escaped(link)}" target="_self"><b dir="auto">{escaped(name)}</b><span dir="auto">{escaped(words)}</span></a>'
+        for name, words, link in people
+    )
+    return f'<div class="or-profiles">{cards}</div>'
+
+
+def conversation(messages: Iterable[Mapping[str, str]], *, as_markdown: bool) -> str:
+    """The turns, oldest first."""
+    turns = "".join(
+        f'<section class="or-turn or-{escaped(m["role"])}"><h3>{escaped(ROLES.get(m["role"], m["role"]))}</h3>'
+        f"{said(m['content'], as_markdown=as_markdown)}</section>"
+        for m in messages
+    )
+    return (
+        f'<div class="or-conversation" tabindex="0">{turns}</div>'  # reached by Tab, so that its column scrolls by keys
+    )
+
+
+def response(model: str, detail: str, text: str, *, as_markdown: bool) -> str:
+    """The response that is judged, marked by a rule on its side."""
+    return (
+        f'<section class="or-response"><h3><span dir="auto">{escaped(model)}</span><small>{escaped(detail)}</small></h3>'
+        f"{said(text, as_markdown=as_markdown, fold=ANSWER)}</section>"
+    )
+
+
+def points_words(points: float | None) -> str:
+    """What a criterion's points mean, in words.
+
+    >>> points_words(-5)
+    'undesirable: met costs 5 points'
+    """
+    if points is None or points != points:  # noqa: PLR0124 - NaN
+        return "no points known: never scored"
+    return f"undesirable: met costs {-points:.0f} points" if points < 0 else f"met earns {points:.0f} points"
+
+
+def criterion(position: int, text: str, points: float | None, tags: Iterable[str]) -> str:
+    """One line of the rubric with its polarity in words."""
+    known = points is not None and points == points  # noqa: PLR0124 - NaN
+    sign = "none" if not known else "negative" if points is not None and points < 0 else "positive"
+    shown = f"{points:+.0f}".replace("-", "−") if known else "?"
+    tag = f'<span class="or-undesirable">{escaped(points_words(points))}</span>' if sign != "positive" else ""
+    return (
+        f'<div class="or-criterion or-{sign}"><div class="or-head"><span class="or-position">{position}</span>'
+        f'<span class="or-points" title="{escaped(points_words(points))}">{shown}</span>{tag}'
+        f'<span class="or-tags">{escaped(" · ".join(tags))}</span></div>{verbatim(text)}</div>'
+    )
+
+
+def label(value: str | None) -> str:
+    """A label with its mark, a level as its letter: never by colour alone."""
+    if value in LEVELS:
+        step = (value or "").rpartition("/")[2].lower()
+        return f'<span class="or-label or-level or-level-{step}">{escaped(value)}</span>'
+    mark, words = LABELS.get(value or "", ("", "taken back"))
+    return f'<span class="or-label or-{escaped(value)}"><i aria-hidden="true">{mark}</i> {words}</span>'
+
+
+def judge_verdict(judge: str, value: str, explanation: str | None) -> str:
+    """A judge's label and why."""
+    why = (
+        f'<div class="or-why">{verbatim(explanation)}</div>'
+        if explanation
+        else '<div class="or-why or-none">no explanation given</div>'
+    )
+    return f'<div class="or-verdict or-judge"><div><span class="or-who" dir="auto">{escaped(judge)}</span> {label(value)}</div>{why}</div>'
+
+
+def read_verdict(reader: str, value: str, stage: str, words: Iterable[str], note: str | None) -> str:
+    """A physician's label, at which stage, and the note."""
+    about = " · ".join([STAGES.get(stage, stage), *words])
+    why = f'<div class="or-why">{verbatim(note)}</div>' if note else ""
+    return (
+        f'<div class="or-verdict or-read"><div><span class="or-who" dir="auto">{escaped(reader_name(reader))}</span> {label(value)} '
+        f"<small>{escaped(about)}</small></div>{why}</div>"
+    )

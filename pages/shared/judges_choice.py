@@ -1,0 +1,99 @@
+"""What the sections of the Judges page share: numbers that are kept, and the line under the title."""
+
+from collections.abc import Callable
+from typing import Any
+
+from streamlit.delta_generator import DeltaGenerator
+
+from evalcore.judges.pairs import Reads, assessed, is_choice
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import first_reads
+from evalcore.study.schema import Viewer
+from pages.shared import common, page_cache
+
+PAGE = "judges"
+KEYS = ("judges_show", "judges_judge", "criteria_by")
+
+
+def computed(make: Callable[..., Any], viewer: Viewer, *arguments: Any) -> Any:
+    """What `make(opinions, *arguments)` gives, as `_kept.computed` keeps it."""
+    return page_cache.computed(make, viewer, lambda: common.opinions(viewer), *arguments)
+
+
+def leave(group: str | int) -> None:
+    """Keep what is chosen, and whose items are listed, for the browser's way back."""
+    page_cache.leave(PAGE, KEYS, group=group)
+
+
+def left(key: str, usual: Any = None) -> Any:
+    """What was chosen before, after the browser's way back from a conversation; else what is usual."""
+    return page_cache.left(PAGE, key, usual)
+
+
+def names(opinions: Opinions) -> list[str]:
+    """The judges that have labelled a criterion, those with most labels first."""
+    return opinions.judges
+
+
+def read_beside(opinions: Opinions) -> list[str]:
+    """The judges of which a label stands beside a physician's blind first read."""
+    reads = first_reads(opinions.reads)
+    rows = reads.loc[reads["met"].notna(), "row"].to_numpy()
+    return [judge for judge in opinions.judges if opinions.judged[judge].iloc[rows].notna().any()]
+
+
+READS = {Reads.DRAWN: "Drawn, weighted", Reads.ALL: "All, each once"}
+
+
+def chosen_reads(row: DeltaGenerator, *, asked: bool) -> Reads | None:
+    """Which reads enter, asked where the drawn ones are not all of them, each counted once; None: the usual ones, drawn if any are."""
+    if not asked:
+        return None
+    words = row.segmented_control(
+        "Reads",
+        list(READS.values()),
+        default=READS[Reads.DRAWN],
+        required=True,
+        key="judges_reads",
+        bind="query-params",
+        help="Drawn reads count by one over the probability with which their item was drawn, so they stand for what was not read. "
+        "Volunteered reads do not: they show with all.",
+    )
+    return Reads.ALL if words == READS[Reads.ALL] else None
+
+
+def has_choice(opinions: Opinions) -> bool:
+    """Whether drawn reads, weighted, differ from all blind first reads."""
+    return is_choice(assessed(opinions.reads))
+
+
+def n_reads(opinions: Opinions) -> int:
+    """How many blind first reads there are."""
+    return len(first_reads(opinions.reads))
+
+
+def beside(opinions: Opinions, judge: str) -> str:
+    """What one looks at: the judge and the reads that its labels stand beside."""
+    reads = first_reads(opinions.reads)
+    labelled = opinions.judged[judge].notna().to_numpy()[reads["row"].to_numpy()]
+    known = reads.loc[labelled & reads["met"].notna()]
+    return f"Judge {judge} beside {reads_words(len(known), known['example_id'].nunique())}"
+
+
+def between(opinions: Opinions) -> str:
+    """What one looks at where physicians stand beside one another."""
+    reads = first_reads(opinions.reads)
+    n_cannot_assess = int(reads["met"].isna().sum())
+    more = f", {n_cannot_assess:,} of which could not assess" if n_cannot_assess else ""
+    return f"{reads_words(len(reads), reads['example_id'].nunique())}{more}".capitalize()
+
+
+def reads_words(n_reads: int, n_examples: int) -> str:
+    """How many reads, in words.
+
+    >>> reads_words(1, 1)
+    '1 blind first read of criteria in 1 conversation'
+    """
+    reads = "read" if n_reads == 1 else "reads"
+    conversations = "conversation" if n_examples == 1 else "conversations"
+    return f"{n_reads:,} blind first {reads} of criteria in {n_examples:,} {conversations}"

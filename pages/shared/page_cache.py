@@ -1,0 +1,91 @@
+"""What the pages of results keep: numbers until the study changes, and choices for the browser's way back from a conversation."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from evalcore.settings import settings
+from evalcore.study.schema import Viewer
+from pages.shared import common
+
+Made = Callable[..., Any]
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _computed(
+    location: str,  # noqa: ARG001 - the key
+    version: common.Version,  # noqa: ARG001 - the key
+    hidden: frozenset[int],  # noqa: ARG001 - the key
+    name: str,  # noqa: ARG001 - the key
+    about: Hashable,  # noqa: ARG001 - the key
+    arguments: tuple[Any, ...],
+    _make: Made,
+    _of: Callable[[], Any],
+) -> Any:
+    return _make(_of(), *arguments)
+
+
+def computed(make: Made, viewer: Viewer, of: Callable[[], Any], *arguments: Any, about: Hashable = None) -> Any:
+    """What `make(of(), *arguments)` gives; made anew as soon as anything in the study has changed.
+
+    Args:
+        make: A function of a module; its name is part of the key.
+        viewer: Who looks: what is hidden from this person is part of the key.
+        of: Gives what the numbers are of.
+        arguments: Further ones, small: they are part of the key.
+        about: What else tells the things that `of` gives apart; part of the key.
+    """
+    name = f"{make.__module__}.{make.__qualname__}"
+    return _computed(settings().db, common.version(), common.blind(viewer), name, about, arguments, make, of)
+
+
+def leave(page: str, keys: Sequence[str], **more: Any) -> None:
+    """Keep what is chosen, for the browser's way back: Streamlit empties this page's address before it goes to another page.
+
+    Args:
+        page: Whose choices these are.
+        keys: Of its controls.
+        more: Further things to keep, by name.
+    """
+    kept = {key: st.session_state[key] for key in keys if key in st.session_state}
+    st.session_state[f"{page}_left"] = kept | more
+
+
+def left(page: str, key: str, usual: Any = None) -> Any:
+    """What was chosen before, after the browser's way back from a conversation; else what is usual."""
+    return st.session_state.get(f"{page}_left", {}).get(key, usual) if "example" in st.query_params else usual
+
+
+def first(page: str, key: str, options: Sequence[Any], usual: int = 0) -> int:
+    """Which option a control begins with: the usual one; after the browser's way back, the one that was chosen before.
+
+    Args:
+        page: Whose control it is.
+        key: Of the control.
+        options: Its options.
+        usual: Place of the usual one.
+    """
+    before = left(page, key)
+    return list(options).index(before) if before in options else usual
+
+
+def section(page: str, sections: Sequence[str]) -> str:
+    """The section of a page that is chosen, by the control in the row that is open; the address holds its words.
+
+    Args:
+        page: Whose sections these are.
+        sections: In the order of the control; the page begins with the first.
+    """
+    key = f"{page}_show"
+    chosen = st.segmented_control(
+        "Show",
+        sections,
+        default=sections[first(page, key, sections)],
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        required=True,
+        label_visibility="collapsed",
+    )
+    return str(chosen or sections[0])

@@ -1,0 +1,13 @@
+"""Every address of the dashboard, once: the script that a link or a button opens."""
+
+START = "overview"
+
+
+def script(name: str) -> str:
+    """The script of a page, as Streamlit takes it: beside app.py."""
+    return f"pages/{name}/page.py"
+
+
+REVIEW, MY_READS, BROWSE, ADJUDICATE = map(script, ("review", "my_reads", "browse", "adjudicate"))
+MODELS, JUDGES, TRIAGE, CALIBRATION = map(script, ("models", "judges", "triage", "calibration"))
+OVERVIEW, STUDY, EXPORT, AUDIT = map(script, ("overview", "study", "export", "audit"))

@@ -1,0 +1,267 @@
+"""The rubric beside one to three responses: criterion, judges' verdicts, physicians' verdicts, and the viewer's own."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.errors import OverreadError
+from evalcore.reading import exposing, overriding
+from evalcore.reading.desks import as_label
+from evalcore.reading.overriding import Reading
+from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
+from evalcore.study.schema import Acuity, Cause, Label, Severity, Source, Viewer
+from pages.shared import common, html
+
+WORDS: dict[Label | Acuity, str] = {
+    Label.MET: "✓ Met", Label.NOT_MET: "○ Not met", Label.CANNOT_ASSESS: "– Cannot assess"
+}  # fmt: skip
+SHORT = WORDS | {Label.CANNOT_ASSESS: "– Cannot"}
+CAUSES = {
+    Cause.MISREAD_ANSWER: "Judge misread the answer",
+    Cause.MISREAD_CRITERION: "Judge misread the criterion",
+    Cause.MEDICAL_DISAGREEMENT: "Medical disagreement",
+    Cause.CRITERION_AMBIGUOUS: "Criterion ambiguous",
+    Cause.CRITERION_WRONG: "Criterion wrong",
+    Cause.CONTEXT_MISSING: "Context missing",
+    Cause.LANGUAGE: "Language",
+    Cause.OTHER: "Other",
+}
+OF_CRITERIA = frozenset((Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Cause.CRITERION_WRONG))
+LEVELS: dict[Label | Acuity, str] = {
+    **{level: level.value for level in Acuity if level is not Acuity.REMOVE}, Label.CANNOT_ASSESS: "– None"
+}  # fmt: skip
+WHOLE = 0
+"""Stands for no criterion."""
+WIDGETS = ("label", "cause", "severity", "wrong", "note")
+SEVERITIES = {Severity.NONE: "None", Severity.MILD: "Mild", Severity.MODERATE: "Moderate", Severity.SEVERE: "Severe"}
+
+
+@common.fragment
+def panel(
+    viewer: Viewer, example_id: int, response_ids: list[int], judge: str, only: set[tuple[int, int]] | None
+) -> None:
+    """Every criterion with everybody's verdicts; saves what the viewer says at once.
+
+    A fragment: a click redraws the rubric alone, and the conversation stays as it is.
+    """
+    waits = reason(check_can_open, viewer, example_id, common.blind(viewer))
+    if waits:  # it was assigned to the viewer after the page had been drawn
+        st.html(html.notice(waits))
+        return
+    opened = None
+    with common.shown_errors():
+        opened = exposing.open_conversation(common.engine(), viewer, example_id)
+    if opened is None:
+        return
+    why_not = reason(check_can_give_verdict, viewer)
+    if why_not:
+        st.html(html.notice(why_not, reachable=True))
+    notice = st.session_state.pop("rubric_notice", None)
+    if notice:
+        st.html(html.notice(notice, kind="warning"))
+    drawn = Cells(viewer, opened.verdicts, judge, disabled=bool(why_not), wide=len(response_ids) == 1)
+    for row in opened.criteria.to_dict(orient="records"):
+        number = int(row["criterion_id"])
+        if only is not None and not any((response, number) in only for response in response_ids):
+            continue
+        points = None if pd.isna(row["points"]) else row["points"]
+        tags = [tag.replace("_", " ") for tag in (row["axis"], row["cluster"] and "consensus") if isinstance(tag, str)]
+        st.html(html.criterion(int(row["position"]), row["text"], points, tags))
+        columns = (
+            st.columns(len(response_ids), gap="medium")
+            if len(response_ids) > 1
+            else [st.container() for _ in response_ids]
+        )
+        for response, column in zip(response_ids, columns, strict=True):
+            with column:
+                drawn.cell(response, number)
+        st.html('<hr class="or-rule">')
+    if (
+        drawn.acted
+    ):  # only now: what is not drawn in a run loses its state, and with it a click that came in the same run
+        common.draw_anew()
+
+
+def causes(*, of_criterion: bool) -> dict[Cause, str]:
+    """Why a judge may differ; a level of care is asked for without a criterion that could be at fault."""
+    return {cause: words for cause, words in CAUSES.items() if of_criterion or cause not in OF_CRITERIA}
+
+
+class Cells:
+    """Draws what everybody says of an item, and the viewer's own verdict on it, which is saved at once.
+
+    An item is a criterion of a response, or, without a criterion, the level of care that the response recommends.
+    """
+
+    def __init__(self, viewer: Viewer, verdicts: pd.DataFrame, judge: str, *, disabled: bool, wide: bool) -> None:
+        self._viewer = viewer
+        self._judge = judge
+        self._disabled = disabled
+        self._wide = wide
+        self.acted = False
+        keys = [verdicts["response_id"], verdicts["criterion_id"].astype(float).fillna(WHOLE).astype(int)]
+        self._given = dict(iter(verdicts.groupby(keys)))
+
+    def cell(self, response: int, criterion: int | None) -> None:
+        """Judges first, then the physicians, then the viewer's own verdict."""
+        rows = self._given.get((response, WHOLE if criterion is None else criterion))
+        given = [] if rows is None else records(rows)
+        judged = [row for row in given if row["rater_kind"] == "judge"]
+        judged.sort(key=lambda row: (row["rater"] != self._judge, row["rater"]))
+        mine = next((row for row in given if self._is_mine(row)), None)
+        others = [row for row in given if row["rater_kind"] == "reviewer" and row is not mine and row["label"]]
+        parts = [html.judge_verdict(row["rater"], row["label"], row["explanation"]) for row in judged]
+        parts += [read(row) for row in others]
+        if not judged:
+            parts.insert(0, '<div class="or-verdict or-stamp">No judge has labelled this.</div>')
+        st.html("".join(parts))
+        if criterion is None and judged:  # who reads levels is another for each format: the one that stands first
+            judge, of_judge = judged[0]["rater"], judged[0]["label"]
+        else:
+            judge, of_judge = self._judge, next((row["label"] for row in judged if row["rater"] == self._judge), None)
+        self._own(response, criterion, mine, judge, of_judge)
+
+    def _is_mine(self, row: dict[str, Any]) -> bool:
+        return (row["rater_kind"], row["rater"], row["stage"]) == ("reviewer", self._viewer.name, "open")
+
+    def _own(
+        self, response: int, criterion: int | None, mine: dict[str, Any] | None, judge: str, of_judge: str | None
+    ) -> None:
+        key = f"{response}_{criterion}"
+        seen = int(mine["verdict_id"]) if mine else None
+        if f"label_{key}" in st.session_state and st.session_state.get(f"label_{key}_drawn", seen) != seen:
+            changed = "Your verdict here was changed in another tab. The newer one is shown now; a click on the older one was not saved."
+            st.html(html.notice(changed, kind="warning"))
+        stored = Reading(
+            label=as_label(mine["label"]) if mine else None,  # type: ignore[arg-type]
+            cause=Cause(mine["cause"]) if mine and mine["cause"] else None,
+            severity=Severity(mine["severity"]) if mine and mine["severity"] else None,
+            right_for_wrong_reason=bool(mine and mine["right_for_wrong_reason"]),
+            note=(mine and mine["explanation"]) or "",
+        )
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"own_{key}"):
+            words = LEVELS if criterion is None else WORDS if self._wide else SHORT
+            label = st.segmented_control(
+                "Your verdict" if criterion is not None else "The level that you read",
+                list(words),
+                required=True,
+                format_func=lambda value: words[value],
+                label_visibility="collapsed",
+                disabled=self._disabled,
+                wrap=criterion is None,
+                key=_synced(f"label_{key}", stored.label, seen),
+            )
+            if mine and mine["label"]:
+                st.html(
+                    f'<span class="or-stamp">saved {html.escaped(common.local_time(mine["created_at"])[11:])}</span>',
+                    width="content",
+                )
+            if seen is not None and st.button("Undo", key=f"undo_{key}", type="tertiary", disabled=self._disabled):
+                self._act(
+                    lambda: overriding.undo(
+                        common.engine(), self._viewer, response_id=response, criterion_id=criterion, seen=seen
+                    ),
+                    key,
+                    keep=(),
+                )
+                return
+        said = stored
+        if label is not None and label != stored.label:
+            said = Reading(label=label, note=stored.note)
+        elif stored.label is not None:
+            known = causes(of_criterion=criterion is not None)
+            said = self._details(key, seen, stored, of_judge, known)
+        if said != stored:
+            self._act(
+                lambda: overriding.give_verdict(
+                    common.engine(),
+                    self._viewer,
+                    response_id=response,
+                    criterion_id=criterion,
+                    reading=said,
+                    judge=judge,
+                    seen=seen,
+                ),
+                key,
+                keep=("label", "note") if said.label != stored.label else WIDGETS,
+            )
+
+    def _details(
+        self, key: str, seen: int | None, stored: Reading, of_judge: str | None, known: dict[Cause, str]
+    ) -> Reading:
+        """Why it differs (of the causes that are known) and how bad that is, or that the reason is wrong; and a note."""
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=f"details_{key}"):
+            said = stored
+            if of_judge is not None and stored.label != of_judge:
+                cause = st.selectbox(
+                    "Why it differs", [cause for cause in CAUSES if cause in known or cause is stored.cause], index=None,
+                    format_func=lambda value: CAUSES[value], placeholder="Choose a cause",
+                    disabled=self._disabled, key=_synced(f"cause_{key}", stored.cause, seen), width=212,
+                )  # fmt: skip
+                severity = st.selectbox(
+                    "The error is", list(SEVERITIES), index=None, format_func=lambda value: SEVERITIES[value], placeholder="How bad",
+                    disabled=self._disabled, key=_synced(f"severity_{key}", stored.severity, seen), width=128,
+                )  # fmt: skip
+                said = replace(said, cause=cause, severity=severity)
+            elif of_judge is not None:
+                wrong = st.checkbox(
+                    "Right verdict for the wrong reason",
+                    disabled=self._disabled,
+                    key=_synced(f"wrong_{key}", stored.right_for_wrong_reason, seen),
+                )
+                said = replace(said, right_for_wrong_reason=wrong)
+            note = st.text_input(
+                "Note", placeholder="Note, saved with Enter", disabled=self._disabled,
+                key=_synced(f"note_{key}", stored.note, seen), width="stretch",
+            )  # fmt: skip
+        return replace(said, note=(note or "").strip())
+
+    def _act(self, act: Callable[[], int], key: str, *, keep: Sequence[str]) -> None:
+        """Do it, and have all drawn anew. The widgets to keep hold what was saved, or already what was said since: that must not be lost."""
+        numbers: list[int] = []
+        try:
+            common.saved(lambda: numbers.append(act()))
+        except OverreadError as error:
+            st.session_state["rubric_notice"] = str(error)
+        for number in numbers:
+            for name in WIDGETS:
+                if name in keep:
+                    st.session_state[f"{name}_{key}_drawn"] = number
+                else:
+                    st.session_state.pop(f"{name}_{key}_drawn", None)
+        self.acted = True
+
+
+def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dictionaries, what is missing as None."""
+    return [
+        {str(name): value for name, value in row.items()}
+        for row in rows.astype(object).where(rows.notna(), None).to_dict(orient="records")
+    ]
+
+
+def _synced(key: str, stored: object, seen: int | None) -> str:
+    """A widget's key, with its value set to what is stored, where the widget is new on the screen or another verdict was drawn last."""
+    drawn = f"{key}_drawn"
+    if key not in st.session_state or st.session_state.get(drawn, -1) != seen:
+        st.session_state[key] = stored
+        st.session_state[drawn] = seen
+    return key
+
+
+def read(row: dict[str, Any]) -> str:
+    """What a physician says, at which stage, how it came where that was by a file, and why."""
+    words = []
+    if row["source"] == Source.IMPORT:
+        by = f" by {row['brought_by']}" if row["brought_by"] else ""
+        words.append(f"from a file, imported {common.local_day(row['recorded_at'])}{by}")
+    if row["cause"]:
+        words.append(CAUSES[Cause(row["cause"])].lower())
+    if row["severity"]:
+        words.append(f"error {SEVERITIES[Severity(row['severity'])].lower()}")
+    if row["right_for_wrong_reason"]:
+        words.append("right verdict for the wrong reason")
+    return html.read_verdict(row["rater"], row["label"], row["stage"], words, row["explanation"])

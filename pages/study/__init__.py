@@ -1,0 +1,1 @@
+"""Data, people, reading, plans and runs."""

@@ -1,0 +1,144 @@
+"""What the study states that it analyses: a section of the Study page."""
+
+from typing import Any
+
+import streamlit as st
+
+from evalcore.study import acting, analysis, stated_analysis
+from evalcore.study.analysis import CLAIM_WORDS, MARGINS, PHYSICIANS_WORDS, WIDEST, Analysis, StatedAnalysis
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_state_analysis, reason
+from evalcore.study.schema import Viewer
+from pages.shared import common, html, models_choice
+
+USUAL_DATA, USUAL_JUDGE, NO_MODEL = "the judged one with most responses", "the one with most labels", "none"
+DRAWN = "study_analysis_drawn"
+
+
+def show(viewer: Viewer, hidden: frozenset[int]) -> None:
+    """The statement in force, the form for the next one, and the earlier ones."""
+    st.session_state.setdefault(DRAWN, 0)
+    with reading(common.engine()) as session:
+        versions = stated_analysis.history(session)
+    current = versions[0] if versions else None
+    st.subheader("The stated analysis", anchor=False)
+    if current is None:
+        st.html(
+            html.notice(
+                "Nothing is stated yet, so every choice is the usual one. State the analysis before physicians read: a margin that was chosen "
+                "after the reads were seen proves nothing."
+            )
+        )
+    else:
+        _said(current)
+    why_not = reason(check_can_state_analysis, viewer)
+    if why_not:
+        st.html(html.notice(why_not))
+    _form(viewer, hidden, Analysis() if current is None else current.spec, disabled=bool(why_not))
+    if len(versions) > 1:
+        st.subheader("Earlier versions", anchor=False)
+        for version in versions[1:]:
+            _said(version)
+    st.html(
+        html.foot(
+            "Models, Triage, compare, the methods and the bundle follow the newest version. A version is never changed; each keeps how many blind first "
+            "reads of items existed when it was stated. Controls on Models look at other choices, and say so there. The widest claim: new examples like these "
+            "and physicians in general, where at least 3 effective readers have read; else these physicians. Margin: by how much the first model may be worse "
+            "and still count as not worse (non-inferior), or either differ and still count as alike (equivalent)."
+        )
+    )
+
+
+def _said(stated: StatedAnalysis) -> None:
+    st.html(html.quiet(f"Version {stated.version}, {analysis.when_words(stated)}, by {stated.stated_by}"))
+    st.html(html.items(f"{name}: {value}" for name, value in analysis.words(stated.spec).items()))
+
+
+def _form(viewer: Viewer, hidden: frozenset[int], spec: Analysis, *, disabled: bool) -> None:
+    """All of the next version; it begins as the one in force."""
+    st.subheader("State the analysis", anchor=False)
+    known = models_choice.evaluations(viewer)
+    judged = known.loc[known["judges"].map(len).gt(0)]
+    judges = list(dict.fromkeys(judge for names in judged["judges"] for judge in names))
+    subsets = [name for name in common.read("choices")["subset"] if name != models_choice.WHOLE]
+    models = list(common.read("models", hidden))
+    number = st.session_state[DRAWN]
+
+    def one_of(label: str, options: list[Any], usual: str, value: Any, words: Any = None) -> Any:
+        every = [None, *options]
+        return st.selectbox(
+            label,
+            every,
+            index=every.index(value) if value in every else 0,
+            format_func=lambda option: usual if option is None else (words or {}).get(option, option),
+            key=f"analysis_{label}_{number}",
+            disabled=disabled,
+        )
+
+    with st.form("state analysis", border=False):
+        first, second, third = st.columns(3)
+        with first:
+            evaluation = one_of("Data set", list(judged["evaluation"]), USUAL_DATA, spec.evaluation)
+            subset = one_of("Examples", subsets, "all", spec.subset)
+            chosen = st.multiselect(
+                "Judges",
+                judges,
+                default=[judge for judge in spec.judges if judge in judges],
+                placeholder=USUAL_JUDGE,
+                key=f"analysis_judges_{number}",
+                disabled=disabled,
+            )
+        with second:
+            claim = one_of("Holds for", list(CLAIM_WORDS), WIDEST, spec.claim, CLAIM_WORDS)
+            physicians = one_of("As read by", list(PHYSICIANS_WORDS), WIDEST, spec.physicians, PHYSICIANS_WORDS)
+            settled = st.checkbox(
+                "Adjudicated labels in place of the readers' votes",
+                value=spec.settled,
+                key=f"analysis_settled_{number}",
+                disabled=disabled,
+            )
+            weighted = st.checkbox(
+                "Weighted to the full benchmark's themes",
+                value=spec.weighted,
+                key=f"analysis_weighted_{number}",
+                disabled=disabled,
+            )
+        with third:
+            one = one_of("Primary comparison: first model", models, NO_MODEL, spec.primary[0] if spec.primary else None)
+            other = one_of("With", models, NO_MODEL, spec.primary[1] if spec.primary else None)
+            margins = {
+                name: st.number_input(
+                    f"Margin {words}",
+                    min_value=0.0,
+                    max_value=1.0,
+                    value=getattr(spec, name),
+                    step=0.01,
+                    placeholder="none",
+                    key=f"analysis_{name}_{number}",
+                    disabled=disabled,
+                )
+                for name, words in MARGINS.items()
+            }
+        if st.form_submit_button("State the analysis", type="primary", icon=":material/edit_note:", disabled=disabled):
+            stated = Analysis(
+                evaluation=evaluation,
+                judges=tuple(chosen),
+                subset=subset,
+                claim=claim,
+                physicians=physicians,
+                settled=settled,
+                weighted=weighted,
+                primary=None if one is None and other is None else (one or NO_MODEL, other or NO_MODEL),
+                **margins,
+            )
+            _state(viewer, stated)
+
+
+def _state(viewer: Viewer, stated: Analysis) -> None:
+    with common.shown_errors():
+        version = acting.state_analysis(common.engine(), stated, actor=viewer)
+        if version is None:
+            st.html(html.notice("That is what is stated already; nothing was written."))
+            return
+        st.session_state[DRAWN] += 1
+        st.rerun()

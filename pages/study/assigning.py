@@ -1,0 +1,293 @@
+"""The reading part of the Study page: assign items, follow the reading, write the guideline, choose the rules."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.errors import OverreadError
+from evalcore.reading import exposing, tasks
+from evalcore.reading.assigning import MAX_SEED, READERS_EACH, RESERVE_MINUTES, Choice, assign, read_plan
+from evalcore.stats.wording import counted
+from evalcore.study import acting, contents
+from evalcore.study.browse import Filters
+from evalcore.study.db import reading
+from evalcore.study.policies import can_assign, check_can_assign, reason
+from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
+from pages.shared import common, html, tables
+from pages.shared import filters as shared_filters
+
+ASKS = {
+    Ask.RUBRIC: "Each criterion of the rubric",
+    Ask.RESPONSE_ACUITY: "The level of care that the response recommends",
+    Ask.GOLD_ACUITY: "The level of care that the case needs",
+}
+BRIEFLY = {Ask.RUBRIC: "Criteria", Ask.RESPONSE_ACUITY: "Response's level", Ask.GOLD_ACUITY: "Case's level"}
+ON_ONE_CRITERION = (
+    "What is asked of criteria, judges and physicians has to hold on one and the same criterion of a response. "
+    "A response of which only the level is known is never assigned."
+)
+NOT_YOURS = (
+    " Conversations that wait for you, to be read or settled, are left out then, and wherever words are searched for."
+)
+MODES = {
+    ReadingMode.BLIND: "Blind: the judge's verdict is shown after the first read is locked",
+    ReadingMode.OPEN: "Open: the judge's verdict is in view from the start",
+}
+
+HIDE = "Readers see no verdict on what they have not read"
+HIDE_HELP = (
+    "Without this a reviewer may open any verdict in Browse or Export; that takes the conversation out of the reviewer's blind reads. "
+    "With it nothing is shown to reviewers before their own read, unless a lead releases them."
+)
+
+
+def show(viewer: Viewer, hidden: frozenset[int]) -> None:
+    """Everything that a lead says about the reading; others see how far it is."""
+    why_not = reason(check_can_assign, viewer)
+    if why_not:
+        st.html(html.notice(why_not))
+    else:
+        _assign(viewer, hidden)
+    _assignments(viewer, hidden)
+    with st.expander("Guideline for the readers", icon=":material/menu_book:"):
+        _guideline(viewer, disabled=bool(why_not))
+    with st.expander("Rules of the study", icon=":material/gavel:"):
+        _rules(viewer, disabled=bool(why_not))
+
+
+def _assign(viewer: Viewer, hidden: frozenset[int]) -> None:
+    st.subheader("Assign items", anchor=False)
+    ask = st.segmented_control(
+        "What readers are asked", list(Ask), default=Ask.RUBRIC, required=True, format_func=ASKS.__getitem__, key="assign_ask"
+    )  # fmt: skip
+    plan = st.file_uploader(
+        "A plan instead of filters (CSV: prompt_id, inclusion_probability; model, sample_index, dataset where needed)",
+        type="csv",
+        key="assign_plan",
+    )
+    filters = _which(hidden, disabled=plan is not None)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        n_items = st.number_input(
+            "How many, drawn at random", min_value=1, value=None, step=1, placeholder="all that fit", key="assign_n", disabled=plan is not None
+        )  # fmt: skip
+        n_readers = st.number_input(
+            "Readers an item", min_value=1, value=READERS_EACH, step=1, key="assign_readers_each"
+        )
+        minutes = st.number_input(
+            "Minutes that an opened item is kept", min_value=1, value=RESERVE_MINUTES, step=5, key="assign_minutes"
+        )
+        seed = st.number_input(
+            "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="assign_seed"
+        )
+    readers, specialty = who("assign")
+    make_blind = _offers_blind() and st.checkbox(HIDE, key="assign_blind", help=HIDE_HELP)
+    with st.container(horizontal=True):
+        go = st.button("Assign", type="primary", icon=":material/assignment_ind:", key="assign")
+        check = st.button("Check only", key="assign_check")
+    if go or check:
+        with common.shown_errors():
+            choice = Choice(
+                ask=ask or Ask.RUBRIC,
+                filters=filters,
+                plan=read_plan(plan.getvalue()) if plan is not None else (),
+                n_items=None if plan is not None else n_items,
+                readers=tuple(readers),
+                specialty=specialty,
+                n_readers=int(n_readers),
+                seed=seed,
+                reserve_minutes=int(minutes),
+                blind=hidden,
+                make_blind=make_blind,
+            )
+            report = assign(common.engine(), choice, actor=viewer, dry_run=check)
+            done = "would be assigned; nothing was changed" if check else "assigned"
+            st.html(html.notice(f"{counted(report.n_items, 'item')} {done}."))
+            st.html(html.items(report.sentences()))
+
+
+def _offers_blind() -> bool:
+    """Whether nothing is assigned yet in a study that reads blind and still shows verdicts to its readers."""
+    with reading(common.engine()) as session:
+        rules = contents.rules(session)
+        return rules.mode is ReadingMode.BLIND and not rules.blind and not tasks.is_any_assigned(session)
+
+
+def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
+    fields = shared_filters.Fields(hidden, form="assign_", in_address=False, disabled=disabled)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        dataset, theme, language, model = fields.dataset(), fields.theme(), fields.language(), fields.model()
+        reads = fields.reads("Physicians so far")
+    with st.expander("More filters", icon=":material/tune:", type="compact", key="assign_more"):
+        more = _more(fields)
+        st.html(html.quiet(ON_ONE_CRITERION + (NOT_YOURS if hidden else "")))
+    if on := shared_filters.words(more):  # not in the label of what may be folded: a new label folds it
+        st.html(html.chips(on))
+    return replace(more, dataset=dataset, theme=theme, language=language, model=model, reads=reads)
+
+
+def _more(fields: shared_filters.Fields) -> Filters:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        search, subset, category, axis = fields.search(), fields.subset(), fields.category(), fields.axis()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        sign, judge, label, judges_differ = fields.sign(), fields.judge(), fields.label(), fields.judges_differ()
+    points_from, points_to = shared_filters.points_of(sign)
+    return replace(
+        fields.of_cases(),
+        search=search,
+        subset=subset,
+        category=category,
+        axis=axis,
+        judge=judge,
+        label=label,
+        judges_differ=judges_differ,
+        points_from=points_from,
+        points_to=points_to,
+    )
+
+
+def who(form: str) -> tuple[list[str], str | None]:
+    """Who may read: the fields for readers and their specialty.
+
+    Args:
+        form: Whose fields they are: the beginning of their keys.
+    """
+    people = [person for person in common.read("people") if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
+    specialties = sorted({word for person in people for word in person.specialties})
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        readers = st.multiselect(
+            "Readers", [person.name for person in people], placeholder="Every reviewer", key=f"{form}_people", width=420
+        )
+        specialty = st.selectbox(
+            "Only with the specialty", specialties, index=None, placeholder="Any", key=f"{form}_specialty", width=260
+        )
+    return readers, specialty
+
+
+def _assignments(viewer: Viewer, hidden: frozenset[int]) -> None:
+    with reading(common.engine()) as session:
+        found = tasks.assignments(session)
+    st.subheader("What is assigned", anchor=False)
+    if found.empty:
+        st.html(html.notice("Nothing is assigned yet: choose items above, and who reads them."))
+        return
+    wanted = found["n_tasks"] * found["n_readers"]
+    tables.show(
+        {
+            "Assigned": [common.local_time(moment) for moment in found["created_at"]],
+            "Question": [BRIEFLY[Ask(ask)] for ask in found["ask"]],
+            "Items": _of(found["n_tasks"], found["n_population"]),
+            "Reads done": _of(found["n_reads"], wanted),
+            "Being read": found["n_open"],
+            **_for_leads(viewer, found, hidden),
+            "Seed": [str(seed) for seed in found["seed"]],
+            "By": found["created_by"],
+        },
+        key="assignments",
+        alt="Assignments",
+        optional=("Being read",),
+        names=("Readers", "Chosen by"),
+    )
+    st.html(
+        html.quiet(
+            "Items: how many were drawn, of how many that fitted. Reads done: of as many as the items and readers ask for."
+        )
+    )
+
+
+def _of(some: pd.Series, of: pd.Series) -> list[str]:
+    return [f"{part:,} of {whole:,}" for part, whole in zip(some, of, strict=True)]
+
+
+def _for_leads(viewer: Viewer, found: pd.DataFrame, hidden: frozenset[int]) -> dict[str, Any]:
+    """Who reads, for leads; and by which filters the items were chosen, which may name a model or a label: for leads who read nothing blind."""
+    if not can_assign(viewer):
+        return {}
+    chosen = {} if hidden else {"Chosen by": [_chosen(words) for words in found["chosen_by"]]}
+    return {"Readers": found["readers"], **chosen}
+
+
+def _chosen(words: str) -> str:
+    said = json.loads(words)
+    return ", ".join(f"{name} {value}" for name, value in said.items()) or "all"
+
+
+def _guideline(viewer: Viewer, *, disabled: bool) -> None:
+    with reading(common.engine()) as session:
+        found = contents.guideline(session)
+    version = (
+        f"Version {found.version}, by {found.created_by}, {common.local_time(found.created_at)}"
+        if found
+        else "No version yet"
+    )
+    st.html(html.quiet(f"{version}. Every verdict keeps the version that its reader had at hand."))
+    with st.form("guideline"):
+        text = st.text_area(
+            "Markdown", value=found.text if found else "", height=260, key=f"guideline_{found.version if found else 0}", disabled=disabled
+        )  # fmt: skip
+        if st.form_submit_button("Save as a new version", disabled=disabled):
+            with common.shown_errors():
+                if not found or text != found.text:
+                    acting.set_guideline(common.engine(), text, actor=viewer)
+                st.rerun()
+
+
+def _rules(viewer: Viewer, *, disabled: bool) -> None:
+    with reading(common.engine()) as session:
+        rules = contents.rules(session)
+    judges = common.read("judges")
+    with st.form("rules"):
+        mode = st.radio(
+            "First reads", list(ReadingMode), index=list(ReadingMode).index(rules.mode), format_func=MODES.__getitem__, key="rules_mode",
+            disabled=disabled,
+        )  # fmt: skip
+        judge = st.selectbox(
+            "Whose verdict is revealed", judges, index=judges.index(rules.judge) if rules.judge in judges else None,
+            placeholder="The judge with the most verdicts on the response", key="rules_judge", disabled=disabled,
+        )  # fmt: skip
+        share = st.slider(
+            "Unanimous items that an adjudicator checks all the same, in %", 0, 100, round(rules.check_share * 100), key="rules_share",
+            disabled=disabled,
+        )  # fmt: skip
+        both = st.checkbox(
+            "Physicians who agree against the judge on a criterion of 7 points or more go to adjudication",
+            value=rules.both_against_judge,
+            key="rules_both",
+            disabled=disabled,
+        )
+        control = st.slider(
+            "Criteria that readers look at again without the judge's verdict, in %", 0, 100, round(rules.control_share * 100), key="rules_control",
+            disabled=disabled, help="Drawn at random when a blind read is locked, and asked before anything of the judge is shown. Their changes, "
+            "beside those after seeing the verdict, tell what seeing it does. 0: no control.",
+        )  # fmt: skip
+        blind = st.checkbox(HIDE, value=rules.blind, key="rules_blind", disabled=disabled, help=HIDE_HELP)
+        leads_read = st.checkbox(
+            "Leads and researchers may be readers too; their reads are stored as not blind", value=rules.leads_read, key="rules_leads_read",
+            disabled=disabled,
+        )  # fmt: skip
+        if st.form_submit_button("Save rules", disabled=disabled):
+            try:
+                chosen = Rules(mode or rules.mode, judge, share / 100, both, control / 100, blind, leads_read)
+                acting.set_rules(common.engine(), chosen, actor=viewer)
+            except OverreadError as error:
+                st.html(html.notice(str(error), kind="error"))
+            else:
+                st.rerun()
+    if rules.blind:
+        _release(viewer, disabled=disabled)
+
+
+def _release(viewer: Viewer, *, disabled: bool) -> None:
+    """Let somebody see every verdict who will read nothing blind any more."""
+    readers = [person for person in common.read("people") if Role.REVIEWER in person.roles]
+    with st.form("release"):
+        chosen = st.selectbox(
+            "Release a reader: they see every verdict, and read nothing blind any more", readers, index=None, placeholder="Choose",
+            format_func=lambda person: person.name, key="release_person", disabled=disabled,
+        )  # fmt: skip
+        if st.form_submit_button("Release", disabled=disabled) and chosen is not None:
+            with common.shown_errors():
+                exposing.release(common.engine(), viewer, chosen.person_id)
+                st.html(html.notice(f"{chosen.name} is released."))

@@ -1,0 +1,256 @@
+"""Bring data in; see and add people."""
+
+import tempfile
+import time
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from evalcore.errors import ImportFailed, NotAllowed
+from evalcore.importing import ImportReport, import_file, told_by_name
+from evalcore.importing.formats import FORMATS
+from evalcore.study.acting import add_person, prepare_search
+from evalcore.study.languages import LANGUAGES
+from evalcore.study.policies import check_can_add_people, check_can_import, check_can_import_reads_of, reason
+from evalcore.study.schema import ConfidenceMeaning, Role, Viewer
+from pages.shared import common, html, routes
+from pages.shared.holdings import holdings
+from pages.study import analysis, assigning, case_flow, planning, runs
+
+BY_CONTENT = "told by the content"
+UNSAID = "not said"
+MEANINGS = {
+    UNSAID: None,
+    "the criterion is met": ConfidenceMeaning.MET,
+    "its own label is right": ConfidenceMeaning.RIGHT,
+}
+"""What a judge's confidence may be the probability of."""
+BLOCK = 1 << 20
+
+
+def importing(viewer: Viewer) -> None:
+    """Upload, say what the file does not say, check, import."""
+    why_not = reason(check_can_import, viewer)
+    if why_not:
+        st.html(html.notice(why_not))
+        return
+    upload = st.file_uploader(
+        "A file of examples, results, verdicts, or cases of triage",
+        key="upload",
+        help="JSON Lines, JSON, CSV, Parquet or a log of inspect_ai, plain or .gz. `overread formats` lists every field.",
+    )
+    if upload is None:
+        _formats()
+        return
+    told = told_by_name(upload.name)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        format_name = st.selectbox("Format", [BY_CONTENT, *FORMATS], key="import_format")
+        dataset = st.text_input(
+            "Data set",
+            value=told.evaluation,
+            key=f"import_dataset_{upload.file_id}",
+            help="For example healthbench, healthbench_hard, or a name of your own.",
+        )
+        model = st.text_input(
+            "Model that answered",
+            value=told.model or "",
+            key=f"import_model_{upload.file_id}",
+            placeholder="if the file does not say",
+        )
+        judge = st.text_input("Judge", key=f"import_judge_{upload.file_id}", placeholder="if the file does not say")
+        means = st.selectbox(
+            "Confidence means",
+            list(MEANINGS),
+            key=f"import_confidence_{upload.file_id}",
+            help="What a judge's confidence is the probability of, where the file states any. Of a level of care it can only be that its own label is right.",
+        )
+    unmapped = reason(check_can_import_reads_of, viewer)
+    reads_of = st.multiselect(
+        "Reads of people",
+        [person.name for person in common.read("people")],
+        key=f"import_reads_of_{upload.file_id}",
+        placeholder="only if the file holds reads that people of this study made elsewhere",
+        disabled=bool(unmapped),
+        help=unmapped
+        or "Reads under the name of somebody with an account come in only if a lead names them here. The audit trail keeps it.",
+    )
+    with st.container(horizontal=True):
+        go = st.button("Import", type="primary", icon=":material/database_upload:", key="import")
+        check = st.button("Check only", key="check")
+    if go or check:
+        chosen = {
+            "format_name": None if format_name == BY_CONTENT else format_name,
+            "dataset": dataset.strip() or None,
+            "model": model.strip() or None,
+            "judge": judge.strip() or None,
+        }
+        _run(viewer, upload, chosen, MEANINGS[means], reads_of=reads_of, dry_run=check)
+
+
+def _run(
+    viewer: Viewer,
+    upload: UploadedFile,
+    chosen: dict[str, str | None],
+    means: ConfidenceMeaning | None,
+    *,
+    reads_of: list[str],
+    dry_run: bool,
+) -> None:
+    bar = st.progress(0.0, text="Reading")
+    began = time.monotonic()
+
+    def progress(done: int) -> None:
+        seconds = time.monotonic() - began
+        rate = done / 1e6 / seconds if seconds else 0.0
+        bar.progress(min(done / max(upload.size, 1), 1.0), text=f"Read {done / 1e6:.1f} MB, {rate:.1f} MB a second")
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "upload"
+        with path.open("wb") as stream:
+            while block := upload.read(BLOCK):
+                stream.write(block)
+        upload.seek(0)
+        try:
+            report = import_file(
+                common.engine(),
+                path,
+                actor=viewer,
+                name=upload.name,
+                confidence_means=means,
+                reads_of=reads_of,
+                dry_run=dry_run,
+                progress=progress,
+                **chosen,
+            )
+        except NotAllowed as refused:
+            bar.empty()
+            st.html(html.notice(str(refused), kind="error"))
+            return
+        except ImportFailed as refused:
+            bar.empty()
+            st.html(
+                html.notice(
+                    f"Nothing was imported: {refused.n_faults:,} {'fault' if refused.n_faults == 1 else 'faults'} in {upload.name}.",
+                    kind="error",
+                )
+            )
+            st.html(html.items(refused.faults))
+            return
+    bar.progress(1.0, text="Preparing the search")
+    prepare_search(common.engine())
+    bar.empty()
+    _report(report)
+
+
+def _report(report: ImportReport) -> None:
+    done = "would be imported; nothing was changed" if report.dry_run else "imported"
+    st.html(html.notice(f"{report.file}: {report.format}, {report.rows:,} rows, {done}"))
+    st.html(html.items([*report.sentences(), *report.named()]))
+    if report.flow:
+        flow = pd.DataFrame(report.flow)
+        case_flow.drawn(flow, key="import_flow")
+        case_flow.labels(flow, key="import_labels")
+    if not report.dry_run and not report.adds_nothing:
+        st.page_link(routes.BROWSE, label="Read it", icon=":material/menu_book:")
+
+
+def _formats() -> None:
+    with st.expander("What can be imported", icon=":material/list:"):
+        for name, module in FORMATS.items():
+            st.html(f"<b>{html.escaped(module.TITLE)}</b> <small>{html.escaped(name)}</small>")
+            st.html(html.items(f"{column}: {meaning}" for column, meaning in module.COLUMNS.items()))
+
+
+def people(viewer: Viewer) -> None:
+    """Who is in the study; a lead adds somebody."""
+    everybody = common.read("people")
+    st.dataframe(
+        {
+            "Name": [person.name for person in everybody],
+            "Roles": [", ".join(sorted(person.roles)) for person in everybody],
+            "Specialties": [", ".join(person.specialties) for person in everybody],
+            "Languages": [", ".join(LANGUAGES.get(code, code) for code in person.languages) for person in everybody],
+        },
+        key="people",
+        hide_index=True,
+        alt="People of this study",
+    )
+    why_not = reason(check_can_add_people, viewer)
+    if why_not:
+        st.html(html.notice(why_not))  # not as the button's help: that is Markdown, and the sentence holds a name
+    with st.form("add person", clear_on_submit=False):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name = st.text_input("Name", key="person_name", disabled=bool(why_not))
+            roles = st.multiselect(
+                "Roles",
+                list(Role),
+                default=[Role.REVIEWER],
+                format_func=lambda role: role.value,
+                key="person_roles",
+                disabled=bool(why_not),
+            )
+            languages = st.multiselect(
+                "Languages",
+                list(LANGUAGES),
+                format_func=LANGUAGES.__getitem__,
+                key="person_languages",
+                disabled=bool(why_not),
+            )
+            specialties = st.text_input(
+                "Specialties", placeholder="separated by commas", key="person_specialties", disabled=bool(why_not)
+            )
+        if st.form_submit_button("Add person", disabled=bool(why_not)):
+            with common.shown_errors():
+                add_person(
+                    common.engine(),
+                    name,
+                    roles=roles,
+                    specialties=specialties.split(","),
+                    languages=languages,
+                    actor=viewer,
+                )
+                st.rerun()
+
+
+viewer = common.require()
+hidden = common.blind(viewer)
+counts = common.read("counts", hidden)
+st.html(
+    html.heading(
+        "Bring data in, and say who reads it",
+        f"{holdings(counts)}, {counts['judge_verdicts']:,} judges' and {counts['physician_verdicts']:,} physicians' verdicts so far",
+    )
+)
+import_tab, cases_tab, runs_tab, analysis_tab, plan_tab, reading_tab, people_tab = st.tabs(
+    ["Import", "Cases", runs.TITLE, "Analysis", "Plan", "Reading", "People"],
+    key="study_tab",
+    on_change="rerun",
+    bind="query-params",
+)
+with import_tab:
+    importing(viewer)
+    st.html(
+        html.foot(
+            "A file is imported whole or not at all, and the same file twice adds nothing. Verdicts are never changed: a new one of the same rater on the "
+            "same item stands beside the old one and counts instead of it."
+        )
+    )
+with cases_tab:
+    if cases_tab.open:
+        case_flow.show(viewer, hidden)
+with runs_tab:
+    if runs_tab.open:
+        runs.show(viewer)
+with analysis_tab:
+    if analysis_tab.open:
+        analysis.show(viewer, hidden)
+with plan_tab:
+    if plan_tab.open:
+        planning.show(viewer)
+with reading_tab:
+    if reading_tab.open:
+        assigning.show(viewer, hidden)
+with people_tab:
+    people(viewer)

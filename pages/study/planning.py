@@ -1,0 +1,328 @@
+"""The Plan part of the Study page: what is to be known and how exactly, how much has to be read for it, and the drawing of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from evalcore.planning import acts as planning_acts
+from evalcore.planning import words
+from evalcore.planning.components import options
+from evalcore.planning.figures import narrowing
+from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, curve
+from evalcore.planning.targets import Goal, Target
+from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.parts import evaluations
+from evalcore.settings import settings
+from evalcore.stats.wording import counted
+from evalcore.study import stated_analysis
+from evalcore.study.db import reading
+from evalcore.study.policies import check_can_assign, reason
+from evalcore.study.schema import Claim, Physicians, Viewer
+from pages.shared import common, html, tables, theme
+from pages.shared.models_choice import CLAIMS, READERS
+from pages.study import assigning
+
+GOALS = {
+    Goal.SCORE: "A model's score",
+    Goal.DIFFERENCE: "The difference between two models",
+    Goal.JUDGE_ERROR: "How often a judge is wrong",
+}
+MOST_UNITS = 1_000_000
+POINTS, PERCENT = (0.03, 0.005, 0.5, 0.005, "%.3f"), (3.0, 0.5, 50.0, 0.5, "%.1f")
+"""Of the field "within": what stands there first, the least, the most, the step, the format."""
+PURPOSE = "How many responses physicians still have to read until a number is exact enough. They are drawn here, and handed to readers."
+NO_JUDGE = "Nothing can be planned yet: no judge has labelled a response that may be shown to you. Begin with a file of results."
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What is shown for one target."""
+
+    answer: Answer
+    why: str
+    easier: str
+    seconds: float | None
+
+
+@st.cache_data(max_entries=16, show_spinner="Working out how much has to be read")
+def _planned(
+    location: str,  # noqa: ARG001
+    version: Any,  # noqa: ARG001
+    hidden: frozenset[int],  # noqa: ARG001
+    target: Target,
+    claim: Claim | None,
+    physicians: Physicians | None,
+    n_readers: int,
+    _viewer: Viewer,
+) -> Planned:
+    known = common.opinions(_viewer)
+    with reading(common.engine()) as session:
+        taken, seconds = planning_acts.taken(session), planning_acts.seconds_each(session)
+        stated = stated_analysis.stated(session)
+    target, why = planning_acts.claimed(
+        known, target, spec=stated.spec if stated else None, claim=claim, physicians=physicians
+    )
+    found = planning_acts.answer(known, target, taken=taken, n_each=n_readers)
+    easier = ""
+    if target.goal is Goal.DIFFERENCE and found.designs["reachable"].any():
+        easier = words.finding(
+            planning_acts.answer(
+                known, planning_acts.powered(target, planning_acts.POWER), taken=taken, n_each=n_readers
+            )
+        )
+    return Planned(found, why, easier, seconds)
+
+
+def show(viewer: Viewer) -> None:
+    """The form, the answer, and the drawing."""
+    st.html(html.quiet(PURPOSE))
+    known = common.opinions(viewer)
+    parts = evaluations(known)
+    judged = parts.loc[parts["judges"].map(len).gt(0)]
+    if judged.empty:
+        st.html(html.notice(NO_JUDGE))
+        st.button("Import a file", icon=":material/database:", type="tertiary", key="plan_import", on_click=_to_import)
+        return
+    target, n_readers = _asked(known, judged)
+    if target is None:
+        return
+    claim, physicians = (None, None) if target.goal is Goal.JUDGE_ERROR else _held_for()
+    planned = _planned(
+        settings().db, common.version(), common.blind(viewer), target, claim, physicians, n_readers, viewer
+    )
+    found = planned.answer
+    st.html(html.finding(words.finding(found)))
+    if planned.why:
+        st.html(html.quiet(planned.why))
+    if not found.n_units:
+        return
+    _answer(planned, n_readers)
+    _claims(found)
+    _components(planned)
+    _draw(viewer, planned, n_readers)
+    st.html(html.foot(FOOT))
+
+
+def _to_import() -> None:
+    """To the first tab of this page."""
+    st.session_state["study_tab"] = "Import"
+
+
+FOOT = (
+    "Widths are half the 95 % interval that is to be expected, for the claim that is named; of a judge's errors over all that it has labelled. For "
+    "physicians in general they allow for how far those who have read differ. They "
+    "follow from how far physicians' votes were from what the judges' labels let expect, and how alike "
+    "the errors on one response were. Whole responses are drawn, for a difference both models' responses to the same examples. By importance a response is "
+    "the more likely drawn the more its criteria move the score and the more the judges of the study, or one that was asked several times, "
+    "disagree on them; no probability is below a fifth of the mean. While "
+    "little is read, widths lean to the wide side; the "
+    "parts of the uncertainty are as measured, by the method of moments, and rough with few physicians. Every drawing keeps its seed and its probabilities."
+)
+
+
+def _asked(known: Opinions, judged: pd.DataFrame) -> tuple[Target | None, int]:
+    """The form: a target, or None with a sentence why not; and how many readers a response gets."""
+    goal = st.segmented_control(
+        "What do you want to know?", list(GOALS), default=Goal.SCORE, required=True, format_func=GOALS.__getitem__, key="plan_goal"
+    ) or Goal.SCORE  # fmt: skip
+    is_error = goal is Goal.JUDGE_ERROR
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        evaluation = st.selectbox("Data set", list(judged["evaluation"]), key="plan_data", width=180)
+        row = judged.loc[judged["evaluation"].eq(evaluation)].iloc[0]
+        inside = known.items["evaluation"].eq(evaluation)
+        names = sorted(known.items.loc[inside, "model"].unique())
+        models = [_model(goal, place, names) for place in range(0 if is_error else 1 + (goal is Goal.DIFFERENCE))]
+        if is_error:
+            judges = [st.selectbox("Judge", row["judges"], key="plan_judge", width=220)]
+        else:
+            judges = st.multiselect("Judges", row["judges"], default=row["judges"][:1], key="plan_judges", width=200)
+        first, least, most, step, form = PERCENT if is_error else POINTS
+        within = st.number_input(
+            "Within ± percentage points" if is_error else "Within ±",
+            min_value=least,
+            max_value=most,
+            value=first,
+            step=step,
+            format=form,
+            key=f"plan_within_{'error' if is_error else 'score'}",
+            width=190 if is_error else 140,
+        )
+        n_readers = st.number_input(
+            "Readers a response", min_value=1, value=READERS_EACH, step=1, key="plan_readers", width=140
+        )
+    with common.shown_errors():
+        share = within / 100 if is_error else within
+        target = planning_acts.target(goal, share, models, known, evaluation=evaluation, judges=judges)
+        return target, int(n_readers)
+    return None, int(n_readers)
+
+
+def _held_for() -> tuple[Claim | None, Physicians | None]:
+    """What the interval is to hold for; None: as the study states it, else the widest that the reads can carry."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        claim = st.selectbox(
+            "Holds for", ["", *Claim], key="plan_claim", width=300,
+            format_func=lambda one: CLAIMS[one] if one else "as stated, else the widest possible",
+        )  # fmt: skip
+        physicians = st.selectbox(
+            "As read by", ["", *Physicians], key="plan_physicians", width=300,
+            format_func=lambda one: READERS[one] if one else "as stated, else the widest possible",
+        )  # fmt: skip
+    return claim or None, physicians or None
+
+
+def _model(goal: Goal, place: int, names: list[str]) -> str:
+    label = "Model" if goal is Goal.SCORE else ("First model", "Second model")[place]
+    chosen: str = st.selectbox(label, names, index=min(place, len(names) - 1), key=f"plan_model_{place}", width=160)
+    return chosen
+
+
+def _answer(planned: Planned, n_readers: int) -> None:
+    """Both designs side by side, how the interval narrows, and where the expectations come from."""
+    found = planned.answer
+    target = found.target
+    if found.designs["n_units"].any():
+        rows = [found.design(design) for design in DESIGNS]
+        times = [words.hours_short(planning_acts.hours(row.n_items, n_readers, planned.seconds)) for row in rows]
+        tables.show(
+            {
+                "Responses are": [words.DESIGN_WORDS[row.design] for row in rows],
+                **({"Further examples": [row.n_units for row in rows]} if target.goal is Goal.DIFFERENCE else {}),
+                "Further responses": [row.n_responses for row in rows],
+                "Criteria": [row.n_items for row in rows],
+                "Hours of reading": times,
+                "95 % interval then": [words.width_words(target, row.half_width) for row in rows],
+                f"95 % interval with {words.counted_units(target, rows[0].n_same)}": [
+                    words.width_words(target, row.half_width_same) for row in rows
+                ],
+            },
+            key="plan_designs",
+            alt="How much has to be read, by how it is drawn",
+        )
+    said = [words.basis_words(found), words.so_far_words(found), words.disagreement_words(found)]
+    said += [line for line in (planned.easier, words.detectable_words(found, planning_acts.POWER)) if line]
+    n_items = found.design(IMPORTANCE).n_items
+    if n_items:
+        hours = planning_acts.hours(n_items, n_readers, planned.seconds)
+        said.append(words.hours_words(hours, n_readers, planned.seconds))
+    st.html(html.items(said))
+    table = curve(found)
+    if not table.empty:
+        st.plotly_chart(
+            narrowing(
+                table,
+                within=target.half_width,
+                units=words.units_words(target),
+                axis="Half of the 95 % interval",
+                tick_format=_ticks(target),
+                ink=theme.ink(),
+            ),
+            config={"displayModeBar": False},
+            key="plan_curve",
+            alt="How the interval narrows as more is read, drawn with equal chances and by importance",
+        )
+
+
+def _claims(found: Answer) -> None:
+    """The same reads, by what the interval is to hold for."""
+    if found.claims.empty:
+        return
+    rows = found.claims.to_dict(orient="records")
+    n = found.design(UNIFORM).n_units
+    st.subheader("What the same reads can claim", anchor=False)
+    tables.show(
+        {
+            "The 95 % interval holds": [
+                words.CLAIM_WORDS[Claim(row["claim"]), Physicians(row["physicians"])] for row in rows
+            ],
+            "Expected now": [words.width_words(found.target, row["half_width_now"]) for row in rows],
+            f"With {words.counted_units(found.target, n, 'further')}": [
+                words.width_words(found.target, row["half_width"]) for row in rows
+            ],
+        },
+        key="plan_claims",
+        alt="Expected interval by claim and population of physicians",
+    )
+
+
+def _components(planned: Planned) -> None:
+    """What the error is made of, and what the next reads would take from it."""
+    found, target = planned.answer, planned.answer.target
+    if target.goal is Goal.JUDGE_ERROR:
+        return
+    st.subheader("What the uncertainty is made of", anchor=False)
+    st.html(html.quiet(words.components_words(found)))
+    parts = found.components
+    if not parts.is_known:
+        return
+    tables.show(
+        words.components_table(parts),
+        key="plan_components",
+        alt="Parts of the standard error on new examples, for physicians in general",
+    )
+    n_more, amount = planning_acts.next_reads(found, planned.seconds)
+    table = options(parts, target, n_more=n_more)
+    st.html(html.finding(words.options_words(table, target, amount)))
+    rows = table.to_dict(orient="records")
+    tables.show(
+        {
+            "Spent on": [words.OPTION_WORDS[row["option"]] for row in rows],
+            "Further reads of a response": [row["n_reads"] for row in rows],
+            "Responses read then": [row["n_units"] for row in rows],
+            "Physicians": [row["n_readers"] for row in rows],
+            "Standard error then": [words.error_words(row["standard_error"]) for row in rows],
+        },
+        key="plan_options",
+        alt=f"Expected standard error after {amount}, by what they are spent on",
+    )
+
+
+def _ticks(target: Target) -> str:
+    return ".1%" if target.goal is Goal.JUDGE_ERROR else ".3f"
+
+
+def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
+    """Draw and hand over to readers: checked first, then done."""
+    st.subheader("Draw them, and have them read", anchor=False)
+    if why_not := reason(check_can_assign, viewer):
+        st.html(html.notice(why_not))
+        return
+    found = planned.answer
+    target = found.target
+    if not found.variances.n_free:
+        st.html(html.notice("Everything is read or assigned already."))
+        return
+    with st.container(horizontal=True):
+        design = st.segmented_control(
+            "How", list(DESIGNS), default=IMPORTANCE, required=True, format_func=words.DESIGN_WORDS.__getitem__, key="plan_design"
+        ) or IMPORTANCE  # fmt: skip
+        needed = found.design(design).n_units
+        n_units = st.number_input(
+            f"How many {words.units_words(target)}", min_value=1, max_value=MOST_UNITS, value=max(needed, 1), step=1,
+            key=f"plan_n_{design}_{needed}", width=190,
+        )  # fmt: skip
+        seed = st.number_input(
+            "Seed", min_value=0, max_value=MAX_SEED, value=None, step=1, placeholder="drawn", key="plan_seed", width=170
+        )
+    readers, specialty = assigning.who("plan")
+    with st.container(horizontal=True):
+        go = st.button("Draw and assign", type="primary", icon=":material/assignment_ind:", key="plan_assign")
+        check = st.button("Check only", key="plan_check")
+    if go or check:
+        with common.shown_errors():
+            with reading(common.engine()) as session:
+                plan = planning_acts.draw(session, target, n_units=int(n_units), design=design, seed=seed)
+            choice = Choice(
+                drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed
+            )
+            report = assign(common.engine(), choice, actor=viewer, dry_run=check)
+            done = "would be assigned; nothing was changed" if check else "assigned"
+            st.html(
+                html.notice(
+                    f"{counted(report.n_items, 'response')} with {counted(plan.n_items, 'criterion', 'criteria')} {done}."
+                )
+            )
+            st.html(html.items(report.sentences()))

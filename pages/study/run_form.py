@@ -1,0 +1,264 @@
+"""The form that starts a run: what is asked, of whom, about what; what it would take; then the start."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import streamlit as st
+
+from evalcore import runs
+from evalcore.errors import RunRefused
+from evalcore.runs import Planned, known_models, queries, spec_for
+from evalcore.runs.acts import MAX_CONCURRENCY
+from evalcore.runs.process import alive
+from evalcore.runs.telling import dollars, duration, how_words
+from evalcore.stats.wording import counted
+from evalcore.study.db import reading
+from evalcore.study.run_words import ModelSettings, RunKind, RunSpec
+from evalcore.study.schema import CASES, Format, Viewer
+from pages.shared import common, html
+from pages.study import run_acts
+
+KINDS = {
+    RunKind.JUDGE: "Verdicts of a judge",
+    RunKind.RESPOND: "Answers of a model",
+    RunKind.TRIAGE: "Answers to cases of triage",
+}
+LACKING = {
+    RunKind.JUDGE: "The study has no responses to judge yet: import some, or ask a model for answers first.",
+    RunKind.RESPOND: "The study has no conversations to answer yet: import a file of examples first.",
+    RunKind.TRIAGE: "The study has no cases of triage yet: import a file of cases first.",
+}
+FORMATS = {Format.QA: "qa: asked for a level", Format.CONVERSATION: "conversation: as the patient would write it"}
+SAMPLES = {RunKind.RESPOND: 1, RunKind.TRIAGE: 5}
+AT_ONCE, MOST_SAMPLES = 20, 1_000
+TEMPERATURE = 1.0
+"""Of answers to cases where nobody says another, as the command has it: samples that are asked for without chance are all alike."""
+NO_KEY = (
+    "A model that needs a key has to stand in the file of models, which names the variable that holds the key. No key is typed here, and none is sent to an "
+    "address that is typed here."
+)
+NO_FILE = "There is no file of models (models.toml) here: type a name, and say where the model is."
+PLANNED = "run_planned"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A run as the form has it.
+
+    Attributes:
+        concurrency: Questions at once.
+        max_cost: US dollars; None: no limit.
+    """
+
+    spec: RunSpec
+    concurrency: int
+    max_cost: float | None
+
+
+def show(viewer: Viewer) -> None:
+    """The form; a change in it draws nothing else anew."""
+    common.fragment(_form)(viewer)
+
+
+def _form(viewer: Viewer) -> None:
+    kind = RunKind(
+        st.segmented_control(
+            "What is asked for", list(KINDS), default=RunKind.JUDGE, required=True, format_func=KINDS.__getitem__, key="run_kind"
+        )
+        or RunKind.JUDGE
+    )  # fmt: skip
+    datasets = _datasets(kind)
+    if not datasets:
+        st.html(html.notice(LACKING[kind]))
+        return
+    model = _who(kind)
+    wanted = _what(viewer, kind, datasets, model)
+    if wanted is None:
+        st.button("What this would take", icon=":material/calculate:", key="run_plan", disabled=True)
+        return
+    if st.button("What this would take", icon=":material/calculate:", key="run_plan"):
+        st.session_state.pop(PLANNED, None)
+        with common.shown_errors(), reading(common.engine()) as session:
+            st.session_state[PLANNED] = (wanted.spec, runs.plan(session, wanted.spec))
+    spec, planned = st.session_state.get(PLANNED, (None, None))
+    if planned is not None and spec == wanted.spec:
+        _take(viewer, wanted, planned)
+
+
+def _datasets(kind: RunKind) -> list[str]:
+    """The data sets that such a run can be about."""
+    known = common.read("run_datasets")
+    if kind is RunKind.JUDGE:
+        judged = [name for name in known if common.read("models_to_judge", name)]
+        return sorted(judged, key=lambda name: name == CASES)  # criteria first: of levels only conversations are judged
+    return [name for name in known if (name == CASES) is (kind is RunKind.TRIAGE)]
+
+
+def _who(kind: RunKind) -> ModelSettings | None:
+    """Who is asked: a model of the file by its name, another one by its address; None where that is not said yet."""
+    path, known = known_models.usual_file(), None
+    with common.shown_errors():
+        known = known_models.load(path) if path is not None else {}
+    if known is None:
+        return None
+    whom = "Judge" if kind is RunKind.JUDGE else "Model"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            whom, list(known), index=None, key="run_name", accept_new_options=True, width=320,
+            placeholder="Choose, or type a name" if known else "Type a name",
+        )  # fmt: skip
+        model = known.get(name or "")
+        if name and model is None:
+            model = _elsewhere(name.strip())
+    if model is None:
+        if name:
+            st.html(html.quiet(NO_KEY))
+        elif path is not None:
+            st.html(
+                html.quiet(f"{path.name} has {counted(len(known), 'model')}; another one can be named by its address.")
+            )
+        else:
+            st.html(html.quiet(NO_FILE))
+        return None
+    if kind is RunKind.TRIAGE and model.temperature is None:
+        model = msgspec.structs.replace(model, temperature=TEMPERATURE)
+    st.html(html.quiet(how_words(model) + (f". {NO_KEY}" if model.name not in known else ".")))
+    try:
+        known_models.key_of(model)
+    except RunRefused as error:
+        st.html(html.notice(f"{error}. Set it, then start Overread again.", kind="warning"))
+        return None
+    return model
+
+
+def _elsewhere(name: str) -> ModelSettings | None:
+    """The fields for a model that the file does not have."""
+    address = st.text_input("Base URL", placeholder="http://127.0.0.1:8000/v1", key="run_base_url", width=300)
+    api_model = st.text_input("Name at the server", placeholder=name, key="run_api_model", width=200)
+    temperature = st.number_input(
+        "Temperature", 0.0, 2.0, None, 0.1, "%.2g", key="run_temperature", width=170, placeholder="not sent"
+    )
+    price_in = st.number_input(
+        "US dollars, million tokens in", 0.0, None, None, key="run_price_in", width=210, placeholder="unknown"
+    )
+    price_out = st.number_input(
+        "US dollars, million tokens out", 0.0, None, None, key="run_price_out", width=210, placeholder="unknown"
+    )
+    if not address.strip():
+        return None
+    with common.shown_errors():
+        return known_models.named(
+            name, path=None, base_url=address.strip(), api_model=api_model.strip() or None, temperature=temperature,
+            price_in=price_in, price_out=price_out,
+        )  # fmt: skip
+    return None
+
+
+def _what(viewer: Viewer, kind: RunKind, datasets: list[str], model: ModelSettings | None) -> Wanted | None:
+    """What is asked about, and within which bounds; None while nobody says who is asked."""
+    about = _judged(viewer, datasets) if kind is RunKind.JUDGE else _answered(kind, datasets)
+    has_prices = model is not None and None not in (model.price_in, model.price_out)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        at_once = st.number_input("Questions at once", 1, MAX_CONCURRENCY, AT_ONCE, key="run_concurrency", width=150)
+        limit = st.number_input(
+            "At most so many questions", 1, None, None, key="run_limit", width=200, placeholder="all"
+        )
+        max_cost = st.number_input(
+            "Stop at US dollars", 0.0, None, None, 1.0, "%.10g", key="run_cost", width=200, disabled=not has_prices,
+            placeholder="no limit" if has_prices else "no prices known",
+        )  # fmt: skip
+    if model is None:
+        return None
+    return Wanted(spec_for(kind, model, limit=limit, **about), int(at_once), max_cost if has_prices else None)
+
+
+def _judged(viewer: Viewer, datasets: list[str]) -> dict[str, Any]:
+    """Which responses a judge is asked about, and how, as `spec_for` takes it."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        dataset = st.selectbox("Data set", datasets, key="run_dataset_judge", width=200)
+        of_models = st.multiselect(
+            "Responses of", _models(viewer, dataset), key=f"run_of_{dataset}", placeholder="all models", width=320
+        )
+        n_repeats = st.number_input("Verdicts on each", 1, MOST_SAMPLES, 1, key="run_repeats", width=140)
+    with st.container(horizontal=True):
+        with_points = dataset == CASES or st.checkbox("The judge sees the points", value=True, key="run_points")
+        with_confidence = st.checkbox("The judge states its confidence", key="run_confidence")
+    return {
+        "dataset": dataset,
+        "of_models": of_models,
+        "n_repeats": int(n_repeats),
+        "with_points": with_points,
+        "with_confidence": with_confidence,
+    }
+
+
+def _answered(kind: RunKind, datasets: list[str]) -> dict[str, Any]:
+    """What a model is asked to answer, as `spec_for` takes it."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        dataset = st.selectbox("Data set", datasets, key=f"run_dataset_{kind}", width=200)
+        formats: list[Format] = []
+        if kind is RunKind.TRIAGE:
+            formats = st.pills(
+                "Formats", list(Format), selection_mode="multi", default=list(Format), format_func=FORMATS.__getitem__, key="run_formats"
+            )  # fmt: skip
+        what = "Answers to each case and format" if kind is RunKind.TRIAGE else "Answers to each"
+        n_samples = st.number_input(what, 1, MOST_SAMPLES, SAMPLES[kind], key=f"run_samples_{kind}", width=220)
+    return {"dataset": dataset, "formats": formats, "n_samples": int(n_samples)}
+
+
+def _models(viewer: Viewer, dataset: str) -> list[str]:
+    """The models whose responses can be judged; not those behind conversations alone that wait for the viewer."""
+    unnamed = run_acts.unnamed(viewer)
+    return [name for name in common.read("models_to_judge", dataset) if name not in unnamed]
+
+
+def _take(viewer: Viewer, wanted: Wanted, planned: Planned) -> None:
+    """What it would take, and the start."""
+    seconds = planned.seconds(wanted.concurrency)
+    failed = {"failed before": f"{planned.n_failed:,}"} if planned.n_failed else {}
+    figures = {
+        "questions in all": f"{planned.n_all:,}",
+        "there already": f"{planned.n_there:,}",
+        **failed,
+        "to ask": f"{planned.n_missing:,}",
+        "tokens in": f"{planned.prompt_tokens:,}",
+        "tokens out": f"{planned.completion_tokens:,}",
+        "cost": dollars(planned.cost),
+        "time": "not known yet" if seconds is None else f"about {duration(seconds)}",
+    }
+    st.html(html.facts(figures))
+    expected = (
+        f"Expected from {counted(planned.n_before, 'question')} that this model was asked with this prompt before."
+        if planned.n_before
+        else "Expected from the lengths of the texts, about four characters to a token; how long it takes is known once the first answers are there."
+    )
+    st.html(html.quiet(expected))
+    same, n_workers = _same(wanted.spec)
+    if same is not None:
+        st.html(html.quiet(_same_words(same, n_workers, planned)))
+    if not planned.n_missing:
+        st.html(html.notice("Nothing is left to ask."))
+    start = st.button(
+        "Start", type="primary", icon=":material/play_arrow:", key="run_start", disabled=not planned.n_missing or n_workers > 0
+    )  # fmt: skip
+    if start:
+        with common.shown_errors(), st.spinner("Writing down the questions and starting the process"):
+            run_id = run_acts.start(viewer, wanted.spec, concurrency=wanted.concurrency, max_cost=wanted.max_cost)
+            st.session_state.pop(PLANNED, None)
+            run_acts.open_(run_id)
+
+
+def _same(spec: RunSpec) -> tuple[int | None, int]:
+    """The number of the run that asks just this, where there is one, and how many processes work on it."""
+    with reading(common.engine()) as session:
+        for row in queries.rows(session, fingerprint=spec.fingerprint):
+            return row.run_id, len(alive(session, row.run_id))
+    return None, 0
+
+
+def _same_words(run_id: int, n_workers: int, planned: Planned) -> str:
+    if n_workers:
+        return f"This is run {run_id}, which is running now: open it in the list."
+    failed = " What failed before is asked again from there." if planned.n_failed else ""
+    return f"This is run {run_id}: the start goes on with it.{failed}"

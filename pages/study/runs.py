@@ -1,0 +1,111 @@
+"""Runs: what models and judges are asked, how far that is, and a form to start more. A tab of the Study page."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from evalcore.runs import known_models, queries
+from evalcore.runs.queries import RunRow
+from evalcore.runs.telling import told
+from evalcore.study.db import reading
+from evalcore.study.policies import can_run, check_can_run, reason
+from evalcore.study.run_words import RunState
+from evalcore.study.schema import Viewer
+from pages.shared import common, html
+from pages.study import run, run_acts, run_form, run_html
+from pages.study.run_acts import LIVE_SECONDS, OPENED
+
+TITLE = "Runs"
+ON_A_PAGE, OPEN_WIDTH = 15, 130
+BEGINNING = (
+    "A run asks a model for answers, or a judge for verdicts, one question at a time, and saves each answer as it comes. It can be stopped and started "
+    "again at any moment: only what is missing is asked."
+)
+STEPS = (
+    "Bring in what is to be asked about: a file of examples or cases for answers, a file of responses for verdicts.",
+    "Say which models and judges there are: write a file models.toml like the one below into the folder in which Overread is started. "
+    "A model without a key can also be named in the form, by its address.",
+    "Put keys into environment variables before Overread is started. A key is never typed, stored or shown here.",
+    "Choose in the form what is asked, look at what it would take, and start. It goes on when you close the browser.",
+)
+
+
+def show(viewer: Viewer) -> None:
+    """The list with the form, or the run that the address names."""
+    number = common.row_number(st.query_params.get(OPENED, ""))
+    if number is not None:
+        run.show(viewer, number)
+        return
+    with reading(common.engine()) as session:
+        rows = queries.rows(session)
+    why_not = reason(check_can_run, viewer)
+    if why_not:
+        st.html(html.notice(why_not))
+    else:
+        _form(viewer, is_first=not rows)
+    if rows:
+        _list(viewer, rows)
+    else:
+        _beginning(viewer)
+
+
+def _form(viewer: Viewer, *, is_first: bool) -> None:
+    fold = st.expander(
+        "Start a run", icon=":material/play_arrow:", expanded=is_first, key="run_form", on_change="rerun"
+    )
+    with fold:
+        if fold.open:
+            run_form.show(viewer)
+
+
+def _beginning(viewer: Viewer) -> None:
+    """Nothing has run yet: what a run is, and what to do first."""
+    st.html(html.notice(f"Nothing has run yet. {BEGINNING}"))
+    if not can_run(viewer):
+        return
+    st.html(html.items(STEPS))
+    with st.expander("An example of models.toml", icon=":material/description:"):
+        st.code(known_models.example(), language="toml", wrap_lines=True)
+
+
+def _list(viewer: Viewer, rows: list[RunRow]) -> None:
+    """Newest first, what is open before what has ended; live while anybody works."""
+    ordered = sorted(rows, key=lambda row: (row.state is not RunState.OPEN, -row.run_id))
+    n_pages = -(-len(ordered) // ON_A_PAGE)
+    place = st.session_state.get("runs_page", 1) if n_pages > 1 else 1
+    first = (min(place, n_pages) - 1) * ON_A_PAGE
+    titles, is_live = {}, False
+    for row in ordered[first : first + ON_A_PAGE]:
+        at = run_acts.progress(row)
+        titles[row.run_id] = run_acts.title(viewer, row, at.n_questions)
+        is_live |= at.n_workers > 0
+    common.fragment(_rows, run_every=LIVE_SECONDS if is_live else None)(viewer, titles, is_live=is_live)
+    if n_pages > 1:
+        st.pagination(n_pages, key="runs_page")
+    st.html(
+        html.foot(
+            "A question has failed when no answer came of it after all tries; it is counted nowhere else, and it can be asked again. Cost: what the server "
+            "counted in tokens, by the prices in the file of models; unknown where there are none. Time left: at the rate of the last half minute."
+        )
+    )
+
+
+def _rows(viewer: Viewer, titles: Mapping[int, str], *, is_live: bool) -> None:
+    """The rows of some runs, each with its title: which models may be named takes reading what every saved answer renews, and this is drawn often."""
+    with reading(common.engine()) as session:
+        found = {row.run_id: row for row in queries.rows(session, run_ids=titles)}
+    is_still_live = False
+    rows = st.container(gap=None)
+    for number, title in titles.items():
+        row = found[number]
+        at = run_acts.progress(row)
+        is_still_live |= at.n_workers > 0
+        with rows, st.container(horizontal=True, wrap=False, vertical_alignment="center", key=f"run_row_{number}"):
+            state = run_acts.state(viewer, at)
+            st.html(run_html.row(title, state, at, told(at)))
+            if st.button(
+                f"Open run {number}", icon=":material/chevron_right:", key=f"run_open_{number}", type="tertiary", width=OPEN_WIDTH
+            ):  # fmt: skip
+                run_acts.open_(number)
+    if is_live and not is_still_live:
+        st.rerun()  # drawn without a clock

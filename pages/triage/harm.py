@@ -1,0 +1,214 @@
+"""Harm: a section of the Triage page. What errors cost when one too low weighs more than one too high."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from evalcore.figures.colours import colour_of, dash_of
+from evalcore.rubric.finding import chance_words
+from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.wording import counted
+from evalcore.triage import harm
+from evalcore.triage import harm_figures as figures
+from evalcore.triage.bases import Basis, Ranked, Weights, with_cases
+from evalcore.triage.harm_words import harm_sentences
+from evalcore.triage.words import count_words, number_words
+from pages.shared import html, routes, tables, theme, triage_choice
+from pages.shared.triage_choice import FORMATS, Here
+from pages.triage import counts as triage_counts
+
+STEPS, COUNTS = "every level counts", "every error counts once"
+HIGHEST = 20.0
+RATIOS = tuple(float(ratio) for ratio in np.geomspace(0.25, 20, 89))
+NOTHING_COSTS = "Both weights are 0, so no error costs anything. Give at least one of them a weight."
+HOW = {
+    Basis.JUDGE: (
+        "Expected harm is the mean over cases with a clear gold and a level. Intervals are 95 % (t over cases, each of which enters once), each model by "
+        "itself; the table of differences takes two models on the same cases. Published matrices are of other cases and stand apart: they have no place."
+    ),
+    Basis.PHYSICIANS: (
+        "Expected harm is the mean over the responses to cases with a clear gold that were drawn and read blind by physicians here. Intervals are 95 % (t, "
+        "clustered by case, since several responses to one case may have been read), weighted by the probability of the draw, each model by itself. Of each "
+        "model other responses were read, so the models have no order here."
+    ),
+    Basis.CORRECTED: (
+        "Expected harm is the mean over cases with a clear gold of what the corrected levels of their responses cost: the judge on all of them, put right by "
+        "what physicians read on some. Intervals are 95 %, clustered by case, each model by itself."
+    ),
+}
+FOOT = (
+    "A level too low costs the one weight, a level too high the other; or every error once, however wide. Holm's p allows for the number of pairs of a "
+    "format. A dotted line is where two models change places, the solid one is the ratio chosen above. The default weights are the study's "
+    "settings; what is changed here changes nothing there."
+)
+
+
+def show(here: Here) -> None:
+    """Expected harm by model with weights set here, and the models' order over their ratio."""
+    viewer, chosen = here.viewer, here.chosen
+    with here.row:
+        basis, held, why = triage_counts.basis_control(viewer, chosen, here.known)
+        under = _weight("A level too low weighs", here.settings.under_weight, "triage_under")
+        over = _weight("A level too high weighs", here.settings.over_weight, "triage_over")
+        how = triage_choice.one_of("Count", [STEPS, COUNTS], "triage_steps", width=220)
+    weights = Weights(under, over, how == STEPS)
+    table = triage_counts.harm(viewer, chosen, basis, held, weights)
+    ranked = triage_counts.ranked(viewer, chosen, basis, held, weights)
+    if not under and not over:
+        st.html(html.notice(NOTHING_COSTS, kind="warning"))
+    told = ranked.harm if len(ranked.harm) else with_cases(table)
+    for sentence in harm_sentences(told, under, over, ranked.differences, ranked=bool(len(ranked.harm))):
+        st.html(html.finding(sentence))
+    if table["harm"].isna().all():
+        st.html(html.notice(_nothing(table, basis), kind="warning"))
+        st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
+    if words := triage_counts.held_words(basis, held, value="expected harm"):
+        st.html(html.quiet(f"{words} {why}".rstrip()))
+    if table.empty:
+        return
+    _figures(table, basis)
+    _differences(ranked.differences)
+    if ranked.harm["harm"].notna().sum() > 1:
+        _orders(ranked, under / over if over else None, weights)
+    st.html(html.foot(f"{HOW[basis]} {FOOT}"))
+
+
+def _nothing(table: pd.DataFrame, basis: Basis) -> str:
+    """Why no model has an expected harm."""
+    if basis is Basis.PHYSICIANS:
+        return triage_counts.NOT_READ
+    if basis is Basis.CORRECTED and len(table):
+        row = table.iloc[int(table["n_needed"].to_numpy().argmin())]
+        return f"Nothing can be corrected yet: {row['model']} in {FORMATS[row['format']]} needs {row['reason']}, and is the nearest to it."
+    return "No case has both a clear gold and a level, so there is no harm to expect."
+
+
+def _harm_words(row: Mapping[Any, Any]) -> str:
+    """In short: what has to be read for it stands whole above, of whom least is lacking."""
+    lacking = row.get("n_needed", 0)
+    reason = f"{lacking:,} more to read" if lacking else row["reason"]
+    return number_words(row["harm"], row["low"], row["high"], reason)
+
+
+def _figures(table: pd.DataFrame, basis: Basis) -> None:
+    colours = colour_of(triage_choice.colours())
+    counts = "responses" if basis is Basis.PHYSICIANS else "cases"
+    if table["harm"].notna().any():
+        st.plotly_chart(
+            figures.harm(table, colours, FORMATS, counts=counts, ink=theme.ink()),
+            config={"displayModeBar": False},
+            key="triage_harm",
+            alt="Expected harm of each model in each format, with 95 % intervals",
+        )
+    rows = table.to_dict(orient="records")
+    too = {
+        "Too low (levels)": [f"{count_words(row['n_under'])} ({count_words(row['steps_under'])})" for row in rows],
+        "Too high (levels)": [f"{count_words(row['n_over'])} ({count_words(row['steps_over'])})" for row in rows],
+    }
+    read = {"Read": table["n_read"], "Physicians": table["n_readers"]} if basis is Basis.CORRECTED else {}
+    tables.show(
+        {
+            "Model": table["model"],
+            "Format": table["format"].map(FORMATS),
+            "Expected harm": [_harm_words(row) for row in rows],
+            "By under-triage": [_number(row["of_under"]) for row in rows],
+            "By over-triage": [_number(row["of_over"]) for row in rows],
+            counts.capitalize(): table["n"],
+            **(read if basis is Basis.CORRECTED else too),
+        },
+        key="triage_harm_table",
+        alt="Expected harm of each model in each format",
+        names=("Model",),
+    )
+
+
+def _orders(ranked: Ranked, now: float | None, weights: Weights) -> None:
+    """The order as it was measured on the same cases, over the ratio of the weights: places, which say nothing of what differs beyond chance."""
+    models = triage_choice.colours()
+    table = triage_choice.in_order(ranked.harm)
+    st.subheader("The order as measured, over the ratio of the weights", anchor=False)
+    st.html(
+        html.quiet(
+            f"On the cases that all of them answered: {_same_cases(table)}. Neighbours may differ by chance alone; the table above says who differs."
+        )
+    )
+    orders = harm.orders(table, RATIOS, steps=weights.steps)
+    st.plotly_chart(
+        figures.orders(
+            orders, ranked.changes, colour_of(models), dash_of(models), FORMATS, now=now or None, ink=theme.ink()
+        ),
+        config={"displayModeBar": False},
+        key="triage_orders",
+        alt="Places of the models by expected harm as measured on the same cases, over the ratio of the weights",
+    )
+    _changes(ranked.changes)
+
+
+def _same_cases(table: pd.DataFrame) -> str:
+    sizes = {FORMATS[word]: int(n) for word, n in zip(table["format"], table["n"], strict=True)}
+    return ", ".join(f"{counted(n, 'case')} in {word}" for word, n in sizes.items())
+
+
+def _differences(table: pd.DataFrame) -> None:
+    known = table.loc[table["difference"].notna()]
+    if known.empty:
+        if len(table):
+            st.html(html.quiet(f"Which models differ cannot be said yet: {table['reason'].iloc[0]}."))
+        return
+    st.subheader("Two models on the same cases", anchor=False)
+    table = known.astype({"format": str, "model_1": str, "model_2": str})
+    rows = table.to_dict(orient="records")
+    tables.show(
+        {
+            "Format": table["format"].map(FORMATS),
+            "First model": table["model_1"],
+            "Second model": table["model_2"],
+            "Expected harm, first minus second": [
+                number_words(row["difference"], row["low"], row["high"], row["reason"]) for row in rows
+            ],
+            "Cases of both": table["n"],
+            "p (Holm)": [chance_words(row["p_holm"]) for row in rows],
+        },
+        key="triage_harm_differences",
+        alt="Differences of two models' expected harm on the cases that both answered",
+        names=("First model", "Second model"),
+    )
+
+
+def _weight(label: str, usual: float, key: str) -> float:
+    return st.slider(
+        label,
+        0.0,
+        max(HIGHEST, usual),
+        float(usual),
+        0.5,
+        format="%g",
+        key=key,
+        bind="query-params",
+        persist_state="session",
+        width=190,
+    )
+
+
+def _changes(changes: pd.DataFrame) -> None:
+    if changes.empty:
+        st.html(html.quiet("No two models change places, whatever the weights."))
+        return
+    tables.show(
+        {
+            "Format": changes["format"].astype(str).map(FORMATS),
+            "Under-triage weighs so many times over-triage": [f"{ratio:.2f}" for ratio in changes["ratio"]],
+            "Below, less harm by": changes["less_below"].astype(str),
+            "Above, less harm by": changes["less_above"].astype(str),
+        },
+        key="triage_changes",
+        alt="Ratios of the weights at which two models change places",
+    )
+
+
+def _number(value: float) -> str:
+    return NO_VALUE if math.isnan(value) else f"{value:.2f}"
