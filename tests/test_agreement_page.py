@@ -141,7 +141,7 @@ def test_with_no_second_reader_it_says_what_to_do(opened):
     app = opened(LEAD, study(n_readers=1))
     said = words(app)
     assert "No two physicians have read the same criterion blind yet." in said
-    assert "Go to Study: pages/study.py" in said
+    assert "Go to Study: pages/study/page.py" in said
     assert not app.dataframe
 
 

@@ -22,7 +22,7 @@ from pages.study import triage
 from tests import triage_cases
 from tests.page_steps import _no_cache, cookie_of, location, said  # noqa: F401 - fixtures
 
-SECTION = "from pages import _common, _study_triage\n_study_triage.show(_common.require())"
+SECTION = "from pages.shared import common\nfrom pages.study import triage\ntriage.show(common.require())"
 LEAD, READER = "Ana Ruiz", "Dr. Kofi Adu"
 
 
