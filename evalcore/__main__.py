@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from evalcore import __version__
 from evalcore.cli import agreement as cli_agreement
 from evalcore.cli import analysis as cli_analysis
-from evalcore.cli import calibration as cli_calibration
+from evalcore.cli import calibration, runs
 from evalcore.cli import compare as cli_compare
 from evalcore.cli import composition as cli_composition
 from evalcore.cli import data as cli_data
@@ -26,7 +26,6 @@ from evalcore.cli import planning as cli_planning
 from evalcore.cli import quality as cli_quality
 from evalcore.cli import reading as cli_reading
 from evalcore.cli import run as cli_run
-from evalcore.cli import runs
 from evalcore.cli import triage as cli_triage
 from evalcore.cli import triage_run as cli_triage_run
 from evalcore.cli import triage_settings as cli_triage_settings
@@ -63,7 +62,7 @@ app.command("self-preference")(cli_drift.self_preference)
 app.command()(cli_drift.families)
 app.command("judge-check")(cli_drift.judge_check)
 app.command()(cli_triage.triage)
-app.command()(cli_calibration.calibration)
+app.command()(calibration.calibration)
 app.command()(cli_jury.jury)
 app.command("acuity-rules")(cli_levels.acuity_rules)
 app.command("triage-settings")(cli_triage_settings.triage_settings)

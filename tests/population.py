@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import KINDS, estimated
+from evalcore.rubric.corrected import KINDS, estimated, surveyed
 from evalcore.rubric.items import READ_COLUMNS, Opinions
-from evalcore.rubric.surveyed import surveyed
 from evalcore.study.frames import ITEM_BASE
 
 THEMES = ("global_health", "hedging", "communication", "context_seeking")

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from evalcore.stats import survey
-from evalcore.stats.survey import Population, Sample
+from evalcore.stats import estimator
+from evalcore.stats.estimator import Population, Sample
 
 many = settings(max_examples=60, deadline=None)
 seeds = st.integers(0, 10_000)
@@ -50,4 +50,4 @@ def invented(seed, *, n=120, accuracy=0.8, share=0.5, n_judges=1, power=1):
 
 
 def variance(about, read, fit):
-    return survey.benchmark_parts(read, fit.factors * survey.deviations(about, read, fit)).sum()
+    return estimator.benchmark_parts(read, fit.factors * estimator.deviations(about, read, fit)).sum()

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from evalcore.calibration import sections
 from evalcore.calibration.own_confidence import own_confidence
-from evalcore.cli import calibration as cli_calibration
+from evalcore.cli import calibration
 from evalcore.errors import OverreadError
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER, ConfidenceMeaning, Format, Label
@@ -25,7 +25,7 @@ from tests import world
 from tests.triage_cases import drawn, stored
 
 app = typer.Typer()
-app.command()(cli_calibration.calibration)
+app.command()(calibration.calibration)
 RULE = AmbiguityRule(spread=0.3)
 
 
@@ -64,7 +64,7 @@ def named(found: object) -> set[str]:
 
 def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics(db: Path):
     found = said(db)
-    help_ = cli_calibration.calibration.__doc__ or ""
+    help_ = calibration.calibration.__doc__ or ""
     for name in named(found) - set(found["levels_by"]):
         parts = {name, re.sub(r"_(low|high)$", "", name), re.sub(r"^(k|n|low|high|floor)_", "", name)}
         between = name in ("h_B", "h_C", "m_B", "m_C")  # the help says h_A .. h_D

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-from evalcore.calibration import case_spread as spreads
-from evalcore.calibration import spread_floor
+from evalcore.calibration import case_spread, spread_floor
 from evalcore.calibration.own_confidence import own_confidence
 from evalcore.study.schema import PARSER
 from evalcore.triage import panels
@@ -53,7 +52,7 @@ def told(votes, samples, **columns):
 
 
 def spread_of(triaged, judges=JUDGES, more=0):
-    return spreads.case_spread(triaged, judges, rng=chance(more))
+    return case_spread.case_spread(triaged, judges, rng=chance(more))
 
 
 CHECKED = [
@@ -121,12 +120,12 @@ def test_one_vote_is_no_panel_and_one_sample_no_distance():
     assert found["row"].tolist() == [1]
     assert np.isnan(found["distance"][0])
     assert found["entropy_panel"][0] > 0
-    table = spreads.summary(found).set_index("measure")
+    table = case_spread.summary(found).set_index("measure")
     assert (table.loc["distance", "n_cases"], table.loc["distance", "n_left_out"]) == (0, 1)
-    assert table.loc["distance", "undefined"] == spreads.NO_PAIRS
+    assert table.loc["distance", "undefined"] == case_spread.NO_PAIRS
     assert np.isnan(table.loc["distance", "value"])
     assert table.loc["entropy_model", "undefined"] == ""
-    assert spreads.summary(found.iloc[:0]).empty
+    assert case_spread.summary(found.iloc[:0]).empty
 
 
 @given(st.integers(0, 500))
@@ -147,11 +146,11 @@ def test_the_order_of_rows_does_not_matter():
     judges = usual_judges(triaged)
     found = spread_of(triaged, judges)
     shuffled = own_confidence(predictions(triaged, judges)).sample(frac=1, random_state=1)
-    other = spreads.case_spread(triaged, judges, rng=chance(), found=shuffled)
+    other = case_spread.case_spread(triaged, judges, rng=chance(), found=shuffled)
     keys = ["row", "model", "format"]
     one, two = (table.sort_values(keys, ignore_index=True) for table in (found, other))
     pd.testing.assert_frame_equal(one, two)
-    pd.testing.assert_frame_equal(spreads.summary(found), spreads.summary(other))
+    pd.testing.assert_frame_equal(case_spread.summary(found), case_spread.summary(other))
 
 
 # ---------------------------------------------------------------- floors
@@ -189,7 +188,7 @@ def test_floors_are_seeded():
 
 def test_cases_come_first_where_the_model_is_sure_and_physicians_are_not():
     triaged = told(["A,B,C,D,D", "A,A,D,D,D", "A,B,C,D,D", "C,C,C,C,C"], ["A,A,A", "D,D,D", "A,B,B", "C,C,C"])
-    found = spreads.unsure(spread_of(triaged))
+    found = case_spread.unsure(spread_of(triaged))
     assert found["row"].tolist() == [0, 2, 1]  # 1.92, 1.92 - 0.92 and 0.97 bits
     assert found["kind"].eq(Kind.AMBIGUOUS).all()
     assert found["concentration"].is_monotonic_decreasing
@@ -212,7 +211,7 @@ def distances_of(votes, own):
     row = np.repeat(np.arange(n), size)
     h, m = panels.distributions(row, votes.ravel(), n), panels.distributions(row, own.ravel(), n)
     halves = np.stack([(votes == cut).sum(axis=1) for cut in (1.5, 2.5, 3.5)], axis=1).astype(float)
-    return spreads.distances(h, m, np.full(n, float(size)), np.full(n, float(size)), halves, np.zeros((n, 3)))
+    return case_spread.distances(h, m, np.full(n, float(size)), np.full(n, float(size)), halves, np.zeros((n, 3)))
 
 
 @pytest.mark.slow
@@ -227,7 +226,7 @@ def test_the_distance_is_unbiased_and_its_interval_covers(gap):
     held = []
     for _ in range(1_000):
         frame = pd.DataFrame({"distance": distances_of(*drawn_pairs(rng, 80, gap=gap)), "row": range(80)})
-        line = spreads.summary(frame.assign(model="m", format="qa", **others)).iloc[0]
+        line = case_spread.summary(frame.assign(model="m", format="qa", **others)).iloc[0]
         held.append(line["low"] <= many.mean() <= line["high"])
     assert 0.93 <= np.mean(held) <= 0.97
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from statsmodels.stats.multitest import multipletests
 
+from evalcore.rubric.benchmark import CITATION, published_scores
 from evalcore.rubric.comparison import differences, judge_only_warning
-from evalcore.rubric.published import CITATION, published_scores
 from evalcore.stats.pair_tests import benjamini_hochberg, holm
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from evalcore.rubric import composition_queries
-from evalcore.rubric.benchmark_counts import N_CRITERIA, N_EXAMPLES, THEMES
+from evalcore.rubric.benchmark import N_CRITERIA, N_EXAMPLES, THEMES
 from evalcore.rubric.composition import GROUPINGS, MAX_GROUPS, UNITS, Grouping, parts, sizes, spreads
 from evalcore.stats.intervals import share_interval
 from evalcore.study import frames, store

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from evalcore.cli import composition as cli_composition
 from evalcore.errors import OverreadError
 from evalcore.rubric import composition_queries
-from evalcore.rubric.benchmark_counts import THEMES
+from evalcore.rubric.benchmark import THEMES
 from evalcore.rubric.composition import GROUPINGS, Grouping
 from evalcore.study.db import open_study, reading
 from tests import world

@@ -20,13 +20,13 @@ from evalcore.rubric.corrected import (
     Physicians,
     anytime_factor,
     claim_sentence,
+    corrected_differences,
     corrected_scores,
     estimated,
+    surveyed,
 )
-from evalcore.rubric.corrected_differences import corrected_differences
 from evalcore.rubric.items import Opinions
-from evalcore.rubric.surveyed import surveyed
-from evalcore.stats import survey
+from evalcore.stats import estimator
 from tests.population import drawn, example_terms
 
 some = settings(max_examples=8, deadline=None)
@@ -181,7 +181,7 @@ def test_physicians_who_differ_widen_the_interval_for_physicians_in_general():
 
 
 def test_the_standard_error_is_that_of_the_interval_also_where_a_narrower_claim_gives_it():
-    fit = survey.Fit(0.5, np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
+    fit = estimator.Fit(0.5, np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
     found = Estimate(fit, 0.01, 0.0, np.inf, np.empty(0), narrower=((0.04, np.inf), (0.02, np.inf))).columns(
         CORRECTED, 0.95
     )

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from evalcore.rubric import corrected_differences as corrected_differences_module
-from evalcore.rubric.corrected import Claim, Physicians, corrected_scores
-from evalcore.rubric.corrected_differences import corrected_differences, rank_intervals
+from evalcore.rubric import corrected
+from evalcore.rubric.corrected import Claim, Physicians, corrected_differences, corrected_scores, rank_intervals
 from evalcore.rubric.items import Opinions
 from tests.population import drawn, example_terms
 
@@ -170,8 +169,8 @@ def test_on_a_benchmark_that_one_physician_has_read_whole_differences_are_as_sur
 
 def test_what_rounding_leaves_of_a_difference_that_is_known_without_error_is_no_difference():
     # 0.1 + 0.2 - 0.3 is 5.6e-17: p was 0 where everything was read and both scores are the same
-    assert corrected_differences_module._p(0.1 + 0.2 - 0.3, 0.0, 20) == 1
-    assert corrected_differences_module._p(0.01, 0.0, 20) == 0
+    assert corrected._p(0.1 + 0.2 - 0.3, 0.0, 20) == 1
+    assert corrected._p(0.01, 0.0, 20) == 0
 
 
 def test_two_models_read_apart_differ_on_this_benchmark_by_both_their_errors():

@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalcore.rubric.corrected import Claim, Physicians, corrected_scores, default_claim
-from evalcore.rubric.enough import MIN_READ
-from evalcore.rubric.surveyed import surveyed
+from evalcore.rubric.corrected import MIN_READ, Claim, Physicians, corrected_scores, default_claim, surveyed
 from tests.population import drawn
 
 UNSAID = [f"{kind}{bound}" for kind in ("physicians_only", "corrected") for bound in ("", "_low", "_high", "_se")]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.planning.disagreement import at_odds
 from evalcore.planning.inclusion import FLOOR, drawn_systematically, inclusion_probabilities
+from evalcore.planning.sample_size import at_odds
 from evalcore.rubric.recipes import AGREED, SPLIT, UNKNOWN, disagreement, doubt, unit_sizes
 
 many = settings(max_examples=60, deadline=None)

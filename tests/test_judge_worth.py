@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as students
 
-from evalcore.stats import survey
-from evalcore.stats.judge_worth import further_reads
-from evalcore.stats.over_physicians import benchmark_variance
+from evalcore.stats import estimator as survey
+from evalcore.stats.estimator import benchmark_variance, further_reads
 from tests.survey_drawn import invented, sample, variance
 
 

@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
-from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, corrected_scores
-from evalcore.rubric.surveyed import surveyed
-from evalcore.stats import survey
-from evalcore.stats.over_physicians import benchmark_variance
-from evalcore.stats.survey import Sample
+from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, corrected_scores, surveyed
+from evalcore.stats import estimator
+from evalcore.stats.estimator import Sample, benchmark_variance
 from tests.population import drawn
 from tests.survey_drawn import invented, many, population, seeds, variance
 
@@ -32,7 +30,7 @@ def twice_read(first, second, single=(), *, of_units=1, probability=1.0):
 
 
 def found(about, read):
-    return benchmark_variance(about, read, survey.corrected(about, read))
+    return benchmark_variance(about, read, estimator.corrected(about, read))
 
 
 def test_forty_examples_that_one_of_five_readers_has_read_whole_are_not_known_to_the_last_digit():
@@ -76,9 +74,9 @@ def test_where_all_second_reads_agree_three_are_taken_not_to():
 
 def test_without_second_reads_the_share_that_was_read_makes_nothing_surer():
     about, _, read = invented(3, share=0.9)
-    fit = survey.corrected(about, read)
+    fit = estimator.corrected(about, read)
     part = benchmark_variance(about, read, fit)
-    z = survey.deviations(about, read, fit)
+    z = estimator.deviations(about, read, fit)
     k = len(z)
     assert part.variance == pytest.approx(k / (k - 1) * (z**2).sum())
     assert part.variance == pytest.approx(part.most)
@@ -89,7 +87,7 @@ def test_without_second_reads_the_share_that_was_read_makes_nothing_surer():
 @many
 def test_one_physician_leaves_the_draw_alone_and_several_add_to_it(seed):
     about, _, read = invented(seed)
-    fit = survey.corrected(about, read)
+    fit = estimator.corrected(about, read)
     alone = benchmark_variance(about, replace(read, readers=np.zeros(len(read.rows), dtype=int)), fit)
     assert alone.readers == 0
     assert alone.variance == pytest.approx(variance(about, read, fit))
@@ -110,7 +108,7 @@ def test_an_adjudicated_label_has_no_reader_in_it_and_what_they_said_stays_known
     assert known.sample.votes == pytest.approx(truth.to_numpy())
     assert known.sample.own == pytest.approx(plain.sample.said)
     parts = [
-        benchmark_variance(each.population, each.sample, survey.corrected(each.population, each.sample))
+        benchmark_variance(each.population, each.sample, estimator.corrected(each.population, each.sample))
         for each in (plain, known)
     ]
     # what both readers and the adjudicator agree on is not told from what nobody settled

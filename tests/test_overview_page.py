@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from evalcore.reading import tasks
-from evalcore.rubric import composition_words as words
+from evalcore.rubric import composition
 from evalcore.rubric.composition import GROUPINGS, Grouping, parts
 from evalcore.rubric.composition_figures import PUBLISHED, groups_read
 from evalcore.stats.intervals import interval_words
@@ -182,7 +182,7 @@ def lopsided() -> pd.DataFrame:
 def test_a_study_that_differs_is_named_in_words_with_its_intervals():
     # of 80 reads 75 % are of emergency referrals, of all 20 %; 25 % of hedging against 80 %. Benchmark: 10 % and 21 %
     found = lopsided().set_index("group")
-    benchmark, read = words.findings("theme", lopsided())
+    benchmark, read = composition.findings("theme", lopsided())
     row = found.loc["emergency referrals"].to_dict()
     here = interval_words(*found.loc["hedging", ["low", "high"]])
     assert benchmark.startswith(
@@ -196,12 +196,12 @@ def test_a_study_that_differs_is_named_in_words_with_its_intervals():
         f"Of what physicians have read, beside the whole study: fewer hedging (25 % {high}, there 80 %) and "
         f"more emergency referrals (75 % {low}, there 20 %)."
     )
-    assert words.of_reads_words(row) == f"75 % {low}, of the study 20 %"
-    assert words.here_words(row) == f"20 % (80/400) {interval_words(row['low'], row['high'])}"
-    assert words.marks(row) == "▲ more than the benchmark, ▲ read more often"
-    assert words.marks(found.loc["communication"].to_dict()) == "▽ fewer than the benchmark"
-    assert words.read_words(row) == "75 % (60/80)"
-    assert words.benchmark_words(row) == "10 % (482/5,000)"
+    assert composition.of_reads_words(row) == f"75 % {low}, of the study 20 %"
+    assert composition.here_words(row) == f"20 % (80/400) {interval_words(row['low'], row['high'])}"
+    assert composition.marks(row) == "▲ more than the benchmark, ▲ read more often"
+    assert composition.marks(found.loc["communication"].to_dict()) == "▽ fewer than the benchmark"
+    assert composition.read_words(row) == "75 % (60/80)"
+    assert composition.benchmark_words(row) == "10 % (482/5,000)"
 
 
 def test_no_direction_is_said_that_the_interval_does_not_show():
@@ -209,8 +209,8 @@ def test_no_direction_is_said_that_the_interval_does_not_show():
     themes = ["hedging"] * 4 + ["global_health"] * 7 + ["communication"] * 6 + ["context_seeking"] * 4
     themes += ["emergency_referrals"] * 3 + ["health_data_tasks"] * 3 + ["complex_responses"] * 3
     found = parts("theme", **made_of(themes, n_read=[1, 0, 0, 0, 1, 1, 1, *[0] * 23], n_responses=1))
-    assert words.findings("theme", found) == []
-    assert [words.marks(row) for row in found.to_dict(orient="records")] == [""] * 7
+    assert composition.findings("theme", found) == []
+    assert [composition.marks(row) for row in found.to_dict(orient="records")] == [""] * 7
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_no_direction_is_said_that_the_interval_does_not_show():
 def test_a_sentence_says_of_what_a_group_is(grouping: str, group: str, said_of_it: str):
     row = {"group": group, "share": 0.5, "low": 0.4, "high": 0.6, "published_share": float("nan"), "read_share": 0.6, "read_low": 0.55,
            "read_high": 0.65, "population_share": 0.5, "n_whole": 40, "n_reads_whole": 40}  # fmt: skip
-    assert words.findings(grouping, pd.DataFrame([row])) == [
+    assert composition.findings(grouping, pd.DataFrame([row])) == [
         f"Of what physicians have read, beside the whole study: more {said_of_it} (60 % [55 %, 65 %], there 50 %)."
     ]
 
@@ -234,7 +234,7 @@ def test_a_sentence_says_of_what_a_group_is(grouping: str, group: str, said_of_i
 
 
 def drawn(found: pd.DataFrame):
-    marked = found.assign(marks=[words.marks(row) for row in found.to_dict(orient="records")])
+    marked = found.assign(marks=[composition.marks(row) for row in found.to_dict(orient="records")])
     return groups_read(marked, what="Theme", unit="conversations")
 
 

@@ -7,8 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from evalcore.figures.colours import GREY, INK_ON_PAPER, LEVEL_RAMP
-from evalcore.triage import figures as triage_figures
-from evalcore.triage import group_figures, harm_figures, model_figures
+from evalcore.triage import figures, group_figures, harm_figures, model_figures
 from evalcore.triage.harm import changes, expected_harm
 from evalcore.triage.harm import orders as places
 from evalcore.triage.rates import of_matrices, rates
@@ -47,7 +46,7 @@ def words_of(figure: go.Figure) -> str:
 
 
 def test_every_cell_says_its_share_and_its_count():
-    figure = triage_figures.matrix(one(), NAMES)
+    figure = figures.matrix(one(), NAMES)
     shown = dict(zip(zip(figure.data[0].y, figure.data[0].x, strict=True), figure.data[0].text, strict=True))
     assert len(shown) == 16
     assert "82 %" in shown[4, 4]
@@ -57,55 +56,55 @@ def test_every_cell_says_its_share_and_its_count():
 
 
 def test_a_click_on_a_cell_tells_gold_prediction_and_how_many_and_the_hover_tells_the_interval():
-    figure = triage_figures.matrix(one(), NAMES)
+    figure = figures.matrix(one(), NAMES)
     gold, predicted, n, hover = next(data for data in figure.data[0].customdata if list(data[:2]) == [4, 1])
     assert (gold, predicted, n) == (4, 1, 7)
     assert hover == "Needs D, answer gives A: under-triage by 3 levels<br>3 % (7/262) cases [1 %, 5 %]"
 
 
 def test_the_six_cells_below_the_diagonal_stand_in_a_heavy_border_and_no_other_does():
-    figure = triage_figures.matrix(one(), NAMES)
+    figure = figures.matrix(one(), NAMES)
     heavy = {
         (round((shape.y0 + shape.y1) / 2), round((shape.x0 + shape.x1) / 2))
         for shape in figure.layout.shapes
-        if shape.line.width == triage_figures.HEAVY
+        if shape.line.width == figures.HEAVY
     }
     assert heavy == {(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)}
 
 
 def test_a_cell_is_filled_by_its_share_in_its_levels_step_of_the_ramp():
-    figure = triage_figures.matrix(one(), NAMES)
+    figure = figures.matrix(one(), NAMES)
     fills = {
-        (round(shape.y0 - triage_figures.HALF), round((shape.x0 + shape.x1) / 2)): shape
+        (round(shape.y0 - figures.HALF), round((shape.x0 + shape.x1) / 2)): shape
         for shape in figure.layout.shapes
         if shape.fillcolor
     }
     filled = fills[4, 4]
-    assert (filled.y0 - filled.y1) / (2 * triage_figures.HALF) == pytest.approx(216 / 262)
+    assert (filled.y0 - filled.y1) / (2 * figures.HALF) == pytest.approx(216 / 262)
     assert {column: fills[row, column].fillcolor for row, column in fills} == dict(enumerate(LEVEL_RAMP, start=1))
     assert (1, 4) not in fills  # 0 of 77: nothing to fill
 
 
 def test_the_cell_that_is_open_is_marked():
     def marked(figure: go.Figure) -> int:
-        return sum(shape.line.color == triage_figures.CHOSEN for shape in figure.layout.shapes)
+        return sum(shape.line.color == figures.CHOSEN for shape in figure.layout.shapes)
 
-    assert marked(triage_figures.matrix(one(), NAMES)) == 0
-    assert marked(triage_figures.matrix(one(), NAMES, chosen=(4, 1))) == 1
+    assert marked(figures.matrix(one(), NAMES)) == 0
+    assert marked(figures.matrix(one(), NAMES, chosen=(4, 1))) == 1
 
 
 def test_a_row_without_cases_shows_dashes_and_an_estimate_shows_no_count():
     cells = one().astype({"n": float})
     cells.loc[cells["gold"].eq(1), ["share", "low", "high"]] = math.nan
     cells.loc[cells["gold"].eq(4), "n"] = math.nan
-    text = triage_figures.matrix(cells, NAMES).data[0].text
+    text = figures.matrix(cells, NAMES).data[0].text
     assert list(text[:4]) == ["–"] * 4
     assert "/" not in text[15].replace("</", "")
     assert "82 %" in text[15]
 
 
 def test_names_of_levels_stay_text():
-    figure = triage_figures.matrix(one(), [ODD, "two", "three", "four"])
+    figure = figures.matrix(one(), [ODD, "two", "three", "four"])
     assert ODD not in words_of(figure)
     assert ESCAPED in figure.layout.xaxis.ticktext[0]
 
@@ -137,7 +136,7 @@ def test_the_three_parts_of_a_bar_fill_it_and_under_triage_has_the_heavy_border(
     assert [part.name.split(":")[0] for part in figure.data] == ["under-triage", "exact", "over-triage"]
     for parts in zip(under.x, exact.x, over.x, strict=True):
         assert sum(parts) == pytest.approx(1)
-    assert [part.marker.line.width for part in figure.data] == [triage_figures.HEAVY, 0, 0]
+    assert [part.marker.line.width for part in figure.data] == [figures.HEAVY, 0, 0]
     assert list(figure.layout.yaxis.ticktext) == [
         "Alder, qa", "Alder, conversation", f"{ESCAPED}, qa", f"{ESCAPED}, conversation",
     ]  # fmt: skip

@@ -20,7 +20,7 @@ from evalcore.rubric.corrected import corrected_scores
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.items import votes
 from evalcore.rubric.recipes import by_recipe
-from evalcore.stats import survey
+from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
 from tests.opinion_rows import shuffled
 from tests.population import drawn
@@ -460,6 +460,6 @@ def test_the_width_that_is_expected_is_the_error_that_drawings_have(judges):
         for _ in range(150):
             rows = np.flatnonzero(np.isin(about.unit, drawn_systematically(pi, rng=rng)))
             sample = sample_of(rows, vote[rows], pi[about.unit[rows]], about.unit)
-            errors.append(survey.corrected(survey_of, sample).value - truth)
+            errors.append(estimator.corrected(survey_of, sample).value - truth)
         half = expected.half_width(n_drawn, design)
         assert half / 1.96 == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.2), design  # 150 drawings: 6 %

@@ -14,8 +14,7 @@ from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Format, Role
 from evalcore.triage import label_map_queries as maps
-from evalcore.triage import label_maps
-from evalcore.triage import setting_queries as stored
+from evalcore.triage import label_maps, setting_queries
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.settings import TriageSettings
 from pages.study import triage
@@ -55,7 +54,11 @@ def study(location):  # noqa: F811
         engine = open_study(location)
         with reading(engine) as session:
             trail = audit_trail(session, limit=50)[0]
-            found = maps.own_tables(session), stored.load(session), list(trail.loc[trail["actor"].eq(LEAD), "action"])
+            found = (
+                maps.own_tables(session),
+                setting_queries.load(session),
+                list(trail.loc[trail["actor"].eq(LEAD), "action"]),
+            )
         engine.dispose()
         return found
 

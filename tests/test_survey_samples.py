@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.stats import survey
-from evalcore.stats.over_physicians import between_physicians
-from evalcore.stats.survey import Fit
+from evalcore.stats import estimator as survey
+from evalcore.stats.estimator import Fit, between_physicians
 from tests.survey_drawn import invented, many, population, sample, seeds, variance
 
 # ---------------------------------------------------------------- over all samples that could have been drawn

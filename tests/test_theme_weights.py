@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.rubric.benchmark_counts import AXES, N_CRITERIA, N_EXAMPLES, THEMES, published
-from evalcore.rubric.theme_weights import weighting, weighting_sentence
+from evalcore.rubric.benchmark import AXES, N_CRITERIA, N_EXAMPLES, THEMES, published, weighting, weighting_sentence
 
 
 def test_the_published_counts_add_up():

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.rubric.corrected import Claim, Physicians
-from evalcore.rubric.enough import MIN_EXAMPLES_READ, MIN_READ
+from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ, Claim, Physicians
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask, Selection, Stage
 from evalcore.triage.corrected import ALL_COLUMNS, MEASURES, corrected_cells, corrected_rates, on_simplex

@@ -13,9 +13,7 @@ from evalcore.errors import OverreadError
 from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.triage import label_map_queries as maps
-from evalcore.triage import label_maps
-from evalcore.triage import setting_queries as stored
-from evalcore.triage import settings as triage_settings
+from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import store as triage_store
 from evalcore.triage.settings import TriageSettings
 from tests import triage_cases
@@ -131,7 +129,7 @@ def test_label_maps_refuses_in_a_sentence_and_changes_nothing(location, tmp_path
 
 def test_settings_are_shown_exported_imported_and_reset(location, tmp_path):
     path = tmp_path / "s.yaml"
-    assert triage_settings.parse(ran(location, "triage-settings"), "shown") == TriageSettings()
+    assert settings.parse(ran(location, "triage-settings"), "shown") == TriageSettings()
     assert ran(location, "triage-settings", "--export", path).strip().endswith("s.yaml written")
     path.write_text(
         path.read_text().replace("under: 5.0", "under: 20").replace("uncertainty_above: 0.7", "uncertainty_above: null")
@@ -155,7 +153,7 @@ def test_a_file_of_settings_with_a_fault_changes_nothing(location, tmp_path):
         ran(location, "triage-settings", "--import", path, "--reset")
     engine = open_study(location)
     with reading(engine) as session:
-        assert stored.own(session) is None
+        assert setting_queries.own(session) is None
         assert maps.own_tables(session) == {}
     engine.dispose()
     assert acts(location) == []

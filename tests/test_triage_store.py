@@ -14,10 +14,8 @@ from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import ConfidenceMeaning, Format, RaterKind
 from evalcore.triage import label_map_queries as maps
-from evalcore.triage import label_maps
+from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import queries as triage_queries
-from evalcore.triage import setting_queries as stored
-from evalcore.triage import settings as triage_settings
 from evalcore.triage import store as triage_store
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.panels import Kind, described
@@ -123,15 +121,15 @@ def test_a_map_with_a_fault_changes_nothing(engine):
 def test_settings_are_stored_and_the_trail_says_what_changed(engine):
     wanted = TriageSettings(under_weight=10, formats=(Format.QA,), rule=AmbiguityRule(uncertainty=math.inf))
     with reading(engine) as session:
-        assert stored.own(session) is None
-        assert stored.load(session) == TriageSettings()
+        assert setting_queries.own(session) is None
+        assert setting_queries.load(session) == TriageSettings()
     assert did(engine, triage_store.set_triage_settings, wanted)
     assert not did(engine, triage_store.set_triage_settings, wanted)
     with reading(engine) as session:
-        assert stored.load(session) == stored.own(session) == wanted
+        assert setting_queries.load(session) == setting_queries.own(session) == wanted
     assert did(engine, triage_store.set_triage_settings, None)
     with reading(engine) as session:
-        assert stored.own(session) is None
+        assert setting_queries.own(session) is None
     assert trail(engine) == [
         ("triage settings changed", "study", {
             "formats": ["qa"],
@@ -160,10 +158,10 @@ def test_what_a_judge_s_confidence_means_is_said_changed_and_taken_back(engine):
         assert did(engine, triage_store.set_confidence_meaning, "Magpie", meaning)
         assert not did(engine, triage_store.set_confidence_meaning, "Magpie", meaning)
         with reading(engine) as session:
-            assert stored.confidence_meanings(session) == {"Magpie": meaning}
+            assert setting_queries.confidence_meanings(session) == {"Magpie": meaning}
     assert did(engine, triage_store.set_confidence_meaning, "Magpie", None)
     with reading(engine) as session:
-        assert stored.confidence_meanings(session) == {}
+        assert setting_queries.confidence_meanings(session) == {}
     for name in ("Wren", "Dr. Brandt"):
         with pytest.raises(NotFound, match=rf"judge: '{name}' came"):
             did(engine, triage_store.set_confidence_meaning, name, ConfidenceMeaning.MET)
@@ -199,7 +197,7 @@ def test_the_study_s_rule_decides_which_cases_are_ambiguous(engine):
     for rule in (AmbiguityRule(spread=0), AmbiguityRule(), AmbiguityRule(spread=math.inf, uncertainty=math.inf)):
         did(engine, triage_store.set_triage_settings, TriageSettings(rule=rule))
         with reading(engine) as session:
-            cases = described(triage_queries.load(session), stored.load(session).rule).cases
+            cases = described(triage_queries.load(session), setting_queries.load(session).rule).cases
         n_ambiguous.append(int(cases["kind"].eq(Kind.AMBIGUOUS).sum()))
     assert n_ambiguous[0] > n_ambiguous[1] > n_ambiguous[2] == 0
-    assert triage_settings.rule_words(rule) == "where its file says that the panel did not agree"
+    assert settings.rule_words(rule) == "where its file says that the panel did not agree"

@@ -31,10 +31,10 @@ def composition(
     themes their published shares), n_known, n_unknown (without a theme of the benchmark: weight 0), absent, share_present,
     n_effective; null where no conversation has such a theme. Shares are in 0..1; a value that there is none of is null.
     """
+    from evalcore.rubric import benchmark
     from evalcore.rubric import composition as metric
     from evalcore.rubric import composition_queries as queries
-    from evalcore.rubric import theme_weights
-    from evalcore.rubric.composition_words import findings
+    from evalcore.rubric.composition import findings
     from evalcore.study.db import reading
 
     wanted = some_of("--by", by, metric.GROUPINGS)
@@ -44,7 +44,7 @@ def composition(
     tables = {grouping: metric.parts(grouping, **frames) for grouping in wanted}
     spreads = metric.spreads(**frames)
     sentences = [said for grouping, table in tables.items() for said in findings(grouping, table)]
-    weighting = theme_weights.weighting(frames["examples"]) if theme_weights.has_themes(frames["examples"]) else None
+    weighting = benchmark.weighting(frames["examples"]) if benchmark.has_themes(frames["examples"]) else None
     if as_json:
         groups = [
             {"grouping": grouping, "unit": metric.UNITS[metric.Grouping(grouping)], **row}
@@ -67,7 +67,7 @@ def composition(
     for sentence in sentences:
         out.print(sentence, markup=False)
     if weighting:
-        out.print(theme_weights.weighting_sentence(weighting), markup=False)
+        out.print(benchmark.weighting_sentence(weighting), markup=False)
 
 
 def _weights(weighting: Any) -> dict[str, Any] | None:
@@ -98,19 +98,18 @@ def _spreads(spreads: pd.DataFrame) -> Table:
 
 def _groups(grouping: str, unit: str, table: pd.DataFrame) -> Table:
     from evalcore.rubric import composition as metric
-    from evalcore.rubric import composition_words as words
 
     has_published = bool(table["published_share"].notna().any())
     columns = (unit, *(("full benchmark",) if has_published else ()), "read", "of all reads")
     lines = []
     for row in table.to_dict("records"):
-        published = (words.benchmark_words(row),) if has_published else ()
+        published = (metric.benchmark_words(row),) if has_published else ()
         cells = (
             row["group"],
-            words.here_words(row),
+            metric.here_words(row),
             *published,
-            words.read_words(row),
-            words.of_reads_words(row),
+            metric.read_words(row),
+            metric.of_reads_words(row),
         )
         lines.append(cells)
-    return grid((words.NAMES[metric.Grouping(grouping)], *columns), lines)
+    return grid((metric.NAMES[metric.Grouping(grouping)], *columns), lines)

@@ -17,12 +17,11 @@ from evalcore.planning.targets import N_MODELS, Goal, Target, population
 from evalcore.reading import candidates, reading_times
 from evalcore.reading.assigning import MAX_SEED, Drawn, Item
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.corrected import default_claim
+from evalcore.rubric.corrected import default_claim, surveyed
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.items import votes
 from evalcore.rubric.parts import evaluations
 from evalcore.rubric.recipes import drawing_sizes
-from evalcore.rubric.surveyed import surveyed
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import guarded

@@ -10,7 +10,7 @@ import pandas as pd
 from evalcore.planning.pilot import MIN_READS, as_surveyed, fitted
 from evalcore.planning.targets import Goal, Population, Target
 from evalcore.rubric.items import DRAWN, first_reads, votes
-from evalcore.stats.over_physicians import effective_readers
+from evalcore.stats.estimator import effective_readers
 from evalcore.study.schema import Claim, Physicians
 
 ROUNDING = 1e-9

@@ -12,7 +12,7 @@ from evalcore.planning.targets import Goal, Population, Target, population
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.items import votes
 from evalcore.rubric.recipes import unit_sizes
-from evalcore.stats import survey
+from evalcore.stats import estimator
 from evalcore.stats.intervals import share_interval
 
 ASSUMED_ACCURACY = 0.8
@@ -149,22 +149,24 @@ def fitted(
     predicted, leverage = np.empty(len(groups)), np.empty(len(rows))
     for group in np.unique(groups):
         kept, inside = groups == group, groups[rows] == group
-        about = survey.Population(whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept])
+        about = estimator.Population(
+            whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept]
+        )
         places = (np.cumsum(kept) - 1)[rows[inside]]
-        fit = survey.corrected(about, sample_of(places, vote[inside], probabilities[inside], source.unit[kept]))
+        fit = estimator.corrected(about, sample_of(places, vote[inside], probabilities[inside], source.unit[kept]))
         predicted[kept], leverage[inside] = fit.predicted, fit.leverage
     return predicted, leverage
 
 
-def as_surveyed(about: Population) -> survey.Population:
-    """The items as `survey` takes them."""
+def as_surveyed(about: Population) -> estimator.Population:
+    """The items as `estimator` takes them."""
     undesirable = about.items["points"].to_numpy(dtype=float) < 0
     example = pd.factorize(about.items["example_id"])[0]
-    return survey.Population(about.moves, undesirable, about.opinions.judged.to_numpy(dtype=float), example)
+    return estimator.Population(about.moves, undesirable, about.opinions.judged.to_numpy(dtype=float), example)
 
 
-def sample_of(rows: Numbers, vote: Floats, probabilities: Floats, unit: Numbers) -> survey.Sample:
-    """What was read, as `survey` takes it, each item as if one physician had read them all.
+def sample_of(rows: Numbers, vote: Floats, probabilities: Floats, unit: Numbers) -> estimator.Sample:
+    """What was read, as `estimator` takes it, each item as if one physician had read them all.
 
     Args:
         rows: Items of the population.
@@ -174,7 +176,7 @@ def sample_of(rows: Numbers, vote: Floats, probabilities: Floats, unit: Numbers)
     """
     units = pd.factorize(unit[rows])[0]
     places = np.arange(len(rows))
-    return survey.Sample(rows, vote, probabilities, units, places, np.zeros(len(rows), dtype=np.int64), vote)
+    return estimator.Sample(rows, vote, probabilities, units, places, np.zeros(len(rows), dtype=np.int64), vote)
 
 
 def _places(about: Population, source: Population) -> Numbers:

@@ -9,23 +9,55 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from evalcore.planning.components import Components, components
-from evalcore.planning.disagreement import Disagreement, at_odds
 from evalcore.planning.inclusion import Probabilities, inclusion_probabilities
 from evalcore.planning.pilot import Basis, Pilot, measured
 from evalcore.planning.targets import Goal, Population, Target, population
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.items import votes
 from evalcore.rubric.recipes import drawing_sizes, unit_sizes
+from evalcore.stats.estimator import effective_readers, freedom_of_sum
 from evalcore.stats.intervals import LEVEL
-from evalcore.stats.over_physicians import effective_readers, freedom_of_sum
 from evalcore.study.schema import Claim, Physicians
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What it does to a drawing by importance that judges disagree.
+
+    Attributes:
+        n_items: Items that two judges or more, or one judge several times, have labelled.
+        n_disagreed: Of those, items on which they do not all say the same.
+        times: How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of
+            either. Their points count as well, so it may be below 1.
+    """
+
+    n_items: int
+    n_disagreed: int
+    times: float
+
+
+def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
+    """What it does to a drawing.
+
+    Args:
+        disagreements: One an item, as `recipes.disagreement` gives them.
+        probabilities: Of each item to be drawn, in (0, 1]; None: nothing can be drawn.
+    """
+    differ, agree = disagreements > 0, disagreements == 0
+    n_differ, n_agree = int(differ.sum()), int(agree.sum())
+    times = math.nan
+    if probabilities is not None and n_differ and n_agree:
+        times = float(probabilities[differ].mean() / probabilities[agree].mean())
+    return Disagreement(n_differ + n_agree, n_differ, times)
+
 
 UNIFORM, IMPORTANCE = "uniform", "importance"
 DESIGNS = (UNIFORM, IMPORTANCE)
 CURVE_POINTS = 25
 MOST_READERS = 100
 
-Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 

@@ -1,22 +1,280 @@
-"""The corrected score: judges on all criteria, physicians on those that were drawn, and an interval that holds."""
+"""The corrected score and its differences: judges on all criteria, physicians on those that were drawn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import ceil
 from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
-from evalcore.rubric.enough import MIN_EFFECTIVE, MIN_PHYSICIANS, lacking
-from evalcore.rubric.items import Opinions
-from evalcore.rubric.surveyed import Surveyed, surveyed
-from evalcore.stats import survey
-from evalcore.stats.intervals import LEVEL
-from evalcore.stats.judge_worth import further_reads
-from evalcore.stats.over_physicians import benchmark_variance, between_physicians, with_strictness
+from evalcore.rubric.items import DRAWN, Opinions, coefficients, first_reads, is_scored, votes
+from evalcore.stats import estimator
+from evalcore.stats.estimator import (
+    MIN_OF_A_SIGN,
+    BenchmarkVariance,
+    Fit,
+    Floats,
+    Numbers,
+    Population,
+    Sample,
+    Truths,
+    benchmark_variance,
+    between_physicians,
+    by_physician,
+    by_physicians,
+    corrected,
+    deviations,
+    effective_readers,
+    freedom,
+    further_reads,
+    reading_loads,
+    spread,
+    with_strictness,
+)
+from evalcore.stats.intervals import LEVEL, ROUNDING
+from evalcore.stats.pair_tests import adjusted, holm
+from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim as Claim  # noqa: PLC0414 - imported from here
 from evalcore.study.schema import Physicians as Physicians  # noqa: PLC0414
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """One model in one evaluation.
+
+    Attributes:
+        model: Its name.
+        evaluation: The data set.
+        population: Its items that count.
+        sample: What was read of them.
+        example_ids: By number of the example in `population`.
+        judges: Whose labels they are.
+        readers: By number of the physician in `sample`, the name.
+        counts: n_examples, n_responses, n_items, n_left_out and n_unreached (responses), n_read, n_reads, n_readers, n_cannot_assess, n_units,
+            n_effective_readers.
+    """
+
+    model: str
+    evaluation: str
+    population: Population
+    sample: Sample
+    example_ids: Numbers
+    judges: tuple[str, ...]
+    readers: tuple[str, ...]
+    counts: dict[str, float]
+
+    @cached_property
+    def alone(self) -> Fit:
+        """The estimate by physicians only; of a model of which something was read. Made once for all claims, which differ in its variance."""
+        return by_physicians(self.population, self.sample)
+
+    @cached_property
+    def helped(self) -> Fit:
+        """The corrected estimate, likewise."""
+        return corrected(self.population, self.sample)
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What was made of it already, by what it was made for: scores and differences of one view ask for the same."""
+        return {}
+
+    @property
+    def n_examples_read(self) -> int:
+        """Examples of which an item was read."""
+        return len(np.unique(self.population.example[self.sample.rows]))
+
+
+def surveyed(
+    opinions: Opinions,
+    *,
+    judges: Sequence[str] | None = None,
+    settled: bool = False,
+    weights: pd.Series | None = None,
+) -> Iterator[Surveyed]:
+    """Every model of every evaluation, by name.
+
+    Args:
+        opinions: The study, or a part of it.
+        judges: Whose labels are used; None: all.
+        settled: An adjudicated label takes the place of the readers' votes.
+        weights: By example_id, 0 or more; examples without one are left out.
+
+    Raises:
+        ValueError: A judge is not in the study.
+    """
+    chosen = list(dict.fromkeys(opinions.judges if judges is None else judges))
+    if unknown := sorted(set(chosen) - set(opinions.judges)):
+        msg = f"judges: {', '.join(unknown)} came, expected some of {', '.join(opinions.judges) or 'none: the study has no judge'}"
+        raise ValueError(msg)
+    opinions = opinions.by(chosen)
+    all_codes, names = _models(opinions.items)
+    responses = pd.factorize(opinions.items["response_id"])[0]
+    counted = _counts(opinions, responses, weights)
+    is_first = ~opinions.items["response_id"].duplicated().to_numpy()
+    n_left_out = np.bincount(all_codes[is_first & ~counted], minlength=len(names))
+    known, codes = opinions.where(counted), all_codes[counted]
+    beyond = ~known.items["reachable"].to_numpy(dtype=bool)
+    moves = coefficients(known.items, weights).to_numpy()
+    reads = _drawn_reads(known.reads)
+    voted = votes(known.reads, settled=settled)
+    own = votes(known.reads).set_index("row")["vote"] if settled else None
+    for code, (model, evaluation) in enumerate(names):
+        rows = np.flatnonzero(codes == code)
+        example_ids, example = np.unique(known.items["example_id"].to_numpy()[rows], return_inverse=True)
+        undesirable = known.items["points"].to_numpy()[rows] < 0
+        labels = known.judged.to_numpy()[rows].astype(np.float64)
+        of_model = codes[voted["row"].to_numpy()] == code
+        given = reads.loc[codes[reads["row"].to_numpy()] == code]
+        sample, readers = _sample(rows, voted.loc[of_model], given, own)
+        counts: dict[str, float] = {
+            "n_examples": len(example_ids),
+            "n_responses": int(is_first[counted][rows].sum()),
+            "n_items": len(rows),
+            "n_left_out": int(n_left_out[code]),
+            "n_unreached": int((is_first[counted][rows] & beyond[rows]).sum()) if len(sample.rows) else 0,
+            "n_read": len(sample.rows),
+            "n_reads": int(given["met"].notna().sum()),
+            "n_readers": sample.n_readers,
+            "n_effective_readers": effective_readers(
+                reading_loads(sample.probabilities, sample.places, sample.readers)
+            ),
+            "n_cannot_assess": int(given["met"].isna().sum()),
+            "n_units": sample.n_units,
+        }
+        population = Population(moves[rows], undesirable, labels, example)
+        yield Surveyed(model, evaluation, population, sample, example_ids, tuple(chosen), readers, counts)
+
+
+def _models(items: pd.DataFrame) -> tuple[Numbers, list[tuple[str, str]]]:
+    """By item the number of its model in its evaluation, and what these numbers mean, by name."""
+    models, model_names = _numbered(items["model"])
+    evaluations, evaluation_names = _numbered(items["evaluation"])
+    present, codes = np.unique(models * max(len(evaluation_names), 1) + evaluations, return_inverse=True)
+    pairs = (divmod(int(code), len(evaluation_names)) for code in present)
+    return codes, [(model_names[model], evaluation_names[evaluation]) for model, evaluation in pairs]
+
+
+def _numbered(column: pd.Series) -> tuple[Numbers, list[str]]:
+    """By item the number of its name, and the names in order; a category's own order is that of its making."""
+    codes, names = pd.factorize(column)
+    order = sorted(range(len(names)), key=lambda place: str(names[place]))
+    return np.argsort(order).astype(np.int64)[codes], [str(names[place]) for place in order]
+
+
+def _counts(opinions: Opinions, responses: Numbers, weights: pd.Series | None) -> Truths:
+    """Which items count: their response has a score, a weight, and every judge's label on every item."""
+    missing = ~is_scored(opinions.items).to_numpy() | opinions.judged.isna().to_numpy().any(axis=1)
+    if weights is not None:
+        missing = missing | opinions.items["example_id"].map(weights).isna().to_numpy()
+    return np.bincount(responses, missing)[responses] == 0 if len(responses) else missing
+
+
+def _drawn_reads(reads: pd.DataFrame) -> pd.DataFrame:
+    """The reads that `votes` is made from, one by one."""
+    first = first_reads(reads)
+    return first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna()]
+
+
+def _sample(
+    rows: Numbers, voted: pd.DataFrame, reads: pd.DataFrame, own: pd.Series | None
+) -> tuple[Sample, tuple[str, ...]]:
+    """What was read of the items in these rows, and by whom; `own` is by row what the readers said where settled labels take the place of that.
+
+    The probabilities are scaled so that the sum of 1/pi is the number of items: a drawing may be only partly read, and an item that
+    nobody could assess is as if it had not been drawn.
+    """
+    read = voted["row"].to_numpy(dtype=np.int64)
+    probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
+    stands_for = (1 / probabilities).sum() / max(len(rows), 1)
+    votes_given: Floats = voted["vote"].to_numpy(dtype=np.float64)
+    is_settled = np.zeros(len(read), dtype=bool) if own is None else own.reindex(read).to_numpy() != votes_given
+    said = reads.loc[reads["met"].notna() | reads["row"].isin(read[is_settled])]
+    said = said.loc[said["row"].isin(read)]
+    places = np.searchsorted(read, said["row"].to_numpy(dtype=np.int64))
+    met = said["met"].to_numpy(dtype=np.float64)
+    readers, names = pd.factorize(said["rater"], sort=True)
+    sample = Sample(
+        rows=np.searchsorted(rows, read),
+        votes=votes_given,
+        probabilities=(probabilities * stands_for).clip(max=1.0),
+        units=pd.factorize(voted["unit"])[0].astype(np.int64),
+        places=places,
+        readers=readers.astype(np.int64),
+        said=np.where(is_settled[places], votes_given[places], met),
+        own=met,
+    )
+    return sample, tuple(map(str, names))
+
+
+MIN_READ = 30
+"""Items read: with 33 a 95 % interval still covers 94 % and more."""
+MIN_EXAMPLES_READ = 10
+MIN_FREEDOM = 10
+"""Units drawn, over the numbers that are fitted."""
+MIN_PHYSICIANS = 3
+"""To say something of physicians in general: of two the spread is a guess."""
+MIN_EFFECTIVE = 2.75
+"""Effective readers that count as three: three who share the reading by chance never share it quite alike, and 3 : 2 : 2 still counts."""
+
+
+def lacking(about: Surveyed, *, n_columns: int, in_general: bool) -> tuple[int, str]:
+    """How many items more have to be read, at least, and that in words; 0 and nothing where it is enough.
+
+    A benchmark that has fewer of something than is asked for never has enough.
+
+    Args:
+        about: The model's items and reads.
+        n_columns: Numbers that are fitted.
+        in_general: The score is to hold for physicians in general.
+    """
+    population, sample = about.population, about.sample
+    by_unit = max(1.0, len(sample.rows) / max(sample.n_units, 1))
+    signs = {
+        name: max(0, min(MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
+        for name, side in (("desirable", ~population.undesirable), ("undesirable", population.undesirable))
+    }
+    examples = max(0, MIN_EXAMPLES_READ - about.n_examples_read)
+    readers, by_whom = further_readers(sample.n_readers, about.counts["n_effective_readers"]) if in_general else (0, "")
+    units = max(0, MIN_FREEDOM + n_columns - sample.n_units)
+    n_needed = max(MIN_READ - len(sample.rows), ceil(units * by_unit), sum(signs.values()), examples, readers)
+    if n_needed <= 0:
+        return 0, ""
+    words = [f"{counted(n_needed, 'more criterion', 'more criteria')} to be read"]
+    words += [f"{n} of them {name}" for name, n in signs.items() if n]
+    words += [f"from {counted(examples, 'more example')}"] if examples else []
+    words += [by_whom] if readers else []
+    return n_needed, ", ".join(words)
+
+
+def further_readers(n_readers: int, effective: float) -> tuple[int, str]:
+    """How many physicians more are needed, at least, to say something of physicians in general, and by whom in words; 0 and nothing where enough have read.
+
+    Where one has read nearly everything, the others say little: it is effective readers that count.
+
+    >>> further_readers(2, 2.0), further_readers(3, 2.9)
+    ((1, 'by 1 more physician'), (0, ''))
+    >>> further_readers(5, 1.68)[1]
+    'by those who have read less: so far 5 physicians say as much as 1.7 who read alike'
+
+    Args:
+        n_readers: Physicians who have read.
+        effective: As many as that count (`estimator.effective_readers`).
+    """
+    lacking = max(0, MIN_PHYSICIANS - n_readers, ceil(MIN_EFFECTIVE - effective))
+    if not lacking:
+        return 0, ""
+    if n_readers < MIN_PHYSICIANS:
+        return lacking, f"by {counted(MIN_PHYSICIANS - n_readers, 'more physician')}"
+    return (
+        lacking,
+        f"by those who have read less: so far {n_readers} physicians say as much as {effective:.1f} who read alike",
+    )
+
 
 JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
 KINDS = (JUDGE, PHYSICIANS, CORRECTED)
@@ -115,7 +373,7 @@ def corrected_scores(
 ) -> pd.DataFrame:
     """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with intervals.
 
-    The formulas are in `survey` and `over_physicians`. The variance of an estimate with p fitted numbers from k units drawn (items, or whole responses),
+    The formulas are in `estimator`. The variance of an estimate with p fitted numbers from k units drawn (items, or whole responses),
     N examples and K physicians, and the quantile of its interval:
 
         this benchmark, these physicians       V_A                            t(k - p)
@@ -123,8 +381,8 @@ def corrected_scores(
         this benchmark, physicians             V_G + V_S                      t of both, k - p and K - 1 (Satterthwaite)
         new examples, physicians               V_B + V_S                      t of both, N - 1 and K - 1
 
-    V_A and V_G (with any physicians in the place of these) are `over_physicians.benchmark_variance`. V_S, at least 0, is that some physicians are stricter
-    than others: what `over_physicians.between_physicians` has above what it would have if all were equally strict. K counts effective readers.
+    V_A and V_G (with any physicians in the place of these) are `estimator.benchmark_variance`. V_S, at least 0, is that some physicians are stricter
+    than others: what `estimator.between_physicians` has above what it would have if all were equally strict. K counts effective readers.
 
     An interval for new examples is at least as wide as that for this benchmark, and one for physicians in general as that for these physicians: chance
     may let few physicians look more alike than their reads can be. Where nearly all votes are as predicted, each is widened by
@@ -152,7 +410,7 @@ def corrected_scores(
         One row a model and evaluation: model, evaluation, n_examples, n_responses, n_items, n_left_out (responses without a score, a weight,
         or a label of every chosen judge on every item), n_unreached (of those that count: which no drawing could have taken, so that
         the reads do not stand for them; 0 where nothing is read), n_read (items), n_reads, n_readers, n_effective_readers (1 / sum q^2, q
-        their shares of the reading: `over_physicians`), n_cannot_assess (reads), n_units (k); for each
+        their shares of the reading: `estimator`), n_cannot_assess (reads), n_units (k); for each
         KIND of judge_only, physicians_only and corrected: KIND (raw: below 0 where undesirable things outweigh, at most about 1), KIND_low,
         KIND_high, KIND_se (of this interval: of the narrower claim, where that is wider), NaN where there is none; corrected_any_low and
         corrected_any_high (the interval that holds at all looks at once: `anytime_factor`); worth with worth_low and worth_high (further items
@@ -217,17 +475,17 @@ class Estimate(msgspec.Struct, frozen=True):
     Attributes:
         fit: How it was made.
         variance: Of the estimate; NaN where it cannot be told.
-        unseen: Part of it for votes not seen (`survey.unseen_variance`).
+        unseen: Part of it for votes not seen (`estimator.unseen_variance`).
         freedom: Degrees of freedom of its interval.
-        psi: Influence of each example (`survey.influences`).
+        psi: Influence of each example (`estimator.influences`).
         narrower: Variance and degrees of freedom of each narrower claim: the interval is at least as wide as by any of them.
     """
 
-    fit: survey.Fit
+    fit: estimator.Fit
     variance: float
     unseen: float
     freedom: float
-    psi: survey.Floats
+    psi: estimator.Floats
     narrower: tuple[tuple[float, float], ...] = ()
 
     def columns(self, kind: str, level: float) -> dict[str, float]:
@@ -294,11 +552,11 @@ def _estimated(about: Surveyed, claim: Claim, physicians: Physicians) -> Estimat
     return Estimates(found, n_needed, needed)
 
 
-def _of_judge(population: survey.Population, claim: Claim) -> Estimate:
+def _of_judge(population: estimator.Population, claim: Claim) -> Estimate:
     if not population.n_examples:
         return nothing(population)
-    fit = survey.by_judges(population)
-    psi = survey.influences(population, None, fit)
+    fit = estimator.by_judges(population)
+    psi = estimator.influences(population, None, fit)
     if claim is Claim.BENCHMARK:
         return Estimate(fit, 0.0 if not np.isnan(fit.value) else np.nan, 0.0, np.inf, psi)
     n = len(psi)
@@ -306,12 +564,12 @@ def _of_judge(population: survey.Population, claim: Claim) -> Estimate:
 
 
 def of_reads(
-    population: survey.Population, sample: survey.Sample, fit: survey.Fit, claim: Claim, physicians: Physicians
+    population: estimator.Population, sample: estimator.Sample, fit: estimator.Fit, claim: Claim, physicians: Physicians
 ) -> Estimate:
     """An estimate from what was read, with its variance by the table of `corrected_scores`."""
     these = benchmark_variance(population, sample, fit)
-    unseen = max(0.0, survey.unseen_variance(population, sample) - these.variance)
-    psi = survey.influences(population, sample, fit)
+    unseen = max(0.0, estimator.unseen_variance(population, sample) - these.variance)
+    psi = estimator.influences(population, sample, fit)
     n = len(psi)
     new_examples = float(psi.var(ddof=1)) / n
     benchmark = these.variance + unseen, these.freedom
@@ -329,8 +587,297 @@ def of_reads(
     return Estimate(fit, variance, unseen, freedom, psi, tuple(narrower))
 
 
-def nothing(population: survey.Population) -> Estimate:
+def nothing(population: estimator.Population) -> Estimate:
     """An estimate without a value."""
     none = np.empty(0)
-    fit = survey.Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
+    fit = estimator.Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
     return Estimate(fit, np.nan, np.nan, 0, np.full(population.n_examples, np.nan))
+
+
+DIFFERENCE_COLUMNS = [
+    "model_1",
+    "model_2",
+    "evaluation",
+    "n_examples",
+    "difference",
+    "low",
+    "high",
+    "se",
+    "df",
+    "sim_low",
+    "sim_high",
+    "p",
+    "p_holm",
+]
+
+
+def corrected_differences(
+    opinions: Opinions,
+    *,
+    judges: Sequence[str] | None = None,
+    claim: Claim = Claim.NEW_EXAMPLES,
+    physicians: Physicians = Physicians.THESE,
+    settled: bool = False,
+    weights: pd.Series | None = None,
+    known: Sequence[Surveyed] | None = None,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """The differences of every two models' corrected scores, on the examples that both have answered.
+
+        d_i = psi_i of model 1 - psi_i of model 2,   difference = mean d,   V_B = var(d)/n       over the n examples of both
+
+    Both models' scores go up and down with the same examples, and by much the same reads; pairs take that out. Each model is corrected by
+    its own reads. The claims are those of `corrected_scores`, and so are the variances, of the difference of what each example adds:
+
+        this benchmark, these physicians       V_A                                      t of the model with fewer degrees of freedom
+        new examples, these physicians         V_B                                      the same, at most n - 1
+        this benchmark, physicians             V_G + V_S                                t of both (Satterthwaite)
+        new examples, physicians               V_B + V_S                                t of both
+
+    V_A is by example: two models of which the same items were drawn, or one physician read both, differ by less than two that were read apart; its part of
+    the readers is at most that of either score together. For physicians in general a physician's part is the difference of what they add to
+    either score, so that one who is strict with both takes nothing from it.
+    As with the scores, a claim's interval is at least as wide as that of every narrower one. Where nearly all votes are as predicted, each is widened as
+    that of the scores is.
+
+    Args:
+        opinions: The study, or a part of it.
+        judges: Whose labels are used; None: all.
+        claim: What the interval is to hold for.
+        physicians: Whose judgement the interval is to hold for.
+        settled: An adjudicated label takes the place of the readers' votes.
+        weights: By example_id, as in `corrected_scores`.
+        known: What `surveyed` gave for the same opinions, judges and weights, where it is at hand.
+        level: Of confidence of the interval, in (0, 1).
+
+    Returns:
+        One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high,
+        se and df (standard error and degrees of freedom of this interval, as in `corrected_scores`), sim_low and sim_high (all pairs'
+        intervals hold at once: each at 1 - (1 - level)/pairs, Bonferroni's t, which holds whatever the pairs have in common and however few physicians
+        have read), p (two-sided, of no difference) and p_holm
+        (Holm's). Both are over all pairs of the evaluation that have a difference. All NaN where
+        too little was read of either model, or where they have fewer than two examples in common.
+
+    Raises:
+        ValueError: A judge is not in the study.
+    """
+    models: dict[str, list[Scored]] = {}
+    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights) if known is None else known:
+        estimate = estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED]
+        models.setdefault(about.evaluation, []).append(Scored(about, estimate))
+    tables = [paired(of_one, claim, physicians, level) for of_one in models.values()]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
+
+
+def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
+    """Which ranks each model may have, 1 the best: at the level of `corrected_differences` all models' ranks lie in these at once.
+
+        from 1 + the models that are surely better     to n - the models that are surely worse     surely: sim_low > 0 or sim_high < 0
+
+    References:
+        Mogstad, Romano, Shaikh and Wilhelm 2024, Review of Economic Studies 91 (ranks from simultaneous intervals of differences).
+
+    Args:
+        differences: As `corrected_differences` gives them.
+
+    Returns:
+        One row a model and evaluation, by name: evaluation, model, n_models (n: those of which a difference is known), rank_low and rank_high in
+        1..n; NaN for a model of which none is known.
+    """
+    sides = []
+    for side, ahead, behind in (
+        (1, differences["sim_low"].gt(0), differences["sim_high"].lt(0)),
+        (2, differences["sim_high"].lt(0), differences["sim_low"].gt(0)),
+    ):
+        columns = {
+            "evaluation": differences["evaluation"],
+            "model": differences[f"model_{side}"],
+            "known": differences["difference"].notna(),
+            "n_worse": ahead,
+            "n_better": behind,
+        }
+        sides.append(pd.DataFrame(columns))
+    counts = (
+        pd.concat(sides)
+        .groupby(["evaluation", "model"], sort=True)[["known", "n_worse", "n_better"]]
+        .sum()
+        .reset_index()
+    )
+    is_known = counts["known"].gt(0)
+    n_models = is_known.groupby(counts["evaluation"]).transform("sum")
+    low, high = (1 + counts["n_better"]).where(is_known), (n_models - counts["n_worse"]).where(is_known)
+    return counts[["evaluation", "model"]].assign(n_models=n_models, rank_low=low, rank_high=high)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One model, as pairs take it.
+
+    Attributes:
+        about: Its items and what was read of them.
+        estimate: Of any mean over what `about` holds; without a value (`corrected.nothing`) where too little was read.
+    """
+
+    about: Surveyed
+    estimate: Estimate
+
+    def on(self, common: Numbers) -> Floats:
+        """The influence values of the examples that both have answered."""
+        return on_examples(self.about, self.estimate, common)
+
+    @cached_property
+    def whole(self) -> "_Part":
+        """What was read of all examples."""
+        return _part(self.about.population, self.about.sample, self.estimate.fit)
+
+    def part(self, common: Numbers) -> "_Part":
+        """What was read of the examples that both have answered, the score being that on these alone."""
+        population, sample, fit = self.about.population, self.about.sample, self.estimate.fit
+        if len(common) == population.n_examples:
+            return self.whole
+        of_examples = np.isin(np.arange(population.n_examples), common)
+        items = of_examples[population.example]
+        read = items[sample.rows]
+        given = read[sample.places]
+        return _part(
+            Population(
+                population.moves[items] / population.shares[common].sum(),
+                population.undesirable[items],
+                population.labels[items],
+                (np.cumsum(of_examples) - 1)[population.example[items]],
+            ),
+            Sample(
+                rows=(np.cumsum(items) - 1)[sample.rows[read]],
+                votes=sample.votes[read],
+                probabilities=sample.probabilities[read],
+                units=np.unique(sample.units[read], return_inverse=True)[1],
+                places=(np.cumsum(read) - 1)[sample.places[given]],
+                readers=sample.readers[given],
+                said=sample.said[given],
+                own=None if sample.own is None else sample.own[given],
+            ),
+            replace(
+                fit,
+                predicted=fit.predicted[items],
+                columns=fit.columns[read],
+                pull=fit.pull[read],
+                factors=fit.factors[read],
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What was read of a model's examples.
+
+    Attributes:
+        draw: By example what its reads add to the score by the draw of its items: the sum of squares is V_A by example.
+        most: The same without (1 - pi).
+        variance: V_A by unit, in its parts.
+        by_physician: `estimator.by_physician`.
+    """
+
+    draw: Floats
+    most: Floats
+    variance: BenchmarkVariance
+    by_physician: tuple[Floats, Floats]
+
+
+def _part(population: Population, sample: Sample, fit: Fit) -> _Part:
+    z, example, n = deviations(population, sample, fit), population.example[sample.rows], population.n_examples
+    missed = np.sqrt(1 - sample.probabilities)
+    draw, most = (np.asarray(np.bincount(example, of, n), dtype=np.float64) for of in (missed * z, z))
+    variance = benchmark_variance(population, sample, fit)
+    return _Part(draw, most, variance, by_physician(population, sample, fit))
+
+
+def on_examples(about: Surveyed, estimate: Estimate, common: Numbers) -> Floats:
+    """The influence values of some of a model's examples, whose mean is its score on these alone.
+
+    An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
+    psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
+    """
+    value, psi = estimate.fit.value, estimate.psi
+    shares = about.population.shares[common]
+    adds = shares * value + (psi[common] - value) / len(psi)
+    whole = shares.sum()
+    score = adds.sum() / whole if whole > 0 else np.nan
+    return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
+
+
+def _pairs(models: list[Scored], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
+    """Every two models with their difference and its `_widths`; none where it is not known."""
+    for one, other in combinations(models, 2):
+        _, *places = np.intersect1d(
+            one.about.example_ids, other.about.example_ids, assume_unique=True, return_indices=True
+        )
+        n = len(places[0])
+        row: dict[str, Any] = {
+            "model_1": one.about.model,
+            "model_2": other.about.model,
+            "evaluation": one.about.evaluation,
+            "n_examples": n,
+        }
+        if min(one.estimate.freedom, other.estimate.freedom, n - 1) > 0:
+            row["difference"] = float((one.on(places[0]) - other.on(places[1])).mean())
+            row["widths"] = _widths(one, other, places, claim, physicians)
+        yield row
+
+
+def paired(models: list[Scored], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
+    """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
+    pairs = list(_pairs(models, claim, physicians))
+    n_known = sum("widths" in row for row in pairs)
+    for row in pairs:
+        if widths := row.pop("widths", None):
+            difference = row["difference"]
+            half, error, degrees = widest(widths, level)
+            at_once, *_ = widest(widths, 1 - (1 - level) / n_known)
+            row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
+            row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
+            row["p"] = _p(difference, error, degrees)
+    table = pd.DataFrame(pairs, columns=DIFFERENCE_COLUMNS[:-1])
+    return table.assign(p_holm=adjusted(table["p"].to_numpy(dtype=np.float64), holm))
+
+
+def _widths(
+    one: Scored, other: Scored, places: list[Numbers], claim: Claim, physicians: Physicians
+) -> list[tuple[float, float]]:
+    """Variance and degrees of freedom by the claim, and by the narrower ones that it must not fall below."""
+    n = len(places[0])
+    unseen = one.estimate.unseen + other.estimate.unseen
+    new_examples = float((one.on(places[0]) - other.on(places[1])).var(ddof=1)) / n
+    first, second = one.part(places[0]), other.part(places[1])
+    draw = float(((first.draw - second.draw) ** 2).sum()) * n / (n - 1)
+    most = float(((first.most - second.most) ** 2).sum()) * n / (n - 1)
+    room, degrees = max(0.0, most - draw), min(first.variance.freedom, second.variance.freedom)
+    these = draw + min(room, first.variance.readers + second.variance.readers)
+    widths = [(these + unseen, degrees)]
+    if claim is Claim.NEW_EXAMPLES:
+        widths.append((new_examples + unseen, min(degrees, n - 1)))
+    if physicians is Physicians.IN_GENERAL:
+        between = _between((one.about.readers, first), (other.about.readers, second))
+        alike = first.variance.alike + second.variance.alike
+        any_reader = draw + min(room, first.variance.any_reader + second.variance.any_reader)
+        bases = [(any_reader + unseen, degrees), *widths[1:]]
+        widths += [with_strictness(*base, between, alike) for base in bases]
+    return widths
+
+
+def _between(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
+    """`estimator.between_physicians` of a difference: one who is strict with both models takes nothing from it."""
+    names = sorted({name for readers, _ in both for name in readers})
+    apart, loads = np.zeros(len(names)), np.zeros(len(names))
+    for (readers, part), sign in zip(both, (1, -1), strict=True):
+        adds, load = part.by_physician
+        places = np.searchsorted(names, readers[: len(adds)])
+        apart[places] += sign * adds
+        loads[places] += load / 2
+    return spread(apart), freedom(loads)
+
+
+def _p(difference: float, error: float, degrees: float) -> float:
+    """Two-sided, of no difference. Where all is read there may be no error; what rounding leaves of a difference is then none."""
+    if error < ROUNDING:
+        return 1.0 if abs(difference) < ROUNDING else 0.0
+    return float(2 * stdtr(degrees, -abs(difference) / error))

@@ -1,6 +1,6 @@
 """Corrected scores and differences by theme, axis, category, language or level, and whether they differ between these groups.
 
-Each group's number is the whole study's estimator (`survey`) on that group alone. As HealthBench defines scores, a group of examples (theme,
+Each group's number is the whole study's estimator (`estimator`) on that group alone. As HealthBench defines scores, a group of examples (theme,
 category, language) has their whole scores; a group of criteria (axis, level, cluster) has the same formula on its criteria alone.
 """
 
@@ -14,16 +14,25 @@ import pandas as pd
 from scipy.special import fdtrc
 
 from evalcore.rubric.corrected import COLUMNS as SCORE_COLUMNS
-from evalcore.rubric.corrected import CORRECTED, JUDGE, Claim, Physicians, corrected_scores, estimated
-from evalcore.rubric.corrected_differences import COLUMNS as PAIR_COLUMNS
-from evalcore.rubric.corrected_differences import corrected_differences, on_examples
-from evalcore.rubric.enough import MIN_EXAMPLES_READ
+from evalcore.rubric.corrected import (
+    CORRECTED,
+    JUDGE,
+    MIN_EXAMPLES_READ,
+    Claim,
+    Physicians,
+    Surveyed,
+    corrected_differences,
+    corrected_scores,
+    estimated,
+    on_examples,
+    surveyed,
+)
+from evalcore.rubric.corrected import DIFFERENCE_COLUMNS as PAIR_COLUMNS
 from evalcore.rubric.finding import chance_words
 from evalcore.rubric.items import Opinions
-from evalcore.rubric.surveyed import Surveyed, surveyed
+from evalcore.stats.estimator import Floats, Numbers
 from evalcore.stats.intervals import LEVEL, NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
-from evalcore.stats.survey import Floats, Numbers
 from evalcore.stats.wording import counted, listed
 
 OF_EXAMPLES = ("theme", "category", "language")

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.benchmark_counts import THEMES
+from evalcore.rubric.benchmark import THEMES, Weighting, weighting
 from evalcore.rubric.data import Opinions
-from evalcore.rubric.theme_weights import Weighting, weighting
 from evalcore.stats.wording import listed
 
 CONSENSUS = "consensus"

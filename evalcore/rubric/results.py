@@ -7,11 +7,18 @@ import pandas as pd
 
 from evalcore.errors import OverreadError
 from evalcore.rubric import parts
-from evalcore.rubric.corrected import DefaultClaim, claim_sentence, corrected_scores, default_claim
-from evalcore.rubric.corrected_differences import corrected_differences, rank_intervals
+from evalcore.rubric.corrected import (
+    DefaultClaim,
+    Surveyed,
+    claim_sentence,
+    corrected_differences,
+    corrected_scores,
+    default_claim,
+    rank_intervals,
+    surveyed,
+)
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.finding import chance_words, claim_words, difference_words, finding, turned
-from evalcore.rubric.surveyed import Surveyed, surveyed
 from evalcore.stats.margins import Verdict, against_margin, margin_words
 from evalcore.stats.wording import listed
 from evalcore.study.analysis import Analysis, StatedAnalysis, when_words

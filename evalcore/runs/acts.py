@@ -7,8 +7,7 @@ import pandas as pd
 from sqlalchemy import Engine
 
 from evalcore.errors import RunRefused
-from evalcore.runs import queries
-from evalcore.runs import store as stored
+from evalcore.runs import queries, store
 from evalcore.runs.planning import check, check_asked
 from evalcore.study.acting import allow
 from evalcore.study.db import reading, writing
@@ -51,7 +50,7 @@ def start(
         check(session, spec)
     with writing(engine) as session:
         allow(session, actor, check_can_run)
-        return stored.start_run(
+        return store.start_run(
             session, spec, actor=actor.signature, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures
         )
 
@@ -81,7 +80,7 @@ def stop(engine: Engine, run_id: int, *, actor: Viewer) -> None:
     """
     with writing(engine) as session:
         allow(session, actor, check_can_run)
-        stored.stop_run(session, run_id, actor=actor.signature, reason=f"{actor.signature} stopped it")
+        store.stop_run(session, run_id, actor=actor.signature, reason=f"{actor.signature} stopped it")
 
 
 def retry(engine: Engine, run_id: int, *, actor: Viewer, outcomes: Collection[Outcome]) -> int:
@@ -97,7 +96,7 @@ def retry(engine: Engine, run_id: int, *, actor: Viewer, outcomes: Collection[Ou
         check_asked(session, queries.run(session, run_id).spec)
     with writing(engine) as session:
         allow(session, actor, check_can_run)
-        return stored.retry_questions(session, run_id, actor=actor.signature, outcomes=outcomes)
+        return store.retry_questions(session, run_id, actor=actor.signature, outcomes=outcomes)
 
 
 def failures(engine: Engine, viewer: Viewer, run_id: int, **which: Any) -> pd.DataFrame:

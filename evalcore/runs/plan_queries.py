@@ -5,7 +5,7 @@ from typing import NamedTuple
 from sqlalchemy import Float, case, cast, distinct, exists, func, select
 from sqlmodel import Session
 
-from evalcore.runs import queries as runs_queries
+from evalcore.runs import queries
 from evalcore.runs.asked_tables import has_answer, items, not_answered, parts
 from evalcore.study.run_words import Outcome, Question, RunSpec
 from evalcore.study.schema import CASES, Format
@@ -83,7 +83,7 @@ def taken_before(session: Session, spec: RunSpec) -> Taken | None:
     """What questions of runs with this model and prompt took; None before the first answer."""
     numbers = [
         row.run_id
-        for row in runs_queries.rows(session, name=spec.model.name)
+        for row in queries.rows(session, name=spec.model.name)
         if (row.kind, row.spec.prompt_version) == (spec.kind, spec.prompt_version)
     ]
     call = TABLES["run_call"].c

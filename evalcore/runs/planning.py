@@ -8,7 +8,7 @@ from sqlmodel import Session
 from evalcore.errors import RunRefused
 from evalcore.judges import jury_queries
 from evalcore.runs import plan_queries as runs_plan_queries
-from evalcore.runs import queries as runs_queries
+from evalcore.runs import queries
 from evalcore.runs import text_queries as runs_text_queries
 from evalcore.runs.describing import Asker, n_characters, prompt_version
 from evalcore.runs.prompts import CONFIDENCE_MEANING
@@ -76,12 +76,12 @@ def plan(session: Session, spec: RunSpec) -> Planned:
     """
     check(session, spec)
     n_all, n_there = runs_plan_queries.counted(session, spec)
-    before = next(iter(runs_queries.rows(session, fingerprint=spec.fingerprint)), None)
+    before = next(iter(queries.rows(session, fingerprint=spec.fingerprint)), None)
     left, n_questions = runs_plan_queries.Left(0, 0), 0
     if before is not None:
         left, n_questions = (
             runs_plan_queries.left(session, before.run_id, spec),
-            runs_queries.n_questions(session, before.run_id),
+            queries.n_questions(session, before.run_id),
         )
     n_missing = n_all - n_there - left.n_failed
     if spec.limit is not None:  # on the questions of the run, those that have ended among them
@@ -121,7 +121,7 @@ def expected(session: Session, spec: RunSpec) -> Expected:
 
 def spent(session: Session, run_id: int) -> float | None:
     """US dollars of a run so far; a reply whose tokens the server did not count cost as much as the others on average. None: no cost is known."""
-    calls = runs_queries.calls(session, run_id)
+    calls = queries.calls(session, run_id)
     if not calls.n_with_cost:
         return None if calls.n_without_cost else 0.0
     return (calls.cost or 0.0) * (1 + calls.n_without_cost / calls.n_with_cost)
@@ -211,12 +211,10 @@ def _check_judge(session: Session, spec: RunSpec) -> None:
 
 def _check_as_before(session: Session, spec: RunSpec) -> None:
     """Answers of one name come from one model: its earlier runs were asked in the same way."""
-    for row in runs_queries.rows(session, name=spec.model.name):
+    for row in queries.rows(session, name=spec.model.name):
         is_otherwise = row.spec.model.asked_how != spec.model.asked_how and _stand_together(row.spec, spec)
         # of a run that ended without one answer, as after a typing error, there is nothing to mix up
-        if is_otherwise and (
-            row.state is RunState.OPEN or Outcome.ANSWERED in runs_queries.outcomes(session, row.run_id)
-        ):
+        if is_otherwise and (row.state is RunState.OPEN or Outcome.ANSWERED in queries.outcomes(session, row.run_id)):
             _refuse(
                 f"{spec.model.name!r} was asked otherwise in run {row.run_id} ({_how(row.spec)}), and now with {_how(spec)}; call it otherwise, "
                 "so that its answers are not mixed up"

@@ -10,11 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import Claim, Estimate, Physicians, claim_sentence, of_reads
-from evalcore.rubric.enough import MIN_EXAMPLES_READ, MIN_READ, further_readers
-from evalcore.stats import survey
+from evalcore.rubric.corrected import (
+    MIN_EXAMPLES_READ,
+    MIN_READ,
+    Claim,
+    Estimate,
+    Physicians,
+    claim_sentence,
+    further_readers,
+    of_reads,
+)
+from evalcore.stats import estimator
+from evalcore.stats.estimator import Floats
 from evalcore.stats.intervals import LEVEL, wilson
-from evalcore.stats.survey import Floats
 from evalcore.stats.wording import counted
 from evalcore.triage.counts import KEYS
 from evalcore.triage.data import LETTERS, Triaged
@@ -89,7 +97,7 @@ def corrected_cells(
 
         judge only         sum a f                          f what the judge says; Wilson, a case once
         physicians only    sum w y                          y the mean vote of those who read it (Hajek)
-        corrected          sum a m + sum w (y - m)          m what physicians say where the judge says this level (GREG, as in `survey`)
+        corrected          sum a m + sum w (y - m)          m what physicians say where the judge says this level (GREG, as in `estimator`)
 
     m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases,
     which are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`corrected.of_reads`, whose
@@ -208,7 +216,7 @@ def _three(share: Asked, claim: _Held, level: float, *, is_enough: bool) -> dict
     found = _of_judge(share, level)
     for kind in (PHYSICIANS, CORRECTED):
         if is_enough:
-            fit = share.corrected if kind == CORRECTED else survey.by_physicians(share.population, share.sample)
+            fit = share.corrected if kind == CORRECTED else estimator.by_physicians(share.population, share.sample)
             estimate: Estimate = of_reads(share.population, share.sample, fit, *claim)
             columns = estimate.columns(kind, level)
             found |= {name: columns[name] for name in (kind, f"{kind}_low", f"{kind}_high")}

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.corrected import Claim, Physicians, of_reads
+from evalcore.stats.estimator import Floats
 from evalcore.stats.intervals import LEVEL
-from evalcore.stats.survey import Floats
 from evalcore.triage.corrected import COUNTS, answered, made_from
 from evalcore.triage.data import Triaged
 from evalcore.triage.harm import HARM_COLUMNS, costs, highest

@@ -7,14 +7,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from evalcore.rubric.corrected import Claim, Physicians, nothing, of_reads
-from evalcore.rubric.corrected_differences import Scored, paired
+from evalcore.rubric.corrected import Claim, Physicians, Scored, Surveyed, nothing, of_reads, paired
 from evalcore.rubric.finding import chance_words
-from evalcore.rubric.surveyed import Surveyed
+from evalcore.stats.estimator import Floats, by_physicians
 from evalcore.stats.intervals import LEVEL
 from evalcore.stats.margins import against_margin, margin_words
 from evalcore.stats.pair_tests import adjusted, holm
-from evalcore.stats.survey import Floats, by_physicians
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.analysis import Analysis
 from evalcore.triage.corrected import CORRECTED, MEASURES, made_from
@@ -117,7 +115,7 @@ def read_differences(
 ) -> pd.DataFrame:
     """The same by what physicians have read, or by the judge corrected by it: by influence values, case by case.
 
-    A case's influence is what it adds to either rate (`survey.influences`); their difference over the cases of both has the variance and the degrees of
+    A case's influence is what it adds to either rate (`estimator.influences`); their difference over the cases of both has the variance and the degrees of
     freedom of `corrected_differences`, whose claims these are.
 
     Args:

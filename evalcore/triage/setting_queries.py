@@ -5,7 +5,7 @@ from sqlmodel import Session
 
 from evalcore.study.schema import ConfidenceMeaning
 from evalcore.study.tables import TABLES
-from evalcore.triage import settings as triage_settings
+from evalcore.triage import settings
 from evalcore.triage.settings import TriageSettings
 
 
@@ -13,7 +13,7 @@ def own(session: Session) -> TriageSettings | None:
     """The study's own settings; None where it has chosen nothing."""
     rows = TABLES["triage_choice"].c
     text = session.connection().execute(select(rows.text)).scalar()
-    return None if text is None else triage_settings.parse(text, "the study's settings of triage")
+    return None if text is None else settings.parse(text, "the study's settings of triage")
 
 
 def load(session: Session) -> TriageSettings:

@@ -1,4 +1,4 @@
-"""Each model's responses to clear cases and what was read of them, as the formulas of `survey` take them."""
+"""Each model's responses to clear cases and what was read of them, as the formulas of `estimator` take them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,9 +7,8 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from evalcore.stats import survey
-from evalcore.stats.over_physicians import effective_readers, reading_loads
-from evalcore.stats.survey import Floats, Numbers, Population, Sample
+from evalcore.stats import estimator
+from evalcore.stats.estimator import Floats, Numbers, Population, Sample, effective_readers, reading_loads
 from evalcore.triage.data import Triaged
 from evalcore.triage.panels import N_LEVELS, Kind, distributions
 from evalcore.triage.votes import VOTES, drawn_reads, drawn_votes
@@ -65,7 +64,7 @@ class Answers:
 
     @property
     def n_effective_readers(self) -> float:
-        """As many physicians as those who have read count for (`over_physicians.effective_readers`)."""
+        """As many physicians as those who have read count for (`estimator.effective_readers`)."""
         return effective_readers(reading_loads(self.probabilities, self.places, self.readers))
 
     def on(self, cases: Numbers) -> "Answers":
@@ -122,7 +121,7 @@ class Asked:
     leverage: Floats
 
     @property
-    def corrected(self) -> survey.Fit:
+    def corrected(self) -> estimator.Fit:
         """The judge's levels, corrected: sum a m + sum over the read ones w (y - m), w = (a/pi) / sum (a/pi).
 
         The second sum moves every prediction alike, so that the residuals that are left have the mean 0.
@@ -132,8 +131,8 @@ class Asked:
         weight = weight / weight.sum()
         moved = self.predicted + float((weight * (self.sample.votes - self.predicted[rows])).sum())
         leverage = (self.leverage + weight)[:, None]
-        value = survey.total(self.population, self.sample, moved)
-        return survey.Fit(value, moved, leverage, np.ones_like(leverage), np.ones(len(rows)))
+        value = estimator.total(self.population, self.sample, moved)
+        return estimator.Fit(value, moved, leverage, np.ones_like(leverage), np.ones(len(rows)))
 
 
 def answers(

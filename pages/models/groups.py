@@ -8,9 +8,9 @@ import streamlit as st
 from evalcore.figures.colours import colour_of
 from evalcore.rubric import corrected_groups, parts
 from evalcore.rubric.comparison import SMALL
+from evalcore.rubric.corrected import MIN_EXAMPLES_READ
 from evalcore.rubric.corrected_groups import OF_CRITERIA
 from evalcore.rubric.data import Opinions
-from evalcore.rubric.enough import MIN_EXAMPLES_READ
 from evalcore.rubric.figures import by_group
 from evalcore.rubric.finding import chance_words, difference_words, score_words
 from evalcore.rubric.group_scores import group_scores

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
-from evalcore.rubric import drawings, figures, finding, parts, published
+from evalcore.rubric import benchmark, drawings, figures, finding, parts
 from evalcore.rubric.comparison import response_scores
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.group_scores import OVERALL, group_scores
@@ -66,7 +66,7 @@ def show(viewer: Viewer, chosen: Chosen) -> None:
             "Worst-at-k: of each example's responses by a model, the mean of the lowest score over all choices of k of them, then the mean over "
             "examples (HealthBench). Length: all responses in bins of about equal number, and the slope of a line through all responses of a model, with "
             "intervals clustered by example; a relation, not what would happen if a response were made longer. "
-            f"{published.CITATION}. Cost is not stored, so there is no plot of it. "
+            f"{benchmark.CITATION}. Cost is not stored, so there is no plot of it. "
             f"Judge: {models_choice.versions(chosen.judges)}. Criteria: {chosen.criteria}."
         )
     )
@@ -165,9 +165,9 @@ def _length(bins: pd.DataFrame, slopes: pd.DataFrame, look: dict[str, Any]) -> N
 
 def _published(overall: pd.DataFrame, chosen: Chosen, colours: dict[str, str]) -> None:
     st.subheader("Beside published scores of HealthBench", anchor=False)
-    st.html(html.notice(published.NOT_COMPARABLE, kind="warning"))
-    subset = published.HARD if chosen.subset == HARD else published.FULL
-    others = published.published_scores()
+    st.html(html.notice(benchmark.NOT_COMPARABLE, kind="warning"))
+    subset = benchmark.HARD if chosen.subset == HARD else benchmark.FULL
+    others = benchmark.published_scores()
     own = overall.sort_values("score", ascending=False)
     st.plotly_chart(
         figures.beside_published(own, others.loc[others["subset"].eq(subset)], colours, ink=theme.ink()), config={"displayModeBar": False},

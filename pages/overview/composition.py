@@ -3,10 +3,10 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.rubric import composition_words as words
+from evalcore.rubric import composition
+from evalcore.rubric.benchmark import has_themes, weighting, weighting_sentence
 from evalcore.rubric.composition import GROUPINGS, UNITS, Grouping, parts, sizes, spreads
 from evalcore.rubric.composition_figures import groups_read
-from evalcore.rubric.theme_weights import has_themes, weighting, weighting_sentence
 from evalcore.settings import settings
 from evalcore.stats.wording import listed
 from pages.shared import common, html
@@ -31,7 +31,7 @@ Made = tuple[dict[Grouping, pd.DataFrame], str, str]
 def _made(location: str, data_version: common.Version, hidden: frozenset[int]) -> Made:  # noqa: ARG001 - the version is the key
     found, subsets = common.read("composition"), common.read("subset_sizes")
     tables = {grouping: parts(grouping, **found, hidden=hidden) for grouping in GROUPINGS}
-    about = words.spread_sentence(spreads(**found), sizes(**found, subsets=subsets))
+    about = composition.spread_sentence(spreads(**found), sizes(**found, subsets=subsets))
     examples = found["examples"]
     return tables, about, weighting_sentence(weighting(examples)) if has_themes(examples) else ""
 
@@ -46,18 +46,18 @@ def table_of(table: pd.DataFrame, grouping: Grouping) -> None:
     rows = table.to_dict(orient="records")
     cells = {
         OPTIONS[grouping]: table["group"],
-        UNITS[grouping].capitalize(): [words.here_words(row) for row in rows],
+        UNITS[grouping].capitalize(): [composition.here_words(row) for row in rows],
     }
     if table["published_share"].notna().any():
-        cells["Full benchmark"] = [words.benchmark_words(row) for row in rows]
-    cells["Read"] = [words.read_words(row) for row in rows]
-    cells["Of all reads"] = [words.of_reads_words(row) for row in rows]
+        cells["Full benchmark"] = [composition.benchmark_words(row) for row in rows]
+    cells["Read"] = [composition.read_words(row) for row in rows]
+    cells["Of all reads"] = [composition.of_reads_words(row) for row in rows]
     st.dataframe(
         cells,
         key="composition_table",
         hide_index=True,
         height=HEADER_PIXELS + ROW_PIXELS * max(len(rows), 1),
-        alt=f"{UNITS[grouping].capitalize()} by {words.NAMES[grouping]}, beside the full benchmark, and what was read of them",
+        alt=f"{UNITS[grouping].capitalize()} by {composition.NAMES[grouping]}, beside the full benchmark, and what was read of them",
     )
 
 
@@ -66,9 +66,9 @@ def also(tables: dict[Grouping, pd.DataFrame], shown: Grouping) -> str:
     others = [
         OPTIONS[grouping].lower()
         for grouping, table in tables.items()
-        if grouping != shown and words.findings(grouping, table)
+        if grouping != shown and composition.findings(grouping, table)
     ]
-    too = " also" if words.findings(shown, tables[shown]) else ""
+    too = " also" if composition.findings(shown, tables[shown]) else ""
     return f"There is{too} an imbalance by {listed(others)}." if others else ""
 
 
@@ -93,10 +93,10 @@ def show(hidden: frozenset[int]) -> None:
         or Grouping.THEME
     )
     table = tables[grouping]
-    found = words.findings(grouping, table)
-    st.html(html.finding(" ".join(found) or f"No clear imbalance by {words.NAMES[grouping]}."))
+    found = composition.findings(grouping, table)
+    st.html(html.finding(" ".join(found) or f"No clear imbalance by {composition.NAMES[grouping]}."))
     figure = groups_read(
-        table.assign(marks=[words.marks(row) for row in table.to_dict(orient="records")]),
+        table.assign(marks=[composition.marks(row) for row in table.to_dict(orient="records")]),
         what=OPTIONS[grouping],
         unit=UNITS[grouping],
     )
@@ -104,7 +104,7 @@ def show(hidden: frozenset[int]) -> None:
         figure,
         config={"displayModeBar": False},
         key=f"composition_{grouping}",
-        alt=f"{UNITS[grouping].capitalize()} by {words.NAMES[grouping]}, read and not read, beside the full benchmark",
+        alt=f"{UNITS[grouping].capitalize()} by {composition.NAMES[grouping]}, read and not read, beside the full benchmark",
     )
     table_of(table, grouping)
     for line in (also(tables, grouping), weights if grouping == Grouping.THEME else ""):

@@ -16,7 +16,7 @@ from evalcore.stats.wording import listed
 from evalcore.study.db import reading
 from evalcore.study.policies import own_act
 from evalcore.study.schema import ConfidenceMeaning, Viewer
-from evalcore.triage import setting_queries as stored
+from evalcore.triage import setting_queries
 from evalcore.triage.words import number_words
 from pages.shared import choices, common, html, page_cache, routes, tables, triage_choice
 from pages.shared.triage_choice import FORMATS, Chosen, Read
@@ -71,7 +71,7 @@ def slider(label: str, least: float, most: float, usual: float, step: float, key
 def meanings() -> dict[str, ConfidenceMeaning]:
     """What the confidence of each judge means, as far as somebody has said it."""
     with reading(common.engine()) as session:
-        return stored.confidence_meanings(session)
+        return setting_queries.confidence_meanings(session)
 
 
 def of_models(read: Read, meaning: tuple[tuple[str, ConfidenceMeaning], ...]) -> pd.DataFrame:

@@ -9,10 +9,10 @@ import streamlit as st
 
 from evalcore.errors import OverreadError
 from evalcore.rubric import analysed, parts
+from evalcore.rubric.benchmark import Weighting, weighting_sentence
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.results import Results, departures, results, stated_words, usual, weights_of
 from evalcore.rubric.results import taken as taken_of
-from evalcore.rubric.theme_weights import Weighting, weighting_sentence
 from evalcore.settings import settings
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis, StatedAnalysis

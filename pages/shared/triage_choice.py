@@ -15,7 +15,7 @@ from evalcore.study import stated_analysis
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import reading
 from evalcore.study.schema import Format, Viewer
-from evalcore.triage import setting_queries as stored
+from evalcore.triage import setting_queries
 from evalcore.triage.bases import PUBLISHED
 from evalcore.triage.data import Triaged
 from evalcore.triage.level_jury import JURY, members, with_jury
@@ -212,7 +212,7 @@ def _shown(published: pd.DataFrame) -> pd.DataFrame:
 def chosen_settings() -> TriageSettings:
     """What the study has chosen for triage."""
     with reading(common.engine()) as session:
-        return stored.load(session)
+        return setting_queries.load(session)
 
 
 def usual(known: About) -> Chosen:

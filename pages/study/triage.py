@@ -12,9 +12,8 @@ from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_triage, reason
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import acts as triage_acts
-from evalcore.triage import label_counts, label_maps
+from evalcore.triage import label_counts, label_maps, setting_queries
 from evalcore.triage import label_map_queries as maps_stored
-from evalcore.triage import setting_queries as stored
 from evalcore.triage import settings as triage_settings
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
 from evalcore.triage.settings import TriageSettings
@@ -155,7 +154,7 @@ def _map_of_file(viewer: Viewer, source: str, *, disabled: bool) -> None:
 
 def _settings(viewer: Viewer, *, disabled: bool) -> None:
     with reading(common.engine()) as session:
-        own, settings = stored.own(session), stored.load(session)
+        own, settings = setting_queries.own(session), setting_queries.load(session)
     whose = "The study has chosen its own settings" if own else "These are the settings that come with Overread"
     st.html(html.quiet(f"{whose}. Ambiguous: {triage_settings.rule_words(settings.rule)}."))
     with st.form(f"triage_settings_{st.session_state[DRAWN]}"):

@@ -38,12 +38,20 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402 - found beside this file, installed or not
 import numpy.typing as npt  # noqa: E402
 
-from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, Claim, Physicians, of_reads  # noqa: E402
-from evalcore.rubric.enough import MIN_EFFECTIVE, MIN_EXAMPLES_READ, MIN_FREEDOM, MIN_READ  # noqa: E402
+from evalcore.rubric.corrected import (  # noqa: E402  # noqa: E402
+    CORRECTED,
+    MIN_EFFECTIVE,
+    MIN_EXAMPLES_READ,
+    MIN_FREEDOM,
+    MIN_READ,
+    PHYSICIANS,
+    Claim,
+    Physicians,
+    of_reads,
+)
 from evalcore.rubric.items import coefficients  # noqa: E402
-from evalcore.stats import survey  # noqa: E402
-from evalcore.stats.over_physicians import effective_readers, reading_loads  # noqa: E402
-from evalcore.stats.survey import Population, Sample  # noqa: E402
+from evalcore.stats import estimator  # noqa: E402
+from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads  # noqa: E402  # noqa: E402
 from evalcore.triage.corrected import MEASURES  # noqa: E402
 from evalcore.triage.rates import Measure  # noqa: E402
 from evalcore.triage.surveyed import Answers, asked  # noqa: E402
@@ -57,7 +65,7 @@ FEWEST_DRAWS = 30
 """Of fewer that say anything no coverage is told."""
 N_PPI, BOTH = 50, np.array([1.0, 0.0])
 UNIFORM, IMPORTANCE, RESPONSES = "uniform", "importance", "whole responses"
-FITS = {CORRECTED: survey.corrected, PHYSICIANS: survey.by_physicians}
+FITS = {CORRECTED: estimator.corrected, PHYSICIANS: estimator.by_physicians}
 
 
 @dataclass(frozen=True)
@@ -182,7 +190,7 @@ class Counted:
         self,
         about: Population,
         sample: Sample,
-        fits: Mapping[str, survey.Fit],
+        fits: Mapping[str, estimator.Fit],
         true: Mapping[tuple[Claim, Physicians], float],
     ) -> bool:
         """The intervals of one draw; whether enough is read."""
@@ -311,7 +319,7 @@ def triage_coverage(
             (Claim.BENCHMARK, Physicians.IN_GENERAL): mean(gold, general[truth]),
             (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): mean(golds, everything @ responses @ general),
         }
-        fits = {CORRECTED: share.corrected, PHYSICIANS: survey.by_physicians(share.population, share.sample)}
+        fits = {CORRECTED: share.corrected, PHYSICIANS: estimator.by_physicians(share.population, share.sample)}
         counted.add(share.population, share.sample, fits, true)
     return counted
 

@@ -29,8 +29,10 @@ from evalcore.judges.drift import flips  # noqa: E402
 from evalcore.judges.quality import balanced_f1, error_rates  # noqa: E402
 from evalcore.rubric import queries as labels  # noqa: E402
 from evalcore.rubric.comparison import differences, example_scores  # noqa: E402
-from evalcore.rubric.corrected import corrected_scores  # noqa: E402
-from evalcore.rubric.corrected_differences import corrected_differences  # noqa: E402
+from evalcore.rubric.corrected import (  # noqa: E402
+    corrected_differences,
+    corrected_scores,
+)
 from evalcore.rubric.data import Opinions  # noqa: E402
 from evalcore.rubric.group_scores import group_scores  # noqa: E402
 from evalcore.study import contents, store  # noqa: E402

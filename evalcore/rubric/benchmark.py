@@ -1,11 +1,100 @@
-"""Weights that take a lopsided choice of themes back."""
+"""What is published of the full HealthBench: its counts, its scores, and the weights that take a choice of themes back to it."""
 
 from dataclasses import dataclass
 
 import pandas as pd
 
-from evalcore.rubric.benchmark_counts import THEMES
 from evalcore.stats.wording import listed
+
+N_EXAMPLES = 5_000
+N_CRITERIA = 57_237
+THEMES = {
+    "global_health": 1_097,
+    "hedging": 1_071,
+    "communication": 919,
+    "context_seeking": 594,
+    "emergency_referrals": 482,
+    "health_data_tasks": 477,
+    "complex_responses": 360,
+}
+"""Examples by theme; each has one."""
+AXES = {
+    "completeness": 22_285,
+    "accuracy": 18_888,
+    "context_awareness": 8_991,
+    "communication_quality": 4_522,
+    "instruction_following": 2_551,
+}
+"""Criteria by axis, counted in the official file; each has one."""
+SUBSETS = {"hard": 1_000, "consensus": 3_671}
+"""Examples of the subsets; 586 are in both."""
+SINGLE_TURN_SHARE, MEAN_TURNS = 0.583, 2.6
+"""Of the conversations those with one turn, and turns a conversation, as the paper rounds them."""
+MEAN_CRITERIA = N_CRITERIA / N_EXAMPLES
+ONE_TURN = "1 turn"
+
+_COUNTS = {"theme": (THEMES, N_EXAMPLES), "axis": (AXES, N_CRITERIA)}
+
+
+def published(grouping: str) -> pd.DataFrame:
+    """What the benchmark holds of each group of a grouping.
+
+    There is none here for the languages, categories, points and lengths of the whole benchmark, and of the turns only the share of
+    conversations with one.
+
+    Args:
+        grouping: One of `composition.Grouping`; for one without published counts there is no row.
+
+    Returns:
+        Index group in words ("global health"); share in (0, 1], n (NaN where only a share is published), n_whole.
+
+    >>> published("theme").loc["emergency referrals"].to_dict()
+    {'share': 0.0964, 'n': 482.0, 'n_whole': 5000.0}
+    """
+    if grouping == "turns":
+        return _table({ONE_TURN: (SINGLE_TURN_SHARE, float("nan"), N_EXAMPLES)})
+    counts, whole = _COUNTS.get(grouping, ({}, 0))
+    return _table({name.replace("_", " "): (n / whole, n, whole) for name, n in counts.items()})
+
+
+def _table(rows: dict[str, tuple[float, float, int]]) -> pd.DataFrame:
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["share", "n", "n_whole"], dtype=float)
+    return table.rename_axis("group")
+
+
+CITATION = (
+    "Arora et al. 2025, HealthBench: Evaluating Large Language Models Towards Improved Human Health, arXiv 2505.08775"
+)
+JUDGE = "GPT-4.1 (as published)"
+NOT_COMPARABLE = (
+    "Published scores were given by another judge with another prompt: they show the order of magnitude, and are not to be compared "
+    "with the scores of this study to the second decimal."
+)
+FULL, HARD = "full", "hard"
+_SCORES = (
+    ("o3", FULL, 0.598),
+    ("Grok 3", FULL, 0.543),
+    ("Gemini 2.5 Pro", FULL, 0.520),
+    ("GPT-4.1", FULL, 0.479),
+    ("o1", FULL, 0.418),
+    ("Claude 3.7 Sonnet (thinking)", FULL, 0.346),
+    ("GPT-4o (Aug 2024)", FULL, 0.320),
+    ("Llama 4 Maverick", FULL, 0.249),
+    ("GPT-3.5 Turbo", FULL, 0.157),
+    ("o3", HARD, 0.32),
+)
+
+
+def published_scores() -> pd.DataFrame:
+    """One row a published score, the highest first: model, subset (`full` or `hard`), score in [0, 1], judge, citation.
+
+    To be drawn apart from the study's own scores and marked as another judge's, with `CITATION` and `NOT_COMPARABLE` beside.
+
+    >>> published_scores()["score"].tolist()[:3]
+    [0.598, 0.543, 0.52]
+    """
+    found = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
+    return found.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -37,7 +126,7 @@ def has_themes(examples: pd.DataFrame) -> bool:
 
 
 def weighting(examples: pd.DataFrame) -> Weighting:
-    """Post-stratification to the themes of the full benchmark (`benchmark_counts.THEMES`).
+    """Post-stratification to the themes of the full benchmark (`THEMES`).
 
     An example of theme t has the weight (P_t / sum of P over the themes present) / (n_t / n_known), so that a weighted mean over the examples
     is the mean of the themes' means, each with its published share. A theme without an example cannot be weighted up: it
