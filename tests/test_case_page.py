@@ -12,9 +12,9 @@ from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, Administrator, Ask, Role
 from evalcore.triage import queries as triage_queries
+from evalcore.triage.corrected import drawn_votes
 from evalcore.triage.one_case import one_case
 from evalcore.triage.reads import response_levels
-from evalcore.triage.votes import drawn_votes
 from tests.leaks import viewer
 from tests.page_steps import (
     BOTH_READER,

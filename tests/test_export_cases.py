@@ -13,7 +13,7 @@ from evalcore.export.tables import Part
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import PARSER
 from evalcore.triage import queries as triage_queries
-from evalcore.triage.case_table import COLUMNS, case_table, judges_of
+from evalcore.triage.case_choice import COLUMNS, case_table, judges_of
 from evalcore.triage.panels import Kind, described
 from evalcore.triage.predictions import predictions, usual_judges
 from evalcore.triage.reads import response_levels

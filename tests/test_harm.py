@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import t, ttest_1samp
 
 from evalcore.triage.bases import Basis, Weights, ranked
-from evalcore.triage.counts import cells_of
 from evalcore.triage.harm import NOT_BOTH, changes, expected_harm, harm_differences, on_same_cases, orders
 from evalcore.triage.panels import described
 from evalcore.triage.predictions import joined, predictions, usual_judges
-from evalcore.triage.rates import NO_CASE, confusion, of_matrices
-from evalcore.triage.scores import NO_SPREAD, TOO_FEW
+from evalcore.triage.rates import NO_CASE, NO_SPREAD, TOO_FEW, cells_of, confusion, of_matrices
 from tests.triage_cases import CONVERSATION, QA, drawn
 from tests.triage_matrices import GPT_QA, published
 

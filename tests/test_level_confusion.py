@@ -19,7 +19,7 @@ from evalcore.triage.level_confusion import (
     agreement_with_physicians,
     between,
 )
-from evalcore.triage.scores import clustered_summary
+from evalcore.triage.rates import clustered_summary
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 NAN = np.nan

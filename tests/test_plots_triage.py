@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from evalcore.figures.colours import GREY, INK_ON_PAPER, LEVEL_RAMP
-from evalcore.triage import figures, group_figures, harm_figures, model_figures
+from evalcore.triage import figures, group_figures, harm_figures
 from evalcore.triage.harm import changes, expected_harm
 from evalcore.triage.harm import orders as places
 from evalcore.triage.rates import of_matrices, rates
@@ -114,7 +114,7 @@ def test_names_of_levels_stay_text():
 
 def test_the_overview_has_every_cell_of_every_model_and_says_which_format_is_missing():
     cells = pd.concat([cells_of("Alder", ODD), cells_of("Briar", formats=("qa",))], ignore_index=True)
-    figure = model_figures.overview(cells, FORMATS)
+    figure = figures.overview(cells, FORMATS)
     drawn = [share for row in figure.data[0].z for share in row if share is not None]
     assert len(drawn) == 16 * 5
     notes = [note.text for note in figure.layout.annotations]
@@ -124,14 +124,14 @@ def test_the_overview_has_every_cell_of_every_model_and_says_which_format_is_mis
 
 
 def test_many_models_go_on_below():
-    names = [f"Model {number:02}" for number in range(model_figures.SMALL_LINE + 2)]
-    figure = model_figures.overview(cells_of(*names), FORMATS)
-    assert len(figure.data[0].z[0]) == model_figures.SMALL_LINE * model_figures.STEP
+    names = [f"Model {number:02}" for number in range(figures.SMALL_LINE + 2)]
+    figure = figures.overview(cells_of(*names), FORMATS)
+    assert len(figure.data[0].z[0]) == figures.SMALL_LINE * figures.STEP
     assert sum(share is not None for row in figure.data[0].z for share in row) == 16 * 2 * len(names)
 
 
 def test_the_three_parts_of_a_bar_fill_it_and_under_triage_has_the_heavy_border():
-    figure = model_figures.directions(rates(cells_of("Alder", ODD)), FORMATS)
+    figure = figures.directions(rates(cells_of("Alder", ODD)), FORMATS)
     under, exact, over = figure.data
     assert [part.name.split(":")[0] for part in figure.data] == ["under-triage", "exact", "over-triage"]
     for parts in zip(under.x, exact.x, over.x, strict=True):

@@ -13,7 +13,6 @@ from evalcore.study import store
 from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Format, Role
-from evalcore.triage import label_map_queries as maps
 from evalcore.triage import label_maps, setting_queries
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.settings import TriageSettings
@@ -55,7 +54,7 @@ def study(location):  # noqa: F811
         with reading(engine) as session:
             trail = audit_trail(session, limit=50)[0]
             found = (
-                maps.own_tables(session),
+                setting_queries.own_tables(session),
                 setting_queries.load(session),
                 list(trail.loc[trail["actor"].eq(LEAD), "action"]),
             )

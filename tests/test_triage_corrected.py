@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ, Claim, Physicians
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask, Selection, Stage
-from evalcore.triage.corrected import ALL_COLUMNS, MEASURES, corrected_cells, corrected_rates, on_simplex
-from evalcore.triage.corrected_harm import corrected_harm
+from evalcore.triage.corrected import (
+    ALL_COLUMNS,
+    MEASURES,
+    answers,
+    corrected_cells,
+    corrected_harm,
+    corrected_rates,
+    on_simplex,
+)
 from evalcore.triage.data import READ_COLUMNS, Triaged
 from evalcore.triage.panels import Kind, described
 from evalcore.triage.predictions import predictions
 from evalcore.triage.rates import Measure
-from evalcore.triage.surveyed import answers
 from tests.triage_cases import CONVERSATION, WORDS, drawn
 
 JUDGE = "Magpie"

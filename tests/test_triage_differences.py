@@ -12,7 +12,7 @@ from scipy.stats import binomtest, t
 from evalcore.rubric.corrected import Claim, Physicians
 from evalcore.study.analysis import Analysis
 from evalcore.triage.bases import Basis, Held, Weights, ranked, stated_judges, usual_held
-from evalcore.triage.corrected import MEASURES, answered, corrected_rates
+from evalcore.triage.corrected import MEASURES, answered, corrected_rates, on_same_answers
 from evalcore.triage.data import Triaged
 from evalcore.triage.differences import (
     NO_PAIR,
@@ -26,7 +26,6 @@ from evalcore.triage.formats import bonett_price
 from evalcore.triage.panels import described
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import RULES, Measure
-from evalcore.triage.surveyed import on_same_answers
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 few = settings(max_examples=6, deadline=None)

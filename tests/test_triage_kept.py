@@ -12,9 +12,9 @@ from evalcore.calibration import sections as calibration_sections
 from evalcore.study import contents, store
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import Acuity, RaterKind, Role, Selection, Stage, Verdict
+from evalcore.triage import corrected
 from evalcore.triage import queries as stored_triage
 from evalcore.triage import store as triage_store
-from evalcore.triage import surveyed as triage_surveyed
 from evalcore.triage.data import AmbiguityRule, Triaged
 from evalcore.triage.level_jury import JURY
 from evalcore.triage.settings import TriageSettings
@@ -82,7 +82,7 @@ def read_one(location: str, triaged: Triaged) -> None:
 def test_what_was_read_of_the_answers_is_put_together_once_whatever_the_weights(
     monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triaged: Triaged
 ):
-    made = counting(monkeypatch, triage_surveyed, "drawn_votes")
+    made = counting(monkeypatch, corrected, "drawn_votes")
     app = look("triage", LEAD, triage_show="Harm", triage_basis="corrected")
     before = words(app)
     assert len(made) == 1

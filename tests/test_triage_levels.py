@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask
+from evalcore.triage.corrected import VOTES, drawn_votes
 from evalcore.triage.data import LEVELS, READ_COLUMNS, Triaged
 from evalcore.triage.groups import TriageGrouping, by_group
 from evalcore.triage.panels import Kind, described
@@ -23,7 +24,6 @@ from evalcore.triage.reads import (
     transitions,
     with_physicians_gold,
 )
-from evalcore.triage.votes import VOTES, drawn_votes
 from tests.triage_cases import CONVERSATION, drawn
 
 few = settings(max_examples=12, deadline=None)

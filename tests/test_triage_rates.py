@@ -8,12 +8,24 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 from evalcore.study.schema import Format
-from evalcore.triage.counts import cells_of, matrices
 from evalcore.triage.data import NO_LEVEL
 from evalcore.triage.panels import Kind, described
 from evalcore.triage.predictions import joined, predictions
-from evalcore.triage.rates import NO_CASE, Measure, confusion, of_matrices, rates
-from evalcore.triage.scores import NO_SPREAD, ONE_LEVEL, RESTS_ON_ONE, SCORES, TOO_FEW, summary
+from evalcore.triage.rates import (
+    NO_CASE,
+    NO_SPREAD,
+    ONE_LEVEL,
+    RESTS_ON_ONE,
+    SCORES,
+    TOO_FEW,
+    Measure,
+    cells_of,
+    confusion,
+    matrices,
+    of_matrices,
+    rates,
+    summary,
+)
 from tests.triage_cases import CONVERSATION, QA, drawn
 from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, JUDGES, as_triaged, found_of, published
 

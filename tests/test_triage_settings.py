@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from evalcore.errors import OverreadError
 from evalcore.study.schema import Format
+from evalcore.triage import settings as strict_yaml
 from evalcore.triage import settings as triage_settings
-from evalcore.triage import strict_yaml
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.rates import Measure
 from evalcore.triage.settings import METRICS, TriageSettings, parse, to_yaml

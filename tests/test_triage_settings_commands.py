@@ -12,7 +12,6 @@ from evalcore.cli import triage_settings as cli_triage_settings
 from evalcore.errors import OverreadError
 from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
-from evalcore.triage import label_map_queries as maps
 from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import store as triage_store
 from evalcore.triage.settings import TriageSettings
@@ -154,7 +153,7 @@ def test_a_file_of_settings_with_a_fault_changes_nothing(location, tmp_path):
     engine = open_study(location)
     with reading(engine) as session:
         assert setting_queries.own(session) is None
-        assert maps.own_tables(session) == {}
+        assert setting_queries.own_tables(session) == {}
     engine.dispose()
     assert acts(location) == []
 

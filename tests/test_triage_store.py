@@ -13,7 +13,6 @@ from evalcore.study.auditing import verify
 from evalcore.study.contents import audit_trail
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import ConfidenceMeaning, Format, RaterKind
-from evalcore.triage import label_map_queries as maps
 from evalcore.triage import label_maps, setting_queries, settings
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import store as triage_store
@@ -48,7 +47,7 @@ def trail(engine):
 def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine):
     assert did(engine, triage_store.set_label_map, "Semigran", [("sc", "A"), ("em", "C/D"), ("watch", "panel")])
     with reading(engine) as session:
-        found = maps.maps_of(session)
+        found = setting_queries.maps_of(session)
     assert found["semigran"] == {"em": "C/D", "sc": "A", "watch": "panel"}
     assert {source: known for source, known in found.items() if source != "semigran"} == {
         source: known for source, known in label_maps.default_maps().items() if source != "semigran"
@@ -63,11 +62,11 @@ def test_a_study_s_own_map_replaces_the_shipped_one_of_that_source_alone(engine)
 def test_a_source_of_the_study_s_own_gets_a_map_and_loses_it_again(engine):
     did(engine, triage_store.set_label_map, "our hotline", [("red", "D")])
     with reading(engine) as session:
-        assert label_maps.meaning_of(maps.maps_of(session), "Our_Hotline", "RED") == "D"
+        assert label_maps.meaning_of(setting_queries.maps_of(session), "Our_Hotline", "RED") == "D"
     assert did(engine, triage_store.set_label_map, "our hotline", [])
     with reading(engine) as session:
-        assert maps.own_tables(session) == {}
-        assert label_maps.meaning_of(maps.maps_of(session), "our hotline", "SELF_CARE") == "A"
+        assert setting_queries.own_tables(session) == {}
+        assert label_maps.meaning_of(setting_queries.maps_of(session), "our hotline", "SELF_CARE") == "A"
     assert [row[:2] for row in trail(engine)] == [
         ("label map set", "source our hotline"), ("label map reset", "source our hotline"),
     ]  # fmt: skip
@@ -87,7 +86,7 @@ def test_the_shipped_map_is_no_map_of_the_study_s_own(engine):
     assert did(engine, triage_store.set_label_map, "semigran", [("em", "C")])
     assert did(engine, triage_store.set_label_map, "semigran", shipped[::-1])
     with reading(engine) as session:
-        assert maps.own_tables(session) == {}
+        assert setting_queries.own_tables(session) == {}
     assert [row[0] for row in trail(engine)] == ["label map set", "label map reset"]
 
 
@@ -98,7 +97,7 @@ def test_labels_of_cases_that_may_not_be_seen_are_left_out(engine):
         triage_cases.stored(session, drawn)
     hidden = frozenset(int(number) for number in drawn.cases["example_id"][1:])
     with reading(engine) as session:
-        found = maps.labels_of_cases(session, hidden)
+        found = setting_queries.labels_of_cases(session, hidden)
     assert found[["original_label", "n"]].to_numpy().tolist() == [["em", 1]]
 
 
@@ -114,7 +113,7 @@ def test_a_map_with_a_fault_changes_nothing(engine):
         with pytest.raises(OverreadError, match=said):
             did(engine, triage_store.set_label_map, source, rows)
     with reading(engine) as session:
-        assert maps.own_tables(session) == {"clinic": [("red", "D")]}
+        assert setting_queries.own_tables(session) == {"clinic": [("red", "D")]}
     assert len(trail(engine)) == 1
 
 
@@ -181,7 +180,7 @@ def test_labels_of_the_cases_are_counted_by_source_and_by_what_was_made_of_them(
     with writing(engine) as session:
         triage_cases.stored(session, drawn)
     with reading(engine) as session:
-        found = maps.labels_of_cases(session)
+        found = setting_queries.labels_of_cases(session)
     assert found.to_dict(orient="split", index=False)["data"] == [
         ["semigran", "em", "C/D", 3], ["semigran", "em", "D", 3], ["semigran", "ne", "panel", 3],
     ]  # fmt: skip

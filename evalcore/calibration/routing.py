@@ -11,8 +11,8 @@ from evalcore.calibration.own_confidence import DIGITS
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.stats.means import cells_of
 from evalcore.triage.cases import DANGEROUS
-from evalcore.triage.counts import ratio
 from evalcore.triage.panels import Kind
+from evalcore.triage.rates import ratio
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -14,9 +14,9 @@ from evalcore.triage.settings import HIGHEST_WEIGHT
 
 if TYPE_CHECKING:
     from evalcore.triage.bases import Basis, Held, Matrices, Weights
+    from evalcore.triage.corrected import Answers
     from evalcore.triage.data import Triaged
     from evalcore.triage.settings import TriageSettings
-    from evalcore.triage.surveyed import Answers
 
 GOLDS, BASES = ("file", "physicians"), ("judge", "physicians", "corrected")
 SHOWN = ("under", "missed_emergencies", "over", "exact")
@@ -206,7 +206,7 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
     from evalcore.triage.corrected import answered
     from evalcore.triage.differences import safety_sentences
     from evalcore.triage.formats import flip_counts
-    from evalcore.triage.harm_words import harm_sentences
+    from evalcore.triage.harm import harm_sentences
     from evalcore.triage.predictions import joined, predictions
 
     triaged = asked_of.triaged

@@ -35,8 +35,8 @@ def label_maps(
     cases that the map does not know: list of label, n_cases).
     """
     from evalcore.study.db import reading
-    from evalcore.triage import label_map_queries as stored
     from evalcore.triage import label_maps as tables
+    from evalcore.triage import setting_queries
     from evalcore.triage.label_counts import label_counts
 
     chosen = _chosen(source, import_, export, reset=reset)
@@ -45,8 +45,8 @@ def label_maps(
         if given or reset:
             triage_acts.set_label_map(engine, chosen, given or [], actor=actor(engine))
         with reading(engine) as session:
-            own, maps_in_force = stored.own_tables(session), stored.tables_of(session)
-            labels = stored.labels_of_cases(session)
+            own, maps_in_force = setting_queries.own_tables(session), setting_queries.tables_of(session)
+            labels = setting_queries.labels_of_cases(session)
     counts = label_counts(labels, tables.maps(maps_in_force))
     known = sorted({*maps_in_force, *counts["source"]})
     if chosen and chosen not in known:
@@ -133,7 +133,7 @@ def triage_settings(
     D), formats and metrics (lists), weights (under, over), ambiguous (spread_above, uncertainty_above; null: switched off).
     """
     from evalcore.study.db import reading
-    from evalcore.triage import setting_queries as stored
+    from evalcore.triage import setting_queries
     from evalcore.triage import settings as settings_files
 
     if import_ is not None and reset:
@@ -146,7 +146,7 @@ def triage_settings(
         if given is not None or reset:
             triage_acts.set_triage_settings(engine, given, actor=actor(engine))
         with reading(engine) as session:
-            own, settings = stored.own(session), stored.load(session)
+            own, settings = setting_queries.own(session), setting_queries.load(session)
     if export is not None:
         write_whole(export, settings_files.to_yaml(settings).encode())
     if as_json:

@@ -33,7 +33,7 @@ from evalcore.study.policies import check_can_export, visible_verdicts
 from evalcore.study.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterKind, Seen, Stage, Viewer
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import setting_queries
-from evalcore.triage.case_table import case_table, judges_of
+from evalcore.triage.case_choice import case_table, judges_of
 from evalcore.triage.data import Triaged
 from evalcore.triage.panels import described
 

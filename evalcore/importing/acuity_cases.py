@@ -23,7 +23,7 @@ from evalcore.study import lookups
 from evalcore.study.schema import CASES, Acuity, Message
 from evalcore.study.schema import Mapping as Method
 from evalcore.study.store import Bulk
-from evalcore.triage import label_map_queries, setting_queries
+from evalcore.triage import setting_queries
 from evalcore.triage.case_flow import case_flow
 from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, Triaged
 from evalcore.triage.label_maps import level_named, level_of, meaning_of
@@ -50,7 +50,7 @@ class Cases(Taker):
 
     def __init__(self, hand: Hand) -> None:
         super().__init__(hand)
-        self._maps = label_map_queries.maps_of(self._session)
+        self._maps = setting_queries.maps_of(self._session)
         self._rule = setting_queries.load(self._session).rule
         self._lines: dict[str, int] = {}
         self._went: dict[str, Went] = {}

@@ -19,19 +19,20 @@ from evalcore.triage.corrected import (  # fmt: skip
     CORRECTED,
     MEASURES,
     PHYSICIANS,
+    Answers,
     answered,
+    asked,
     corrected_cells,
+    corrected_harm,
     corrected_rates,
     made_from,
+    on_same_answers,
 )
-from evalcore.triage.corrected_harm import corrected_harm
 from evalcore.triage.data import Triaged
 from evalcore.triage.differences import judged_differences, paired_costs, read_differences
 from evalcore.triage.harm import STEP, changes, costs, expected_harm, harm_differences, on_same_cases
 from evalcore.triage.physicians import physicians_cells, physicians_harm, physicians_rates, physicians_summary
-from evalcore.triage.rates import RULES, Measure, confusion, denominator_words, of_matrices, rates
-from evalcore.triage.scores import summary
-from evalcore.triage.surveyed import Answers, asked, on_same_answers
+from evalcore.triage.rates import RULES, Measure, confusion, denominator_words, of_matrices, rates, summary
 
 PUBLISHED = " (published)"
 """Behind the name of a model whose finished matrix was imported: it may also have cases here."""

@@ -8,13 +8,12 @@ import pandas as pd
 
 from evalcore.stats.intervals import wilson
 from evalcore.study.schema import Format
-from evalcore.triage.counts import KEYS, coded, ratio, repeated
+from evalcore.triage.case_choice import shown_samples
 from evalcore.triage.data import Triaged
 from evalcore.triage.formats import FLIP_COLUMNS, Direction, in_both
 from evalcore.triage.panels import N_LEVELS, Kind
 from evalcore.triage.predictions import COUNTS, usual_judges
-from evalcore.triage.rates import Base, as_rates
-from evalcore.triage.shown import shown_samples
+from evalcore.triage.rates import KEYS, Base, as_rates, coded, ratio, repeated
 
 BOUNDARY_MEASURES = ("constituent", "upper_share", "outside_high", "outside_low")
 """Measures of `boundary`: the answer is one of the two letters; of those the more severe one; above both; below both."""

@@ -15,13 +15,11 @@ from evalcore.stats.margins import against_margin, margin_words
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.analysis import Analysis
-from evalcore.triage.corrected import CORRECTED, MEASURES, made_from
-from evalcore.triage.counts import coded
+from evalcore.triage.corrected import CORRECTED, MEASURES, Answers, asked, made_from
 from evalcore.triage.formats import bonett_price
-from evalcore.triage.harm_words import SHOWN
+from evalcore.triage.harm import SHOWN
 from evalcore.triage.panels import Kind
-from evalcore.triage.rates import RULES, Measure
-from evalcore.triage.surveyed import Answers, asked
+from evalcore.triage.rates import RULES, Measure, coded
 from evalcore.triage.words import points
 
 SAFETY = (Measure.UNDER, Measure.MISSED_EMERGENCIES)

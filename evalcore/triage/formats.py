@@ -9,8 +9,8 @@ from scipy.special import bdtr, ndtri
 
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.study.schema import Format
-from evalcore.triage.counts import Floats, coded, ratio
 from evalcore.triage.panels import N_LEVELS, Kind
+from evalcore.triage.rates import Floats, coded, ratio
 
 FLIP_COLUMNS = (
     "row", "model", "gold", "kind", "qa", "conversation", "steps", "direction", "crosses", "nearer", "qa_share", "conversation_share",

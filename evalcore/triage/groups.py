@@ -8,10 +8,9 @@ import pandas as pd
 
 from evalcore.rubric.composition import UNKNOWN
 from evalcore.triage.cases import BOUNDARY_MEASURES, boundary
-from evalcore.triage.counts import KEYS, coded
 from evalcore.triage.data import LEVELS, Triaged
 from evalcore.triage.panels import Kind
-from evalcore.triage.rates import Base, Measure, as_rates, confusion, rates
+from evalcore.triage.rates import KEYS, Base, Measure, as_rates, coded, confusion, rates
 from evalcore.triage.reads import READ_HERE
 
 FEW = 10

@@ -13,8 +13,8 @@ from evalcore.stats.intervals import Share, share_interval
 from evalcore.study.schema import Label
 from evalcore.triage.data import NO_LEVEL, Triaged
 from evalcore.triage.panels import N_LEVELS
+from evalcore.triage.rates import clustered_summary
 from evalcore.triage.reads import response_levels
-from evalcore.triage.scores import clustered_summary
 
 Floats = npt.NDArray[np.float64]
 ALWAYS = (NO_LEVEL, 1.0, 2.0, 3.0, 4.0)

@@ -14,14 +14,31 @@ import pandas as pd
 
 from evalcore.stats.intervals import grouped_shares
 from evalcore.stats.means import clustered_means
-from evalcore.triage.counts import KEYS, N_CELLS, Floats, Numbers, coded, repeated
+from evalcore.triage.corrected import VOTES, drawn_votes
 from evalcore.triage.data import Triaged
 from evalcore.triage.harm import HARM_COLUMNS, costs, highest
 from evalcore.triage.panels import N_LEVELS, Kind, distributions
-from evalcore.triage.rates import ABOVE_A, BELOW_D, OF_ALL, OF_EMERGENCIES, RULES, Base, as_rates
+from evalcore.triage.rates import (
+    ABOVE_A,
+    BELOW_D,
+    KEYS,
+    MIN_CASES,
+    N_CELLS,
+    NO_SPREAD,
+    OF_ALL,
+    OF_EMERGENCIES,
+    RULES,
+    SCORES,
+    TOO_FEW,
+    Base,
+    Floats,
+    Numbers,
+    as_rates,
+    clustered_summary,
+    coded,
+    repeated,
+)
 from evalcore.triage.reads import response_levels
-from evalcore.triage.scores import MIN_CASES, NO_SPREAD, SCORES, TOO_FEW, clustered_summary
-from evalcore.triage.votes import VOTES, drawn_votes
 
 NOT_READ = "no response to a clear case was drawn and read blind"
 _BASES: Mapping[Base, Base] = {

@@ -16,10 +16,10 @@ from evalcore.reading.conflicts import LEVELS_APART
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED, in_order
 from evalcore.rubric.items import first_reads, settlements
 from evalcore.study.schema import Acuity, Label, Stage
-from evalcore.triage.counts import KEYS, coded
+from evalcore.triage.corrected import blind_reads, drawn_votes, levels_of
 from evalcore.triage.data import Triaged
 from evalcore.triage.panels import Kind, medians
-from evalcore.triage.votes import blind_reads, drawn_votes, levels_of
+from evalcore.triage.rates import KEYS, coded
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]

@@ -1,11 +1,15 @@
-"""What the study has chosen about triage, and what its judges' confidences mean."""
+"""What the study has chosen about triage: settings, meanings of confidence, and the label maps in force."""
 
-from sqlalchemy import select
+from collections.abc import Mapping
+
+import pandas as pd
+from sqlalchemy import func, select
 from sqlmodel import Session
 
+from evalcore.study.frames import frame
 from evalcore.study.schema import ConfidenceMeaning
 from evalcore.study.tables import TABLES
-from evalcore.triage import settings
+from evalcore.triage import label_maps, settings
 from evalcore.triage.settings import TriageSettings
 
 
@@ -26,3 +30,36 @@ def confidence_meanings(session: Session) -> dict[str, ConfidenceMeaning]:
     rows = TABLES["judge_confidence"].c
     found = session.connection().execute(select(rows.judge, rows.meaning).order_by(rows.judge))
     return {row.judge: ConfidenceMeaning(row.meaning) for row in found}
+
+
+def own_tables(session: Session) -> dict[str, list[tuple[str, str]]]:
+    """The study's own maps by source, folded; those that come with Overread are not among them."""
+    rows = TABLES["label_mapping"].c
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in session.connection().execute(select(rows.source, rows.label, rows.meaning)):
+        found.setdefault(row.source, []).append((row.label, row.meaning))
+    return {source: label_maps.in_order(found[source]) for source in sorted(found)}
+
+
+def tables_of(session: Session) -> Mapping[str, label_maps.Table]:
+    """Every map in force by source: the study's own, else the one that comes with Overread."""
+    return {**label_maps.default_tables(), **own_tables(session)}
+
+
+def maps_of(session: Session) -> label_maps.Maps:
+    """The same as `label_maps.meaning_of` takes them."""
+    return label_maps.maps(tables_of(session))
+
+
+def labels_of_cases(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
+    """One row a source, label as the source says it, and what its map made of it: source, original_label, mapped_label, n (cases).
+
+    Left out: cases without a label of their source, and those of examples that may not be seen.
+    """
+    rows = TABLES["acuity_case"].c
+    named = (rows.source, rows.original_label, rows.mapped_label)
+    statement = select(*named, func.count().label("n")).where(rows.original_label.is_not(None)).group_by(*named)
+    if hidden:
+        statement = statement.where(rows.example_id.not_in(list(hidden)))
+    found = frame(session, statement).sort_values(["source", "original_label", "mapped_label"], ignore_index=True)
+    return found.astype({"n": int, "source": object, "original_label": object, "mapped_label": object})

@@ -13,7 +13,6 @@ from evalcore.study.policies import check_can_set_triage, reason
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import acts as triage_acts
 from evalcore.triage import label_counts, label_maps, setting_queries
-from evalcore.triage import label_map_queries as maps_stored
 from evalcore.triage import settings as triage_settings
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
 from evalcore.triage.settings import TriageSettings
@@ -60,8 +59,8 @@ def _saved() -> None:
 def _maps(viewer: Viewer, *, disabled: bool) -> None:
     hidden = common.blind(viewer)
     with reading(common.engine()) as session:
-        own, tables = maps_stored.own_tables(session), maps_stored.tables_of(session)
-        labels = maps_stored.labels_of_cases(session, hidden)
+        own, tables = setting_queries.own_tables(session), setting_queries.tables_of(session)
+        labels = setting_queries.labels_of_cases(session, hidden)
     maps = label_maps.maps(tables)
     counts = label_counts.label_counts(labels, maps)
     sources = list(dict.fromkeys([*counts["source"], *tables]))

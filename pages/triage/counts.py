@@ -18,12 +18,11 @@ from evalcore.triage import bases as triage_bases
 from evalcore.triage import words as triage_words
 from evalcore.triage.bases import PUBLISHED, Basis, Held, Matrices, Ranked, Weights
 from evalcore.triage.cases import accounted
-from evalcore.triage.corrected import answered, claim_words
+from evalcore.triage.corrected import Answers, answered, claim_words
 from evalcore.triage.data import Triaged
 from evalcore.triage.formats import flip_counts
 from evalcore.triage.panels import Kind
 from evalcore.triage.reads import read_counts, response_levels, transitions
-from evalcore.triage.surveyed import Answers
 from pages.shared import common, html, page_cache, tables, triage_choice
 from pages.shared.models_choice import CLAIMS, READERS
 from pages.shared.triage_choice import FORMATS, About, Chosen, Gold, Read

@@ -15,7 +15,7 @@ from evalcore.stats.wording import counted
 from evalcore.triage import harm
 from evalcore.triage import harm_figures as figures
 from evalcore.triage.bases import Basis, Ranked, Weights, with_cases
-from evalcore.triage.harm_words import harm_sentences
+from evalcore.triage.harm import harm_sentences
 from evalcore.triage.words import count_words, number_words
 from pages.shared import html, routes, tables, theme, triage_choice
 from pages.shared.triage_choice import FORMATS, Here

@@ -5,7 +5,7 @@ import streamlit as st
 
 from evalcore.rubric.finding import chance_words
 from evalcore.study.schema import Viewer
-from evalcore.triage import model_figures as figures
+from evalcore.triage import figures
 from evalcore.triage.bases import WHOSE, Basis, Held, rate_words
 from evalcore.triage.differences import difference_words, margin_sentences, safety_sentences
 from evalcore.triage.settings import METRICS

@@ -10,8 +10,7 @@ from evalcore.judges.agreement import MIN_EXAMPLES
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.study.policies import check_can_import, reason
 from evalcore.study.schema import Format, Viewer
-from evalcore.triage import level_confusion
-from evalcore.triage import reader_figures as figures
+from evalcore.triage import figures, level_confusion
 from evalcore.triage.data import NO_LEVEL
 from evalcore.triage.level_confusion import Agreement
 from evalcore.triage.level_reading import read_levels

@@ -52,9 +52,12 @@ from evalcore.rubric.corrected import (  # noqa: E402  # noqa: E402
 from evalcore.rubric.items import coefficients  # noqa: E402
 from evalcore.stats import estimator  # noqa: E402
 from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads  # noqa: E402  # noqa: E402
-from evalcore.triage.corrected import MEASURES  # noqa: E402
+from evalcore.triage.corrected import (  # noqa: E402
+    MEASURES,
+    Answers,
+    asked,
+)
 from evalcore.triage.rates import Measure  # noqa: E402
-from evalcore.triage.surveyed import Answers, asked  # noqa: E402
 from tests.population import drawn, mild_probabilities  # noqa: E402
 
 Floats = npt.NDArray[np.float64]

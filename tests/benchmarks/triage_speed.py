@@ -26,8 +26,11 @@ from evalcore.triage.groups import by_group  # noqa: E402
 from evalcore.triage.harm import expected_harm  # noqa: E402
 from evalcore.triage.panels import described  # noqa: E402
 from evalcore.triage.predictions import joined, predictions, usual_judges  # noqa: E402
-from evalcore.triage.rates import confusion, rates  # noqa: E402
-from evalcore.triage.scores import summary  # noqa: E402
+from evalcore.triage.rates import (  # noqa: E402
+    confusion,
+    rates,
+    summary,
+)
 from tests.benchmarks._large_triage import made  # noqa: E402
 from tests.benchmarks.statistics_speed import bare_fetch, page, timed  # noqa: E402
 

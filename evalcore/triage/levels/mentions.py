@@ -1,16 +1,232 @@
-"""The phrases of care in a sentence: who is to give it, how soon, and whether the patient is told to, need not, may, or none of that."""
+"""The phrases of care in a sentence: who is to give it, how soon, and whether the patient is told to, need not, or may."""
 
 import re
 from dataclasses import dataclass, replace
 
+from evalcore.study.schema import Acuity
 from evalcore.triage.levels import phrases
 from evalcore.triage.levels.home import clause_before, home_care
-from evalcore.triage.levels.joining import alternatives, timed
-from evalcore.triage.levels.mention import Mention
-from evalcore.triage.levels.moods import Mood, mood_of
-from evalcore.triage.levels.nouns import emergency_said, is_contrast, noun_mood, predicate_mood
+from evalcore.triage.levels.moods import NOT_WITHOUT, Mood, mood_of
 from evalcore.triage.levels.phrases import Care
 from evalcore.triage.levels.scopes import HOME, Scope, conditional_parts
+from evalcore.triage.levels.times import Soon, When, times_in
+from evalcore.triage.levels.word_lists import one_of
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A phrase of care in a sentence.
+
+    Attributes:
+        begin, end: Its place in the sentence: from the verb to the words that say who, and when.
+        care: Who is to give it; None: care at home.
+        soon: How soon; None where nothing says it.
+        mood: What it does.
+        is_outright: Of care at home: it says that home is the place.
+        is_partial: Denied, but only of a specialist or a test, or only so soon.
+    """
+
+    begin: int
+    end: int
+    care: Care | None
+    soon: Soon | None
+    mood: Mood
+    is_outright: bool = False
+    is_partial: bool = False
+
+    @property
+    def level(self) -> Acuity:
+        """What it asks for: see the table in the package's docstring."""
+        return level_of(self.care, self.soon)
+
+
+def level_of(care: Care | None, soon: Soon | None) -> Acuity:
+    """The level that a kind of care, so soon, stands for."""
+    if care is None:
+        return Acuity.A
+    if care is Care.EMERGENCY:
+        return Acuity.D
+    if care is Care.URGENT:
+        return Acuity.B if soon is Soon.WEEKS else Acuity.C
+    if care is Care.MEDICAL and soon is Soon.NOW:
+        return Acuity.D
+    return Acuity.C if soon is not None and soon >= Soon.DAYS else Acuity.B
+
+
+_AFTER = re.compile(rf" {one_of('after')} ")
+_EITHER = re.compile(r"^(?:(?!or\b|if\b|but\b)[a-z0-9'-]+ ){0,8}(?:, )?(?:/|or)(?: [a-z]+){0,4}$")
+_BOTH = re.compile(r"[, ]*(?:or|and|/) ")
+_OR = re.compile(r"[, ]*(?:or|/) ")
+_FEW = 2  # words
+
+
+def timed(text: str, found: list[Mention]) -> list[Mention]:
+    """Each phrase with its time: within it, else behind it, else before it; of phrases joined by "or" or "and" one time is for all."""
+    times = times_in(text)
+    done: list[Mention] = []
+    for place, mention in enumerate(found):
+        if mention.care is None:
+            done.append(mention)
+            continue
+        others = [other for other in found[place + 1 :] if other.begin >= mention.end]
+        stop = others[0].begin if others else len(text)
+        if (mark := _AFTER.search(text + " ", mention.end)) and mark.start() < stop:
+            stop = mark.start()
+        start = max((other.end for other in done if other.end <= mention.begin), default=0)
+        when = _nearest(times, mention, start, stop, text)
+        end = max(mention.end, when.end) if when and when.end <= mention.end + 60 else mention.end
+        begin = min(mention.begin, when.begin) if when and when.begin >= mention.begin - 60 else mention.begin
+        done.append(replace(mention, begin=begin, end=end, soon=when.soon if when else None))
+    for place in range(len(done) - 2, -1, -1):
+        one, other = done[place], done[place + 1]
+        if (
+            one.care
+            and other.care
+            and one.soon is None
+            and _BOTH.match(text[one.end : found[place + 1].begin + 1] + " ")
+        ):
+            done[place] = replace(one, soon=other.soon)
+    for place in range(1, len(done)):
+        one, other = done[place - 1], done[place]
+        if one.care and other.care and other.soon is None and _OR.match(text[one.end : other.begin + 1] + " "):
+            done[place] = replace(other, soon=one.soon)
+    return done
+
+
+def _nearest(times: list[When], mention: Mention, start: int, stop: int, text: str) -> When | None:
+    within = [when for when in times if mention.begin <= when.begin < mention.end]
+    if within:
+        return max(within, key=lambda when: when.soon)
+    behind = [when for when in times if mention.end <= when.begin < stop]
+    if behind:
+        return behind[0]
+    before = [when for when in times if start <= when.begin and when.end <= mention.begin]
+    return next((when for when in reversed(before) if _opens(text, start, when, mention)), None)
+
+
+def _opens(text: str, start: int, when: When, mention: Mention) -> bool:
+    """Whether a time before a phrase belongs to it: it opens the clause ("tomorrow, call ..."), or stands right before."""
+    lead, gap = text[start : when.begin].split(), text[when.end : mention.begin].split()
+    return ";" not in gap and (len(lead) <= _FEW or len(gap) <= _FEW)
+
+
+def alternatives(text: str, found: list[Mention]) -> list[Mention]:
+    """Two different levels in one breath ("urgent care or the emergency room") are no decision; "a doctor or urgent care" is urgent care."""
+    changed = list(found)
+    for place in range(len(found) - 1):
+        one, other = changed[place], changed[place + 1]
+        if not _are_offered(one, other) or not _EITHER.match(text[one.end : other.begin].strip()):
+            continue
+        if one.soon is None and one.level < other.level < Acuity.D:
+            changed[place] = replace(one, soon=Soon.DAYS)
+        elif other.soon is None and other.level < one.level < Acuity.D:
+            changed[place + 1] = replace(other, soon=Soon.DAYS)
+        else:
+            changed[place] = replace(one, mood=Mood.ALTERNATIVE)
+            changed[place + 1] = replace(other, mood=Mood.ALTERNATIVE)
+    return changed
+
+
+def _are_offered(one: Mention, other: Mention) -> bool:
+    told = (Mood.TOLD, Mood.OFFERED, Mood.ALTERNATIVE)
+    both_care = one.care is not None and other.care is not None
+    return both_care and one.mood in told and other.mood in told and one.level is not other.level
+
+
+_DENIED_NOUN = re.compile(rf"{one_of('denied_noun')}(?: {one_of('before_noun')})* $")
+_PREDICATE = re.compile(
+    rf"^{one_of('behind_target')}* (?P<be>{one_of('predicate_be')})(?P<not>(?: [a-z]+)? (?:not|never|unlikely to be))?"
+    rf"{one_of('predicate_how')}* (?P<what>{one_of('predicate')})\b"
+)
+_CONTRAST = re.compile(r"\b(?:not|rather than|instead of|skip|avoid)(?: (?:an?|the|your|any|to))* $")
+_LABELLED = re.compile(rf"{one_of('labelled')} (?:(?:an?|the|your|to be|is|:|-) )*(?:[a-z]+ )?$")
+_EMERGENCY_IS = re.compile(
+    rf"\b{one_of('the_case')}(?P<be>{one_of('is_said')}{{1,9}}) (?:emergency|emergencies|emergency situation|911 situation|999 situation)"
+    rf"(?! {one_of('emergency_of')})"
+)
+_TREAT_AS = re.compile(
+    r"(?<![\w'-])treat (?:this|it|these symptoms|that|your symptoms) as (?:an? )?(?:[a-z]+ )?emergency\b"
+)
+_EXAMINES = re.compile(
+    rf"^ (?P<modal>should|must|needs? to|ought to|has to|can|could|may|might|will) (?:also |ideally |really |definitely )?{one_of('examines')}\b"
+)
+_NOT_ADVISED = re.compile(r"\bnot (?:[a-z]+ )?(?:recommend|advise|suggest)")
+_DOUBTED = re.compile(r"\b(?:not (?:think|believe)|doubt|unlikely(?: that)?) $")
+_IF_NEEDED = re.compile(
+    rf"^{one_of('behind_target')}*(?: ,)?(?: only| but only)? (?:if|when|as|where) (?:needed|necessary|required)\b"
+)
+_SAID = re.compile(
+    rf"^{one_of('behind_target')}* , (?!as )(?:[a-z]+ ){{1,4}}(?:said|says|told (?:you|me|us|him|her)|wrote|writes|insists?|claims?)\b"
+)
+_TAKEN_BACK = re.compile(rf"^{one_of('behind_target')}* , (?:but|although|though) {one_of('taken_back')}(?= [,;]|$)")
+_WHEN = re.compile(
+    rf"^{one_of('behind_target')}* [:-] (?:{one_of('amount')} {one_of('number')}|{one_of('now')}|{one_of('today')}|{one_of('days')}|{one_of('weeks')})(?![\w-])"
+)
+"""A line of a summary: "doctor: within two weeks"."""
+_GOES_ON = ((_IF_NEEDED, Mood.CONDITIONAL), (_SAID, Mood.REPORTED), (_TAKEN_BACK, Mood.DENIED))
+"""What a sentence that goes on makes of a phrase: "... if needed", "..., she said", "..., but I would not"."""
+_NEAR_NOUN = 90  # characters looked at before a phrase
+_BEHIND = 140  # and behind it
+_MAYBE = frozenset(("may", "might", "could", "can", "would", "potentially", "possibly", "potential", "possible"))
+
+
+def noun_mood(text: str, target: re.Match[str]) -> Mood | None:
+    """The mood that a target has from the words before it, whatever its verb: "no need for ...", "recommendation: ..."; None: none."""
+    before = clause_before(text, target.start())[-_NEAR_NOUN:]
+    if _DENIED_NOUN.search(before):
+        return Mood.POSSIBLE if NOT_WITHOUT.search(before) else Mood.DENIED
+    is_labelled = _LABELLED.search(text[max(0, target.start() - _NEAR_NOUN) : target.start()])
+    return Mood.TOLD if is_labelled and not _NOT_ADVISED.search(before) else None
+
+
+def is_contrast(text: str, target: re.Match[str]) -> bool:
+    """Whether a target is only set against another: "the ER, not your GP"."""
+    return bool(_CONTRAST.search(clause_before(text, target.start())[-_NEAR_NOUN:]))
+
+
+def predicate_mood(text: str, target: re.Match[str]) -> Mood | None:
+    """The mood that a target has from what is said of it: "... is not necessary", "a doctor should look at this"; None: none."""
+    behind = text[target.end() : target.end() + _BEHIND]
+    for pattern, mood in _GOES_ON:
+        if pattern.match(behind):
+            return mood
+    if _WHEN.match(behind) and not text[: target.start()].strip():
+        return Mood.TOLD
+    return _said_of(target, behind)
+
+
+def _said_of(target: re.Match[str], behind: str) -> Mood | None:
+    if target.lastgroup == "doctor" and (said := _EXAMINES.match(behind)):
+        return Mood.POSSIBLE if said["modal"] in ("can", "could", "may", "might", "will") else Mood.TOLD
+    said = _PREDICATE.match(behind)
+    if said is None:
+        return None
+    if said["what"] in ("unnecessary", "overkill", "excessive", "too much"):
+        return None if said["not"] else Mood.DENIED
+    if said["not"]:
+        return Mood.DENIED
+    if said["be"] in ("may be", "might be", "could be"):
+        return Mood.POSSIBLE
+    return Mood.OFFERED if said["what"] in ("reasonable", "appropriate", "fine", "ok") else Mood.TOLD
+
+
+def emergency_said(text: str) -> list[Mention]:
+    """Where a sentence calls the case itself an emergency, or no emergency: "this is a medical emergency", "treat this as an emergency"."""
+    found = []
+    for said in (*_EMERGENCY_IS.finditer(text), *_TREAT_AS.finditer(text)):
+        before = clause_before(text, said.start())
+        mood = (
+            mood_of(before, form="base") if said.re is _TREAT_AS else _emergency_mood(before, set(said["be"].split()))
+        )
+        found.append(Mention(said.start(), said.end(), Care.EMERGENCY, None, mood))
+    return found
+
+
+def _emergency_mood(before: str, words: set[str]) -> Mood:
+    if "not" in words or _DOUBTED.search(before):
+        return Mood.DENIED
+    return Mood.POSSIBLE if words & _MAYBE else Mood.TOLD
+
 
 MAX_GAP = 10  # words between a verb and what it is about
 _NUMBERS = frozenset(("911", "999", "112", "000", "111", "nhs 111"))
@@ -22,7 +238,7 @@ _ADJACENT = re.compile(
 
 _JOINED = re.compile(r"(?:^| )(?:and|or|then|,) $")
 _ARTICLE = re.compile(r"(?:^| )(?:an?|the|your|this|that|another|any|no|quick|short|phone) $")
-_NEAR = 12  # characters looked at before a verb
+_NEAR_VERB = 12  # characters looked at before a verb
 _SEEN = {
     "being": "gerund", "getting": "gerund", "having": "gerund", "been": "past", "got": "past", "was": "past", "were": "past",
 }  # fmt: skip
@@ -73,7 +289,7 @@ def _verbs(text: str) -> list[_Verb]:
     for said in phrases.VERB.finditer(text):
         form = said.lastgroup or ""
         words = said[form]
-        if form == "base" and _ARTICLE.search(text[max(0, said.start() - _NEAR) : said.start()]):
+        if form == "base" and _ARTICLE.search(text[max(0, said.start() - _NEAR_VERB) : said.start()]):
             continue  # "a visit to", "your follow-up": no verb
         base = phrases.GERUNDS.get(words, words)
         if form == "seen":
@@ -95,7 +311,7 @@ def _verb_of(text: str, verbs: list[_Verb], target: re.Match[str], care: Care) -
             return None
         if _takes(text, verb, target, care):
             return verb
-        if _JOINED.search(text[: verb.begin][-_NEAR:]):
+        if _JOINED.search(text[: verb.begin][-_NEAR_VERB:]):
             return None
     return None
 

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from evalcore.triage.levels.mention import Mention, level_of
-from evalcore.triage.levels.mentions import mentions_in
+from evalcore.triage.levels.mentions import Mention, level_of, mentions_in
 from evalcore.triage.levels.moods import Mood
 from evalcore.triage.levels.phrases import Care
 from evalcore.triage.levels.plain import HEADING_WORDS, Block, Sentence, blocks_of
