@@ -16,10 +16,10 @@ from evalcore.judges.agreement import (
     TOO_FEW,
     TOO_FEW_RATERS,
     agreement,
+    coded,
     pair_agreement,
+    reasons,
 )
-from evalcore.judges.agreement_labels import coded
-from evalcore.judges.agreement_words import reasons
 from evalcore.stats.agreement_sums import Coefficient, jackknife, kappa
 from tests.ratings import crossed, drawn, found, long
 

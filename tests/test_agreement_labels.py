@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from evalcore.judges.agreement import agreement, pair_agreement
-from evalcore.judges.agreement_labels import labels_of, most_labels
-from evalcore.judges.agreement_words import finding
+from evalcore.judges.agreement import agreement, finding, labels_of, most_labels, pair_agreement
 from evalcore.rubric.data import Opinions
 from tests import population
 from tests.ratings import found, long

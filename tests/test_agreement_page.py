@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from evalcore.cli.agreement import agreement as command
-from evalcore.judges.agreement_figures import pair_matrix
+from evalcore.judges.figures import pair_matrix
 from evalcore.rubric.data import Opinions
 from evalcore.study.schema import Role, Viewer
 from pages.judges import agreement

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from evalcore.judges.agreement import NO_PAIR, OF_TWO_CATEGORIES, ONE_CATEGORY, agreement, pair_agreement
-from evalcore.judges.agreement_labels import coded
+from evalcore.judges.agreement import NO_PAIR, OF_TWO_CATEGORIES, ONE_CATEGORY, agreement, coded, pair_agreement
 from evalcore.stats.agreement_sums import Coefficient, distances, jackknife, values, without_raters
 from tests.ratings import drawn, found, long
 

@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from evalcore.calibration import sections
-from evalcore.calibration.own_confidence import own_confidence
+from evalcore.calibration.judge_confidence import own_confidence
 from evalcore.cli import calibration
 from evalcore.errors import OverreadError
 from evalcore.study.db import open_study, reading, writing

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from evalcore.calibration import routing, routing_words, sections, spread_words
+from evalcore.calibration import case_spread, routing, sections
 from evalcore.calibration import words as said_words
-from evalcore.calibration.own_confidence import own_confidence
+from evalcore.calibration.judge_confidence import own_confidence
 from evalcore.reading.assigning import Choice, assign
 from evalcore.stats.intervals import share_words
 from evalcore.study import store
@@ -244,7 +244,7 @@ def test_ambiguous_cases_lead_to_browse_in_the_order_of_the_surest(engine: Engin
     shown = words(app)
     triaged, own, judges = found_in(engine, stated=False)
     parts = sections.on_ambiguous(triaged, own, judges)
-    for sentence in spread_words.spread_findings(parts.summary):
+    for sentence in case_spread.spread_findings(parts.summary):
         assert sentence in shown
     listed = next(table.value for table in app.dataframe if "Concentration (bits)" in table.value)
     assert listed["Case"].tolist() == triaged.cases["case_id"].iloc[parts.cases["row"]].tolist()
@@ -270,9 +270,9 @@ def test_a_long_name_of_a_model_stands_whole_in_the_list_of_ambiguous_cases(engi
 def test_routing_is_chosen_by_a_share_or_by_a_confidence(engine: Engine, look: Look):
     _, own, _ = found_in(engine, stated=False)
     app = look(ROUTING)
-    assert routing_words.routing_finding(sections.routing_chosen(own, 0.9), 0.9) in words(app)
+    assert routing.routing_finding(sections.routing_chosen(own, 0.9), 0.9) in words(app)
     app = app.slider(key="calibration_wanted").set_value(0.6).run()
-    assert routing_words.routing_finding(sections.routing_chosen(own, 0.6), 0.6) in words(app)
+    assert routing.routing_finding(sections.routing_chosen(own, 0.6), 0.6) in words(app)
     app = look(ROUTING, calibration_by="confidence")
     shown = words(app)
     assert "Where cases with a confidence below 80 % go to a human" in shown

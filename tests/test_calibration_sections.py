@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.calibration import routing, routing_words, sections, spread_words, words
+from evalcore.calibration import case_spread, routing, sections, words
 from evalcore.calibration.confidence_meaning import counted
-from evalcore.calibration.figures import STEP, reliability
-from evalcore.calibration.own_confidence import own_confidence
-from evalcore.calibration.routing_figures import routing as routing_figure
-from evalcore.calibration.spread_figures import spread
+from evalcore.calibration.figures import STEP, reliability, spread
+from evalcore.calibration.figures import routing as routing_figure
+from evalcore.calibration.judge_confidence import own_confidence
 from evalcore.study.schema import PARSER, ConfidenceMeaning
 from evalcore.triage import panels
 from evalcore.triage.data import NO_LEVEL, AmbiguityRule
@@ -58,7 +57,7 @@ def test_models_that_answered_once_have_no_confidence_and_the_sentence_says_so()
     assert words.models_findings(parts.found.errors) == [words.NO_CONFIDENCE]
     of_ambiguous = sections.on_ambiguous(triaged, own, judges)
     assert of_ambiguous.summary.empty
-    assert spread_words.spread_findings(of_ambiguous.summary) == [spread_words.NO_SPREAD]
+    assert case_spread.spread_findings(of_ambiguous.summary) == [case_spread.NO_SPREAD]
     assert of_ambiguous.n_few == (own["kind"].eq(Kind.AMBIGUOUS) & own["n_valid"].eq(1)).sum() > 0
     curves = routing.curves(own)
     assert np.isinf(curves["threshold"]).all()  # without a confidence every case goes
@@ -155,7 +154,7 @@ def test_only_ambiguous_cases_with_two_valid_samples_enter_and_the_surest_come_f
     assert parts.n_few == ambiguous["n_valid"].eq(1).sum() > 0
     assert parts.cases["concentration"].is_monotonic_decreasing
     assert parts.cases["n_valid"].min() == 2
-    shown = spread_words.from_zero(parts.summary)
+    shown = case_spread.from_zero(parts.summary)
     free = shown["measure"].isin(["distance", "concentration"])
     assert shown.loc[~free, "low"].dropna().ge(0).all()
     pd.testing.assert_frame_equal(shown.loc[free], parts.summary.loc[free])
@@ -232,14 +231,14 @@ def test_routing_speaks_of_the_model_with_most_misses():
         | {f"{end}{name}": count for name in routing.SHARES for end, count in (("k_", n // 2), ("n_", n))}
         for model, threshold, n in (("A", 0.5, 2), ("B", np.inf, 8))
     ]
-    said = routing_words.routing_finding(pd.DataFrame(rows), 0.9)
+    said = routing.routing_finding(pd.DataFrame(rows), 0.9)
     assert said.startswith("To catch 90 % of what B in qa misses, every case goes to a human.")
     assert "catches 50 % (4/8) [50 %, 50 %] of the dangerous misses" in said
     none = pd.DataFrame(rows).assign(caught=np.nan, undefined=routing.TOO_FEW)
-    assert routing_words.routing_finding(none, 0.9) == routing.TOO_FEW
+    assert routing.routing_finding(none, 0.9) == routing.TOO_FEW
     unsure = none.assign(undefined=routing.NONE_SURE)
-    assert routing_words.routing_finding(unsure, 0.9) == routing.NONE_SURE
-    assert routing_words.routing_finding(none.assign(undefined=""), None) == routing.NO_MISSES
+    assert routing.routing_finding(unsure, 0.9) == routing.NONE_SURE
+    assert routing.routing_finding(none.assign(undefined=""), None) == routing.NO_MISSES
 
 
 # ---------------------------------------------------------------- figures

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
-from evalcore.calibration import case_spread, spread_floor
-from evalcore.calibration.own_confidence import own_confidence
+from evalcore.calibration import case_spread
+from evalcore.calibration.judge_confidence import own_confidence
 from evalcore.study.schema import PARSER
 from evalcore.triage import panels
 from evalcore.triage.data import LEVELS, NO_LEVEL
@@ -73,7 +73,7 @@ def test_the_check_values_of_the_design_to_six_digits():
 
 def test_the_entropies_agree_with_scipy():
     h, m = chance().dirichlet(np.ones(4), size=(2, 50))
-    found = spread_floor.entropies(h, m)
+    found = case_spread.entropies(h, m)
     assert found["entropy_panel"] == pytest.approx(entropy(h, base=2, axis=1))
     assert found["entropy_model"] == pytest.approx(entropy(m, base=2, axis=1))
 
@@ -164,12 +164,12 @@ def test_the_floor_of_a_unanimous_panel_is_0():
 @given(st.lists(st.integers(0, 4), min_size=7, max_size=7).filter(lambda counts: sum(counts) > 1))
 def test_two_draws_from_behind_a_panel_differ_as_often_as_two_of_its_physicians(counts):
     votes = np.array([counts], dtype=float)
-    own = spread_floor._letters(votes / votes.sum())[0]
-    found = spread_floor._letters(spread_floor.behind(votes))[0]
-    assert spread_floor.behind(votes).sum() == pytest.approx(1)
+    own = case_spread._letters(votes / votes.sum())[0]
+    found = case_spread._letters(case_spread.behind(votes))[0]
+    assert case_spread.behind(votes).sum() == pytest.approx(1)
     n = votes.sum()
     each = np.vstack(
-        [np.repeat(spread_floor._letters(np.eye(7)[[k]]), int(c), axis=0) for k, c in enumerate(counts) if c]
+        [np.repeat(case_spread._letters(np.eye(7)[[k]]), int(c), axis=0) for k, c in enumerate(counts) if c]
     )
     wanted = 1 - (own**2 - each.var(axis=0, ddof=1) / n).sum()
     assert 1 - (found**2).sum() <= max(wanted, 1 - (own**2).sum()) + 1e-9
@@ -222,7 +222,7 @@ def test_the_distance_is_unbiased_and_its_interval_covers(gap):
     few = distances_of(*drawn_pairs(rng, 400_000, gap=gap))
     error = np.sqrt(few.var() / len(few) + many.var() / len(many))
     assert abs(few.mean() - many.mean()) < 3 * error
-    others = dict.fromkeys([*spread_floor.MEASURED, *(f"floor_{name}" for name in spread_floor.MEASURED)], 0.0)
+    others = dict.fromkeys([*case_spread.MEASURED, *(f"floor_{name}" for name in case_spread.MEASURED)], 0.0)
     held = []
     for _ in range(1_000):
         frame = pd.DataFrame({"distance": distances_of(*drawn_pairs(rng, 80, gap=gap)), "row": range(80)})
@@ -242,7 +242,7 @@ def test_a_model_that_draws_as_the_physicians_do_has_distance_0_and_meets_its_fl
     h, m = (np.stack([(level == k).mean(axis=1) for k in (1, 2, 3, 4)], axis=1) for level in (votes, own))
     counts = np.zeros((n, 7))
     counts[:, ::2] = h * 5
-    measured = spread_floor.entropies(h, m)
-    floor = spread_floor.floors(counts, np.arange(n), np.full(n, 5), rng=rng)
+    measured = case_spread.entropies(h, m)
+    floor = case_spread.floors(counts, np.arange(n), np.full(n, 5), rng=rng)
     for name in ("entropy_panel", "entropy_model"):
         assert floor[name].mean() == pytest.approx(measured[name].mean(), rel=0.12), name

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalcore.judges import criterion_figures, version_figures
+from evalcore.judges import figures
 from evalcore.judges.criterion_health import criterion_health
 from evalcore.judges.drift import flips, score_drift
 from evalcore.judges.self_preference import by_label
@@ -157,7 +157,7 @@ def drawn(figure):
 
 def test_the_figure_of_criteria_draws_both_shares_of_each_group_and_no_markup(opinions):
     table = criterion_health(opinions, "new").assign(words=[HOSTILE, "hedging"], alarms=["", "too lenient"])
-    figure = criterion_figures.health(table, HOSTILE)
+    figure = figures.health(table, HOSTILE)
     drawn(figure)
     assert list(figure.data[0].x) == table["judge"].tolist()
     assert list(figure.data[1].x) == table["physicians"].tolist()
@@ -166,12 +166,12 @@ def test_the_figure_of_criteria_draws_both_shares_of_each_group_and_no_markup(op
 
 def test_the_figures_of_versions_draw_what_they_are_given(opinions):
     table = flips(opinions, "old", "new", by=("category",)).assign(words=HOSTILE, n_not_met_before=6)
-    figure = version_figures.flips(table)
+    figure = figures.flips(table)
     drawn(figure)
     # of the first category every label was met: no share of what was not met
     assert [list(trace.x) for trace in figure.data] == [[0.0], [1.0]]
     scores = score_drift(opinions, "old", "new").assign(words=HOSTILE)
-    figure = version_figures.score_drift(scores, {"Alder": "#0072B2"})
+    figure = figures.score_drift(scores, {"Alder": "#0072B2"})
     drawn(figure)
     assert list(figure.data[-1].x) == scores["score_after"].tolist()
 
@@ -179,7 +179,7 @@ def test_the_figures_of_versions_draw_what_they_are_given(opinions):
 def test_the_figure_of_the_own_family_draws_each_label_and_both_together(opinions):
     table = by_label(opinions, "new", {"new": "A", "Alder": "A", HOSTILE: HOSTILE})
     together = table["label"].eq("together")
-    figure = version_figures.own_family(table.assign(words=table["label"] + " " + table["sign"], is_together=together))
+    figure = figures.own_family(table.assign(words=table["label"] + " " + table["sign"], is_together=together))
     drawn(figure)
     assert [list(trace.x) for trace in figure.data] == [
         (100 * table.loc[mine, "difference"]).tolist() for mine in (together, ~together)

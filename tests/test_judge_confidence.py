@@ -9,8 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.calibration.confidence_meaning import as_right, checked
-from evalcore.calibration.judge_confidence import TIED, TOO_FEW_VOTES, criterion_items, majority, majority_items
-from evalcore.calibration.level_confidence import LEVEL_COLUMNS, level_items, level_vote_items, stated_levels
+from evalcore.calibration.judge_confidence import (
+    LEVEL_COLUMNS,
+    TIED,
+    TOO_FEW_VOTES,
+    criterion_items,
+    level_items,
+    level_vote_items,
+    majority,
+    majority_items,
+    stated_levels,
+)
 from evalcore.study.schema import ConfidenceMeaning
 from tests import opinion_rows
 from tests.triage_cases import drawn

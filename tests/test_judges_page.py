@@ -11,8 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from evalcore.judges.anchoring import OVERALL, anchoring
-from evalcore.judges.figures import shift
-from evalcore.judges.quality_figures import among_physicians, by_category
+from evalcore.judges.figures import among_physicians, by_category, shift
 from evalcore.reading import deciding, desks, reviewing
 from evalcore.reading.deciding import Decision
 from evalcore.study.schema import Label, Role

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.judges.jury_verdicts import Why, on_criterion, on_level
+from evalcore.judges.juries import Why, on_criterion, on_level
 from evalcore.stats.majority import most
 from evalcore.triage.data import LEVELS, NO_LEVEL
 from evalcore.triage.level_jury import votes

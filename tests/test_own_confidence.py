@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.calibration.own_confidence import MODEL_COLUMNS, model_items, own_confidence
+from evalcore.calibration.judge_confidence import MODEL_COLUMNS, model_items, own_confidence
 from evalcore.study.schema import PARSER
 from evalcore.triage import panels
 from evalcore.triage.panels import Kind

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from evalcore.calibration.own_confidence import own_confidence
+from evalcore.calibration.judge_confidence import own_confidence
 from evalcore.calibration.routing import NO_MISSES, NONE_SURE, SHARES, TOO_FEW, chosen, curves
 from evalcore.triage import panels
 from evalcore.triage.cases import misses

@@ -12,9 +12,15 @@ import pandas as pd
 from evalcore.calibration import routing
 from evalcore.calibration.case_spread import case_spread, summary, unsure
 from evalcore.calibration.confidence_meaning import as_right, checked_counts, checked_levels
-from evalcore.calibration.judge_confidence import criterion_items, majority_items
-from evalcore.calibration.level_confidence import level_items, level_vote_items, stated_levels
-from evalcore.calibration.own_confidence import FEWEST, model_items
+from evalcore.calibration.judge_confidence import (
+    FEWEST,
+    criterion_items,
+    level_items,
+    level_vote_items,
+    majority_items,
+    model_items,
+    stated_levels,
+)
 from evalcore.calibration.reliability import calibration_error, reliability
 from evalcore.calibration.temperature import scaled
 from evalcore.rubric.data import Opinions
@@ -160,7 +166,7 @@ def models_confidence(own: pd.DataFrame) -> OfModels:
     """Models' own confidence against whether they are right.
 
     Args:
-        own: As `own_confidence.own_confidence` gives them, with gold and kind of their cases.
+        own: As `judge_confidence.own_confidence` gives them, with gold and kind of their cases.
     """
     items = model_items(own)
     without = items["confidence"].isna()
@@ -203,7 +209,7 @@ def on_ambiguous(triaged: Triaged, own: pd.DataFrame, judges: Mapping[str, str])
 
     Args:
         triaged: Described by `panels.described`.
-        own: As `own_confidence.own_confidence` gives them, with the kind of their cases.
+        own: As `judge_confidence.own_confidence` gives them, with the kind of their cases.
         judges: By format, whose levels count.
     """
     mine = own.loc[own["kind"].eq(Kind.AMBIGUOUS)].reset_index(drop=True)
@@ -220,7 +226,7 @@ def routing_chosen(own: pd.DataFrame, wanted: float) -> pd.DataFrame:
     """The threshold that catches a wanted share of the dangerous misses, as `routing.chosen` gives it.
 
     Args:
-        own: As `own_confidence.own_confidence` gives them, with gold and kind of their cases.
+        own: As `judge_confidence.own_confidence` gives them, with gold and kind of their cases.
         wanted: Share of the dangerous misses, in (0, 1].
     """
     return routing.chosen(own, rng=np.random.default_rng(SEED), wanted=wanted)

@@ -9,8 +9,17 @@ import pandas as pd
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
-from evalcore.calibration.items import Codes, Floats, Items, items_of, weighted_means
-from evalcore.calibration.reliability import BY, N_BINS, NOTHING, calibration_error
+from evalcore.calibration.reliability import (
+    BY,
+    N_BINS,
+    NOTHING,
+    Codes,
+    Floats,
+    Items,
+    calibration_error,
+    items_of,
+    weighted_means,
+)
 from evalcore.stats.intervals import LEVEL
 
 N_FOLDS = 5

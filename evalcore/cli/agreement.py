@@ -45,8 +45,7 @@ def agreement(
     place of grouping and group.
     """
     from evalcore.judges import agreement as metric
-    from evalcore.judges import agreement_words as words
-    from evalcore.judges.agreement_labels import labels_of
+    from evalcore.judges.agreement import labels_of
     from evalcore.rubric.queries import load
     from evalcore.stats.agreement_sums import Coefficient
     from evalcore.study.db import reading
@@ -81,17 +80,17 @@ def agreement(
     else:
         whom = "raters" if named else "physicians"
         shown = pooled.loc[pooled["n_items"].gt(0)]
-        for prefix, title in ((words.GENERAL, f"{whom} in general"), (words.THESE, f"these {whom}")):
+        for prefix, title in ((metric.GENERAL, f"{whom} in general"), (metric.THESE, f"these {whom}")):
             if not shown[f"{prefix}reason"].eq(metric.TOO_FEW_RATERS).all():
                 out.print(f"95 % intervals for {title}")
                 out.print(_shown(shown, ["group"], prefix))
         out.print(f"By pair, for these {whom}")
-        out.print(_shown(by_pair, ["rater_1", "rater_2"], words.THESE))
+        out.print(_shown(by_pair, ["rater_1", "rater_2"], metric.THESE))
         _print_bounds(pooled)
 
 
 def _shown(table: pd.DataFrame, keys: list[str], prefix: str) -> Table:
-    from evalcore.judges.agreement_words import NAMES, coefficient_words
+    from evalcore.judges.agreement import NAMES, coefficient_words
 
     used = list(dict.fromkeys(table["coefficient"]))
     lines = []
@@ -107,8 +106,7 @@ def _shown(table: pd.DataFrame, keys: list[str], prefix: str) -> Table:
 
 def _print_bounds(pooled: pd.DataFrame) -> None:
     """What cannot assess leaves open, and why a value is missing, of everything together."""
-    from evalcore.judges.agreement import OVERALL
-    from evalcore.judges.agreement_words import NAMES, bounds_words, reasons, undecided_words
+    from evalcore.judges.agreement import NAMES, OVERALL, bounds_words, reasons, undecided_words
 
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
     for row in overall.loc[overall["bound_low"].notna() & overall["n_cannot_assess"].gt(0)].to_dict(orient="records"):

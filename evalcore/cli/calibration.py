@@ -68,7 +68,7 @@ def calibration(
     threshold. A threshold at which every case goes is null, with every_case true.
     """
     from evalcore.calibration import sections as metric
-    from evalcore.calibration.own_confidence import own_confidence
+    from evalcore.calibration.judge_confidence import own_confidence
     from evalcore.cli import calibration_tables
     from evalcore.triage.predictions import joined, predictions
 

@@ -9,9 +9,10 @@ import pandas as pd
 
 from evalcore.calibration import routing
 from evalcore.calibration import sections as metric
-from evalcore.calibration.routing_words import routed_words, routing_finding, threshold_words
+from evalcore.calibration.case_spread import MEASURE_WORDS as MEASURES
+from evalcore.calibration.case_spread import from_zero, spread_findings, spread_words
+from evalcore.calibration.routing import routed_words, routing_finding, threshold_words
 from evalcore.calibration.sections import Calibrated
-from evalcore.calibration.spread_words import MEASURES, from_zero, spread_findings, spread_words
 from evalcore.calibration.words import ece_words, judge_finding, models_findings, who
 from evalcore.cli.console import records
 from evalcore.rubric.data import Opinions

@@ -12,8 +12,7 @@ from sqlalchemy import Engine
 from evalcore.export import methods
 from evalcore.export import tables as export_tables
 from evalcore.export.tables import Part
-from evalcore.judges.agreement import agreement
-from evalcore.judges.agreement_labels import labels_of
+from evalcore.judges.agreement import agreement, labels_of
 from evalcore.rubric import parts
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.analysed import Analysed, analysed, missing

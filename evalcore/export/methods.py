@@ -20,8 +20,7 @@ from evalcore.export.flow_diagram import flow_svg
 from evalcore.export.reporting_checklist import METHODS, Said, checklist
 from evalcore.export.reporting_checklist import markdown as checklist_page
 from evalcore.export.study_flow import study_flow
-from evalcore.judges.agreement import agreement
-from evalcore.judges.agreement_labels import labels_of
+from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, OVERALL, anchoring, effect, effect_words
 from evalcore.rubric import queries as labels
 from evalcore.rubric.analysed import Analysed, analysed

@@ -1,6 +1,8 @@
-"""Agreement between raters: over all of them and by pair, for these raters and for raters in general, and what cannot assess leaves open."""
+"""Agreement between raters, over all of them and by pair: labels, coefficients and words."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,9 +10,160 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.judges.agreement_labels import TAGS, Coded, coded, grouped, pairs
+from evalcore.rubric.data import Opinions
+from evalcore.rubric.items import first_reads
 from evalcore.stats.agreement_sums import Codes, Coefficient, Floats, Labels, Without, jackknife, values, without_raters
-from evalcore.stats.intervals import LEVEL
+from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words
+from evalcore.stats.wording import counted, decimal
+from evalcore.study.schema import Label, Selection
+
+TAGS = ("theme", "axis", "category", "cluster")
+CATEGORIES = (Label.NOT_MET.value, Label.MET.value)
+CHOSEN_BY_READERS = (Selection.VOLUNTEERED, Selection.ADJUDICATION)
+
+
+def labels_of(opinions: Opinions, *, judges: Sequence[str] = ()) -> pd.DataFrame:
+    """Physicians' blind first reads, and if wanted judges' labels of the same items, as the frame that `agreement` takes.
+
+    Reads of items that somebody chose to read (volunteered, adjudicated) are left out. Of a judge only labels count: whether it was asked
+    and could not assess an item is not told apart from its not having been asked.
+
+    Args:
+        opinions: The study.
+        judges: Names of judges to count as raters; their labels on items that no physician has read are left out.
+
+    Returns:
+        One row a label: unit (row of `opinions.items`), example_id, rater (categorical: judges first, then physicians by name), value (ordered
+        categorical not_met < met; missing where a physician could not assess), theme, axis, category, cluster.
+    """
+    reads = first_reads(opinions.reads)
+    reads = reads.loc[~reads["selection"].isin(CHOSEN_BY_READERS)]
+    rows = np.unique(reads["row"].to_numpy(dtype=np.int64))
+    physicians = reads["rater"].astype("str")
+    physicians = physicians.mask(physicians.isin(list(judges)), physicians + " (physician)")
+    parts = [pd.DataFrame({"row": reads["row"], "rater": physicians, "met": reads["met"]})]
+    parts += [
+        pd.DataFrame({"row": rows, "rater": judge, "met": opinions.judged[judge].to_numpy()[rows]}).dropna()
+        for judge in judges
+    ]
+    types = {"row": "int64", "rater": "str", "met": "float64"}
+    every = pd.concat([part.astype(types) for part in parts], ignore_index=True)
+    items = opinions.items.iloc[every["row"].to_numpy()]
+    codes = every["met"].fillna(-1).to_numpy().astype(np.int64)
+    return pd.DataFrame(
+        {
+            "unit": every["row"],
+            "example_id": items["example_id"].to_numpy(),
+            "rater": pd.Categorical(every["rater"], categories=[*judges, *sorted(set(physicians))]),
+            "value": pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(CATEGORIES), ordered=True)),
+            **{name: items[name].array for name in TAGS},
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Labels as numbers: `Labels`, with value -1 for cannot assess; `both`: a unit counts only with all its labels."""
+
+    labels: Labels
+    both: bool = False
+
+    def answered(self) -> Labels:
+        """Without cannot assess."""
+        kept = self.labels.value >= 0
+        if self.both:
+            n = np.bincount(self.labels.unit[kept], minlength=len(self.labels.group))
+            kept &= n[self.labels.unit] > 1
+        return _of_rows(self.labels, kept)
+
+
+def _of_rows(labels: Labels, kept: npt.NDArray[np.bool_]) -> Labels:
+    return replace(labels, unit=labels.unit[kept], rater=labels.rater[kept], value=labels.value[kept])
+
+
+def value_codes(values: pd.Series, categories: Sequence[str] | None = None) -> tuple[Codes, list[str]]:
+    """Each value's place among the categories, -1 where it is missing; and the categories.
+
+    Args:
+        values: Labels.
+        categories: All that could be given, in their order; default: those of the column, sorted where it is not categorical.
+
+    Raises:
+        ValueError: A value is not among the categories.
+    """
+    used = values.astype("category")
+    names = list(used.cat.categories) if categories is None else list(categories)
+    codes = np.asarray(used.cat.codes, dtype=np.int64)
+    place = np.append(pd.Index(names, dtype=object).get_indexer(used.cat.categories.astype(object)), -1)
+    found = np.asarray(place[codes], dtype=np.int64)
+    if (unknown := np.unique(codes[(found < 0) & (codes >= 0)])).size:
+        came = ", ".join(str(name) for name in used.cat.categories[unknown])
+        msg = f"value: {came} came, expected some of {', '.join(map(str, names))}"
+        raise ValueError(msg)
+    return found, names
+
+
+def coded(labels: pd.DataFrame, categories: Sequence[str] | None) -> tuple[Coded, list[str]]:
+    """The frame as numbers, all in one group; and the categories."""
+    value, names = value_codes(labels["value"], categories)
+    unit, units = pd.factorize(labels["unit"])
+    rater = np.asarray(labels["rater"].astype("category").cat.codes, dtype=np.int64)
+    if len(pd.unique(unit * (rater.max(initial=0) + 1) + rater)) != len(labels):
+        msg = "a rater with two labels on an item came, expected one row a rater and item"
+        raise ValueError(msg)
+    example = np.zeros(len(units), dtype=np.int64)
+    example[unit] = pd.factorize(labels["example_id"])[0]
+    nothing = np.zeros(len(units), dtype=np.int64)
+    found = Labels(np.asarray(unit, dtype=np.int64), rater, value, nothing, example, 1, max(2, len(names)))
+    return Coded(found), names
+
+
+def grouped(given: Coded, of_label: Codes, n_groups: int) -> tuple[Coded, Codes]:
+    """The labels of units that are in a group, and which groups there are."""
+    labels, kept = given.labels, of_label >= 0
+    codes, units = pd.factorize(labels.unit[kept])
+    number = np.asarray(codes, dtype=np.int64)
+    group = np.zeros(len(units), dtype=np.int64)
+    group[number] = of_label[kept]
+    part = replace(_of_rows(labels, kept), unit=number, group=group, example=labels.example[units], n_groups=n_groups)
+    return Coded(part), np.unique(group)
+
+
+def pairs(given: Coded) -> tuple[Coded, Codes]:
+    """Each item of two raters as a unit of its own, in the group of their pair; and the two raters of each pair."""
+    labels = given.labels
+    n_raters = int(labels.rater.max(initial=0)) + 1
+    order = np.argsort(labels.unit * n_raters + labels.rater, kind="stable")
+    unit, rater, value = labels.unit[order], labels.rater[order], labels.value[order]
+    most = int(np.bincount(unit, minlength=1).max(initial=0))
+    ahead = [np.flatnonzero(unit[:-lag] == unit[lag:]) for lag in range(1, most)]
+    first = np.concatenate([*ahead, np.zeros(0, dtype=np.int64)])
+    second = np.concatenate([*(rows + lag for lag, rows in enumerate(ahead, start=1)), np.zeros(0, dtype=np.int64)])
+    keys, pair = np.unique(rater[first] * n_raters + rater[second], return_inverse=True)
+    units, zero = np.arange(len(first)), np.zeros(len(first), dtype=np.int64)
+    both = Labels(
+        np.concatenate([units, units]),
+        np.concatenate([zero, zero + 1]),
+        np.concatenate([value[first], value[second]]),
+        pair.astype(np.int64),
+        labels.example[unit[first]],
+        len(keys),
+        labels.n_categories,
+    )
+    return Coded(both, both=True), np.stack([keys // n_raters, keys % n_raters], axis=1)
+
+
+def most_labels(labels: pd.DataFrame, n: int) -> list[str]:
+    """The n raters with the most labels, in the order of `rater`: what still can be read in a matrix.
+
+    Args:
+        labels: As `labels_of` gives them.
+        n: How many at most.
+    """
+    counts = labels["rater"].value_counts(sort=False)
+    kept = counts.loc[counts.gt(0)].sort_values(ascending=False, kind="stable").head(n).index
+    return [str(name) for name in labels["rater"].cat.categories if name in kept]
+
 
 OVERALL = "overall"
 MIN_ITEMS = 20
@@ -256,3 +409,149 @@ def _raters(labels: Labels) -> dict[str, Any]:
         "n_raters": np.bincount(group, minlength=labels.n_groups),
         "n_effective_raters": np.divide(total**2, squares, out=np.zeros(labels.n_groups), where=squares > 0),
     }
+
+
+NAMES: dict[Coefficient, str] = {
+    Coefficient.AGREEMENT: "Percent agreement",
+    Coefficient.KAPPA: "Cohen's kappa",
+    Coefficient.KAPPA_LINEAR: "Cohen's kappa, linear",
+    Coefficient.KAPPA_QUADRATIC: "Cohen's kappa, quadratic",
+    Coefficient.FLEISS_KAPPA: "Fleiss' kappa",
+    Coefficient.ALPHA_NOMINAL: "Krippendorff's alpha",
+    Coefficient.ALPHA_ORDINAL: "Krippendorff's alpha, ordinal",
+    Coefficient.ALPHA_INTERVAL: "Krippendorff's alpha, interval",
+    Coefficient.AC1: "Gwet's AC1",
+    Coefficient.AC2_LINEAR: "Gwet's AC2, linear",
+    Coefficient.AC2_QUADRATIC: "Gwet's AC2, quadratic",
+}
+
+THESE, GENERAL = "", "general_"
+"""Prefixes of the columns of `agreement` that hold the interval for these raters, and for raters in general."""
+
+HEADS: Mapping[Coefficient, str] = NAMES | {
+    Coefficient.AGREEMENT: "Agreement",
+    Coefficient.ALPHA_NOMINAL: "Krippendorff",
+}
+"""The same as heads of narrow columns."""
+
+
+def value_words(coefficient: str, value: float) -> str:
+    """A coefficient as screens say it.
+
+    >>> (
+    ...     value_words("agreement", 0.843),
+    ...     value_words("kappa", 0.61),
+    ...     value_words("kappa", -0.07),
+    ...     value_words("ac1", float("nan")),
+    ... )
+    ('84 %', '0.61', '−0.07', '–')
+    """
+    if math.isnan(value):
+        return NO_VALUE
+    if coefficient == Coefficient.AGREEMENT:
+        return f"{100 * value:.0f} %"
+    return decimal(value)
+
+
+def coefficient_words(coefficient: str, value: float, low: float, high: float) -> str:
+    """A coefficient with its interval, where it has one.
+
+    >>> coefficient_words("agreement", 0.843, 0.8, 0.881), coefficient_words("kappa", 0.61, 0.523, 0.7)
+    ('84 % [80 %, 88 %]', '0.61 [0.52, 0.70]')
+    >>> coefficient_words("ac1", 1.0, float("nan"), float("nan"))
+    '1.00'
+    """
+    said = value_words(coefficient, value)
+    if math.isnan(low):
+        return said
+    if coefficient == Coefficient.AGREEMENT:
+        return f"{said} {interval_words(low, high)}"
+    return f"{said} [{value_words(coefficient, low)}, {value_words(coefficient, high)}]"
+
+
+def bounds_words(coefficient: str, low: float, high: float) -> str:
+    """Between which values percent agreement lies, whatever those who could not assess had said.
+
+    >>> bounds_words("agreement", 0.553, 0.641), bounds_words("kappa", float("nan"), float("nan"))
+    ('55 % to 64 %', '–')
+    """
+    return NO_VALUE if math.isnan(low) else f"{value_words(coefficient, low)} to {value_words(coefficient, high)}"
+
+
+def undecided_words(n: int) -> str:
+    """How many labels are cannot assess.
+
+    >>> undecided_words(1), undecided_words(1_200)
+    ('1 label was cannot assess', '1,200 labels were cannot assess')
+    """
+    return f"{n:,} {'label was' if n == 1 else 'labels were'} cannot assess"
+
+
+def population(table: pd.DataFrame, who: str = "physicians") -> tuple[str, str]:
+    """Whom the intervals of a table are for: the prefix of their columns (`general_`, or none), and the population in words.
+
+    Raters in general where agreement of all together has such an interval, else these raters.
+
+    Args:
+        table: Rows of one group with percent agreement.
+        who: The raters, in the plural.
+    """
+    row = _by_coefficient(table)[Coefficient.AGREEMENT]
+    return (GENERAL, f"{who} in general") if row["general_reason"] == "" else (THESE, f"these {who}")
+
+
+def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
+    """What a group's rows of `agreement` say, as sentences: agreement and agreement beyond chance, for whom, and what cannot assess leaves open.
+
+    Args:
+        table: Rows of one group with agreement, ac1 and alpha_nominal.
+        who: The raters, in the plural.
+    """
+    of = _by_coefficient(table)
+    raw, beyond = of[Coefficient.AGREEMENT], [of[Coefficient.AC1], of[Coefficient.ALPHA_NOMINAL]]
+    if not raw["n_items"]:
+        return [f"No criterion has been read by two {who} yet."]
+    prefix, whom = population(table, who)
+    basis = (
+        f"{counted(raw['n_items'], 'criterion', 'criteria')} in {counted(raw['n_examples'], 'conversation')}, "
+        f"{raw['n_raters']:,} {who}, {raw['n_effective_raters']:.1f} effective"
+    )
+    said = [
+        f"Two {who} who label the same criterion agree {_words(raw, prefix)} of the time ({basis}).",
+        f"Beyond chance: {_listed(beyond, prefix)}.",
+    ]
+    if prefix == GENERAL:
+        said.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
+    elif raw["general_reason"] == TOO_FEW_RATERS:
+        said.append(f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters.")
+    if raw["n_cannot_assess"]:
+        between = bounds_words(Coefficient.AGREEMENT, raw["bound_low"], raw["bound_high"])
+        could_not = undecided_words(raw["n_cannot_assess"])
+        said.append(
+            f"Where two or more have read, {could_not}: whatever each of them had been, percent agreement over all reads is {between}."
+        )
+    return said
+
+
+def reasons(table: pd.DataFrame) -> list[str]:
+    """Why values or intervals of one group are missing, each reason once with its coefficients."""
+    return [
+        f"{', '.join(NAMES[name] for name in rows['coefficient'])}{whom}: {why}."
+        for column, whom in (("reason", ""), ("general_reason", " (in general)"))
+        for why, rows in table.loc[table[column].ne("") & (table["reason"].eq("") | (column == "reason"))].groupby(
+            column, sort=False
+        )
+    ]
+
+
+def _by_coefficient(table: pd.DataFrame) -> dict[Any, Mapping[Any, Any]]:
+    return {row["coefficient"]: row for row in table.to_dict(orient="records")}
+
+
+def _listed(rows: Iterable[Mapping[Any, Any]], prefix: str) -> str:
+    return ", ".join(f"{NAMES[row['coefficient']]} {_words(row, prefix)}" for row in rows)
+
+
+def _words(row: Mapping[Any, Any], prefix: str) -> str:
+    said = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
+    return f"{said} ({reason})" if (reason := row[f"{prefix}reason"]) else said

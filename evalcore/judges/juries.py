@@ -1,27 +1,246 @@
-"""Several judges, or one that was asked several times, as one: what most of them say of each item, with the share of their votes as confidence."""
+"""Several judges, or one that was asked several times, as one: who votes, what most of them say, and how it is stored."""
 
+import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from enum import StrEnum
+from typing import Any, NamedTuple, NoReturn
 
+import msgspec
+import numpy as np
 from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore.errors import OverreadError
-from evalcore.judges import jury_queries as queries
-from evalcore.judges.jury_members import Voter, jury_version, own_raters, voters
-from evalcore.judges.jury_queries import Item, Standing
-from evalcore.judges.jury_verdicts import MIN_VOTES, Said, Why, on_criterion, on_level
+from evalcore.judges import queries
+from evalcore.judges.queries import Item, JudgeRater, Standing
+from evalcore.stats.majority import MIN_VOTERS, most
 from evalcore.stats.wording import counted, listed
 from evalcore.study import store
 from evalcore.study.acting import allow
 from evalcore.study.db import reading, writing
 from evalcore.study.policies import check_can_import
-from evalcore.study.schema import JURY_SAID, ConfidenceMeaning, RaterKind, Stage, Verdict, Viewer
+from evalcore.study.run_words import repeat_version, version_and_repeat
+from evalcore.study.schema import (
+    JURY,
+    JURY_SAID,
+    PARSER,
+    RULES,
+    Acuity,
+    ConfidenceMeaning,
+    Label,
+    RaterKind,
+    Stage,
+    Verdict,
+    Viewer,
+)
 from evalcore.study.tables import now
 from evalcore.triage import store as triage_store
+from evalcore.triage.data import LETTERS
+from evalcore.triage.level_jury import JURY as MAJORITY
+from evalcore.triage.level_jury import most_frequent
+
+MIN_VOTES = 2
+"""A single vote has no share."""
+_VOTES: dict[str, tuple[Acuity, ...]] = {
+    **{letter: (letter,) for letter in LETTERS},
+    Acuity.A_B: (Acuity.A, Acuity.B),
+    Acuity.B_C: (Acuity.B, Acuity.C),
+    Acuity.C_D: (Acuity.C, Acuity.D),
+}
+"""For which letters a level is a vote: one between two is half a vote for each."""
+_WORDS = {Label.MET: "met", Label.NOT_MET: "not met"}
+
+
+class Why(StrEnum):
+    """What became of an item."""
+
+    DECIDED = "decided"
+    SPLIT = "split"
+    """As many members say met as say not met."""
+    TOO_FEW = "too_few"
+    """Fewer members than wanted gave a label; one that could not assess, or found no level, has none."""
+
+
+class Said(msgspec.Struct, frozen=True, gc=False):
+    """What a jury says of one item.
+
+    Attributes:
+        label, confidence, explanation: None unless it is decided; the confidence is the share of the votes that are for the label, in (0, 1],
+            and None with two votes alone, whose majority is always sure.
+    """
+
+    why: Why
+    label: Label | Acuity | None = None
+    confidence: float | None = None
+    explanation: str | None = None
+
+
+def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
+    """What most members say of a criterion; an even split is undecided.
+
+    Args:
+        labels: By member its label, as far as it gave one.
+        least: So many members have to say met or not met, 2 or more.
+
+    >>> found = on_criterion({"Magpie": "met", "Wren": "met", "Rook": "not_met"}, least=3)
+    >>> found.label.value, round(found.confidence, 2), found.explanation
+    ('met', 0.67, '2 of 3 say met: Magpie and Wren; not met: Rook.')
+    """
+    votes = {member: Label(label) for member, label in labels.items() if label in _WORDS}
+    if len(votes) < max(least, MIN_VOTES):
+        return Said(Why.TOO_FEW)
+    label, share = most(sum(label is Label.MET for label in votes.values()), len(votes))
+    if np.isnan(label):
+        return Said(Why.SPLIT)
+    chosen, other = (Label.MET, Label.NOT_MET) if label else (Label.NOT_MET, Label.MET)
+    by_label = [(_WORDS[label], [member for member in votes if votes[member] is label]) for label in (chosen, other)]
+    abstained = [member for member in labels if member not in votes]
+    explanation = _words(str(round(float(share) * len(votes))), len(votes), by_label, abstained, "could not assess it")
+    return Said(Why.DECIDED, chosen, _confidence(float(share), len(votes)), explanation)
+
+
+def on_level(labels: Mapping[str, str], *, least: int) -> Said:
+    """What most members say of a response's level: the most frequent letter, of equals the more severe. A level between two is half a vote for each.
+
+    Args:
+        labels: By member its label, as far as it gave one.
+        least: So many members have to give a level, 2 or more.
+
+    >>> on_level({"Magpie": "D", "Wren": "C/D", "Rook": "cannot_assess"}, least=2).explanation
+    '1.5 of 2 say D: Magpie; C/D: Wren. Rook found no level.'
+    >>> on_level({"Magpie": "A", "Wren": "D"}, least=2).explanation
+    '1 of 2 say D: Wren; A: Magpie. Of equals the more severe counts.'
+    """
+    votes = {member: label for member, label in labels.items() if label in _VOTES}
+    if len(votes) < max(least, MIN_VOTES):
+        return Said(Why.TOO_FEW)
+    halves = np.array(
+        [[sum(2 // len(_VOTES[label]) for label in votes.values() if letter in _VOTES[label]) for letter in LETTERS]]
+    )
+    level, n_halves = (int(found[0]) for found in most_frequent(halves))
+    chosen = list(LETTERS)[level - 1]
+    order = sorted(set(votes.values()), key=lambda label: (label != chosen, chosen not in _VOTES[label], label))
+    by_label = [(label, [member for member in votes if votes[member] == label]) for label in order]
+    if chosen not in order:
+        by_label.insert(0, (chosen, []))
+    abstained = [member for member in labels if member not in votes]
+    explanation = _words(f"{n_halves / 2:g}", len(votes), by_label, abstained, "found no level")
+    if (halves == n_halves).sum() > 1:
+        explanation += " Of equals the more severe counts."
+    return Said(Why.DECIDED, chosen, _confidence(n_halves / 2 / len(votes), len(votes)), explanation)
+
+
+def _confidence(share: float, n_votes: int) -> float | None:
+    return share if n_votes >= MIN_VOTERS else None
+
+
+def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained: list[str], how: str) -> str:
+    """Who says what, the label that counts first."""
+    parts = [
+        f"{label}: {listed(members)}" if members else label
+        for label, members in by_label
+        if members or label == by_label[0][0]
+    ]
+    end = f" {listed(abstained)} {how}." if abstained else ""
+    return f"{n_for} of {n} say {'; '.join(parts)}.{end}"
+
+
+MAX_NAME = 100  # characters
+
+
+class Voter(NamedTuple):
+    """One vote of a jury.
+
+    Attributes:
+        name: The judge, or its repeat ("Magpie#2").
+        raters: Numbers of the raters that speak for it, oldest first: the newest one's label on an item counts.
+        versions: Their prompt versions.
+    """
+
+    name: str
+    raters: tuple[int, ...]
+    versions: tuple[str, ...]
+
+
+def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
+    """The raters of the jury so far.
+
+    Raises:
+        OverreadError: The name is that of a judge, or none.
+    """
+    if name != name.strip() or not 0 < len(name) <= MAX_NAME or not name.isprintable() or not store.is_storable(name):
+        _refuse(f"--name: {name[:80]!r} came, expected 1 to {MAX_NAME} printable characters")
+    named = [rater for rater in raters if rater.name == name]
+    if name in (PARSER, RULES, MAJORITY) or any(not rater.version.startswith(JURY) for rater in named):
+        _refuse(
+            f"--name: {name!r} came, which is the name of a judge: call the jury otherwise, so that the judge keeps its own verdicts"
+        )
+    return tuple(rater.rater_id for rater in named)
+
+
+def voters(
+    raters: Sequence[JudgeRater], name: str, members: Sequence[str], repeats_of: str | None
+) -> tuple[Voter, ...]:
+    """Who has a vote.
+
+    Raises:
+        OverreadError: One of them is no judge of the study, or a jury; or there are fewer than two.
+    """
+    juries = {rater.name for rater in raters if rater.version.startswith(JURY)}
+    own: dict[str, list[JudgeRater]] = {}
+    again: dict[tuple[str, str], list[JudgeRater]] = {}
+    for rater in raters:
+        prompt, repeat = version_and_repeat(rater.version)
+        again.setdefault((rater.name, prompt), []).append(rater)
+        if not repeat and rater.name not in {PARSER, *juries}:
+            own.setdefault(rater.name, []).append(rater)
+    chosen = list(dict.fromkeys(member.strip() for member in members if member.strip()))
+    if same := [member for member in chosen if member == name or member in juries]:
+        _refuse(
+            f"--members: {', '.join(map(repr, same))} came, which is a jury itself: name the judges that it is made of"
+        )
+    if unknown := [member for member in chosen if member not in own]:
+        known = ", ".join(own) or "none, the study has no judge yet"
+        _refuse(f"--members: {', '.join(map(repr, unknown))} came, expected some of {known}")
+    found = [
+        Voter(member, tuple(one.rater_id for one in own[member]), tuple(one.version for one in own[member]))
+        for member in chosen
+        if member != repeats_of
+    ]
+    if repeats_of is not None:
+        found += _asked_again(repeats_of, again)
+    if len(found) < MIN_VOTES:
+        came = listed([voter.name for voter in found]) if found else "nobody"
+        _refuse(
+            f"--members: {came} came, expected two judges or more, or --repeats-of a judge that was asked several times"
+        )
+    return tuple(found)
+
+
+def _asked_again(judge: str, again: dict[tuple[str, str], list[JudgeRater]]) -> list[Voter]:
+    """The judge's answers to the newest prompt that it was asked with several times."""
+    several = {key: asked for key, asked in again.items() if len(asked) >= MIN_VOTES}
+    of_judge = [asked for (name, _), asked in several.items() if name == judge]
+    if not of_judge:
+        known = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
+        _refuse(f"--repeats-of: {judge!r} came, expected one of {known}")
+    newest = max(of_judge, key=lambda asked: max(rater.rater_id for rater in asked))
+    times = sorted((version_and_repeat(rater.version)[1], rater) for rater in newest)
+    return [Voter(repeat_version(judge, time), (rater.rater_id,), (rater.version,)) for time, rater in times]
+
+
+def jury_version(voters: Sequence[Voter]) -> str:
+    """The prompt_version of the jury's rater: a hash of the names and versions of those who vote."""
+    named = sorted((voter.name, voter.versions) for voter in voters)
+    return JURY + hashlib.sha256(msgspec.json.encode(named)).hexdigest()[:8]
+
+
+def _refuse(sentence: str) -> NoReturn:
+    raise OverreadError(sentence)
+
 
 BATCH = 500
 

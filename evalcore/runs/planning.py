@@ -6,7 +6,7 @@ from typing import NoReturn
 from sqlmodel import Session
 
 from evalcore.errors import RunRefused
-from evalcore.judges import jury_queries
+from evalcore.judges import queries as jury_queries
 from evalcore.runs import plan_queries as runs_plan_queries
 from evalcore.runs import queries
 from evalcore.runs import text_queries as runs_text_queries

@@ -6,9 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration import sections
+from evalcore.calibration.case_spread import MEASURE_WORDS as MEASURES
+from evalcore.calibration.case_spread import NO_SPREAD, from_zero, spread_findings, spread_words
+from evalcore.calibration.figures import spread
 from evalcore.calibration.sections import OfAmbiguous
-from evalcore.calibration.spread_figures import spread
-from evalcore.calibration.spread_words import MEASURES, NO_SPREAD, from_zero, spread_findings, spread_words
 from evalcore.figures.colours import colour_of
 from evalcore.stats.intervals import percent_words
 from evalcore.stats.wording import counted

@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration import routing, sections
-from evalcore.calibration.routing_figures import routing as routing_figure
-from evalcore.calibration.routing_words import NOTHING_TO_ROUTE, routed_words, routing_finding, threshold_words
+from evalcore.calibration.figures import routing as routing_figure
+from evalcore.calibration.routing import NOTHING_TO_ROUTE, routed_words, routing_finding, threshold_words
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.stats.wording import counted
 from pages.calibration import meaning as calibration_meaning

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges import agreement_words as words
+from evalcore.judges import agreement as words
 from evalcore.judges.agreement import (
     GROUPINGS,
     MIN_ITEMS,
@@ -19,10 +19,11 @@ from evalcore.judges.agreement import (
     OVERALL,
     SHOWN,
     agreement,
+    labels_of,
+    most_labels,
     pair_agreement,
 )
-from evalcore.judges.agreement_figures import pair_matrix
-from evalcore.judges.agreement_labels import labels_of, most_labels
+from evalcore.judges.figures import pair_matrix
 from evalcore.rubric.data import Opinions
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.wording import counted

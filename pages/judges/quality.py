@@ -6,8 +6,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges import pairs, percentiles
-from evalcore.judges import quality_figures as figures
+from evalcore.judges import figures, pairs, percentiles
 from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1, error_rates
 from evalcore.rubric.data import Opinions
 from evalcore.stats import majority as stats_majority

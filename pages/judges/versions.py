@@ -8,8 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.figures.colours import colour_of
-from evalcore.judges import drift, self_preference
-from evalcore.judges import version_figures as figures
+from evalcore.judges import drift, figures, self_preference
 from evalcore.rubric.data import Opinions
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
 from evalcore.study import acting, families

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.calibration import sections
-from evalcore.calibration.own_confidence import own_confidence
+from evalcore.calibration.judge_confidence import own_confidence
 from evalcore.calibration.words import ece_words, who
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import listed

@@ -1,13 +1,28 @@
-"""What a jury is made of: the raters that are judges, what they say of each item, and what the jury has said so far."""
+"""What criteria ask, and what juries that are stored are made of."""
 
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, exists, func, select
-from sqlmodel import Session
+from sqlmodel import Session, col
 
 from evalcore.study.schema import RaterKind, Stage
-from evalcore.study.tables import TABLES
+from evalcore.study.tables import TABLES, Criterion
+
+CHUNK = 500  # bound variables in one statement
+
+
+def criterion_texts(session: Session, criterion_ids: Collection[int]) -> dict[int, str]:
+    """The text of each of these criteria by its number; one that is not in the study is not in it."""
+    numbers = [int(number) for number in criterion_ids]
+    found: dict[int, str] = {}
+    for start in range(0, len(numbers), CHUNK):
+        statement = select(col(Criterion.id), col(Criterion.text)).where(
+            col(Criterion.id).in_(numbers[start : start + CHUNK])
+        )
+        found |= {int(row[0] or 0): row[1] for row in session.connection().execute(statement)}
+    return found
+
 
 _CHUNK = 500  # bound variables in one statement
 _TOGETHER = 1 << 12
