@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from evalcore.runs.call_outcomes import MAX_REPLY
-from evalcore.runs.model_client import CallFailed, ModelClient, Patience
+from evalcore.runs.model_client import MAX_REPLY, CallFailed, ModelClient, Patience
 from evalcore.study.run_words import ChatRequest, ModelSettings, Reply
 from evalcore.study.schema import Message
 from tests.judge_server import Judge, Told, judge_server

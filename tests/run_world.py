@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from evalcore.runs import Planned, Stop, Worked, plan, queries, spec_for, start, work
-from evalcore.runs import text_queries as runs_text_queries
 from evalcore.runs.describing import Asker
 from evalcore.study import store
 from evalcore.study.db import open_study, reading, writing
@@ -251,5 +250,5 @@ def keys(small: Study, run_id: int) -> dict[int, str]:
         )
         questions = [Question(*row) for row in found]
         asker = Asker(spec)
-        asked = asker.prepared(questions, runs_text_queries.texts(session, questions))
+        asked = asker.prepared(questions, queries.texts(session, questions))
     return {one.question.question_id: key_of(asker.request(one).messages) for one in asked}

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from evalcore.errors import AlreadyChanged
-from evalcore.reading import adjudication, conflict_queries, deciding
+from evalcore.reading import adjudication, adjudication_queries, deciding
 from evalcore.reading.deciding import Decision
 from evalcore.study import store
 from evalcore.study.db import open_study, writing
@@ -163,7 +163,7 @@ def test_an_adjudicator_waits_for_a_reader_who_is_amending(small):
 
     def amend(start):
         with writing(small.engine) as session:
-            conflict_queries.hold_readings(session, key_of(small))
+            adjudication_queries.hold_readings(session, key_of(small))
             start()
             until_one_waits(small.engine)
             verdict = Verdict(

@@ -3,7 +3,7 @@
 import pytest
 
 from evalcore.errors import NotAllowed
-from evalcore.reading import adjudication, conflict_queries, deciding, overriding, reviewing
+from evalcore.reading import adjudication, adjudication_queries, deciding, overriding, reviewing
 from evalcore.reading.conflicts import Reason, needing
 from evalcore.reading.deciding import Decision
 from evalcore.study import contents, store
@@ -187,8 +187,8 @@ def test_the_same_rows_as_the_long_way_round(small):
     """The rows of one case are those of the whole study that belong to it, with and without the judge."""
     for with_judge in (False, True):
         with reading(small.engine) as session:
-            whole = conflict_queries.reads(session, judge=None, with_judge=with_judge)
-            part = conflict_queries.reads(session, judge=None, with_judge=with_judge, case=key_of(small))
+            whole = adjudication_queries.reads(session, judge=None, with_judge=with_judge)
+            part = adjudication_queries.reads(session, judge=None, with_judge=with_judge, case=key_of(small))
             rules = contents.rules(session)
         assert len(whole) == len(part) == 6
         assert needing(whole, rules, seed="x").equals(needing(part, rules, seed="x"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalcore.reading import overriding
 from evalcore.reading.one_conversation import open_example
 from evalcore.reading.overriding import Reading
-from evalcore.reading.read_marks import read_marks
+from evalcore.reading.read_queries import read_marks
 from evalcore.reading.reference import current_reads, item_labels, overridden_items
 from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.response_sums import response_sums

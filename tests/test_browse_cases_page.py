@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from evalcore.reading.read_marks import level_readers
+from evalcore.reading.read_queries import level_readers
 from evalcore.study import browse
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
 from evalcore.study.db import open_study, reading, writing

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.runs.chat_replies import SHORTEST_KEY, Hider, NoCompletion, error_message, is_filtered, read, retry_after
+from evalcore.runs.model_client import SHORTEST_KEY, Hider, NoCompletion, error_message, is_filtered, read, retry_after
 from evalcore.study.run_words import MAX_RAW
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

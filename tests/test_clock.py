@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from evalcore.export import tables as export_tables
-from evalcore.reading import reads
-from evalcore.reading.read_marks import read_marks
+from evalcore.reading import read_queries
+from evalcore.reading.read_queries import read_marks
 from evalcore.reading.reference import overridden_items
 from evalcore.study import browse, frames
 from evalcore.study.browse import Filters
@@ -37,7 +37,7 @@ def test_the_verdict_that_was_written_last_counts_whatever_the_clock_says(small,
             assert standing.to_dict() == {Stage.FIRST: Label.CANNOT_ASSESS, stage: label}
             response, criterion = small.item()["response_id"], small.item()["criterion_id"]
             rater = next(row.rater_id for row in frames.raters(session).itertuples() if row.rater == READER)
-            newest = reads.newest_of(session, response, criterion, rater, stage)
+            newest = read_queries.newest_of(session, response, criterion, rater, stage)
             assert newest is not None
             assert newest.id == number
             marks = overridden_items(read_marks(session), world.JUDGE)

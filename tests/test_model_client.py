@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.runs.call_outcomes import MAX_REPLY, TryAgain
-from evalcore.runs.model_client import CallFailed
+from evalcore.runs.model_client import MAX_REPLY, CallFailed, TryAgain
 from evalcore.study.run_words import MAX_RAW, Outcome, Reply
 from tests.judge_server import Fault, Faults, answer, judge_server, key_of
 from tests.judge_server.faults import ASKED_AGAIN, READABLE, REFUSED, REJECTED, UNREADABLE

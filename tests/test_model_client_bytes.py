@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.runs.call_outcomes import MAX_REPLY
-from evalcore.runs.model_client import CallFailed
+from evalcore.runs.model_client import MAX_REPLY, CallFailed
 from evalcore.study.run_words import MAX_RAW, Outcome, Reply
 from tests.judge_server import Judge, Told
 from tests.model_asking import KEY, QUICK, SCHEMA, client, ended, question

@@ -13,7 +13,7 @@ from evalcore.planning import acts as planning_acts
 from evalcore.planning.inclusion import drawn_systematically, inclusion_probabilities
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM
 from evalcore.planning.targets import Goal, Target
-from evalcore.reading import assigning, reading_times, reviewing
+from evalcore.reading import assigning, read_queries, reviewing
 from evalcore.reading.assigning import Choice, assign, read_plan
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.blind_reads import blind_reads
@@ -127,7 +127,7 @@ def test_hours_come_from_the_measured_time_a_criterion(small):
         )
         reviewing.submit(small.engine, small.viewer(name), number, at=world.after(minutes, seconds=60))
     with reading(small.engine) as session:
-        times = reading_times.reading_times(session)
+        times = read_queries.reading_times(session)
         each = planning_acts.seconds_each(session)
     stored = world.rows(
         small.engine,

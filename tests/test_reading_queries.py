@@ -7,7 +7,7 @@ import pytest
 from evalcore.reading import deciding, overriding, reviewing, sheets, tasks
 from evalcore.reading.candidates import Planned
 from evalcore.reading.deciding import Decision
-from evalcore.reading.my_reads import my_reads
+from evalcore.reading.read_queries import my_reads
 from evalcore.reading.tasks import Progress
 from evalcore.study import policies, store
 from evalcore.study.db import reading, writing

@@ -15,7 +15,7 @@ from evalcore.judges import drift
 from evalcore.planning import acts as planning_acts
 from evalcore.planning.sample_size import IMPORTANCE
 from evalcore.planning.words import disagreement_words
-from evalcore.reading import read_marks, reads, sheets
+from evalcore.reading import read_queries, sheets
 from evalcore.reading.assigning import Choice, assign
 from evalcore.reading.one_conversation import open_example
 from evalcore.reading.tasks import Asked
@@ -101,11 +101,11 @@ def everything(small):
             "beside": calibration_queries.beside_reads(session),
             "blind reads": blind_reads.blind_reads(session),
             "blind reads of one": blind_reads.blind_reads(session, "Wren"),
-            "marks": read_marks.read_marks(session).sort_values(["verdict_id", "judge"], ignore_index=True),
+            "marks": read_queries.read_marks(session).sort_values(["verdict_id", "judge"], ignore_index=True),
             "verdicts": frames.verdicts(session, texts=True),
             "judge shown": sheets.judge_on(session, asked, "Wren"),
             "usual judge shown": sheets.judge_on(session, asked, None),
-            "item": [dict(reads.item(session, **small.item(*where), judge="Wren")) for where in ITEMS],
+            "item": [dict(read_queries.item(session, **small.item(*where), judge="Wren")) for where in ITEMS],
             "conversation": open_example(session, 1).verdicts,
             **{
                 str(filters): browse.examples(session, filters)["example_id"].tolist()
@@ -156,10 +156,10 @@ def test_of_two_prompts_of_one_judge_the_newer_ones_label_counts_once_an_item(sm
     with reading(small.engine) as session:
         assert rubric_queries.load(session).judged["Wren"].tolist() == [0, 0, 1, 1]
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
-        assert reads.item(session, **small.item(0, 0), judge="Wren")["judge_label"] == Label.NOT_MET
+        assert read_queries.item(session, **small.item(0, 0), judge="Wren")["judge_label"] == Label.NOT_MET
         assert contents.counts(session)["judges"] == 2
         sums = response_sums(session)
-        marks = read_marks.read_marks(session)
+        marks = read_queries.read_marks(session)
         shown = blind_reads.blind_reads(session, "Wren")
     # the newer prompt has labelled one of two criteria of the first response: the whole of the older counts there
     assert sums.loc[sums["judge"].eq("Wren")].sort_values("response_id")[
@@ -184,8 +184,8 @@ def test_the_newer_prompt_counts_also_where_the_older_one_labelled_the_item_late
     at_first = small.item(*ITEMS[0])
     item_id = at_first["response_id"] * frames.ITEM_BASE + at_first["criterion_id"]
     with reading(small.engine) as session:
-        item = reads.item(session, **at_first, judge="Lark")["judge_label"]
-        marks = read_marks.read_marks(session).query("judge == 'Lark'").set_index(["response_id", "criterion_id"])
+        item = read_queries.item(session, **at_first, judge="Lark")["judge_label"]
+        marks = read_queries.read_marks(session).query("judge == 'Lark'").set_index(["response_id", "criterion_id"])
         shown = blind_reads.blind_reads(session, "Lark").set_index("item_id")["judge_label"]
         stated = calibration_queries.beside_reads(session).query("judge == 'Lark'").set_index("item_id")["label"]
         overall = frames.verdicts(session, kind=RaterKind.JUDGE).query("rater == 'Lark'").set_index("item_id")["label"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from evalcore.errors import RunRefused
-from evalcore.runs import Stop, asking, keeping, planning, retry, working
+from evalcore.runs import Stop, asking, planning, retry, working
 from evalcore.study.run_words import Outcome, RunState
 from evalcore.study.schema import PARSER, RULES, Administrator
 from tests.run_steps import MET, Scripted
@@ -88,7 +88,7 @@ class Slow(Scripted):
 def test_progress_counts_what_others_ask_and_once_what_is_asked_again(larger, monkeypatch):
     monkeypatch.setattr(asking, "BEAT_SECONDS", 0.005)
     monkeypatch.setattr(asking, "SUM_SHARE", 0)
-    monkeypatch.setattr(keeping, "SAVE_SECONDS", 0.001)
+    monkeypatch.setattr(asking, "SAVE_SECONDS", 0.001)
     run_id = begun(larger, judging(), concurrency=1)
     told = []
 

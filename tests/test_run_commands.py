@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.cli import run_at_console
-from evalcore.runs import STREAK
-from evalcore.runs import plan_queries as runs_plan_queries
+from evalcore.runs import STREAK, queries
 from evalcore.runs import telling as runs_telling
-from evalcore.runs import text_queries as runs_text_queries
 from evalcore.runs.describing import Asker
 from evalcore.study.db import reading
 from tests.commands import overread
@@ -111,8 +109,8 @@ def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(asked, quick, jud
     assert set(found) == DRY_KEYS
     spec = judging(judge.base_url)
     with reading(quick.engine) as session:
-        questions = runs_plan_queries.drawn(session, spec, 100)
-        prepared = Asker(spec).prepared(questions, runs_text_queries.texts(session, questions))
+        questions = queries.drawn(session, spec, 100)
+        prepared = Asker(spec).prepared(questions, queries.texts(session, questions))
     sent = sum(len(message.content) for one in prepared for message in Asker(spec).request(one).messages)
     assert found["n_all"] == found["n_missing"] == 3 * 2
     assert found["prompt_tokens"] == pytest.approx(sent / 4, rel=0.01)  # a token for four characters

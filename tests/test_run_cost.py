@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.runs import asking, queries, retry, worker_store
+from evalcore.runs import asking, queries, retry, store
 from evalcore.runs.asking import MAX_CALLS
 from evalcore.runs.figures import Figures
 from evalcore.study.db import reading, writing
@@ -61,8 +61,8 @@ def test_what_failed_before_and_is_asked_again_counts_towards_the_cost(small):
     with reading(small.engine) as session:
         before = queries.calls(session, run_id)
     with writing(small.engine) as session:
-        mine = worker_store.add_worker(session, run_id, pid=1)
-        assert len(worker_store.take(session, run_id, mine, 10).questions) == 6
+        mine = store.add_worker(session, run_id, pid=1)
+        assert len(store.take(session, run_id, mine, 10).questions) == 6
         assert queries.calls(session, run_id, besides=mine) == before
     assert before.cost == pytest.approx(6 * MAX_CALLS * EACH)
 
@@ -72,7 +72,7 @@ def test_a_worker_leaves_the_others_their_share(larger, monkeypatch):
     monkeypatch.setattr(asking, "BEAT_SECONDS", 0.005)
     run_id = begun(larger, judging(), concurrency=4, max_cost=40.5 * EACH)
     with writing(larger.engine) as session:
-        worker_store.add_worker(session, run_id, pid=1)  # a process that lives
+        store.add_worker(session, run_id, pid=1)  # a process that lives
     ended = worked(larger, run_id, client=Slow())
     assert (ended.n_answered, ended.state) == (39, RunState.STOPPED)
     assert ended.reason == "a question for each of 2 processes would bring the cost above 0.00567 US dollars"
@@ -83,7 +83,7 @@ def test_what_another_worker_spent_before_it_ended_is_not_spent_again(larger, mo
     monkeypatch.setattr(asking, "SUM_SHARE", 1e9)  # as where to add up takes long: only where it must be
     run_id = begun(larger, judging(), concurrency=1, max_cost=40.5 * EACH)
     with writing(larger.engine) as session:
-        other = worker_store.add_worker(session, run_id, pid=1)
+        other = store.add_worker(session, run_id, pid=1)
 
     def says(number, _request):
         if number == 5:
@@ -92,7 +92,7 @@ def test_what_another_worker_spent_before_it_ended_is_not_spent_again(larger, mo
                     "INSERT INTO run_call (run_id, question_id, outcome, cost, attempts, seconds, at, worker_id) "
                     f"SELECT run_id, id, 'refused', {EACH}, 1, 0, '2026-01-01', {other} FROM run_question WHERE id > 30"
                 )
-                worker_store.end_worker(session, run_id, other, actor="somebody", reason=None, for_all=False)
+                store.end_worker(session, run_id, other, actor="somebody", reason=None, for_all=False)
         return MET
 
     ended = worked(larger, run_id, client=Slow(says))

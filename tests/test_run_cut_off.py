@@ -5,7 +5,7 @@ import json
 import msgspec
 
 from evalcore.runs import Stop, spec_for, start, work
-from evalcore.runs.cut_off import n_cut_off
+from evalcore.runs.queries import n_cut_off
 from evalcore.study.db import open_study, reading
 from evalcore.study.run_words import RunKind
 from evalcore.study.schema import Administrator

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from evalcore.runs import asking, database_thread, keeping
-from evalcore.runs.answer_store import save_answers
+from evalcore.runs import asking, database_thread
 from evalcore.runs.model_client import ModelClient, Patience
+from evalcore.runs.store import save_answers
 from evalcore.study.run_words import Outcome, RunState
 from tests.judge_server.faults import ASKED_AGAIN, REFUSED, REJECTED, UNREADABLE, Fault, Faults
 from tests.judge_server.rule import drawn
@@ -107,7 +107,7 @@ class Broken:
 
 @pytest.fixture
 def small(database_url, monkeypatch):
-    monkeypatch.setattr(keeping, "SAVE_ANSWERS", 5)
+    monkeypatch.setattr(asking, "SAVE_ANSWERS", 5)
     monkeypatch.setattr(asking, "MOST_UNSAVED", 10)
     monkeypatch.setattr(database_thread, "_FIRST_PAUSE", 0.001)
     with study(database_url, n_examples=30, points=(5, -3)) as made:
@@ -116,7 +116,7 @@ def small(database_url, monkeypatch):
 
 def test_a_database_that_was_away_for_a_moment_gets_everything(small, monkeypatch):
     broken = Broken(lambda n, _answers: n in (2, 3, 5))
-    monkeypatch.setattr(keeping, "save_answers", broken)
+    monkeypatch.setattr(asking, "save_answers", broken)
     client = Scripted()
     run_id = begun(small, judging(), concurrency=4)
     ended = worked(small, run_id, client=client)
@@ -127,8 +127,8 @@ def test_a_database_that_was_away_for_a_moment_gets_everything(small, monkeypatc
 
 def test_a_full_disk_stops_the_run_and_says_what_is_lost(small, monkeypatch):
     monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
-    monkeypatch.setattr(keeping, "LAST_SECONDS", 0.02)
-    monkeypatch.setattr(keeping, "save_answers", Broken(lambda n, _answers: n > 2))
+    monkeypatch.setattr(asking, "LAST_SECONDS", 0.02)
+    monkeypatch.setattr(asking, "save_answers", Broken(lambda n, _answers: n > 2))
     client = Scripted()
     run_id = begun(small, judging(), concurrency=4)
     ended = worked(small, run_id, client=client)
@@ -139,7 +139,7 @@ def test_a_full_disk_stops_the_run_and_says_what_is_lost(small, monkeypatch):
         f"{ended.n_lost:,} answers arrived and could not be saved; they are asked again when the run is started again."
         in ended.sentences()
     )
-    monkeypatch.setattr(keeping, "save_answers", save_answers)
+    monkeypatch.setattr(asking, "save_answers", save_answers)
     assert begun(small, judging(), concurrency=4) == run_id
     assert worked(small, run_id, client=Scripted()).n_answered == 60 - kept
     assert small.verdicts().total() == len(small.verdicts()) == 60
@@ -149,7 +149,7 @@ def test_a_disk_that_has_room_again_at_the_end_loses_nothing(small, monkeypatch)
     monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
     tried = []
     first = Broken(lambda _n, _answers: not tried)
-    monkeypatch.setattr(keeping, "save_answers", first)
+    monkeypatch.setattr(asking, "save_answers", first)
     wound = asking.Asking._wind_up
 
     async def wind_up(self):
@@ -166,10 +166,10 @@ def test_a_disk_that_has_room_again_at_the_end_loses_nothing(small, monkeypatch)
 def test_answers_that_arrive_last_and_cannot_be_saved_are_said_as_well(small, monkeypatch):
     """All has been asked when the first saving fails: the run is not done."""
     monkeypatch.setattr(asking, "MOST_UNSAVED", 1_000)
-    monkeypatch.setattr(keeping, "SAVE_ANSWERS", 1_000)
-    monkeypatch.setattr(keeping, "LAST_SECONDS", 0.02)
+    monkeypatch.setattr(asking, "SAVE_ANSWERS", 1_000)
+    monkeypatch.setattr(asking, "LAST_SECONDS", 0.02)
     monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
-    monkeypatch.setattr(keeping, "save_answers", Broken(lambda _n, _answers: True))
+    monkeypatch.setattr(asking, "save_answers", Broken(lambda _n, _answers: True))
     ended = worked(small, begun(small, judging(), concurrency=60), client=Scripted())
     assert ended.reason == "the database does not take what arrives: database or disk is full"
     assert (ended.state, ended.n_lost, ended.n_left, small.verdicts()) == (RunState.STOPPED, 60, 60, {})
@@ -184,7 +184,7 @@ def test_an_answer_that_cannot_be_written_does_not_take_the_others_along(small, 
         return any(answer is bad[0] for answer in answers)
 
     monkeypatch.setattr(
-        keeping, "save_answers", Broken(is_bad, UnicodeEncodeError("utf-8", "\ud83d", 0, 1, "surrogates not allowed"))
+        asking, "save_answers", Broken(is_bad, UnicodeEncodeError("utf-8", "\ud83d", 0, 1, "surrogates not allowed"))
     )
     ended = worked(small, begun(small, judging(), concurrency=4), client=Scripted())
     assert ended.reason.startswith("a fault in Overread: UnicodeEncodeError")
@@ -213,10 +213,10 @@ def test_a_file_that_brings_a_verdict_meanwhile_does_not_stop_the_run(small):
 def test_what_was_saved_of_a_lot_is_neither_lost_nor_saved_again(small, monkeypatch, is_back):
     """A lot cannot be written, its first half is saved, and then the database is away: for good, or until the end."""
     monkeypatch.setattr(database_thread, "PATIENCE_SECONDS", 0.02)
-    monkeypatch.setattr(keeping, "LAST_SECONDS", 0.02)
+    monkeypatch.setattr(asking, "LAST_SECONDS", 0.02)
     unwritable = UnicodeEncodeError("utf-8", "\ud83d", 0, 1, "surrogates not allowed")
     full = OperationalError("COMMIT", {}, sqlite3.OperationalError("database or disk is full"))
-    n_tries, is_at_end, save_the_rest = 0, False, keeping.Keeping.save_the_rest
+    n_tries, is_at_end, save_the_rest = 0, False, asking.Keeping.save_the_rest
 
     def save(session, saving, answers):
         nonlocal n_tries
@@ -232,8 +232,8 @@ def test_what_was_saved_of_a_lot_is_neither_lost_nor_saved_again(small, monkeypa
         is_at_end = True
         await save_the_rest(self)
 
-    monkeypatch.setattr(keeping, "save_answers", save)
-    monkeypatch.setattr(keeping.Keeping, "save_the_rest", at_end)
+    monkeypatch.setattr(asking, "save_answers", save)
+    monkeypatch.setattr(asking.Keeping, "save_the_rest", at_end)
     client = Scripted()
     ended = worked(small, begun(small, judging(), concurrency=4), client=client)
     n_saved = len(small.verdicts())

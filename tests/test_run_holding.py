@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from evalcore.runs import worker_store
-from evalcore.runs.answer_store import Answer, Saving, save_answers
+from evalcore.runs import store
+from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.study.db import writing
 from evalcore.study.run_words import Call, Outcome
 from evalcore.study.schema import Label
@@ -35,11 +35,11 @@ class Hands:
         self.run_id = begun(small, self.spec)
         self.held = [[] for _ in range(N_WORKERS)]
         with writing(small.engine) as session:
-            self.workers = [worker_store.add_worker(session, self.run_id, pid=1) for _ in range(N_WORKERS)]
+            self.workers = [store.add_worker(session, self.run_id, pid=1) for _ in range(N_WORKERS)]
 
     def take(self, place, most):
         with writing(self.small.engine) as session:
-            questions, was_dead = worker_store.take(session, self.run_id, self.workers[place], most)
+            questions, was_dead = store.take(session, self.run_id, self.workers[place], most)
         self.held[place] = questions if was_dead else self.held[place] + questions
         assert len(questions) <= most
 
@@ -60,10 +60,8 @@ class Hands:
 
     def end(self, place, _most):
         with writing(self.small.engine) as session:
-            worker_store.end_worker(
-                session, self.run_id, self.workers[place], actor="Ana Ruiz", reason=None, for_all=False
-            )
-            self.workers[place] = worker_store.add_worker(session, self.run_id, pid=1)
+            store.end_worker(session, self.run_id, self.workers[place], actor="Ana Ruiz", reason=None, for_all=False)
+            self.workers[place] = store.add_worker(session, self.run_id, pid=1)
         self.held[place] = []
 
     def die(self, place, _most):
@@ -75,7 +73,7 @@ class Hands:
 
     def live(self, place, _most):
         with writing(self.small.engine) as session:
-            if worker_store.say_alive(session, self.run_id, self.workers[place]).was_dead:
+            if store.say_alive(session, self.run_id, self.workers[place]).was_dead:
                 self.held[place] = []
 
     def check(self):

@@ -5,9 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from evalcore.runs import plan_queries as runs_plan_queries
-from evalcore.runs import retry
-from evalcore.runs import text_queries as runs_text_queries
+from evalcore.runs import queries, retry
 from evalcore.runs.describing import Asker
 from evalcore.study.db import reading
 from evalcore.study.run_words import Outcome
@@ -183,11 +181,8 @@ def test_failures_are_asked_again_only_when_that_is_said(small):
 def test_tokens_are_expected_by_the_length_of_what_would_be_sent(small):
     spec = judging()
     with reading(small.engine) as session:
-        questions = runs_plan_queries.drawn(session, spec, 100)
-        sent = [
-            Asker(spec).request(one)
-            for one in Asker(spec).prepared(questions, runs_text_queries.texts(session, questions))
-        ]
+        questions = queries.drawn(session, spec, 100)
+        sent = [Asker(spec).request(one) for one in Asker(spec).prepared(questions, queries.texts(session, questions))]
     assert len({(one.response_id, one.criterion_id) for one in questions}) == 6
     found = planned(small, spec)
     characters = sum(len(message.content) for request in sent for message in request.messages)

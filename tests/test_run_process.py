@@ -13,7 +13,7 @@ import pytest
 from evalcore.errors import NotFound, OverreadError, RunRefused
 from evalcore.runs import stop
 from evalcore.runs.process import alive, start_worker
-from evalcore.runs.worker_tables import is_gone, this_host
+from evalcore.runs.statements import is_gone, this_host
 from evalcore.study.db import reading
 from evalcore.study.run_words import RunState
 from evalcore.study.schema import Administrator

@@ -2,8 +2,8 @@
 
 from sqlalchemy import event
 
-from evalcore.runs import worker_store
-from evalcore.runs.answer_store import Answer, Saving, save_answers
+from evalcore.runs import store
+from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.study.db import writing
 from evalcore.study.run_words import Call, Outcome
 from tests.run_studies import small
@@ -15,8 +15,8 @@ __all__ = ["small"]  # fixtures
 def test_the_model_of_a_lot_of_answers_is_looked_up_once(small):
     run_id = begun(small, responding())
     with writing(small.engine) as session:
-        worker = worker_store.add_worker(session, run_id, pid=1)
-        taken = worker_store.take(session, run_id, worker, 3).questions
+        worker = store.add_worker(session, run_id, pid=1)
+        taken = store.take(session, run_id, worker, 3).questions
     answers = [
         Answer(asked, (Call(question_id=asked.question_id, outcome=Outcome.ANSWERED),), Outcome.ANSWERED, text="Rest.")
         for asked in taken

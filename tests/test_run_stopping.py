@@ -8,7 +8,7 @@ import time
 import pytest
 
 from evalcore.errors import RunRefused
-from evalcore.runs import Stop, asking, stop, worker_store
+from evalcore.runs import Stop, asking, stop, store
 from evalcore.study.db import writing
 from evalcore.study.run_words import STREAK, WAS_STOPPED, Outcome, RunState
 from evalcore.study.schema import Administrator
@@ -174,8 +174,8 @@ def test_two_workers_on_one_run_ask_nothing_twice(larger_on_both):
 def test_what_another_worker_holds_is_not_waited_for(small):
     run_id = begun(small, judging())
     with writing(small.engine) as session:
-        other = worker_store.add_worker(session, run_id, pid=1)  # a process that lives
-        held = worker_store.take(session, run_id, other, 4).questions
+        other = store.add_worker(session, run_id, pid=1)  # a process that lives
+        held = store.take(session, run_id, other, 4).questions
     assert len(held) == 4
     ended = worked(small, run_id, client=Scripted())
     assert (ended.n_answered, ended.n_left, ended.n_held, ended.state) == (2, 4, 4, RunState.OPEN)
@@ -187,10 +187,10 @@ def test_what_another_worker_holds_is_not_waited_for(small):
 def test_what_a_dead_worker_held_is_free_again(small, death):
     run_id = begun(small, judging())
     with writing(small.engine) as session:
-        other = worker_store.add_worker(session, run_id, pid=2**22 + 1 if death == "no such process" else 1)
-        worker_store.take(session, run_id, other, 4)
+        other = store.add_worker(session, run_id, pid=2**22 + 1 if death == "no such process" else 1)
+        store.take(session, run_id, other, 4)
         if death == "ended":
-            worker_store.end_worker(session, run_id, other, actor="somebody", reason=None, for_all=False)
+            store.end_worker(session, run_id, other, actor="somebody", reason=None, for_all=False)
     if death == "not seen":
         with small.engine.begin() as connection:
             connection.exec_driver_sql("UPDATE run_worker SET seen_at = '2026-01-01 00:00:00'")
@@ -236,9 +236,9 @@ def test_a_worker_whose_machine_slept_asks_nothing_that_others_have_taken_over(s
 def test_who_was_told_to_stop_does_not_close_a_run_that_was_started_again(larger):
     run_id = begun(larger, judging())
     with writing(larger.engine) as session:
-        worker_id = worker_store.add_worker(session, run_id, pid=os.getpid())
+        worker_id = store.add_worker(session, run_id, pid=os.getpid())
     stop(larger.engine, run_id, actor=Administrator(name="Ana Ruiz"))
     assert begun(larger, judging()) == run_id
     with writing(larger.engine) as session:
-        ended = worker_store.end_worker(session, run_id, worker_id, actor="Ana Ruiz", reason=WAS_STOPPED, for_all=False)
+        ended = store.end_worker(session, run_id, worker_id, actor="Ana Ruiz", reason=WAS_STOPPED, for_all=False)
     assert (ended.state, ended.reason) == (RunState.OPEN, None)

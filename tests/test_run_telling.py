@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.runs import STREAK, queries
-from evalcore.runs.queries import Progress
-from evalcore.runs.subject_queries import Subject, subject
+from evalcore.runs.queries import Progress, Subject, subject
 from evalcore.runs.telling import OUTCOMES, asked_words, duration, state_of, told
 from evalcore.study.db import reading
 from evalcore.study.run_words import Outcome, RunState

@@ -11,8 +11,9 @@ from streamlit.testing.v1 import AppTest
 from evalcore.cli import triage_run as cli_triage_run
 from evalcore.reading import tasks
 from evalcore.reading.assigning import Choice, assign
-from evalcore.runs import STREAK, Stop, queries, retry, spec_for, start, work, worker_store
+from evalcore.runs import STREAK, Stop, queries, retry, spec_for, start, work
 from evalcore.runs import process as runs_process
+from evalcore.runs import store as run_store
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
@@ -332,7 +333,7 @@ def test_a_run_started_again_gets_a_process_beside_one_that_was_told_to_stop_and
     with reading(engine) as session:
         lead = next(one for one in contents.people(session) if one.name == LEAD)
     with writing(engine) as session:
-        worker_store.add_worker(session, run_id, pid=os.getpid())
+        run_store.add_worker(session, run_id, pid=os.getpid())
     run_acts.start(lead, spec, concurrency=3, max_cost=None)
     assert started == []
     run_acts.stop(lead, run_id)

@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from evalcore.export import tables as export_tables
 from evalcore.reading import reviewing
-from evalcore.runs import suspect_store
+from evalcore.runs import store
 from evalcore.runs import suspects as queries
 from evalcore.runs.prompts import suspects
 from evalcore.study.db import open_study, reading, writing
@@ -37,7 +37,7 @@ def found(small: World) -> dict[int, tuple[str, ...]]:
 
 def flag(small: World, reasons: dict[int, tuple[str, ...]]) -> None:
     with writing(small.engine) as session:
-        suspect_store.flag_suspects(session, reasons)
+        store.flag_suspects(session, reasons)
 
 
 def test_flags_are_kept_by_response_and_said_again_change_nothing(small):
@@ -63,7 +63,7 @@ def test_a_flag_is_replaced(small):
 def test_flags_share_the_callers_transaction_and_append_no_event_of_their_own(small):
     events = small.events()
     with Session(small.engine) as session:
-        suspect_store.flag_suspects(session, {small.responses[0]: ONE})
+        store.flag_suspects(session, {small.responses[0]: ONE})
         session.rollback()
     assert found(small) == {}
     flag(small, {small.responses[0]: ONE})
@@ -82,7 +82,7 @@ def test_two_who_flag_the_same_responses_at_once_both_succeed(small, database_ur
         for _ in range(10):
             with writing(engine) as session:
                 numbers = small.responses if reasons == ONE else reversed(small.responses)
-                suspect_store.flag_suspects(session, dict.fromkeys(numbers, reasons))
+                store.flag_suspects(session, dict.fromkeys(numbers, reasons))
         engine.dispose()
 
     with ThreadPoolExecutor(2) as both:
@@ -92,7 +92,7 @@ def test_two_who_flag_the_same_responses_at_once_both_succeed(small, database_ur
 
 
 def test_many_flags_are_written_and_read_in_parts(quick, monkeypatch):
-    monkeypatch.setattr("evalcore.runs.suspect_store._CHUNK", 1)
+    monkeypatch.setattr("evalcore.runs.store._CHUNK", 1)
     monkeypatch.setattr(queries, "_CHUNK", 1)
     flag(quick, dict.fromkeys(quick.responses, ONE))
     assert found(quick) == dict.fromkeys(quick.responses, ONE)

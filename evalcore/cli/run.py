@@ -214,12 +214,12 @@ def only_dataset(engine: Engine, *, to_judge: bool) -> str:
     Raises:
         OverreadError: There are several, or none.
     """
-    from evalcore.runs import plan_queries as runs_plan_queries
+    from evalcore.runs import queries
     from evalcore.study.db import reading
 
     with reading(engine) as session:
-        known = runs_plan_queries.datasets(session)
-        found = [name for name in known if (runs_plan_queries.models_of(session, name) if to_judge else name != CASES)]
+        known = queries.datasets(session)
+        found = [name for name in known if (queries.models_of(session, name) if to_judge else name != CASES)]
     if not found:
         msg = f"The study has no {'responses to judge' if to_judge else 'examples to answer'}: see `overread import`"
         raise OverreadError(msg)

@@ -15,10 +15,9 @@ from evalcore.cli.console import err
 from evalcore.runs import Planned, Stop, Worked, on_interrupt, queries, work
 from evalcore.runs import telling as runs_telling
 from evalcore.runs.cluster import work_on_cluster
-from evalcore.runs.cut_off import n_cut_off
 from evalcore.runs.known_models import key_of
 from evalcore.runs.model_client import ModelClient
-from evalcore.runs.queries import Progress
+from evalcore.runs.queries import Progress, n_cut_off
 from evalcore.runs.telling import cost_words, cut_off_words, dollars, duration, title_of
 from evalcore.study.db import reading
 from evalcore.study.run_words import ChatRequest, Reply, RunSpec, RunState

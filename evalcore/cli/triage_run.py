@@ -123,11 +123,11 @@ def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
 
 
 def _check_cases(engine: Engine) -> None:
-    from evalcore.runs import plan_queries as runs_plan_queries
+    from evalcore.runs import queries
     from evalcore.study.db import reading
 
     with reading(engine) as session:
-        if CASES not in runs_plan_queries.datasets(session):
+        if CASES not in queries.datasets(session):
             msg = "The study has no cases of triage: see `overread import`"
             raise OverreadError(msg)
 
@@ -153,7 +153,7 @@ def _planned(
 ) -> dict[str, Any]:
     """What both runs would be; of the judge's only what can be known: what there is to judge now."""
     from evalcore.cli.run_at_console import plan_dict
-    from evalcore.runs import plan_queries as runs_plan_queries
+    from evalcore.runs import queries
     from evalcore.study.db import reading
 
     shown: dict[str, Any] = dict.fromkeys(PARTS)
@@ -162,7 +162,7 @@ def _planned(
     if verdicts is None:
         return shown
     with reading(engine) as session:
-        is_answered = answers.model.name in runs_plan_queries.models_of(session, CASES)
+        is_answered = answers.model.name in queries.models_of(session, CASES)
     if is_answered:
         planned = plan_of(engine, verdicts, concurrency=concurrency, quiet=quiet)
         shown[PARTS[1]] = plan_dict(planned, concurrency=concurrency)

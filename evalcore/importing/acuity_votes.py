@@ -1,19 +1,42 @@
-"""Votes of panels: joined with the cases that the study has, compared with the votes it has, then written."""
+"""Votes of panels: joined with the cases that the study has."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from sqlalchemy import bindparam, update
+from sqlmodel import Session
 
 from evalcore.errors import RowFault
 from evalcore.importing.acuity_cases import check_same_votes, stored_votes, write_votes
 from evalcore.importing.acuity_panels import Said, Stated, difference, method_of, said_by
 from evalcore.importing.acuity_taker import Hand, Taker
-from evalcore.importing.case_store import complete_cases
 from evalcore.importing.formats.acuity_cells import Vote
 from evalcore.importing.formats.acuity_votes import Panel
 from evalcore.study import lookups
 from evalcore.study.schema import Acuity
 from evalcore.study.schema import Mapping as Method
+from evalcore.study.store.written import written
+from evalcore.study.tables import TABLES
 from evalcore.triage import setting_queries
+
+
+def complete_cases(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Give cases the gold and the method that they came without; the import appends the one audit event for all of them.
+
+    Args:
+        session: The writing transaction.
+        rows: example_id, gold, method.
+    """
+    if rows:
+        table = TABLES["acuity_case"]
+        values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in ("gold", "method")}
+        statement = update(table).where(table.c.example_id == bindparam("of_example")).values(**values)
+        given = [
+            {"of_example": row["example_id"], "new_gold": row["gold"], "new_method": row["method"]} for row in rows
+        ]
+        session.connection().execute(statement, given)
+        written(session).content("acuity_case", [row["example_id"] for row in rows])
+
 
 ROUNDED = 0.006
 """A file may round avg_sd to two digits; the spreads of two panels of one size differ by more."""

@@ -14,7 +14,7 @@ from evalcore.planning.inclusion import drawn_systematically, inclusion_probabil
 from evalcore.planning.pilot import measured
 from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, answer
 from evalcore.planning.targets import N_MODELS, Goal, Target, population
-from evalcore.reading import candidates, reading_times
+from evalcore.reading import candidates, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn, Item
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.corrected import default_claim, surveyed
@@ -202,7 +202,7 @@ def taken(session: Session) -> frozenset[int]:
 
 def seconds_each(session: Session) -> float | None:
     """Median time that a physician takes over a criterion, in seconds; None where no reading has been timed yet."""
-    times = reading_times.reading_times(session)
+    times = read_queries.reading_times(session)
     return float((times["seconds"] / times["n_criteria"]).median()) if len(times) else None
 
 

@@ -10,9 +10,18 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore.errors import AlreadyChanged, NotFound, OverreadError
-from evalcore.reading import conflict_queries, exposures, tasks
-from evalcore.reading.cases import Key, Question, Reader, questions, settlement, shown, standing, subject
-from evalcore.reading.conflict_queries import SaidBy
+from evalcore.reading import adjudication_queries, exposures, tasks
+from evalcore.reading.adjudication_queries import (
+    Key,
+    Question,
+    Reader,
+    SaidBy,
+    questions,
+    settlement,
+    shown,
+    standing,
+    subject,
+)
 from evalcore.reading.conflicts import CASE, Reason, faulted_criteria, needing, without_judge
 from evalcore.reading.conflicts import cases as by_case
 from evalcore.reading.desks import ANSWERS, check_note
@@ -128,9 +137,9 @@ def cases(engine: Engine, viewer: Viewer) -> Queue:
         rules = contents.rules(session)
         items = without_judge(_needing(session, rules), rules)
         found = by_case(items.assign(reasons=items["told_reasons"]))
-        read_by = conflict_queries.readers(session)
+        read_by = adjudication_queries.readers(session)
         blind = tasks.blind_examples(session, viewer)
-        words = conflict_queries.beginnings(session, [int(number) for number in found["example_id"]])
+        words = adjudication_queries.beginnings(session, [int(number) for number in found["example_id"]])
     waiting: list[Waiting] = []
     own: list[int] = []
     for row in found.to_dict(orient="records"):
@@ -157,7 +166,7 @@ def to_settle(session: Session, viewer: Viewer, example_id: int | None = None) -
     if not can_adjudicate(viewer):
         return frozenset()
     keys = set(map(_key, _needing(session, contents.rules(session), example_id)[CASE].to_dict(orient="records")))
-    read_by = conflict_queries.readers(session, example_id)
+    read_by = adjudication_queries.readers(session, example_id)
     return frozenset(key[0] for key in keys if can_settle(viewer, read_by.get(key, ())))
 
 
@@ -175,7 +184,7 @@ def _key(row: dict[Any, Any]) -> Key:
 
 def _needing(session: Session, rules: Rules, on: Key | int | None = None, *, settled_too: bool = False) -> pd.DataFrame:
     """Items that need an adjudicator; the study's key draws the checks, so that no reader can tell which are drawn."""
-    found = conflict_queries.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, case=on)
+    found = adjudication_queries.reads(session, judge=rules.judge, with_judge=rules.both_against_judge, case=on)
     if settled_too:
         found = found.loc[found["stage"].ne(Stage.ADJUDICATED)]
     return needing(found, rules, seed=contents.study_key(session) or "")
@@ -185,8 +194,8 @@ def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
     """What the viewer has settled, newest first: example_id, response_id (missing for a case), n_items, settled_at, first_words."""
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
-        found = conflict_queries.settled_by(session, tasks.raters_of(session, viewer))
-        words = conflict_queries.beginnings(session, [int(number) for number in found["example_id"]])
+        found = adjudication_queries.settled_by(session, tasks.raters_of(session, viewer))
+        words = adjudication_queries.beginnings(session, [int(number) for number in found["example_id"]])
     return found.assign(first_words=[words[int(number)][0] for number in found["example_id"]])
 
 
@@ -208,7 +217,7 @@ def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
         NotAllowed: The viewer has read it, is to read it, or does not adjudicate.
     """
     with reads(engine) as session:
-        sheet = conflict_queries.sheet(session, key)
+        sheet = adjudication_queries.sheet(session, key)
         if sheet is None:
             msg = f"This study has no {subject(key)}. The link may belong to another study."
             raise NotFound(msg)
@@ -219,7 +228,7 @@ def open_case(engine: Engine, viewer: Viewer, key: Key) -> Case:
 
 
 def _check(session: Session, viewer: Viewer, key: Key) -> None:
-    allow(session, viewer, check_can_settle, conflict_queries.readers(session, key).get(key, ()))
+    allow(session, viewer, check_can_settle, adjudication_queries.readers(session, key).get(key, ()))
     check_can_open(viewer, key[0], tasks.blind_examples(session, viewer))
 
 
@@ -237,7 +246,7 @@ def look(engine: Engine, viewer: Viewer, key: Key, criterion_id: int | None) -> 
         NotAllowed: As for `open_case`.
     """
     with writing(engine) as session:
-        sheet = conflict_queries.sheet(session, key)
+        sheet = adjudication_queries.sheet(session, key)
         if sheet is None:
             msg = f"This study has no {subject(key)}."
             raise NotFound(msg)
@@ -274,15 +283,15 @@ def settle(
     with writing(engine) as session:
         allow(session, viewer, check_can_adjudicate)
         store.wait_for_others(session)
-        conflict_queries.hold_readings(session, key)
-        sheet = conflict_queries.sheet(session, key)
+        adjudication_queries.hold_readings(session, key)
+        sheet = adjudication_queries.sheet(session, key)
         if sheet is None or not items:
             msg = f"{subject(key)}: nothing to settle came, expected items of a response or case of this study"
             raise NotFound(msg)
         _check(session, viewer, key)
-        said = conflict_queries.said(session, key)
+        said = adjudication_queries.said(session, key)
         mine = tasks.raters_of(session, viewer)
-        looked = conflict_queries.judge_shown(session, viewer.name, subject(key))
+        looked = adjudication_queries.judge_shown(session, viewer.name, subject(key))
         for item in items:
             on_item = [verdict for verdict in said if verdict.criterion_id == item.criterion_id]
             _check_unchanged(on_item, item, mine, has_looked=item.criterion_id in looked)

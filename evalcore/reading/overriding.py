@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from evalcore.errors import AlreadyChanged, NotFound
-from evalcore.reading import reads
+from evalcore.reading import read_queries
 from evalcore.reading.adjudication import hidden_examples
 from evalcore.reading.desks import check_against_judge, check_answer, check_note
 from evalcore.study import store
@@ -84,7 +84,7 @@ def give_verdict(
     with writing(engine) as session:
         allow(session, viewer, check_can_give_verdict)
         _check_not_blind(session, viewer, response_id)
-        item = reads.item(session, response_id, criterion_id, judge=judge)
+        item = read_queries.item(session, response_id, criterion_id, judge=judge)
         if item is None:
             what = "is not in this study" if criterion_id is None else f"has no criterion {criterion_id}"
             msg = f"Response {response_id} {what}."
@@ -114,7 +114,7 @@ def give_verdict(
 
 def _check_not_blind(session: Session, viewer: Viewer, response_id: int) -> None:
     """A page that was left open gives no open verdict on what has been assigned to the viewer since."""
-    example_id = reads.example_of(session, response_id)
+    example_id = read_queries.example_of(session, response_id)
     if example_id is not None:
         check_can_open(viewer, example_id, hidden_examples(session, viewer, example_id))
 
@@ -130,7 +130,7 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int 
         allow(session, viewer, check_can_give_verdict)
         rater = store.ensure_rater(session, RaterKind.REVIEWER, viewer.name)
         current = _check_seen(session, response_id, criterion_id, rater, seen)
-        before = reads.verdict_numbered(session, current.supersedes) if current and current.supersedes else None
+        before = read_queries.verdict_numbered(session, current.supersedes) if current and current.supersedes else None
         if current is None:
             msg = "There is nothing to undo here."
             raise AlreadyChanged(msg)
@@ -149,8 +149,8 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int 
 
 def _check_seen(
     session: Session, response_id: int, criterion_id: int | None, rater: int, seen: int | None
-) -> "reads.VerdictRow | None":
-    current = reads.newest_of(session, response_id, criterion_id, rater, Stage.OPEN)
+) -> "read_queries.VerdictRow | None":
+    current = read_queries.newest_of(session, response_id, criterion_id, rater, Stage.OPEN)
     if (current.id if current else None) != seen:
         msg = "Your verdict here was changed in another tab. The newer one is shown now; the last click was not saved."
         raise AlreadyChanged(msg)

@@ -139,7 +139,7 @@ ITEM_COLUMNS = [
 
 
 def standing_marks(marks: pd.DataFrame) -> pd.DataFrame:
-    """Of each physician's verdicts on an item the newest, adjudications apart: rows of `queries.read_marks.read_marks`."""
+    """Of each physician's verdicts on an item the newest, adjudications apart: rows of `read_queries.read_marks`."""
     words = in_order(marks)
     reads = words.loc[words["stage"].ne(Stage.ADJUDICATED)]
     last = reads.groupby(["response_id", "criterion_id", "rater_id"])["verdict_id"].last()
@@ -150,7 +150,7 @@ def overridden_items(marks: pd.DataFrame, judge: str) -> pd.DataFrame:
     """How many items of each example physicians have read, overridden, and read differently from one another.
 
     Args:
-        marks: As `queries.read_marks.read_marks` gives them.
+        marks: As `read_queries.read_marks` gives them.
         judge: Whose label counts as overridden.
 
     Returns:

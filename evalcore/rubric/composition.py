@@ -274,7 +274,7 @@ def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:
     """Of the items that physicians read, how many have a physician's verdict that differs from a judge's.
 
     Args:
-        marks: As `queries.read_marks.read_marks` gives them.
+        marks: As `read_queries.read_marks` gives them.
 
     Returns:
         One row a judge: judge, n_read, n_overridden (items), share in [0, 1].

@@ -6,24 +6,232 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, Protocol
 
+import msgspec
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
-from evalcore.runs import queries, worker_store
-from evalcore.runs import text_queries as runs_text_queries
-from evalcore.runs.answer_store import Answer, Saving
-from evalcore.runs.calling import Client, call
+from evalcore.errors import JudgeReplyInvalid, RunRefused
+from evalcore.runs import queries, store
 from evalcore.runs.database_thread import DatabaseGone, DatabaseThread
 from evalcore.runs.describing import Asked, Asker
 from evalcore.runs.figures import Figures
-from evalcore.runs.keeping import Keeping
+from evalcore.runs.model_client import CallFailed
 from evalcore.runs.prompts import Judged
 from evalcore.runs.queries import Progress, RunRow
 from evalcore.runs.stopping import Stop
+from evalcore.runs.store import Answer, Saving, save_answers
 from evalcore.stats.wording import counted
-from evalcore.study.run_words import LAST_ONE, WAS_STOPPED, Call, Outcome
+from evalcore.study.run_words import (
+    CUT_OFF,
+    LAST_ONE,
+    MAX_RAW,
+    WAS_STOPPED,
+    Call,
+    ChatRequest,
+    ModelSettings,
+    Outcome,
+    Reply,
+)
+from evalcore.study.store import is_storable
+
+
+class Client(Protocol):
+    """Who is asked, e.g. `model_client.ModelClient`."""
+
+    async def ask(self, request: ChatRequest) -> Reply:
+        """The reply; raises `CallFailed`."""
+
+
+class Called(NamedTuple):
+    """What came of a call.
+
+    Attributes:
+        answer: A judge's verdict or a model's answer; None where none came.
+        may_be_asked_again: A whole reply came that cannot be read: another may be readable.
+    """
+
+    call: Call
+    answer: Judged | str | None = None
+    may_be_asked_again: bool = False
+
+
+async def call(client: Client, asker: Asker, asked: Asked, model: ModelSettings) -> Called:
+    """Ask once."""
+    number = asked.question.question_id
+    try:
+        request = asker.request(asked)
+    except RunRefused as error:  # these texts cannot be asked about; those of other questions can
+        refused = Call(question_id=number, outcome=Outcome.REJECTED, error=storable(str(error)), attempts=0)
+        return Called(refused)
+    try:
+        reply = await client.ask(request)
+    except CallFailed as failed:
+        return Called(_failed(number, failed, model))
+    try:
+        answer = asker.read(asked, reply.text)
+    except JudgeReplyInvalid as invalid:
+        cut = " (the reply was cut off at its longest)" if reply.finish == "length" else ""
+        return Called(_replied(number, reply, model, error=f"{invalid}{cut}"), may_be_asked_again=True)
+    done = _replied(number, reply, model)
+    if isinstance(answer, str) and reply.finish == "length":
+        done = msgspec.structs.replace(done, error=CUT_OFF)
+    return Called(done, answer)
+
+
+def _failed(number: int, failed: CallFailed, model: ModelSettings) -> Call:
+    return Call(
+        question_id=number,
+        outcome=failed.outcome,
+        status=failed.status,
+        error=storable(failed.sentence),
+        reply=None if failed.raw is None else storable(failed.raw),
+        prompt_tokens=failed.prompt_tokens,
+        completion_tokens=failed.completion_tokens,
+        cost=model.cost(failed.prompt_tokens, failed.completion_tokens),
+        attempts=failed.attempts,
+        seconds=failed.seconds,
+    )
+
+
+def _replied(number: int, reply: Reply, model: ModelSettings, *, error: str | None = None) -> Call:
+    return Call(
+        question_id=number,
+        outcome=Outcome.ANSWERED if error is None else Outcome.UNREADABLE,
+        status=reply.status,
+        error=None if error is None else storable(error),
+        reply=None if error is None else storable(reply.text),
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        cost=model.cost(reply.prompt_tokens, reply.completion_tokens),
+        attempts=reply.attempts,
+        seconds=reply.seconds,
+    )
+
+
+def storable(text: str) -> str:
+    r"""What a text column of both databases can hold of what came from a server, at most `MAX_RAW` characters.
+
+    >>> storable("half \ud83d and \x00")
+    'half ? and �'
+    """
+    if not is_storable(text):
+        text = text.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+    return text[:MAX_RAW]
+
+
+SAVE_SECONDS, SAVE_ANSWERS, MOST_SAVED = 0.25, 200, 500
+"""Answers are saved when the oldest has waited so long, or when there are so many; at most so many in one transaction."""
+LAST_SECONDS = 5.0
+"""For so long the database is tried at the end."""
+
+
+class Keeping:
+    """Answers on their way from the event loop into the database.
+
+    It is made with whom to tell: that something was saved (`changed`), that the database takes nothing any more and why (`broken`), and that
+    an answer cannot be written (`faulty`).
+
+    Attributes:
+        n_lost: Answers that could not be saved.
+        n_there: Answers that were not kept, since the item had one by then.
+    """
+
+    def __init__(
+        self,
+        database: DatabaseThread,
+        saving: Saving,
+        *,
+        changed: Callable[[], None],
+        broken: Callable[[str], None],
+        faulty: Callable[[Exception], None],
+    ) -> None:
+        self.n_lost = 0
+        self.n_there = 0
+        self._database, self._saving = database, saving
+        self._changed, self._broken, self._faulty = changed, broken, faulty
+        self._arrived: list[Answer] = []
+        self._oldest = 0.0
+        self._in_hand: list[Answer] = []  # being saved, in order: what is through is taken off its front
+        self._is_database_gone = False
+        self._being_saved: asyncio.Task[None] | None = None
+
+    def add(self, answer: Answer) -> None:
+        """One answer more."""
+        if not self._arrived:
+            self._oldest = time.monotonic()
+            asyncio.get_running_loop().call_later(SAVE_SECONDS, self._changed)
+        self._arrived.append(answer)
+
+    @property
+    def n_unsaved(self) -> int:
+        """Answers that have arrived and are not in the database yet."""
+        return len(self._arrived) + len(self._in_hand)
+
+    def unsaved_outcomes(self) -> Counter[Outcome]:
+        """What has come of the questions that have ended and are not in the database yet."""
+        return Counter(answer.outcome for answer in (*self._arrived, *self._in_hand) if answer.outcome is not None)
+
+    def save_if_due(self) -> None:
+        """Begin to save, where enough has arrived or has waited, beside what else goes on."""
+        is_due = len(self._arrived) >= SAVE_ANSWERS or time.monotonic() - self._oldest >= SAVE_SECONDS
+        if self._arrived and is_due and self._being_saved is None and not self._is_database_gone:
+            self._being_saved = asyncio.get_running_loop().create_task(self._save_beside(self._taken_in_hand()))
+
+    def _taken_in_hand(self) -> list[Answer]:
+        self._in_hand, self._arrived = self._arrived[:MOST_SAVED], self._arrived[MOST_SAVED:]
+        return [*self._in_hand]
+
+    async def _save_beside(self, batch: list[Answer]) -> None:
+        try:
+            await self._save(batch)
+        except DatabaseGone as error:
+            self._is_database_gone = True  # what is still in hand is tried once more at the end
+            self._broken(str(error))
+        finally:
+            self._being_saved = None
+            self._changed()
+
+    async def _save(self, batch: list[Answer], *, seconds: float | None = None) -> None:
+        """Save answers; where one of them cannot be written, all but that one.
+
+        Raises:
+            DatabaseGone: Those that are still in hand were not saved.
+        """
+        try:
+            saved = await self._database.write(
+                partial(save_answers, saving=self._saving, answers=batch), seconds=seconds
+            )
+        except DatabaseGone:
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault of ours in one answer shall not take the others along
+            if len(batch) > 1:
+                for part in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
+                    await self._save(part, seconds=seconds)
+                return
+            self.n_lost += 1
+            self._faulty(error)
+        else:
+            self.n_there += saved.n_there
+        del self._in_hand[: len(batch)]
+
+    async def save_the_rest(self) -> None:
+        """At the end: what still can be saved is, and what cannot is counted."""
+        if self._being_saved is not None:
+            if self._database.is_troubled:
+                self._being_saved.cancel()
+            await asyncio.gather(self._being_saved, return_exceptions=True)
+        self._arrived[:0] = self._in_hand  # after a cancellation some of it may have been saved: that is seen now
+        while self._arrived:
+            try:
+                await self._save(self._taken_in_hand(), seconds=LAST_SECONDS)
+            except DatabaseGone as error:
+                self.n_lost += len(self._in_hand)
+                self._broken(str(error))
+
 
 MOST_UNSAVED = 1_000
 """With so many answers unsaved, nothing more is asked."""
@@ -241,8 +449,8 @@ class Asking:
     def _take(self, session: Session) -> tuple[list[Asked], bool, float]:
         at = time.time()  # now, not when the loop comes to hear of it: the machine may sleep in between
         most = int(min(self._lot, self._to_take))
-        questions, was_dead = worker_store.take(session, self._saving.run_id, self._saving.worker_id, most)
-        return self._asker.prepared(questions, runs_text_queries.texts(session, questions)), was_dead, at
+        questions, was_dead = store.take(session, self._saving.run_id, self._saving.worker_id, most)
+        return self._asker.prepared(questions, queries.texts(session, questions)), was_dead, at
 
     # ------------------------------------------------------------ beside
 
@@ -268,13 +476,11 @@ class Asking:
             self._stock.clear()
         self._seen_at = max(self._seen_at, at)
 
-    def _beat(
-        self, session: Session
-    ) -> tuple[worker_store.Orders, tuple[int, Counter[Outcome], queries.Calls] | None, float]:
+    def _beat(self, session: Session) -> tuple[store.Orders, tuple[int, Counter[Outcome], queries.Calls] | None, float]:
         """Say that this worker lives; and add up how the run stands: others work on it as well, and what failed may be asked again."""
         run_id, worker_id = self._saving.run_id, self._saving.worker_id
         at = time.time()
-        orders, begun = worker_store.say_alive(session, run_id, worker_id), time.monotonic()
+        orders, begun = store.say_alive(session, run_id, worker_id), time.monotonic()
         is_fewer = (
             orders.n_others + 1 < self.figures.n_workers
         )  # what is left is shared anew, without what they have spent

@@ -7,7 +7,7 @@ import msgspec
 from evalcore.errors import JudgeReplyInvalid
 from evalcore.runs import prompts
 from evalcore.runs.prompts import AcuityJudgePrompt, AnswerPrompt, Judged, JudgePrompt
-from evalcore.runs.text_queries import Texts
+from evalcore.runs.queries import Texts
 from evalcore.study.run_words import ChatRequest, ModelSettings, Question, RunKind, RunSpec
 from evalcore.study.schema import CASES, Format, Message
 from evalcore.study.store import is_storable

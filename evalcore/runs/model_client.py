@@ -1,24 +1,317 @@
-"""Ask a model over HTTP, in the OpenAI format: the only file that speaks to one. Retries and time are bounded; a key is sent and never kept."""
+"""Ask a model over HTTP, in the OpenAI format: the only file that speaks to one."""
 
 import asyncio
 import ipaddress
+import json
 import logging
+import math
 import random
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from types import TracebackType
-from typing import Self
+from typing import Any, NoReturn, Self
+from urllib.parse import quote
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
 import msgspec
+import orjson
 import stamina
 from httpx_aiohttp import AiohttpTransport
 
-from evalcore.errors import RunRefused
-from evalcore.runs.call_outcomes import MAX_REPLY, CallFailed, NoSchema, Received, TryAgain, completion_of
-from evalcore.runs.chat_replies import Hider, one_line
-from evalcore.study.run_words import ChatRequest, ModelSettings, Reply, is_address
+from evalcore.errors import OverreadError, RunRefused
+from evalcore.study.run_words import MAX_RAW, ChatRequest, ModelSettings, Outcome, Reply, is_address
+
+HIDDEN = "[key]"
+"""What stands where a server has echoed the key."""
+SHORTEST_KEY = 6
+"""Fewer characters are a placeholder (EMPTY, none), and may be a word of an answer."""
+_MAX_SENTENCE = 300
+_MAX_TOKENS = 2**31 - 1
+_FILTERED = ("content_filter", "content_policy_violation")
+
+
+class NoCompletion(ValueError):
+    """A body that is no whole chat completion: the sentence says what came."""
+
+
+class Completion(msgspec.Struct, frozen=True, gc=False):
+    """A whole chat completion.
+
+    Attributes:
+        text: What the model said; "" where it declined without a word.
+        refusal: Why it is no answer, one sentence; None where it is one.
+        finish: Why it ended, as the server says.
+        prompt_tokens, completion_tokens: As the server counts; None where it does not say, or no count.
+    """
+
+    text: str
+    refusal: str | None
+    finish: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+def read(body: bytes) -> Completion:
+    """The completion that a body holds.
+
+    Raises:
+        NoCompletion: The body is not whole JSON, or has no choice with a text or a refusal.
+    """
+    try:
+        said = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        came = "an empty body" if not body.strip() else f"a body of {len(body):,} bytes that is no JSON"
+        msg = f"{came} came, expected a chat completion"
+        raise NoCompletion(msg) from None
+    choices = said.get("choices") if isinstance(said, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        told = error_message(body) if isinstance(said, dict) and said.get("error") else ""
+        msg = f"JSON without choices came, expected a chat completion{f': {told}' if told else ''}"
+        raise NoCompletion(msg)
+    choice = choices[0]
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        msg = "a choice without a message came, expected a chat completion"
+        raise NoCompletion(msg)
+    finish = choice.get("finish_reason")
+    text, refusal = message.get("content"), _refusal(message, finish)
+    if not isinstance(text, str) and refusal is None:
+        msg = f"a message whose content is {_kind(text)} came, expected text (it ended with {str(finish)!r})"
+        raise NoCompletion(msg)
+    usage = said.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    return Completion(
+        text=storable(text) if isinstance(text, str) else "",
+        refusal=refusal,
+        finish=storable(finish) if isinstance(finish, str) else None,
+        prompt_tokens=_count(counts.get("prompt_tokens")),
+        completion_tokens=_count(counts.get("completion_tokens")),
+    )
+
+
+def _refusal(message: dict[str, Any], finish: object) -> str | None:
+    declined = message.get("refusal")
+    if isinstance(declined, str) and declined.strip():
+        return f"the model refused: {one_line(declined)}"
+    return "the server's content filter held the answer back" if finish == "content_filter" else None
+
+
+def _count(said: object) -> int | None:
+    is_count = isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= _MAX_TOKENS
+    return said if is_count else None  # type: ignore[return-value]
+
+
+def _kind(value: object) -> str:
+    return {type(None): "null", dict: "an object", list: "a list", bool: "true or false"}.get(type(value), "a number")
+
+
+def error_message(body: bytes) -> str:
+    """What a server says of an error, on one line: `error.message`, `message` or `detail` of the JSON, else the text."""
+    said = _json(body)
+    if isinstance(said, dict):
+        error = said.get("error")
+        parts = (error.get("message") if isinstance(error, dict) else error, said.get("message"), said.get("detail"))
+        found = next((part for part in parts if part), None)
+        if found is not None:
+            return one_line(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False))
+    return one_line(body[:MAX_RAW].decode("utf-8", "replace"))
+
+
+def names_schema(body: bytes) -> bool:
+    """Whether an error says that the JSON schema is what it does not take."""
+    return b"response_format" in body or b"json_schema" in body
+
+
+def is_filtered(body: bytes) -> bool:
+    """Whether an error says that a content filter held the question back, which some servers tell as a 400."""
+    said = _json(body)
+    error = said.get("error") if isinstance(said, dict) else None
+    return isinstance(error, dict) and error.get("code") in _FILTERED
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def retry_after(value: str | None, now: datetime) -> float | None:
+    """Seconds from now that a Retry-After header asks to wait, 0 or more: seconds or an HTTP date; None where it says neither.
+
+    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    >>> retry_after("2.5", noon), retry_after("Thu, 01 Jan 2026 12:01:00 GMT", noon), retry_after("soon", noon)
+    (2.5, 60.0, None)
+    """
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(value)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+        seconds = ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def one_line(text: str) -> str:
+    """A text with one blank for all that separates its words."""
+    return " ".join(text.split())
+
+
+def storable(text: str) -> str:
+    """The text with a replacement character for each NUL, which PostgreSQL does not take."""
+    return text.replace("\x00", "\ufffd")
+
+
+class Hider:
+    """Takes a key out of texts: as it is, and as JSON or an address writes it. A key of a few characters is a placeholder, and stays.
+
+    >>> Hider("sk-12345678").hide("Incorrect key: sk-12345678"), Hider("EMPTY").hide("EMPTY"), Hider(None).hide("none")
+    ('Incorrect key: [key]', 'EMPTY', 'none')
+    """
+
+    def __init__(self, key: str | None) -> None:
+        self._key = key if key and len(key) >= SHORTEST_KEY else ""
+        escaped = json.dumps(self._key)[1:-1]
+        forms = {self._key, escaped, escaped.replace("/", "\\/"), quote(self._key), quote(self._key, safe="")}
+        self._forms = sorted(forms - {""}, key=len, reverse=True)
+
+    def hide(self, text: str) -> str:
+        """The text with `[key]` wherever the key stands."""
+        for form in self._forms:
+            text = text.replace(form, HIDDEN)
+        return text
+
+    def sentence(self, text: str) -> str:
+        """A text as one sentence: on one line, without the key, and only then cut to 300 characters, so that no part of a key is left."""
+        line = self.hide(one_line(storable(text)))
+        return line if len(line) <= _MAX_SENTENCE else line[: _MAX_SENTENCE - 3] + "..."
+
+    def kept(self, body: bytes) -> str | None:
+        """A body as it is kept beside a failure: at most `MAX_RAW` characters without the key; None where nothing came.
+
+        The end of the body may be the beginning of a key, where the connection broke: that is hidden, too.
+        """
+        text = self.hide(storable(body.decode("utf-8", "replace")))
+        for length in range(len(self._key) - 1, SHORTEST_KEY // 2 - 1, -1):
+            if text.endswith(self._key[:length]):
+                text = text[:-length] + HIDDEN
+        return text[:MAX_RAW] or None
+
+
+MAX_REPLY = 4_000_000
+"""Bytes of a reply that are read: the longest answers have a tenth."""
+_AGAIN = frozenset({408, 409, 429})
+_OK, _NOT_OK, _SERVER_ERROR = 200, 300, 500
+_SCHEMA_NOT_TAKEN = (400, 422)
+
+
+class Received:
+    """What came of one try; `broke` says why it is not whole."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.retry_after: str | None = None
+        self.body = bytearray()
+        self.is_long = False
+        self.broke = ""
+
+
+class CallFailed(OverreadError):
+    """No answer came of a question.
+
+    Attributes:
+        outcome: UNREACHABLE, UNREADABLE (whole replies, none of them a chat completion), REFUSED or REJECTED.
+        sentence: Why. It holds no key.
+        status: Of the last HTTP reply; None where there was none.
+        raw: What the last reply held, without the key, at most `MAX_RAW` characters; None where nothing came.
+        attempts: How many times it was sent.
+        seconds: From the first try to the end of the last.
+        prompt_tokens, completion_tokens: Of a refusal, where the server counts them.
+    """
+
+    def __init__(
+        self, outcome: Outcome, sentence: str, *, status: int | None = None, raw: str | None = None,
+        prompt_tokens: int | None = None, completion_tokens: int | None = None, wait: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(outcome, sentence)
+        self.outcome, self.sentence, self.wait = outcome, sentence, wait
+        self.status, self.raw = status, raw
+        self.prompt_tokens, self.completion_tokens = prompt_tokens, completion_tokens
+        self.attempts, self.seconds = 1, 0.0
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def take_down(self, received: Received, hider: Hider) -> None:
+        """Keep what was received, and no key in any word."""
+        self.sentence = hider.sentence(self.sentence)
+        self.args = (self.outcome, self.sentence)
+        self.status, self.raw = received.status, hider.kept(bytes(received.body))
+
+
+class TryAgain(CallFailed):
+    """No whole reply: another try may bring one, after `wait` seconds where the server says so."""
+
+
+class NoSchema(CallFailed):
+    """The server does not take the JSON schema."""
+
+
+def completion_of(received: Received, *, may_drop_schema: bool) -> Completion:
+    """The completion that was received.
+
+    Raises:
+        NoSchema: The server does not take the JSON schema, and it may be left out.
+        TryAgain: No whole reply.
+        CallFailed: What another try would not change.
+    """
+    if received.broke:
+        raise TryAgain(Outcome.UNREACHABLE, received.broke)
+    if received.status is None or not _OK <= received.status < _NOT_OK:
+        _raise_status(received, may_drop_schema=may_drop_schema)
+    if received.is_long:
+        msg = f"a reply of more than {MAX_REPLY:,} bytes came"
+        raise CallFailed(Outcome.UNREADABLE, msg)
+    try:
+        completion = read(bytes(received.body))
+    except NoCompletion as error:
+        raise TryAgain(Outcome.UNREADABLE, str(error)) from None
+    if completion.refusal is not None:
+        raise CallFailed(
+            Outcome.REFUSED,
+            completion.refusal,
+            prompt_tokens=completion.prompt_tokens,
+            completion_tokens=completion.completion_tokens,
+        )
+    return completion
+
+
+def _raise_status(received: Received, *, may_drop_schema: bool) -> NoReturn:
+    status, body = received.status or 0, bytes(received.body)
+    said = error_message(body)
+    sentence = f"the server answered {_words(status)}{f': {said}' if said else ''}"
+    if status in _AGAIN or status >= _SERVER_ERROR:
+        wait = retry_after(received.retry_after, datetime.now(UTC))
+        raise TryAgain(Outcome.UNREACHABLE, sentence, wait=wait)
+    if may_drop_schema and status in _SCHEMA_NOT_TAKEN and names_schema(body):
+        raise NoSchema(Outcome.REJECTED, sentence)
+    raise CallFailed(Outcome.REFUSED if is_filtered(body) else Outcome.REJECTED, sentence)
+
+
+def _words(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
 
 __all__ = ["CallFailed", "ModelClient", "Patience"]
 

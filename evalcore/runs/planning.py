@@ -7,9 +7,7 @@ from sqlmodel import Session
 
 from evalcore.errors import RunRefused
 from evalcore.judges import queries as jury_queries
-from evalcore.runs import plan_queries as runs_plan_queries
 from evalcore.runs import queries
-from evalcore.runs import text_queries as runs_text_queries
 from evalcore.runs.describing import Asker, n_characters, prompt_version
 from evalcore.runs.prompts import CONFIDENCE_MEANING
 from evalcore.study.run_words import Outcome, RunKind, RunSpec, RunState, is_address
@@ -75,12 +73,12 @@ def plan(session: Session, spec: RunSpec) -> Planned:
         RunRefused: It cannot be started as asked for.
     """
     check(session, spec)
-    n_all, n_there = runs_plan_queries.counted(session, spec)
+    n_all, n_there = queries.counted(session, spec)
     before = next(iter(queries.rows(session, fingerprint=spec.fingerprint)), None)
-    left, n_questions = runs_plan_queries.Left(0, 0), 0
+    left, n_questions = queries.Left(0, 0), 0
     if before is not None:
         left, n_questions = (
-            runs_plan_queries.left(session, before.run_id, spec),
+            queries.left(session, before.run_id, spec),
             queries.n_questions(session, before.run_id),
         )
     n_missing = n_all - n_there - left.n_failed
@@ -103,13 +101,13 @@ def plan(session: Session, spec: RunSpec) -> Planned:
 
 def expected(session: Session, spec: RunSpec) -> Expected:
     """What a question of a run is expected to take (see `plan`)."""
-    before = runs_plan_queries.taken_before(session, spec)
+    before = queries.taken_before(session, spec)
     prompt = before.prompt_tokens if before is not None else None
     completion = before.completion_tokens if before is not None else None
     if prompt is None:
         asker = Asker(spec)
-        questions = runs_plan_queries.drawn(session, spec, N_DRAWN)
-        asked = asker.prepared(questions, runs_text_queries.texts(session, questions))
+        questions = queries.drawn(session, spec, N_DRAWN)
+        asked = asker.prepared(questions, queries.texts(session, questions))
         requests = [asker.request(one) for one in asked if one.case]
         prompt = n_characters(requests) / CHARACTERS_A_TOKEN / len(requests) if requests else 0.0
     if completion is None:
@@ -182,12 +180,12 @@ def _check_prompt(spec: RunSpec) -> None:
 
 
 def _check_study(session: Session, spec: RunSpec) -> None:
-    known = runs_plan_queries.datasets(session)
+    known = queries.datasets(session)
     if spec.dataset not in known:
         _refuse(f"data set: {spec.dataset!r} came, and the study has {_listed(known) or 'no examples'}")
     if spec.kind is not RunKind.JUDGE:
         return
-    models = runs_plan_queries.models_of(session, spec.dataset)
+    models = queries.models_of(session, spec.dataset)
     kind = "responses with a text in the format conversation" if spec.dataset == CASES else "responses"
     if not models:
         _refuse(f"data set: {spec.dataset!r} has no {kind} to judge")
@@ -201,7 +199,7 @@ def _check_judge(session: Session, spec: RunSpec) -> None:
     name = spec.model.name
     if any(rater.name == name and rater.version.startswith(JURY) for rater in jury_queries.judges(session)):
         _refuse(f"judge: {name!r} came, which is the name of a jury of this study; call this one otherwise")
-    meaning = runs_plan_queries.confidence_meaning(session, name)
+    meaning = queries.confidence_meaning(session, name)
     if spec.with_confidence and meaning not in (None, CONFIDENCE_MEANING.value):
         _refuse(
             f"judge: the study says that the confidence of {name!r} means {meaning!r}, and this prompt asks for {CONFIDENCE_MEANING.value!r}; "

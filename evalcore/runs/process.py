@@ -14,7 +14,7 @@ import evalcore
 from evalcore.errors import RunRefused
 from evalcore.runs import queries
 from evalcore.runs.known_models import key_of
-from evalcore.runs.worker_tables import WorkerRow, this_host, workers
+from evalcore.runs.statements import WorkerRow, this_host, workers
 from evalcore.study.db import connect, reading
 from evalcore.study.run_words import RunState
 

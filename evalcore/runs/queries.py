@@ -1,19 +1,20 @@
-"""Runs as they stand: how far each is, what it has cost, and what failed."""
+"""Runs as they stand, what a run would ask, and the texts that questions are made from."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
-from sqlalchemy import case, func, select
+from sqlalchemy import Float, case, cast, distinct, exists, func, select
 from sqlmodel import Session
 
 from evalcore.errors import NotFound
-from evalcore.runs.worker_tables import WorkerRow, clock, workers
+from evalcore.runs.statements import WorkerRow, clock, has_answer, items, not_answered, parts, workers
 from evalcore.study.frames import frame
-from evalcore.study.run_words import Outcome, RunKind, RunSpec, RunState
+from evalcore.study.run_words import CUT_OFF, Outcome, Question, RunKind, RunSpec, RunState
+from evalcore.study.schema import CASES, Format, Message
 from evalcore.study.tables import TABLES
 
 LATELY_SECONDS = 30.0
@@ -322,3 +323,199 @@ def _line(found: RunRow, counts: dict[str | None, int]) -> dict[str, Any]:
         "n_failed": n_all - n_answered - n_open,
         "n_open": n_open,
     }
+
+
+class Counted(NamedTuple):
+    """Items of a run: all, and those that have an answer."""
+
+    n_all: int
+    n_there: int
+
+
+class Taken(NamedTuple):
+    """What a question took on average, all its calls together.
+
+    Attributes:
+        n_questions: So many questions the averages are of.
+        prompt_tokens, completion_tokens: None where no server has counted them.
+        seconds: In flight.
+    """
+
+    n_questions: int
+    prompt_tokens: float | None
+    completion_tokens: float | None
+    seconds: float
+
+
+def counted(session: Session, spec: RunSpec) -> Counted:
+    """All items of a run, and those that have an answer."""
+    n_all = n_there = 0
+    for part in parts(spec):
+        found = items(spec, part)
+        there = func.coalesce(func.sum(case((found.is_there, 1), else_=0)), 0)
+        summed = found.statement.order_by(None).with_only_columns(func.count(), there)
+        every, with_answer = session.connection().execute(summed).one()
+        n_all, n_there = n_all + int(every), n_there + int(with_answer)
+    return Counted(n_all, n_there)
+
+
+class Left(NamedTuple):
+    """Questions of a run whose items have no answer: still to be asked, and failed."""
+
+    n_open: int
+    n_failed: int
+
+
+def left(session: Session, run_id: int, spec: RunSpec) -> Left:
+    """What is left of a run that was started; questions whose answer has come in another way since are not."""
+    outcome = TABLES["run_question"].c.outcome
+    n_open = n_failed = 0
+    for part in parts(spec):
+        summed = select(func.count(), func.count(outcome)).where(
+            *not_answered(run_id, part), ~has_answer(spec, part)
+        )  # fmt: skip
+        every, ended = session.connection().execute(summed).one()
+        n_open, n_failed = n_open + int(every) - int(ended), n_failed + int(ended)
+    return Left(n_open, n_failed)
+
+
+def drawn(session: Session, spec: RunSpec, most: int) -> list[Question]:
+    """Some items without an answer, in an order that has nothing to do with what they are; their numbers are 0."""
+    found: list[Question] = []
+    for part in parts(spec):
+        asked = items(spec, part)
+        some = asked.statement.where(~asked.is_there).order_by(None).order_by(asked.mixed, *asked.key[:2]).limit(most)
+        rows = session.connection().execute(some)
+        found.extend(Question(0, row[0], row[1], row[2], part.format, part.sample_index, part.repeat) for row in rows)
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def taken_before(session: Session, spec: RunSpec) -> Taken | None:
+    """What questions of runs with this model and prompt took; None before the first answer."""
+    numbers = [
+        row.run_id
+        for row in rows(session, name=spec.model.name)
+        if (row.kind, row.spec.prompt_version) == (spec.kind, spec.prompt_version)
+    ]
+    call = TABLES["run_call"].c
+    replied = (Outcome.ANSWERED, Outcome.UNREADABLE, Outcome.REFUSED)
+    summed = select(
+        func.count(distinct(call.question_id)),
+        func.count(call.prompt_tokens),
+        func.count(call.completion_tokens),
+        func.count(),
+        func.avg(cast(call.prompt_tokens, Float)),
+        func.avg(cast(call.completion_tokens, Float)),
+        func.avg(call.seconds),
+    ).where(call.run_id.in_(numbers), call.outcome.in_([word.value for word in replied]))
+    n, n_prompt, n_completion, n_calls, prompt, completion, seconds = session.connection().execute(summed).one()
+    if not n:
+        return None
+    each = n_calls / n
+    return Taken(
+        n_questions=int(n),
+        prompt_tokens=float(prompt) * each if n_prompt else None,
+        completion_tokens=float(completion) * each if n_completion else None,
+        seconds=float(seconds) * each,
+    )
+
+
+def datasets(session: Session) -> list[str]:
+    """The data sets of which there are examples."""
+    example = TABLES["example"].c
+    found = select(example.dataset).distinct().order_by(example.dataset)
+    return [str(name) for name in session.connection().execute(found).scalars()]
+
+
+def models_of(session: Session, dataset: str) -> list[str]:
+    """The models whose responses to examples of a data set can be judged; of cases: those with a text in the format conversation."""
+    example, response, model = (TABLES[name].c for name in ("example", "response", "model"))
+    to_judge = exists().where(
+        response.model_id == model.id, response.example_id == example.id, example.dataset == dataset
+    )
+    if dataset == CASES:
+        to_judge = to_judge.where(response.dataset == Format.CONVERSATION.evaluation, response.text != "")
+    found = select(model.name).where(to_judge).order_by(model.name)
+    return [str(name) for name in session.connection().execute(found).scalars()]
+
+
+def confidence_meaning(session: Session, judge: str) -> str | None:
+    """What the study says that this judge's confidence is the probability of."""
+    meaning = TABLES["judge_confidence"].c
+    found = session.connection().execute(select(meaning.meaning).where(meaning.judge == judge)).scalar()
+    return None if found is None else str(found)
+
+
+class Subject(NamedTuple):
+    """What a run asks about.
+
+    Attributes:
+        n_examples: Conversations, or cases of triage.
+        n_responses: That are judged; 0 where answers are asked for.
+        n_models: That gave them.
+    """
+
+    n_examples: int
+    n_responses: int
+    n_models: int
+
+
+def subject(session: Session, run_id: int) -> Subject:
+    """What the questions of a run are about; of a million it takes a second, so keep it: it changes only with their number."""
+    question, response = (TABLES[name].c for name in ("run_question", "response"))
+    counted = select(func.count(distinct(question.example_id)), func.count(distinct(question.response_id)))
+    n_examples, n_responses = session.connection().execute(counted.where(question.run_id == run_id)).one()
+    judged = select(question.response_id).where(question.run_id == run_id)
+    by = select(func.count(distinct(response.model_id))).where(response.id.in_(judged))
+    n_models = session.connection().execute(by).scalar_one() if n_responses else 0
+    return Subject(int(n_examples), int(n_responses), int(n_models))
+
+
+CHUNK = 500  # bound variables in one statement
+
+
+class Texts(NamedTuple):
+    """What some questions are about, by the numbers of the rows.
+
+    Attributes:
+        conversations: Of examples.
+        responses: Of what is judged.
+        criteria: Text and points.
+    """
+
+    conversations: dict[int, tuple[Message, ...]]
+    responses: dict[int, str]
+    criteria: dict[int, tuple[str, int | None]]
+
+
+def texts(session: Session, questions: Iterable[Question]) -> Texts:
+    """The texts of some questions; each is read once, however many questions are about it."""
+    asked = list(questions)
+    examples = _of(session, "example", {one.example_id for one in asked}, ("messages",))
+    responses = _of(session, "response", {one.response_id for one in asked if one.response_id is not None}, ("text",))
+    criteria = _of(
+        session, "criterion", {one.criterion_id for one in asked if one.criterion_id is not None}, ("text", "points")
+    )
+    return Texts(
+        {number: msgspec.json.decode(messages, type=tuple[Message, ...]) for number, messages in examples},
+        {number: text or "" for number, text in responses},
+        {number: (text, points) for number, text, points in criteria},
+    )
+
+
+def _of(session: Session, name: str, numbers: Collection[int], columns: tuple[str, ...]) -> Iterable[Any]:
+    table, ordered = TABLES[name].c, sorted(numbers)
+    for start in range(0, len(ordered), CHUNK):
+        part = table.id.in_(ordered[start : start + CHUNK])
+        yield from session.connection().execute(select(table.id, *(table[column] for column in columns)).where(part))
+
+
+def n_cut_off(session: Session, run_id: int) -> int:
+    """How many answers of a run the server cut off at max_tokens, or at its own limit; of a judge's run none."""
+    call = TABLES["run_call"].c
+    counted = select(func.count()).where(
+        call.run_id == run_id, call.outcome == Outcome.ANSWERED.value, call.error == CUT_OFF
+    )  # fmt: skip
+    return int(session.connection().execute(counted).scalar_one())

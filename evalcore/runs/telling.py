@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from evalcore.runs.queries import Progress
-from evalcore.runs.subject_queries import Subject
+from evalcore.runs.queries import Progress, Subject
 from evalcore.stats.wording import counted, listed
 from evalcore.study.run_words import LAST_ONE, ModelSettings, Outcome, RunKind, RunSpec, RunState
 from evalcore.study.schema import CASES, Format

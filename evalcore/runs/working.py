@@ -15,17 +15,16 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, RunRefused
-from evalcore.runs import planning, queries, worker_store
-from evalcore.runs.answer_store import Saving
+from evalcore.runs import planning, queries, store
 from evalcore.runs.asking import Asking
 from evalcore.runs.describing import prompt_version
 from evalcore.runs.figures import Figures
 from evalcore.runs.model_client import ModelClient
 from evalcore.runs.prompts import CONFIDENCE_MEANING
 from evalcore.runs.queries import Progress, RunRow
+from evalcore.runs.statements import workers as living
 from evalcore.runs.stopping import Stop
-from evalcore.runs.worker_store import Ended
-from evalcore.runs.worker_tables import workers as living
+from evalcore.runs.store import Ended, Saving
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading, writing
 from evalcore.study.run_words import Outcome, RunKind, RunState
@@ -157,7 +156,7 @@ def work(
     spec = found.spec
     asked = client or ModelClient(spec.model, concurrency=found.concurrency, key=key)
     with writing(engine) as session:
-        worker_id = worker_store.add_worker(session, run_id, pid=os.getpid())
+        worker_id = store.add_worker(session, run_id, pid=os.getpid())
     saving = Saving(run_id, worker_id, spec, found.started_by, CONFIDENCE_MEANING if spec.with_confidence else None)
 
     async def ask() -> Asking:
@@ -278,7 +277,7 @@ def _end(engine: Engine, saving: Saving, reason: str | None, *, for_all: bool) -
     """The worker gives back what it holds; None where the database does not take even that: then others see that it is dead."""
     try:
         with writing(engine) as session:
-            return worker_store.end_worker(
+            return store.end_worker(
                 session, saving.run_id, saving.worker_id, actor=saving.actor, reason=reason, for_all=for_all
             )
     except (DatabaseFault, DBAPIError):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evalcore.reading.adjudication import Question, Reader
-from evalcore.reading.conflict_queries import Said
+from evalcore.reading.adjudication_queries import Said
 from evalcore.reading.conflicts import SENTENCES, Reason
 from evalcore.reading.sheets import Given, Sheet
 from evalcore.study.schema import Acuity, CannotReason, Cause, ConflictCause, ErrorKind, Severity, Stage

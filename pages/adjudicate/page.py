@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.errors import OverreadError
-from evalcore.reading import adjudication, reads
+from evalcore.reading import adjudication, read_queries
 from evalcore.reading.adjudication import Key, Queue
 from evalcore.reading.conflicts import SENTENCES
 from evalcore.stats.intervals import NO_VALUE
@@ -32,7 +32,7 @@ def chosen_case() -> Key | None:
     if word[0] == "e":
         return number, None
     with reading(common.engine()) as session:
-        example = reads.example_of(session, number)
+        example = read_queries.example_of(session, number)
     return (example if example is not None else 0), number
 
 

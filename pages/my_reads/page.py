@@ -5,8 +5,8 @@ import streamlit as st
 
 from evalcore.errors import OverreadError
 from evalcore.reading import desks
-from evalcore.reading.my_reads import my_reads
 from evalcore.reading.own_reads import TASK, by_task, final_labels, read_words, totals
+from evalcore.reading.read_queries import my_reads
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.db import reading
 from evalcore.study.policies import can_open, check_can_read

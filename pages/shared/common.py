@@ -24,9 +24,8 @@ from evalcore.importing.staging import finish
 from evalcore.judges.record import judge_record
 from evalcore.reading import exposing, tasks
 from evalcore.reading.adjudication import to_settle
-from evalcore.reading.my_reads import examples_of
 from evalcore.reading.own_reads import own_items
-from evalcore.reading.read_marks import level_readers, read_marks
+from evalcore.reading.read_queries import examples_of, level_readers, read_marks
 from evalcore.reading.reference import overridden_items
 from evalcore.rubric import composition_queries
 from evalcore.rubric import queries as labels
@@ -35,8 +34,8 @@ from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.response_sums import response_sums
 from evalcore.rubric.score import mean_scores_by_example, scores_of_sums
-from evalcore.runs import plan_queries as runs_plan_queries
-from evalcore.runs.cut_off import n_cut_off
+from evalcore.runs import queries
+from evalcore.runs.queries import n_cut_off
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.settings import settings
 from evalcore.study import browse, frames, lookups, stated_analysis
@@ -267,10 +266,10 @@ READS: dict[str, Callable[..., Any]] = {
     "subset_sizes": composition_queries.subset_sizes,
     "matching": browse.matching_items,
     "blind_reads": _blind_reads,
-    "run_datasets": runs_plan_queries.datasets,
+    "run_datasets": queries.datasets,
     "n_cut_off": n_cut_off,
     "to_settle": to_settle,
-    "models_to_judge": runs_plan_queries.models_of,
+    "models_to_judge": queries.models_of,
 }
 
 

@@ -11,8 +11,7 @@ from evalcore.errors import OverreadError
 from evalcore.runs import process as runs_process
 from evalcore.runs import queries
 from evalcore.runs.known_models import key_of
-from evalcore.runs.queries import Progress, RunRow
-from evalcore.runs.subject_queries import Subject, subject
+from evalcore.runs.queries import Progress, RunRow, Subject, subject
 from evalcore.runs.telling import State, asked_words, state_of
 from evalcore.settings import settings
 from evalcore.study.db import reading

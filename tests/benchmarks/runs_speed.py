@@ -29,8 +29,13 @@ import aiohttp  # noqa: E402 - found beside this file, installed or not
 import msgspec  # noqa: E402
 import orjson  # noqa: E402
 
-from evalcore.runs import Stop, spec_for, start, work  # noqa: E402
-from evalcore.runs import text_queries as runs_text_queries  # noqa: E402
+from evalcore.runs import (  # noqa: E402
+    Stop,
+    queries,
+    spec_for,
+    start,
+    work,
+)
 from evalcore.runs.describing import Asker  # noqa: E402
 from evalcore.runs.model_client import ModelClient  # noqa: E402
 from evalcore.study.db import reading  # noqa: E402
@@ -180,9 +185,7 @@ def asked(folder: Path, spec: RunSpec, n: int) -> list[ChatRequest]:
         questions = [Question(*row) for row in rows]
         asker = Asker(spec)
         with reading(small.engine) as session:
-            return [
-                asker.request(one) for one in asker.prepared(questions, runs_text_queries.texts(session, questions))
-            ]
+            return [asker.request(one) for one in asker.prepared(questions, queries.texts(session, questions))]
 
 
 def made(url: str, n: int) -> AbstractContextManager[Study]:
