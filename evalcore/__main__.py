@@ -13,14 +13,11 @@ from sqlalchemy.exc import DBAPIError
 from evalcore import __version__
 from evalcore.cli import agreement as cli_agreement
 from evalcore.cli import analysis as cli_analysis
-from evalcore.cli import calibration, runs
+from evalcore.cli import calibration, judging, runs
 from evalcore.cli import compare as cli_compare
 from evalcore.cli import composition as cli_composition
 from evalcore.cli import data as cli_data
 from evalcore.cli import drift as cli_drift
-from evalcore.cli import judging as cli_judging
-from evalcore.cli import jury as cli_jury
-from evalcore.cli import levels as cli_levels
 from evalcore.cli import paper as cli_paper
 from evalcore.cli import planning as cli_planning
 from evalcore.cli import quality as cli_quality
@@ -55,7 +52,7 @@ app.command()(cli_data.restore)
 app.command()(cli_compare.compare)
 app.command()(cli_quality.judges)
 app.command()(cli_agreement.agreement)
-app.command()(cli_judging.anchoring)
+app.command()(judging.anchoring)
 app.command()(cli_drift.criteria)
 app.command()(cli_drift.drift)
 app.command("self-preference")(cli_drift.self_preference)
@@ -63,8 +60,8 @@ app.command()(cli_drift.families)
 app.command("judge-check")(cli_drift.judge_check)
 app.command()(cli_triage.triage)
 app.command()(calibration.calibration)
-app.command()(cli_jury.jury)
-app.command("acuity-rules")(cli_levels.acuity_rules)
+app.command()(judging.jury)
+app.command("acuity-rules")(judging.acuity_rules)
 app.command("triage-settings")(cli_triage_settings.triage_settings)
 app.command("label-maps")(cli_triage_settings.label_maps)
 app.command()(cli_composition.composition)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.study.schema import Mapping
+from evalcore.study.schema import MappingMethod
 from evalcore.triage import case_flow as flows
 from evalcore.triage.case_flow import Outcome, Why, case_flow
 from evalcore.triage.case_flow_figure import case_flow as figure_of
@@ -20,20 +20,20 @@ from tests.triage_cases import drawn
 A, B, REMOVE = 1.0, 2.0, np.nan
 CASES = [
     # source, label, meaning, file's gold, method, uncertainty, votes -> outcome, why, gold
-    ("x", "em", "D", 4.0, Mapping.DIRECT, np.nan, (), (Outcome.DIRECT, Why.LABEL, "D")),
-    ("x", "sc", "A", 1.0, Mapping.DIRECT, 0.9, (), (Outcome.AMBIGUOUS, Why.UNSURE, "")),
-    ("x", "ne", "panel", np.nan, Mapping.NONE, np.nan, (), (Outcome.EXCLUDED, Why.NEEDS_PANEL, "")),
-    ("x", "ne", "panel", np.nan, Mapping.MEDIAN, np.nan, (A, B), (Outcome.AMBIGUOUS, Why.DISAGREED, "")),  # spread 1
-    ("x", "ne", "panel", 2.0, Mapping.DISAGREEMENT, np.nan, (A, A, B), (Outcome.CONSENSUS, Why.VOTES, "A")),  # spread 2/3
-    ("x", "ne", "panel", np.nan, Mapping.MEDIAN, np.nan, (1.5, A), (Outcome.CONSENSUS, Why.VOTES, "A/B")),
-    ("x", "ne", "panel", np.nan, Mapping.REMOVED, np.nan, (REMOVE, REMOVE, A), (Outcome.EXCLUDED, Why.REMOVED, "")),
-    ("x", "ne", "panel", np.nan, Mapping.REMOVED, np.nan, (), (Outcome.EXCLUDED, Why.STATED_REMOVED, "")),
-    ("x", "ne", "panel", np.nan, Mapping.NONE, np.nan, (A,), (Outcome.EXCLUDED, Why.FEW_VOTES, "")),
-    ("y", "ne", "panel", 1.5, Mapping.MEDIAN, np.nan, (), (Outcome.CONSENSUS, Why.STATED_MEDIAN, "A/B")),
-    ("y", "ne", "panel", 1.5, Mapping.DISAGREEMENT, np.nan, (), (Outcome.AMBIGUOUS, Why.STATED_DISAGREEMENT, "")),
-    ("y", "3", "information B", np.nan, Mapping.NONE, np.nan, (), (Outcome.EXCLUDED, Why.INFORMATION, "")),
-    ("y", None, None, np.nan, Mapping.NONE, np.nan, (), (Outcome.EXCLUDED, Why.NO_LABEL, "")),
-    ("y", None, None, np.nan, Mapping.NONE, np.nan, (A, A, REMOVE), (Outcome.CONSENSUS, Why.VOTES, "A")),
+    ("x", "em", "D", 4.0, MappingMethod.DIRECT, np.nan, (), (Outcome.DIRECT, Why.LABEL, "D")),
+    ("x", "sc", "A", 1.0, MappingMethod.DIRECT, 0.9, (), (Outcome.AMBIGUOUS, Why.UNSURE, "")),
+    ("x", "ne", "panel", np.nan, MappingMethod.NONE, np.nan, (), (Outcome.EXCLUDED, Why.NEEDS_PANEL, "")),
+    ("x", "ne", "panel", np.nan, MappingMethod.MEDIAN, np.nan, (A, B), (Outcome.AMBIGUOUS, Why.DISAGREED, "")),  # spread 1
+    ("x", "ne", "panel", 2.0, MappingMethod.DISAGREEMENT, np.nan, (A, A, B), (Outcome.CONSENSUS, Why.VOTES, "A")),  # spread 2/3
+    ("x", "ne", "panel", np.nan, MappingMethod.MEDIAN, np.nan, (1.5, A), (Outcome.CONSENSUS, Why.VOTES, "A/B")),
+    ("x", "ne", "panel", np.nan, MappingMethod.REMOVED, np.nan, (REMOVE, REMOVE, A), (Outcome.EXCLUDED, Why.REMOVED, "")),
+    ("x", "ne", "panel", np.nan, MappingMethod.REMOVED, np.nan, (), (Outcome.EXCLUDED, Why.STATED_REMOVED, "")),
+    ("x", "ne", "panel", np.nan, MappingMethod.NONE, np.nan, (A,), (Outcome.EXCLUDED, Why.FEW_VOTES, "")),
+    ("y", "ne", "panel", 1.5, MappingMethod.MEDIAN, np.nan, (), (Outcome.CONSENSUS, Why.STATED_MEDIAN, "A/B")),
+    ("y", "ne", "panel", 1.5, MappingMethod.DISAGREEMENT, np.nan, (), (Outcome.AMBIGUOUS, Why.STATED_DISAGREEMENT, "")),
+    ("y", "3", "information B", np.nan, MappingMethod.NONE, np.nan, (), (Outcome.EXCLUDED, Why.INFORMATION, "")),
+    ("y", None, None, np.nan, MappingMethod.NONE, np.nan, (), (Outcome.EXCLUDED, Why.NO_LABEL, "")),
+    ("y", None, None, np.nan, MappingMethod.NONE, np.nan, (A, A, REMOVE), (Outcome.CONSENSUS, Why.VOTES, "A")),
 ]  # fmt: skip
 N = len(CASES)
 

@@ -16,7 +16,7 @@ from evalcore.importing import demo
 from evalcore.reading import tasks
 from evalcore.study import stated_analysis
 from evalcore.study.db import open_study, reading
-from evalcore.study.schema import Acuity, Ask, Claim, Format, Mapping, Physicians, Stage
+from evalcore.study.schema import Acuity, Ask, Claim, Format, MappingMethod, Physicians, Stage
 from evalcore.triage import label_maps
 from evalcore.triage import queries as triage_queries
 from evalcore.triage.bases import usual_held
@@ -72,7 +72,7 @@ def test_there_are_cases_of_every_kind_and_level_from_three_sources(triaged):
     assert set(cases.loc[cases["kind"].eq(Kind.BOUNDARY), "gold"]) == {1.5, 2.5, 3.5}
     assert set(clear["strength"]) == {"direct", "unanimous", "4-1", "3-2"}
     assert Counter(cases["source"]) == {"nightline": 23, "clinic-letters": 20, "triage-desk": 17}
-    removed = cases.loc[cases["method"].eq(Mapping.REMOVED)]
+    removed = cases.loc[cases["method"].eq(MappingMethod.REMOVED)]
     assert list(removed["kind"]) == [Kind.UNLABELLED]
     assert cases.loc[cases["kind"].eq(Kind.AMBIGUOUS), "n_removed"].gt(0).any()
     assert Counter(cases["language"]) == {"en": 54, "es": 3, "ar": 2, "hi": 1}
@@ -89,7 +89,7 @@ def test_the_sources_have_different_words_and_every_label_is_known_to_its_map(ro
     }
     for row in rows:
         meaning = label_maps.meaning_of(maps, row["dataset"], row["original_label"])
-        if row["mapping_method"] == Mapping.DIRECT:
+        if row["mapping_method"] == MappingMethod.DIRECT:
             assert label_maps.level_of(meaning) == row["normalized_label"].replace("|", "/")
         else:
             assert label_maps.level_of(meaning) is None  # the panel decides
@@ -99,7 +99,7 @@ def test_what_the_file_says_of_a_panel_is_what_its_votes_say(triaged):
     cases = triaged.cases
     panels = cases.loc[cases["n_votes"].gt(1)]
     assert set(panels["n_votes"] + panels["n_removed"]) == {5}
-    assert panels["kind"].eq(Kind.AMBIGUOUS).equals(panels["method"].eq(Mapping.DISAGREEMENT))
+    assert panels["kind"].eq(Kind.AMBIGUOUS).equals(panels["method"].eq(MappingMethod.DISAGREEMENT))
     np.testing.assert_array_equal(
         panels["gold"], panels["file_gold"]
     )  # the votes decide the first, the file says the second

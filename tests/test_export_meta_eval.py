@@ -4,7 +4,7 @@ import orjson
 
 from evalcore.export import tables as export_tables
 from evalcore.importing.formats import meta_eval
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 from evalcore.reading.overriding import Reading, give_verdict
 from evalcore.study.schema import Label
 from tests import world

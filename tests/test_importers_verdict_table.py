@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalcore.errors import RowFault
 from evalcore.export import tables as export_tables
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 from evalcore.importing.formats.verdict_table import VerdictRow, read_cells
 from evalcore.study.csv_cells import guarded, unguarded
 from tests.invented import bring, dump, entry, example, results, rows, study, verdicts, write

@@ -11,7 +11,7 @@ from evalcore.importing import missing_options
 from evalcore.importing.files.inspect_files import LogFile
 from evalcore.importing.formats import inspect_logs
 from evalcore.importing.formats.inspect_scores import Says
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 from evalcore.study.schema import Label
 from tests.commands import overread  # noqa: F401 - a fixture
 from tests.inspect_zips import (

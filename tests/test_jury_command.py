@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from evalcore.cli import drift as cli_drift
-from evalcore.cli import jury as cli_jury
+from evalcore.cli import judging
 from evalcore.errors import OverreadError
 from evalcore.study import store
 from evalcore.study.db import writing
@@ -16,7 +16,7 @@ from evalcore.study.schema import RaterKind, Stage, Verdict
 from tests import world
 
 APP = typer.Typer()
-APP.command()(cli_jury.jury)
+APP.command()(judging.jury)
 APP.command()(cli_drift.drift)
 
 

@@ -6,14 +6,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from evalcore.cli import levels as cli_levels
+from evalcore.cli import judging
 from evalcore.study.db import open_study, reading, writing
 from evalcore.study.schema import RULES
 from evalcore.triage import queries as triage_queries
 from tests.triage_cases import drawn, stored
 
 APP = typer.Typer()
-APP.command()(cli_levels.acuity_rules)
+APP.command()(judging.acuity_rules)
 
 
 def run(*arguments, said=None):

@@ -9,8 +9,7 @@ from sqlalchemy import insert
 from sqlmodel import Session
 
 from evalcore.study import store
-from evalcore.study.schema import CASES, PARSER, Acuity, Ask, Format, Label, RaterKind, Stage
-from evalcore.study.schema import Mapping as Method
+from evalcore.study.schema import CASES, PARSER, Acuity, Ask, Format, Label, MappingMethod, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, Response, now
 from evalcore.triage.data import LEVELS, NO_LEVEL, Triaged
 
@@ -65,7 +64,7 @@ def drawn(
             "original_label": None,
             "mapped_label": None,
             "file_gold": np.where(has_panel, np.nan, gold),
-            "method": pd.Categorical(np.where(has_panel, Method.MEDIAN, Method.DIRECT)),
+            "method": pd.Categorical(np.where(has_panel, MappingMethod.MEDIAN, MappingMethod.DIRECT)),
             "is_edge_case": False,
             "uncertainty": np.nan,
             "language": "en",

@@ -1,5 +1,6 @@
-"""How judges stand to physicians, by the command line."""
+"""Judges and juries by the command line."""
 
+import sys
 from typing import Annotated
 
 import msgspec
@@ -7,7 +8,7 @@ import pandas as pd
 import typer
 from rich.table import Table
 
-from evalcore.cli.console import Db, Json, grid, out, print_json, records, some_of, study
+from evalcore.cli.console import Db, Json, actor, err, grid, out, print_json, records, some_of, study
 from evalcore.errors import OverreadError
 from evalcore.stats.wording import listed
 
@@ -86,3 +87,99 @@ def _shown(table: pd.DataFrame) -> Table:
         for row in table.to_dict(orient="records")
     ]
     return grid(("judge", "group", "movement", "share", "95 % interval", "for physicians", "examples"), lines)
+
+
+def jury(
+    name: Annotated[str, typer.Option(help="What the jury is called; that of a jury to go on with it.")],
+    members: Annotated[str, typer.Option(help="Judges, joined by commas; each has one vote.")] = "",
+    repeats_of: Annotated[
+        str | None, typer.Option("--repeats-of", help="A judge that was asked several times: each time is a vote.")
+    ] = None,
+    least: Annotated[int | None, typer.Option(help="So many have to vote on an item; default: all.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what would be written and change nothing.")
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Give each criterion and each level of care the verdict that most judges give it, with the share of three or more votes as confidence.
+
+    The jury is a judge like any other. Run it again when its members have labelled more: only what is new or has changed is written. An even
+    split on a criterion gives no verdict; of levels the most frequent counts, of equals the more severe; who could not assess does not vote.
+    With --json: name, version, members (as they vote), least; n_decided, n_split, n_too_few (items that any member labelled); n_new, n_changed,
+    n_taken_back (verdicts that its members no longer give), n_unchanged; labels (how many items have each).
+    """
+    from evalcore.judges.juries import convene
+
+    wanted = members.split(",")
+    with study(db) as engine, err.status("Counting votes") as status:
+        report = convene(
+            engine,
+            name,
+            members=wanted,
+            repeats_of=repeats_of,
+            least=least,
+            actor=actor(engine),
+            dry_run=dry_run,
+            progress=lambda last: status.update(f"Counting votes: responses up to number {last:,}"),
+        )
+    if as_json:
+        print_json(report.as_dict())
+        return
+    for sentence in report.sentences():
+        out.print(sentence, markup=False)
+    if dry_run:
+        out.print("Nothing was changed.")
+
+
+def acuity_rules(
+    text: Annotated[
+        str | None, typer.Option(help="Show what is made of this text, and change nothing; - reads standard input.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Read all responses once more, also those whose level came with a file.")
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Give responses to cases their level of care: by the answer they state (qa), or by the rules (conversation).
+
+    With --json: n_read (responses with a new verdict), n_unchanged, labels (by judge, how many of each label), other_language (by
+    ISO 639-1 code, how many are in a language that the rules do not read). With --text as well: recommended (level or null, why,
+    language or null, quotes: a list with begin, end, words) by the rules, and stated (level or null, why, words) by the parser.
+    """
+    if text is not None:
+        _show(sys.stdin.read() if text == "-" else text, as_json=as_json)
+        return
+    from evalcore.triage.level_reading import read_levels
+
+    with study(db) as engine, err.status("Reading") as status:
+        report = read_levels(
+            engine,
+            actor=actor(engine),
+            again=again,
+            progress=lambda done, most: status.update(f"Reading: {done:,} of at most {most:,} responses"),
+        )
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        for sentence in report.sentences():
+            out.print(sentence, markup=False)
+
+
+def _show(text: str, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from evalcore.triage.levels import recommended_level
+    from evalcore.triage.levels.answer import stated_level
+
+    recommended, stated = recommended_level(text), stated_level(text)
+    if as_json:
+        print_json({"recommended": asdict(recommended), "stated": asdict(stated)})
+        return
+    language = f" ({recommended.language})" if recommended.language else ""
+    out.print(f"Recommended: {recommended.level or 'no level'}, {recommended.why}{language}", markup=False)
+    for quote in recommended.quotes:
+        out.print(f"  characters {quote.begin} to {quote.end}: “{quote.words}”", markup=False)
+    words = f": “{stated.words}”" if stated.words else ""
+    out.print(f"Stated: {stated.level or 'no level'}{f', {stated.why}' if stated.why else ''}{words}", markup=False)

@@ -9,11 +9,11 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from evalcore.errors import ImportFailed
-from evalcore.importing import acuity, staging
+from evalcore.importing import staging
 from evalcore.importing.files.opening import Opened
 from evalcore.importing.files.recognising import recognise
-from evalcore.importing.formats import CONFIDENT, inspect_logs, judge_verdicts, simple_evals
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats import CONFIDENT, TAKERS, inspect_logs, judge_verdicts, simple_evals
+from evalcore.importing.formats.records import Options
 from evalcore.importing.joining import Pace, TooLong, join
 from evalcore.importing.report import ImportReport
 from evalcore.importing.work import Work
@@ -152,7 +152,7 @@ def _at_once(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int]
 def _check_confidence_means(file: Opened, meaning: ConfidenceMeaning | None) -> None:
     if meaning is not None and file.format not in CONFIDENT:
         expected = f"nothing, as {file.format} brings no confidences"
-    elif meaning is ConfidenceMeaning.MET and file.format in acuity.TAKERS:
+    elif meaning is ConfidenceMeaning.MET and file.format in TAKERS:
         expected = "right, as a level of care is no criterion that can be met"
     else:
         return

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.importing.formats.acuity_cells import Vote
-from evalcore.study.schema import Acuity, Mapping
+from evalcore.study.schema import Acuity, MappingMethod
 from evalcore.triage.data import LEVELS, AmbiguityRule
 from evalcore.triage.panels import Floats, medians, spreads
 
@@ -45,15 +45,15 @@ class Stated(NamedTuple):
     """What a file says of how a case ended; gold and method None where it says nothing."""
 
     gold: Acuity | None
-    method: Mapping | None
+    method: MappingMethod | None
     is_removed: bool
 
     @property
     def outcome(self) -> str | None:
         """In words; None where the file says nothing that votes could contradict."""
-        if self.method is Mapping.DISAGREEMENT:
+        if self.method is MappingMethod.DISAGREEMENT:
             return "that the panel disagrees"
-        if self.is_removed or self.method is Mapping.REMOVED:
+        if self.is_removed or self.method is MappingMethod.REMOVED:
             return "that the case is removed"
         return None if self.gold is None else str(self.gold)
 
@@ -80,13 +80,13 @@ def columns(panels: Sequence[Sequence[Vote]]) -> tuple[np.ndarray[tuple[int], np
     return row, level
 
 
-def method_of(said: Said, votes: Sequence[Vote], gold: Acuity | None) -> Mapping:
+def method_of(said: Said, votes: Sequence[Vote], gold: Acuity | None) -> MappingMethod:
     """How a case came to its gold, where no file says it."""
     if said.decides:
-        return Mapping.DISAGREEMENT if said.is_ambiguous else Mapping.MEDIAN
+        return MappingMethod.DISAGREEMENT if said.is_ambiguous else MappingMethod.MEDIAN
     if gold is not None:
-        return Mapping.DIRECT
-    return Mapping.REMOVED if any(vote.vote is Acuity.REMOVE for vote in votes) else Mapping.NONE
+        return MappingMethod.DIRECT
+    return MappingMethod.REMOVED if any(vote.vote is Acuity.REMOVE for vote in votes) else MappingMethod.NONE
 
 
 def difference(case_id: str, stated: Stated, said: Said, votes: Sequence[Vote]) -> str | None:

@@ -8,14 +8,12 @@ from typing import NamedTuple
 from sqlalchemy import RowMapping
 
 from evalcore.errors import RowFault
-from evalcore.importing.acuity_predictions import Predictions
 from evalcore.importing.acuity_taker import Hand, Taker
 from evalcore.importing.examples import as_stored, turns
-from evalcore.importing.formats.acuity_predictions import Prediction
+from evalcore.importing.formats.acuity_predictions import Prediction, Predictions
 from evalcore.importing.formats.inspect_logs import Known, LeftOut, Logged
 from evalcore.importing.formats.inspect_scores import Judged, Levelled, Says
-from evalcore.importing.formats.options import Options
-from evalcore.importing.formats.records import Graded
+from evalcore.importing.formats.records import Graded, Options
 from evalcore.importing.responses import Responses
 from evalcore.stats.wording import counted
 from evalcore.study import lookups

@@ -7,14 +7,12 @@ from time import monotonic
 from sqlmodel import Session
 
 from evalcore.errors import RowFault
-from evalcore.importing import acuity
-from evalcore.importing.acuity_taker import Hand, Taker
+from evalcore.importing.acuity_taker import Hand
 from evalcore.importing.examples import Examples
 from evalcore.importing.faults import Faults
 from evalcore.importing.files.opening import Opened, Row
-from evalcore.importing.formats import inspect_logs, simple_evals
-from evalcore.importing.formats.options import Options
-from evalcore.importing.formats.records import Graded
+from evalcore.importing.formats import TAKERS, inspect_logs, simple_evals
+from evalcore.importing.formats.records import Graded, Options
 from evalcore.importing.inspect_samples import Samples
 from evalcore.importing.readers import Readers
 from evalcore.importing.report import ImportReport
@@ -98,7 +96,8 @@ def join(
     faults = Faults(file.name, row_word="row" if file.is_parquet else ROW_WORDS.get(file.format, "line"))
     hand = Hand(session, bulk, report, faults, Readers(session, faults, reads_of=report.reads_of))
     responses = Responses(hand, examples, options)
-    taker: Taker | None = acuity.taker(file.format, hand)
+    made = TAKERS.get(file.format)
+    taker = None if made is None else made(hand)
     if file.format == inspect_logs.NAME:
         taker = Samples(hand, responses, options, file.log.known)
     size = BATCH if taker is None else taker.batch

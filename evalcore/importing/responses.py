@@ -6,8 +6,7 @@ from collections.abc import Collection, Sequence
 from evalcore.errors import RowFault
 from evalcore.importing.acuity_taker import Hand
 from evalcore.importing.examples import Examples, KnownExample, as_stored, turns
-from evalcore.importing.formats.options import Options
-from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded
+from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded, Options
 from evalcore.importing.known_responses import Joined, KnownResponse
 from evalcore.importing.rubrics import KnownCriterion, complete, match, tag_columns
 from evalcore.importing.verdicts import Verdicts

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from sqlmodel import Session
 
-from evalcore.importing import acuity
 from evalcore.importing.files.opening import Opened
 from evalcore.importing.files.recognising import recognise
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats import TAKERS
+from evalcore.importing.formats.records import Options
 from evalcore.importing.joining import Rows, begun
 from evalcore.importing.report import ImportReport
 from evalcore.settings import settings
@@ -72,7 +72,7 @@ class Work:
 
     def report(self) -> ImportReport:
         """Of an import that begins."""
-        dataset = CASES if self.file.format in acuity.TAKERS else self.options.evaluation
+        dataset = CASES if self.file.format in TAKERS else self.options.evaluation
         report = ImportReport(file=self.file.name, format=self.file.format, dataset=dataset, dry_run=self.dry_run)
         report.source_hash, report.reads_of = self.source_hash, list(self.reads_of)
         return report
@@ -90,7 +90,7 @@ class Work:
         known = setting_queries.confidence_meanings(session)
         for judge in report.confident_judges:
             said = self.meaning
-            if said is None and self.file.format in acuity.TAKERS and judge not in known:
+            if said is None and self.file.format in TAKERS and judge not in known:
                 said = ConfidenceMeaning.RIGHT
             if said is not None:
                 report.meanings_set += set_confidence_meaning(session, judge, said, actor=actor)

@@ -95,7 +95,7 @@ def judge_pairs(opinions: Opinions, *, jury: bool = True, reads: Reads | None = 
 
     Args:
         opinions: What everybody says.
-        jury: From two judges on, their majority and their mean enter as two judges more (`jury.jury_names`); juries of the study
+        jury: From two judges on, their majority and their mean enter as two judges more (`juries.jury_names`); juries of the study
             have no vote in them. The majority
             has no label where it is not decided. The mean counts every judge's pairs on the items that all have labelled: it
             is a judge drawn by lot.

@@ -56,7 +56,7 @@ class Format(StrEnum):
         return f"acuity_{self.value}"
 
 
-class Mapping(StrEnum):
+class MappingMethod(StrEnum):
     """How a case came to its gold, as its file says."""
 
     DIRECT = "direct"

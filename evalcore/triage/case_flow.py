@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.stats.wording import counted
-from evalcore.study.schema import Acuity, Mapping
+from evalcore.study.schema import Acuity, MappingMethod
 from evalcore.triage.data import LEVELS, AmbiguityRule, Triaged
 from evalcore.triage.panels import Kind
 
@@ -108,16 +108,19 @@ def _why(cases: pd.DataFrame, rule: AmbiguityRule) -> Any:
     removed = (cases["n_removed"].to_numpy() > 0) & ~is_panel
     ways = (
         ((kind == Kind.AMBIGUOUS) & disagreed, Why.DISAGREED),
-        ((kind == Kind.AMBIGUOUS) & ~is_panel & method.eq(Mapping.DISAGREEMENT).to_numpy(), Why.STATED_DISAGREEMENT),
+        (
+            (kind == Kind.AMBIGUOUS) & ~is_panel & method.eq(MappingMethod.DISAGREEMENT).to_numpy(),
+            Why.STATED_DISAGREEMENT,
+        ),
         (kind == Kind.AMBIGUOUS, Why.UNSURE),
         ((kind != Kind.UNLABELLED) & is_panel, Why.VOTES),
-        ((kind != Kind.UNLABELLED) & method.eq(Mapping.MEDIAN).to_numpy(), Why.STATED_MEDIAN),
+        ((kind != Kind.UNLABELLED) & method.eq(MappingMethod.MEDIAN).to_numpy(), Why.STATED_MEDIAN),
         (kind != Kind.UNLABELLED, Why.LABEL),
         (removed, Why.REMOVED),
-        (method.eq(Mapping.REMOVED).to_numpy(), Why.STATED_REMOVED),
+        (method.eq(MappingMethod.REMOVED).to_numpy(), Why.STATED_REMOVED),
         (n_cast > 0, Why.FEW_VOTES),
         (meaning.str.startswith("information").to_numpy(), Why.INFORMATION),
-        (meaning.eq("panel").to_numpy() | method.eq(Mapping.MEDIAN).to_numpy(), Why.NEEDS_PANEL),
+        (meaning.eq("panel").to_numpy() | method.eq(MappingMethod.MEDIAN).to_numpy(), Why.NEEDS_PANEL),
     )
     return np.select([way for way, _ in ways], [word.value for _, word in ways], Why.NO_LABEL.value)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.study.schema import Mapping
+from evalcore.study.schema import MappingMethod
 from evalcore.triage.data import AmbiguityRule, Triaged
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ def described(triaged: Triaged, rule: AmbiguityRule = BY_DEFAULT) -> Triaged:
     is_panel = n_votes > 1
     file_gold = cases["file_gold"].to_numpy(dtype=float)
     unsure = cases["uncertainty"].to_numpy(dtype=float) > rule.uncertainty
-    disagreed = np.where(is_panel, spread > rule.spread, cases["method"].eq(Mapping.DISAGREEMENT).to_numpy())
+    disagreed = np.where(is_panel, spread > rule.spread, cases["method"].eq(MappingMethod.DISAGREEMENT).to_numpy())
     ambiguous = disagreed | unsure
     gold = np.where(ambiguous, np.nan, np.where(is_panel, median, file_gold))
     between = gold != np.floor(gold)

@@ -9,7 +9,7 @@ import streamlit as st
 from evalcore.reading import exposing
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
-from evalcore.study.schema import Acuity, Format, Mapping, Viewer
+from evalcore.study.schema import Acuity, Format, MappingMethod, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.data import Triaged
 from evalcore.triage.label_maps import PANEL, level_of
@@ -28,11 +28,11 @@ KINDS = {
     Kind.UNLABELLED: "nobody has said which level it needs",
 }
 METHODS = {
-    Mapping.DIRECT: "by its source",
-    Mapping.MEDIAN: "by the median of a panel",
-    Mapping.DISAGREEMENT: "left out by its source: the panel did not agree",
-    Mapping.REMOVED: "left out by its source: the panel removed it",
-    Mapping.NONE: "without a level from its source",
+    MappingMethod.DIRECT: "by its source",
+    MappingMethod.MEDIAN: "by the median of a panel",
+    MappingMethod.DISAGREEMENT: "left out by its source: the panel did not agree",
+    MappingMethod.REMOVED: "left out by its source: the panel removed it",
+    MappingMethod.NONE: "without a level from its source",
 }
 FORMATS = {Format.QA.value: "Asked for a level (qa)", Format.CONVERSATION.value: "Told the patient (conversation)"}
 
@@ -89,7 +89,7 @@ def needs(triaged: Triaged, said: pd.DataFrame) -> str:
     """
     case = triaged.cases.iloc[0]
     words = [KINDS[Kind(case["kind"])]] if KINDS[Kind(case["kind"])] else []
-    words.append(METHODS[Mapping(case["method"])])
+    words.append(METHODS[MappingMethod(case["method"])])
     if case["n_votes"] > 1:
         words.append(
             "unanimous" if case["strength"] == "unanimous" else f"votes {case['strength']}, spread {case['spread']:.2f}"

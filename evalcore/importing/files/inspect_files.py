@@ -15,7 +15,7 @@ from evalcore.importing.files.zip_members import Members
 from evalcore.importing.formats import inspect_logs
 from evalcore.importing.formats.inspect_logs import Document, Header, Known
 from evalcore.importing.formats.inspect_scores import Says
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 
 HEADER, START = "header.json", "_journal/start.json"
 """The second is all that a log has which was stopped in the middle."""

@@ -15,7 +15,7 @@ from evalcore.importing.files import parquet
 from evalcore.importing.files.inspect_files import LogFile
 from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, check_document, opened, whole_document
 from evalcore.importing.formats import FORMATS, inspect_logs, known_columns, reader_of_lines, simple_evals
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 from evalcore.importing.formats.wire import not_utf8
 
 Row = Any

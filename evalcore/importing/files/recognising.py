@@ -10,7 +10,7 @@ from evalcore.importing.files import parquet, zip_members
 from evalcore.importing.files.opening import LONGEST_KEY, Opened, read_or_fault, too_long
 from evalcore.importing.files.streams import BLOCK, BOM, opened
 from evalcore.importing.formats import FORMATS, PARQUET, healthbench_examples, inspect_logs, simple_evals
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 from evalcore.importing.formats.wire import MAX_SHOWN, shown
 
 PARQUET_ORDER = tuple(known for known in FORMATS if known in PARQUET)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
+from evalcore.importing.acuity_taker import Taker
 from evalcore.importing.formats import (
     acuity_cases,
     acuity_matrices,
@@ -22,7 +23,7 @@ from evalcore.importing.formats import (
     verdict_table,
 )
 from evalcore.importing.formats.acuity_cells import cells_of
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 
 FORMATS: dict[str, ModuleType] = {
     module.NAME: module
@@ -45,6 +46,14 @@ PARQUET = frozenset({acuity_cases.NAME, acuity_votes.NAME, acuity_predictions.NA
 """The formats that may come as Parquet."""
 CONFIDENT = frozenset({judge_verdicts.NAME, verdict_table.NAME, acuity_predictions.NAME, acuity_verdicts.NAME})
 """The formats in which a judge may state confidences."""
+TAKERS: dict[str, type[Taker]] = {
+    acuity_cases.NAME: acuity_cases.Cases,
+    acuity_votes.NAME: acuity_votes.Votes,
+    acuity_predictions.NAME: acuity_predictions.Predictions,
+    acuity_matrices.NAME: acuity_matrices.Matrices,
+    acuity_verdicts.NAME: acuity_verdicts.AcuityVerdicts,
+}
+"""Who takes the rows of a format of triage: each stands with its format."""
 
 
 def reader_of_lines(format_name: str) -> Callable[[bytes, int, Options], Iterator[Any]]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from evalcore.errors import RowFault
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 from evalcore.importing.formats.wire import decode, shown
 from evalcore.study.schema import Acuity, Format
 from evalcore.triage.data import LETTERS

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from evalcore.errors import RowFault
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 from evalcore.importing.formats.wire import decode
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Criterion, Example, Message
 

@@ -26,7 +26,7 @@ from evalcore.importing.formats.inspect_scores import (
     storable,
     without_provider,
 )
-from evalcore.importing.formats.options import Options
+from evalcore.importing.formats.records import Options
 from evalcore.importing.formats.wire import check_entries, shown
 from evalcore.study.schema import Message
 

@@ -10,8 +10,7 @@ import msgspec
 
 from evalcore.errors import RowFault
 from evalcore.importing.formats.healthbench_examples import check_messages
-from evalcore.importing.formats.options import Options
-from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded
+from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded, Options
 from evalcore.importing.formats.wire import decode
 from evalcore.study.schema import Criterion, Label, Message, RaterKind, Stage
 

@@ -1,4 +1,6 @@
-"""What an importer hands over: rows that are checked in themselves and not yet matched with what the study holds."""
+"""What formats of graded answers give, and how a line is read with the file's options."""
+
+from dataclasses import dataclass
 
 import msgspec
 
@@ -15,6 +17,32 @@ from evalcore.study.schema import (
     Severity,
     Stage,
 )
+
+
+@dataclass(frozen=True)
+class Options:
+    """What cannot be read out of the rows.
+
+    Attributes:
+        dataset: Name of the data set that the examples belong to, e.g. healthbench.
+        subset: Part of it, e.g. hard.
+        model: Who wrote the responses, where the file does not say.
+        judge: Who graded them, where the file does not say.
+    """
+
+    dataset: str = "healthbench"
+    subset: str | None = None
+    model: str | None = None
+    judge: str | None = None
+
+    @property
+    def evaluation(self) -> str:
+        """The data set with its part: what a response was made for.
+
+        >>> Options(subset="hard").evaluation
+        'healthbench_hard'
+        """
+        return f"{self.dataset}_{self.subset}" if self.subset else self.dataset
 
 
 class CriterionRef(msgspec.Struct, frozen=True, gc=False):

@@ -11,8 +11,7 @@ import msgspec
 
 from evalcore.errors import RowFault
 from evalcore.importing.formats.healthbench_examples import RubricItem, check_roles, criterion_of
-from evalcore.importing.formats.options import Options
-from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded
+from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded, Options
 from evalcore.importing.formats.wire import check_entries, decode
 from evalcore.study.schema import Label, Message, RaterKind, Stage
 

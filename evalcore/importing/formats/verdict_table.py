@@ -9,8 +9,7 @@ from typing import Annotated
 import msgspec
 
 from evalcore.errors import RowFault
-from evalcore.importing.formats.options import Options
-from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded
+from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded, Options
 from evalcore.importing.formats.wire import decode, shown
 from evalcore.study.csv_cells import unguarded
 from evalcore.study.schema import (

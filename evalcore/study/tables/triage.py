@@ -3,7 +3,7 @@
 from sqlalchemy import CheckConstraint, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from evalcore.study.schema import Acuity, ConfidenceMeaning, Format, Mapping
+from evalcore.study.schema import Acuity, ConfidenceMeaning, Format, MappingMethod
 from evalcore.study.tables.columns import text_column, word
 
 
@@ -29,7 +29,7 @@ class AcuityCase(SQLModel, table=True):
     original_label: str | None = None
     mapped_label: str | None = None
     gold: str | None = word(Acuity, nullable=True)
-    method: str = word(Mapping)
+    method: str = word(MappingMethod)
     is_edge_case: bool = False
     uncertainty: float | None = None
     notes: str | None = text_column(nullable=True)
