@@ -23,9 +23,17 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 run: .venv/.for-running  ## open the dashboard; ARGS="--port 8502 --db study.db" are passed on
 	$(BIN)/overread serve $(ARGS)
 
-test: .venv/.for-tests  ## format, lint, types, import contracts, unit, page and browser tests
+# ROOM=triage runs the tests of that room alone: its folder in tests/, and the examples in the docstrings of its modules.
+ROOM :=
+IN_ROOM = $(if $(ROOM),$(or $(wildcard tests/$(ROOM)),$(error expected a folder of tests/ as ROOM, got $(ROOM))) $(wildcard evalcore/$(ROOM)))
+
+test: .venv/.for-tests  ## format, lint, types, import contracts, unit, page and browser tests; ROOM=triage: the tests of one room
+ifdef ROOM
+	$(MAKE) --no-print-directory unit
+else
 	$(MAKE) --no-print-directory --jobs 2 check unit  # beside each other: types are checked on one core, for a minute or two
 	$(MAKE) --no-print-directory browser
+endif
 
 check: .venv/.for-tests  ## format, lint, types and import contracts alone
 	$(BIN)/ruff format --check .
@@ -33,8 +41,8 @@ check: .venv/.for-tests  ## format, lint, types and import contracts alone
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: .venv/.for-tests  ## unit and page tests alone; ARGS go to pytest
-	$(BIN)/pytest --ignore tests/browser -m "not slow" $(SIDE_BY_SIDE) $(ARGS)
+unit: .venv/.for-tests  ## unit and page tests alone; ROOM as above, ARGS go to pytest
+	$(BIN)/pytest --ignore tests/browser -m "not slow" $(SIDE_BY_SIDE) $(IN_ROOM) $(ARGS)
 
 browser: .venv/.for-tests  ## browser tests alone; ARGS go to pytest
 	$(BIN)/python tests/chromium.py

@@ -1,7 +1,7 @@
 """The LiteLLM proxy with mock responses: a server in the OpenAI format that was not written for this project, in an environment of its own.
 
 python -m tests.litellm_proxy FOLDER            # makes the environment there, about a minute and 700 MB
-LITELLM_ENVIRONMENT=FOLDER pytest -m slow tests/test_litellm_proxy.py
+LITELLM_ENVIRONMENT=FOLDER pytest -m slow tests/runs/test_litellm_proxy.py
 """
 
 import os

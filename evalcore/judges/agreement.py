@@ -215,7 +215,7 @@ def agreement(
     The second is the two-way variance of Cameron, Gelbach and Miller (2011): example and rater are both samples of more. It needs R of at least
     three. Both are cut off at 1. On drawn clusters the first covers .94 to .96 from 50 examples on, .92 to .94 with 10 and 20, .88 with 5; with
     fewer there is none. Of raters who differ in strictness and care the first covers the value of raters in general .2 to .7 of the time, the second
-    .93 to .98 (tests/test_agreement_coverage.py).
+    .93 to .98 (tests/judges/test_agreement_coverage.py).
 
     Cannot assess is neither agreement nor disagreement: such labels are left out of the value. What they could have made of percent agreement is
     bounded: each could have been any category, on its own. Of the other coefficients no bounds are given.

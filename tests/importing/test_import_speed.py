@@ -1,0 +1,28 @@
+"""The benchmark of imports runs, on a small file; its figures are not judged here."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "import_speed.py"
+
+
+@pytest.mark.slow
+def test_the_benchmark_prints_a_ratio_and_a_peak():
+    ran = subprocess.run(
+        [sys.executable, BENCHMARK, "--verdicts", "120", "--repeats", "1", "--no-real"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert re.search(
+        r"^invented, 120 verdicts: import \d+\.\d{3} s; floor of verdict rows \d+\.\d{3} s, ratio \d+\.\d\d; "
+        r"floor of all rows that the import writes \d+\.\d{3} s, ratio \d+\.\d\d \(target: at most 4\)$",
+        ran.stdout,
+        re.M,
+    )
+    assert re.search(r"^peak memory of importing it: \d+ MB \(target: under 300\)$", ran.stdout, re.M)
