@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from evalcore.study.policies import can_adjudicate, can_read, can_see_audit
+from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, check_can_see_audit
 from evalcore.study.schema import Viewer
 from pages.shared import common, html, prefetch, routes, welcome
 
@@ -17,12 +17,12 @@ st.logo(ICON, size="large")
 st.html(html.STYLE)
 
 
-def listed(name: str, title: str, icon: str, rule: Callable[[Viewer], bool] | None = None) -> st.Page:
+def listed(name: str, title: str, icon: str, rule: Callable[[Viewer], None] | None = None) -> st.Page:
     """A page at the address of its name; the start page is at the address of the dashboard itself.
 
     One that is not for the viewer's role is left out of the navigation; its own guard says why to whoever opens its address.
     """
-    is_listed = rule is None or (viewer is not None and rule(viewer))
+    is_listed = rule is None or (viewer is not None and allows(rule, viewer))
     return st.Page(
         routes.script(name),
         title=title,
@@ -38,10 +38,10 @@ with common.guarded():
     page = st.navigation(
         {
             "Read": [
-                listed("review", "Review", "rate_review", can_read),
-                listed("my_reads", "My reads", "checklist", can_read),
+                listed("review", "Review", "rate_review", check_can_read),
+                listed("my_reads", "My reads", "checklist", check_can_read),
                 listed("browse", "Browse", "menu_book"),
-                listed("adjudicate", "Adjudicate", "balance", can_adjudicate),
+                listed("adjudicate", "Adjudicate", "balance", check_can_adjudicate),
             ],
             "Results": [
                 listed("models", "Models", "leaderboard"),
@@ -53,7 +53,7 @@ with common.guarded():
                 listed("overview", "Overview", "home"),
                 listed("study", "Study", "database"),
                 listed("export", "Export", "download"),
-                listed("audit", "Audit", "history", can_see_audit),
+                listed("audit", "Audit", "history", check_can_see_audit),
             ],
         },
         position="hidden" if viewer is None else "sidebar",

@@ -31,14 +31,7 @@ from evalcore.study import contents, frames, store
 from evalcore.study.acting import allow
 from evalcore.study.db import reading as reads
 from evalcore.study.db import writing
-from evalcore.study.policies import (
-    can_adjudicate,
-    can_settle,
-    check_can_adjudicate,
-    check_can_open,
-    check_can_settle,
-    visible_verdicts,
-)
+from evalcore.study.policies import allows, check_can_adjudicate, check_can_open, check_can_settle, visible_verdicts
 from evalcore.study.schema import (
     JUDGE_SHOWN,
     Acuity,
@@ -146,7 +139,7 @@ def cases(engine: Engine, viewer: Viewer) -> Queue:
         key = _key(row)
         if key[0] in blind:
             continue
-        if not can_settle(viewer, read_by.get(key, ())):
+        if not allows(check_can_settle, viewer, read_by.get(key, ())):
             own.append(key[0])
         else:
             points = None if pd.isna(row["points"]) else float(row["points"])
@@ -163,11 +156,11 @@ def to_settle(session: Session, viewer: Viewer, example_id: int | None = None) -
         viewer: Who.
         example_id: Look at this conversation alone.
     """
-    if not can_adjudicate(viewer):
+    if not allows(check_can_adjudicate, viewer):
         return frozenset()
     keys = set(map(_key, _needing(session, contents.rules(session), example_id)[CASE].to_dict(orient="records")))
     read_by = adjudication_queries.readers(session, example_id)
-    return frozenset(key[0] for key in keys if can_settle(viewer, read_by.get(key, ())))
+    return frozenset(key[0] for key in keys if allows(check_can_settle, viewer, read_by.get(key, ())))
 
 
 def hidden_examples(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:

@@ -1,6 +1,6 @@
 """Who may do what, when, and see what.
 
-A rule is a pair: `check_...` raises the sentence, `can_...` asks it, so the same words enforce the rule and explain the disabled
+A rule is a `check_...` that raises the sentence; `allows` and `reason` ask it, so the same words enforce the rule and explain the disabled
 button. What somebody may see goes through one door, `visible_verdicts`.
 """
 
@@ -169,7 +169,7 @@ def check_can_open(viewer: Viewer, example_id: int, blind: Collection[int]) -> N
 
 def own_act(viewer: Viewer) -> str:
     """What a conversation that is hidden from somebody may wait for, in words: "first read", of adjudicators "first read or settlement"."""
-    return "first read or settlement" if can_adjudicate(viewer) else "first read"
+    return "first read or settlement" if allows(check_can_adjudicate, viewer) else "first read"
 
 
 def reason(check: Callable[..., None], viewer: Viewer, *what: object) -> str:
@@ -181,96 +181,6 @@ def reason(check: Callable[..., None], viewer: Viewer, *what: object) -> str:
     return ""
 
 
-def can_give_verdict(viewer: Viewer) -> bool:
-    """Whether `check_can_give_verdict` passes."""
-    return not reason(check_can_give_verdict, viewer)
-
-
-def can_import(viewer: Viewer) -> bool:
-    """Whether `check_can_import` passes."""
-    return not reason(check_can_import, viewer)
-
-
-def can_import_reads_of(viewer: Viewer) -> bool:
-    """Whether `check_can_import_reads_of` passes."""
-    return not reason(check_can_import_reads_of, viewer)
-
-
-def can_export(viewer: Viewer) -> bool:
-    """Whether `check_can_export` passes."""
-    return not reason(check_can_export, viewer)
-
-
-def can_add_people(viewer: Viewer) -> bool:
-    """Whether `check_can_add_people` passes."""
-    return not reason(check_can_add_people, viewer)
-
-
-def can_see_audit(viewer: Viewer) -> bool:
-    """Whether `check_can_see_audit` passes."""
-    return not reason(check_can_see_audit, viewer)
-
-
-def can_set_families(viewer: Viewer) -> bool:
-    """Whether `check_can_set_families` passes."""
-    return not reason(check_can_set_families, viewer)
-
-
-def can_set_triage(viewer: Viewer) -> bool:
-    """Whether `check_can_set_triage` passes."""
-    return not reason(check_can_set_triage, viewer)
-
-
-def can_set_meaning(viewer: Viewer) -> bool:
-    """Whether `check_can_set_meaning` passes."""
-    return not reason(check_can_set_meaning, viewer)
-
-
-def can_state_analysis(viewer: Viewer) -> bool:
-    """Whether `check_can_state_analysis` passes."""
-    return not reason(check_can_state_analysis, viewer)
-
-
-def can_run(viewer: Viewer) -> bool:
-    """Whether `check_can_run` passes."""
-    return not reason(check_can_run, viewer)
-
-
-def can_see_replies(viewer: Viewer) -> bool:
-    """Whether `check_can_see_replies` passes."""
-    return not reason(check_can_see_replies, viewer)
-
-
-def can_read(viewer: Viewer) -> bool:
-    """Whether `check_can_read` passes."""
-    return not reason(check_can_read, viewer)
-
-
-def can_assign(viewer: Viewer) -> bool:
-    """Whether `check_can_assign` passes."""
-    return not reason(check_can_assign, viewer)
-
-
-def can_adjudicate(viewer: Viewer) -> bool:
-    """Whether `check_can_adjudicate` passes."""
-    return not reason(check_can_adjudicate, viewer)
-
-
-def can_settle(viewer: Viewer, readers: Collection[str]) -> bool:
-    """Whether `check_can_settle` passes."""
-    return not reason(check_can_settle, viewer, readers)
-
-
-def can_mark(viewer: Viewer, reader: int, state: ReadingState) -> bool:
-    """Whether `check_can_mark` passes."""
-    return not reason(check_can_mark, viewer, reader, state)
-
-
-def can_decide(viewer: Viewer, reader: int, state: ReadingState) -> bool:
-    """Whether `check_can_decide` passes."""
-    return not reason(check_can_decide, viewer, reader, state)
-
-
-def can_open(viewer: Viewer, example_id: int, blind: Collection[int]) -> bool:
-    """Whether `check_can_open` passes."""
-    return not reason(check_can_open, viewer, example_id, blind)
+def allows(check: Callable[..., None], viewer: Viewer, *what: object) -> bool:
+    """Whether the viewer may, by the rule that `check` enforces."""
+    return not reason(check, viewer, *what)

@@ -12,7 +12,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import contents
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
-from evalcore.study.policies import can_export, check_can_adjudicate
+from evalcore.study.policies import allows, check_can_adjudicate, check_can_export
 from pages.adjudicate import html, settling
 from pages.shared import common, routes
 from pages.shared import html as shared_html
@@ -131,7 +131,7 @@ def faults() -> None:
             ),
             width="content",
         )
-        if can_export(viewer):
+        if allows(check_can_export, viewer):
             st.page_link(routes.EXPORT, label="Export this list", icon=":material/download:")
     rows = found.astype(object).where(found.notna(), None).to_dict(orient="records")
     st.html("".join(html.fault({str(name): value for name, value in row.items()}) for row in rows))

@@ -16,7 +16,7 @@ from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
-from evalcore.study.policies import can_read, check_can_open, own_act, reason
+from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
 from evalcore.study.schema import Format, Viewer
 from pages.browse import case, find
 from pages.shared import common, html, routes, rubric, suspects
@@ -93,7 +93,11 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
         if judge and scores
         else ""
     )
-    blind = "Opening it shows its verdicts, and takes it out of your blind reads. " if can_read(viewer) else ""
+    blind = (
+        "Opening it shows its verdicts, and takes it out of your blind reads. "
+        if allows(check_can_read, viewer)
+        else ""
+    )
     st.html(html.foot(f"Click a row to open it. {blind}{made}"))
 
 
@@ -158,7 +162,7 @@ def detail(
     example["is_answered"] = not opened.responses.empty
     tags = [example["theme"], example["category"], LANGUAGES.get(example["language"] or ""), *opened.subsets]
     st.html(html.chips([*(shared_filters.plain(tag) for tag in tags if tag), example["prompt_id"]]))
-    if can_read(viewer):
+    if allows(check_can_read, viewer):
         st.html(html.quiet(OPENED))
     if example["provisional"]:
         st.html(

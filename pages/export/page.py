@@ -12,7 +12,7 @@ from evalcore.export.flow_diagram import GROUND, INK
 from evalcore.reading import exposing
 from evalcore.study import contents
 from evalcore.study.db import reading
-from evalcore.study.policies import can_read, check_can_export, own_act
+from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
 from pages.export import exports
 from pages.shared import common, filters, html, routes
 from pages.shared import theme as shared_theme
@@ -215,7 +215,7 @@ if hidden:
         )
     )
 st.html(html.quiet(MEANING[what]))
-if can_read(viewer):
+if allows(check_can_read, viewer):
     st.html(html.quiet(SEEN))
 with common.shown_errors():
     is_shown = not is_large() or st.toggle("Show the first rows (with so many verdicts that takes a while)", key="show")

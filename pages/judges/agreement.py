@@ -27,7 +27,7 @@ from evalcore.judges.figures import pair_matrix
 from evalcore.rubric.data import Opinions
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.wording import counted
-from evalcore.study.policies import can_see_audit
+from evalcore.study.policies import allows, check_can_see_audit
 from evalcore.study.schema import Viewer
 from pages.shared import filters, html, judges_choice, routes, tables, theme
 
@@ -63,7 +63,7 @@ def shown_names(raters: Sequence[str], judges: Iterable[str], viewer: Viewer, se
     known = set(judges)
     found = {name: name for name in raters if name in known}
     readers = [name for name in raters if name not in known]
-    if can_see_audit(viewer):
+    if allows(check_can_see_audit, viewer):
         short = [html.reader_name(name) for name in readers]
         return found | dict(zip(readers, short if len(set(short)) == len(short) else readers, strict=True))
     own = [name for name in readers if name == viewer.name]

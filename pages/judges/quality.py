@@ -12,7 +12,7 @@ from evalcore.rubric.data import Opinions
 from evalcore.stats import majority as stats_majority
 from evalcore.stats.intervals import NO_VALUE, rate_words
 from evalcore.stats.wording import counted
-from evalcore.study.policies import can_see_audit
+from evalcore.study.policies import allows, check_can_see_audit
 from evalcore.study.schema import Viewer
 from pages.shared import common, filters, html, judges_choice, routes, tables, theme
 
@@ -70,7 +70,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
             st.html(html.quiet(sentence))
     _pooled(quality, ranks)
     if (quality["rater_kind"].eq(pairs.JUDGE) & quality["rater"].eq(judge)).any():
-        with_names = can_see_audit(viewer) and not common.blind(viewer)
+        with_names = allows(check_can_see_audit, viewer) and not common.blind(viewer)
         st.subheader("Among physicians", anchor=False)
         _among(values, ranks, judge, min_pairs, with_names=with_names)
         st.subheader("By category", anchor=False)

@@ -12,7 +12,7 @@ from evalcore.judges.pairs import Reads, is_choice, reads_words
 from evalcore.judges.record import ALL_CRITERIA, ANSWERS, finding, judge_record
 from evalcore.settings import settings
 from evalcore.stats.intervals import NO_VALUE, interval_words, rate_words, share_words
-from evalcore.study.policies import can_see_audit, visible_verdicts
+from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts
 from evalcore.study.schema import RaterKind, Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
 
@@ -180,7 +180,7 @@ def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator,
     record_table(record)
     st.subheader("What readers changed after seeing its label", anchor=False)
     effect = _effect(settings().db, common.version(), waiting, judge)
-    moved(shifts, effect=effect, with_names=can_see_audit(viewer) and not waiting)
+    moved(shifts, effect=effect, with_names=allows(check_can_see_audit, viewer) and not waiting)
     st.html(
         html.foot(
             "A judge is right where its label is the one that a physician gave on a blind first read. A criterion that two physicians have "

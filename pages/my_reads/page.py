@@ -9,7 +9,7 @@ from evalcore.reading.own_reads import TASK, by_task, final_labels, read_words, 
 from evalcore.reading.read_queries import my_reads
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.db import reading
-from evalcore.study.policies import can_open, check_can_read
+from evalcore.study.policies import allows, check_can_open, check_can_read
 from evalcore.study.schema import Ask, Viewer
 from pages.my_reads import amending
 from pages.shared import common, html, routes
@@ -32,7 +32,7 @@ LIST_HEIGHT = 560
 def listing(reads: pd.DataFrame, items: pd.DataFrame) -> None:
     """My reads as a table; a click opens one."""
     table = reads.merge(by_task(items), on=TASK, how="left")
-    is_open = table["example_id"].map(lambda example: can_open(viewer, example, hidden)).astype(bool)
+    is_open = table["example_id"].map(lambda example: allows(check_can_open, viewer, example, hidden)).astype(bool)
     event = st.dataframe(
         pd.DataFrame(
             {

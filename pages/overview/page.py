@@ -13,12 +13,13 @@ from evalcore.study import contents
 from evalcore.study.browse import CONFLICTING
 from evalcore.study.db import reading
 from evalcore.study.policies import (
-    can_adjudicate,
-    can_assign,
-    can_give_verdict,
-    can_import,
-    can_read,
-    can_see_audit,
+    allows,
+    check_can_adjudicate,
+    check_can_assign,
+    check_can_give_verdict,
+    check_can_import,
+    check_can_read,
+    check_can_see_audit,
     own_act,
 )
 from evalcore.study.schema import Role, Viewer
@@ -36,14 +37,14 @@ LATELY = timedelta(days=7)
 def reader_lines(viewer: Viewer) -> list[str]:
     """What waits for a reader, how long it takes, and what they have read so far."""
     lines = []
-    if can_read(viewer):
+    if allows(check_can_read, viewer):
         with reading(common.engine()) as session:
             progress = tasks.progress(session, viewer, now())
         if progress.n_left:
             left = html.left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
             lines.append(f"{counted(progress.n_left, 'read')} {waits} for you in Review{', ' + left if left else ''}.")
-    if can_give_verdict(viewer):
+    if allows(check_can_give_verdict, viewer):
         own = common.read("readers")
         lines += [
             f"You have read {read_words(row.n_items, row.n_responses, row.n_cases)}, the last on {common.local_time(row.last_at)}."
@@ -66,7 +67,7 @@ def adjudicator_lines(viewer: Viewer) -> list[str]:
 def lead_lines(viewer: Viewer) -> list[str]:
     """How far assigned reading is, and each reader."""
     lines = []
-    if can_assign(viewer):
+    if allows(check_can_assign, viewer):
         with reading(common.engine()) as session:
             assigned = tasks.assignments(session)
         wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
@@ -105,9 +106,9 @@ def researcher_lines() -> list[str]:
 def lines(viewer: Viewer) -> list[str]:
     """What matters to who is signed in, by role."""
     found = reader_lines(viewer)
-    if can_adjudicate(viewer):
+    if allows(check_can_adjudicate, viewer):
         found += adjudicator_lines(viewer)
-    if can_import(viewer):
+    if allows(check_can_import, viewer):
         found += lead_lines(viewer)
     if Role.RESEARCHER in viewer.roles:
         found += researcher_lines()
@@ -145,9 +146,9 @@ st.html(
     )
 )
 with st.container(horizontal=True):
-    if can_read(viewer):
+    if allows(check_can_read, viewer):
         st.page_link(routes.REVIEW, label="Review", icon=":material/rate_review:")
-    if can_give_verdict(viewer):
+    if allows(check_can_give_verdict, viewer):
         st.page_link(routes.BROWSE, label="Read conversations", icon=":material/menu_book:")
         st.page_link(
             routes.BROWSE,
@@ -155,7 +156,7 @@ with st.container(horizontal=True):
             icon=":material/compare_arrows:",
             query_params={"reads": filters.READS[CONFLICTING]},  # an address holds an option in the words of the screen
         )
-    if can_import(viewer):
+    if allows(check_can_import, viewer):
         st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     if counts["cases"]:
         st.page_link(routes.TRIAGE, label="See triage", icon=":material/emergency:")
@@ -176,7 +177,7 @@ if hidden:
             "conflicts, the judges and what was read."
         )
     )
-if can_see_audit(viewer) and not hidden:  # it moves with every act of others
+if allows(check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
     with reading(common.engine()) as session:
         head = contents.trail_head(session)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):

@@ -42,7 +42,7 @@ from evalcore.study import browse, frames, lookups, stated_analysis
 from evalcore.study import contents as study
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
-from evalcore.study.policies import can_adjudicate, can_read, reason, visible_verdicts
+from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
 from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import setting_queries
@@ -206,16 +206,16 @@ def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[i
         person: Who looks.
         among: Only these are asked about, which is quicker where they are few; None: all.
     """
-    if not can_read(person):
+    if not allows(check_can_read, person):
         return frozenset()
     own = to_read(person, among=among)
-    return own | read("to_settle", person) if can_adjudicate(person) else own
+    return own | read("to_settle", person) if allows(check_can_adjudicate, person) else own
 
 
 def list_openly(person: Viewer, examples: Iterable[int]) -> None:
     """Write down that a list shows verdicts on some conversations, before it is drawn; who reads is told what that means."""
     exposing.expose(engine(), person, Seen.PREVIEW, {int(number) for number in examples} - blind(person))
-    if can_read(person):
+    if allows(check_can_read, person):
         st.html(html.quiet(LISTED))
 
 

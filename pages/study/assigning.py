@@ -14,7 +14,7 @@ from evalcore.stats.wording import counted
 from evalcore.study import acting, contents
 from evalcore.study.browse import Filters
 from evalcore.study.db import reading
-from evalcore.study.policies import can_assign, check_can_assign, reason
+from evalcore.study.policies import allows, check_can_assign, reason
 from evalcore.study.schema import Ask, ReadingMode, Role, Rules, Viewer
 from pages.shared import common, html, tables
 from pages.shared import filters as shared_filters
@@ -203,7 +203,7 @@ def _of(some: pd.Series, of: pd.Series) -> list[str]:
 
 def _for_leads(viewer: Viewer, found: pd.DataFrame, hidden: frozenset[int]) -> dict[str, Any]:
     """Who reads, for leads; and by which filters the items were chosen, which may name a model or a label: for leads who read nothing blind."""
-    if not can_assign(viewer):
+    if not allows(check_can_assign, viewer):
         return {}
     chosen = {} if hidden else {"Chosen by": [_chosen(words) for words in found["chosen_by"]]}
     return {"Readers": found["readers"], **chosen}

@@ -9,7 +9,7 @@ from evalcore.runs.queries import Progress, RunRow
 from evalcore.runs.telling import cost_words, cut_off_words, dollars, duration, how_words
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
-from evalcore.study.policies import can_run
+from evalcore.study.policies import allows, check_can_run
 from evalcore.study.run_words import RunKind, RunSpec, RunState
 from evalcore.study.schema import CASES, Format, Viewer
 from pages.shared import common, filters, html, routes
@@ -84,7 +84,7 @@ def _figures(viewer: Viewer, run_id: int, *, is_live: bool, has_failed: bool) ->
     st.html(html.notice(f"{state.word}: {_short(state.more)}." if state.more else f"{state.word}."))
     st.html(run_html.bar(at))
     st.html(html.facts(_facts(at)))
-    if can_run(viewer):
+    if allows(check_can_run, viewer):
         _steer(viewer, row, at)
     if (is_live and not at.n_workers) or (at.n_failed and not has_failed):
         st.rerun()

@@ -15,7 +15,7 @@ from evalcore.runs.queries import Progress, RunRow, Subject, subject
 from evalcore.runs.telling import State, asked_words, state_of
 from evalcore.settings import settings
 from evalcore.study.db import reading
-from evalcore.study.policies import can_run, check_can_run
+from evalcore.study.policies import allows, check_can_run
 from evalcore.study.run_words import Outcome, RunKind, RunSpec, RunState
 from evalcore.study.schema import Viewer
 from pages.shared import common
@@ -146,4 +146,4 @@ def refused(run_id: int) -> str:
 
 def state(viewer: Viewer, at: Progress) -> State:
     """How a run stands. Why it stopped is told whole to leads alone, and to none who may yet read blind: a judge may speak in its last words."""
-    return state_of(at, with_words=bool(at.reason) and can_run(viewer) and not common.blind(viewer))
+    return state_of(at, with_words=bool(at.reason) and allows(check_can_run, viewer) and not common.blind(viewer))

@@ -8,7 +8,7 @@ from evalcore.runs.queries import Progress
 from evalcore.runs.telling import OUTCOMES
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
-from evalcore.study.policies import can_see_replies, check_can_see_replies, own_act, reason, visible_verdicts
+from evalcore.study.policies import allows, check_can_see_replies, own_act, reason, visible_verdicts
 from evalcore.study.run_words import Outcome
 from evalcore.study.schema import Viewer
 from evalcore.study.tables import now
@@ -36,7 +36,7 @@ def _failures(viewer: Viewer, run_id: int) -> None:
         return
     st.subheader("What failed", anchor=False)
     st.html(html.items(f"{n:,} {OUTCOMES[outcome][0]}: {OUTCOMES[outcome][1]}" for outcome, n in counts.items()))
-    if not can_see_replies(viewer):
+    if not allows(check_can_see_replies, viewer):
         st.html(html.quiet(f"{reason(check_can_see_replies, viewer)} {WHY}"))
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -8,7 +8,7 @@ from evalcore.runs import known_models, queries
 from evalcore.runs.queries import RunRow
 from evalcore.runs.telling import told
 from evalcore.study.db import reading
-from evalcore.study.policies import can_run, check_can_run, reason
+from evalcore.study.policies import allows, check_can_run, reason
 from evalcore.study.run_words import RunState
 from evalcore.study.schema import Viewer
 from pages.shared import common, html
@@ -61,7 +61,7 @@ def _form(viewer: Viewer, *, is_first: bool) -> None:
 def _beginning(viewer: Viewer) -> None:
     """Nothing has run yet: what a run is, and what to do first."""
     st.html(html.notice(f"Nothing has run yet. {BEGINNING}"))
-    if not can_run(viewer):
+    if not allows(check_can_run, viewer):
         return
     st.html(html.items(STEPS))
     with st.expander("An example of models.toml", icon=":material/description:"):
