@@ -119,7 +119,7 @@ def serve(
     """Open the dashboard."""
     from evalcore import serving
     from evalcore.importing import demo
-    from evalcore.study import contents as queries
+    from evalcore.study import contents
     from evalcore.study.db import reading
 
     allowed = allowed_host or [name.strip() for name in settings().allowed_hosts.split(",") if name.strip()]
@@ -132,7 +132,7 @@ def serve(
         if is_new_default and demo.seed(engine):
             out.print(f"{database} is new: it holds the demo study, which is fictional.")
         with reading(engine) as session:
-            key = queries.study_key(session) or ""
+            key = contents.study_key(session) or ""
     out.print(f"Overread on {serving.page_address(address, port)} (stop with Ctrl-C)", markup=False)
     serving.serve(location=database, study_key=key, port=port, address=address, browser=browser, allowed=allowed)
 
@@ -149,7 +149,7 @@ def people(
     as_json: Json = False,
 ) -> None:
     """List who uses this study, or add somebody."""
-    from evalcore.study import contents as queries
+    from evalcore.study import contents
     from evalcore.study.acting import add_person
     from evalcore.study.db import reading
 
@@ -158,7 +158,7 @@ def people(
             profile = {"specialties": specialty or [], "languages": language or []}
             add_person(engine, add, roles=role or ["reviewer"], **profile, actor=actor(engine))
         with reading(engine) as session:
-            everybody = queries.people(session)
+            everybody = contents.people(session)
     if as_json:
         print_json(
             [

@@ -24,14 +24,14 @@ def show(context: typer.Context, db: Db = None, as_json: Json = False) -> None:
     evaluation, judges, subset, claim, physicians, settled, weighted, primary (two models), margin, margin_under, margin_missed. Null or an
     empty list: as usual.
     """
-    from evalcore.study import stated_analysis
+    from evalcore.study import contents
     from evalcore.study.analysis import Analysis, plain, when_words
     from evalcore.study.db import reading
 
     if context.invoked_subcommand is not None:
         return
     with study(db) as engine, reading(engine) as session:
-        stated = stated_analysis.stated(session)
+        stated = contents.stated_analysis(session)
     if as_json:
         nothing = dict.fromkeys(("version", "stated_by", "stated_at", "n_reads_before")) | plain(Analysis())
         print_json(nothing if stated is None else _row(stated))
@@ -74,7 +74,7 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
     db: Db = None,
 ) -> None:
     """State the analysis, whole: what is left out is as usual. The earlier versions stay, each with the reads that existed before it."""
-    from evalcore.study import acting, stated_analysis
+    from evalcore.study import acting, contents
     from evalcore.study.analysis import Analysis, when_words
     from evalcore.study.db import reading
     from evalcore.study.schema import Claim, Physicians
@@ -99,7 +99,7 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
     with study(db) as engine:
         version = acting.state_analysis(engine, spec, actor=actor(engine))
         with reading(engine) as session:
-            stated = stated_analysis.stated(session)
+            stated = contents.stated_analysis(session)
     if version is None or stated is None:
         out.print("That is what is stated already; nothing was written.")
     else:
@@ -109,12 +109,12 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
 @app.command()
 def history(db: Db = None, as_json: Json = False) -> None:
     """List every version, newest first. With --json a list of objects as `overread analysis --json` has them."""
-    from evalcore.study import stated_analysis
+    from evalcore.study import contents
     from evalcore.study.analysis import when_words
     from evalcore.study.db import reading
 
     with study(db) as engine, reading(engine) as session:
-        versions = stated_analysis.history(session)
+        versions = contents.stated_analyses(session)
     if as_json:
         print_json([_row(version) for version in versions])
         return

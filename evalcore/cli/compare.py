@@ -128,8 +128,7 @@ def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
     from evalcore.rubric import parts
     from evalcore.rubric import queries as rubric_queries
     from evalcore.rubric.analysed import analysed
-    from evalcore.study import contents as queries
-    from evalcore.study import stated_analysis
+    from evalcore.study import contents
 
     everything = rubric_queries.load(session)
     of = {
@@ -140,13 +139,13 @@ def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
     if not of:
         msg = "No judge has labelled a response yet: overread import a file of results first"
         raise OverreadError(msg)
-    stated = stated_analysis.stated(session)
+    stated = contents.stated_analysis(session)
     usual = next(iter(of)) if stated is None else stated.spec.evaluation or next(iter(of))
     evaluation = one_of("--dataset", changes.get("evaluation", usual), of)
     if "judges" in changes:
         changes["judges"] = tuple(some_of("--judges", changes["judges"], of[evaluation]))
     if "subset" in changes:
-        one_of("--subset", changes["subset"], queries.choices(session)["subset"])
+        one_of("--subset", changes["subset"], contents.choices(session)["subset"])
     done = analysed(session, changes, opinions=everything)
     if done.part.items.empty:
         msg = f"--subset: no judged response of {evaluation} belongs to {done.results.spec.subset}"

@@ -169,12 +169,11 @@ def self_preference(db: Db = None, as_json: Json = False) -> None:
     """
     from evalcore.judges import self_preference as metric
     from evalcore.rubric import queries
-    from evalcore.study import families
-    from evalcore.study import family_table as stored
+    from evalcore.study import contents, families
     from evalcore.study.db import reading
 
     with study(db) as engine, reading(engine) as session:
-        opinions, patterns = queries.load(session), stored.table(session)
+        opinions, patterns = queries.load(session), contents.family_table(session)
     names = [*opinions.items["model"].cat.categories, *opinions.judges]
     table = metric.self_preference(opinions, families.families_of(names, patterns))
     if as_json:
@@ -198,10 +197,9 @@ def families(
     A pattern is a glob on the whole name, upper and lower case alike; the first that fits counts. With --json an object: is_own (the study
     has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
     """
-    from evalcore.study import acting
+    from evalcore.study import acting, contents
     from evalcore.study import contents as queries
     from evalcore.study import families as tables
-    from evalcore.study import family_table as stored
     from evalcore.study.db import reading
 
     given = None if path is None else tables.parse(text_of(content(path), path.name), path.name)
@@ -212,7 +210,7 @@ def families(
         if given or reset:
             acting.set_families(engine, given or [], actor=actor(engine))
         with reading(engine) as session:
-            own, patterns = stored.own_table(session), stored.table(session)
+            own, patterns = contents.own_families(session), contents.family_table(session)
             kinds = [("model", queries.models(session)), ("judge", queries.judges(session))]
     names = [
         {"name": name, "kind": kind, "family": tables.family_of(name, patterns)}

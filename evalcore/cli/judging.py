@@ -35,12 +35,12 @@ def anchoring(
     """
     from evalcore.judges import anchoring as metric
     from evalcore.rubric.blind_reads import blind_reads
-    from evalcore.study import contents as queries
+    from evalcore.study import contents
     from evalcore.study.db import reading
 
     wanted = some_of("--by", by, metric.GROUPINGS)
     with study(db) as engine, reading(engine) as session:
-        judges = queries.judges(session)
+        judges = contents.judges(session)
         if judge is not None and judge not in judges:
             msg = f"--judge: {judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
             raise OverreadError(msg)

@@ -85,7 +85,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     """
     from evalcore.planning import acts as planning_acts
     from evalcore.rubric import queries as rubric_queries
-    from evalcore.study import stated_analysis
+    from evalcore.study import contents
     from evalcore.study.db import reading
     from evalcore.study.schema import Claim, Physicians
 
@@ -96,7 +96,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
             wanted = planning_acts.powered(
                 planning_acts.target_of(target, known, evaluation=evaluation, judges=chosen), power
             )
-            stated = stated_analysis.stated(session)
+            stated = contents.stated_analysis(session)
             wanted, why = planning_acts.claimed(
                 known,
                 wanted,

@@ -130,14 +130,13 @@ def guideline(
     db: Db = None,
 ) -> None:
     """Write a new version of what readers are told, or print the newest."""
-    from evalcore.study import acting
-    from evalcore.study import contents as queries
+    from evalcore.study import acting, contents
     from evalcore.study.db import reading
 
     with study(db) as engine:
         if path is None:
             with reading(engine) as session:
-                found = queries.guideline(session)
+                found = contents.guideline(session)
             out.print(found.text if found else "No guideline yet: overread guideline FILE.md", markup=False)
             return
         try:

@@ -85,7 +85,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     Misses and what follows them are by judge whatever the basis.
     """
     from evalcore.rubric.corrected import Claim, Physicians
-    from evalcore.study import stated_analysis
+    from evalcore.study import contents
     from evalcore.study.analysis import Analysis
     from evalcore.study.db import reading
     from evalcore.triage import queries as stored
@@ -104,7 +104,7 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     with study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
         triaged = described(stored.load(session), settings.rule)
-        stated = stated_analysis.stated(session)
+        stated = contents.stated_analysis(session)
     spec = Analysis() if stated is None else stated.spec
     named = [f"{word}={name}" for word, name in stated_judges(triaged, spec).items()]
     found = _found(triaged, [*named, *(judge or [])], model, list(settings.formats) if format_ is None else [format_])

@@ -17,7 +17,7 @@ from evalcore.rubric import parts
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.analysed import Analysed, analysed, missing
 from evalcore.rubric.results import primary_words, stated_words
-from evalcore.study import contents, stated_analysis
+from evalcore.study import contents
 from evalcore.study.analysis import plain
 from evalcore.study.db import reading
 
@@ -46,7 +46,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     """
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
-        trail, stated = contents.trail_head(session), stated_analysis.stated(session)
+        trail, stated = contents.trail_head(session), contents.stated_analysis(session)
         is_judged = bool(parts.evaluations(known)["judges"].map(len).any())
         done = analysed(session, opinions=known) if is_judged else None
         tried = None if done is None else missing(session, done)

@@ -31,7 +31,7 @@ from evalcore.rubric.results import FIELDS, weights_of
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed
-from evalcore.study import contents, frames, stated_analysis
+from evalcore.study import contents, frames
 from evalcore.study.analysis import StatedAnalysis, plain
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
@@ -385,7 +385,7 @@ def _brought(session: Session, readings: pd.DataFrame, blind: frozenset[int]) ->
 
 def _analysis(session: Session, found: Analysed | None) -> dict[str, Any]:
     """What was estimated, for whom it holds, and what of it was stated when."""
-    stated = tuple(stated_analysis.history(session))
+    stated = tuple(contents.stated_analyses(session))
     if found is None:
         return {"analysis": {}, "claim": "", "n_estimated": 0, "n_compared": 0, "stated": stated, "otherwise": ()}
     results = found.results

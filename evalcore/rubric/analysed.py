@@ -12,7 +12,7 @@ from evalcore.rubric import queries as labels
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.results import Results, departures, results, taken, usual, weights_of
 from evalcore.rubric.sensitivity import sensitivity
-from evalcore.study import browse, stated_analysis
+from evalcore.study import browse, contents
 from evalcore.study.analysis import Analysis, StatedAnalysis
 
 
@@ -56,7 +56,7 @@ def analysed(
         OverreadError: No judge has labelled anything, or not what the analysis names.
     """
     everything = labels.load(session).without(hidden) if opinions is None else opinions
-    known, stated = parts.evaluations(everything), stated_analysis.stated(session)
+    known, stated = parts.evaluations(everything), contents.stated_analysis(session)
     spec = usual(changed(Analysis() if stated is None else stated.spec, changes or {}), known)
     part = taken(everything, spec, example_ids(session, spec))
     found = results(part, spec)

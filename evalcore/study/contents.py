@@ -1,4 +1,4 @@
-"""The study as a whole: people, raters, counts, the audit trail."""
+"""What the study holds: people, models, judges, counts, its stated analysis, its table of families, its trail."""
 
 import json
 from collections.abc import Iterator
@@ -10,6 +10,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session, SQLModel, col
 from sqlmodel import select as select_rows
 
+from evalcore.study import analysis, families
+from evalcore.study.analysis import StatedAnalysis
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded, trail_length
 from evalcore.study.schema import (
     FILE_IMPORTED,
@@ -298,3 +300,34 @@ def _readable(session: Session, numbers: list[int]) -> Iterator[tuple[int, Audit
             yield from _readable(session, half)
     else:
         yield from zip(numbers, found, strict=True)
+
+
+def stated_analysis(session: Session) -> StatedAnalysis | None:
+    """The newest statement; None where nothing was stated, so that every choice is the usual one."""
+    return next(iter(_versions(session, limit=1)), None)
+
+
+def stated_analyses(session: Session) -> list[StatedAnalysis]:
+    """Every version, newest first."""
+    return _versions(session)
+
+
+def _versions(session: Session, limit: int | None = None) -> list[StatedAnalysis]:
+    rows: Any = TABLES["analysis"]
+    statement = select(*rows.c).order_by(rows.c.version.desc()).limit(limit)
+    return [
+        StatedAnalysis(row.version, analysis.of_json(row.text), row.stated_by, row.stated_at, row.n_reads_before)
+        for row in session.connection().execute(statement)
+    ]
+
+
+def own_families(session: Session) -> list[tuple[str, str]]:
+    """The study's own pairs of pattern and family, in their order; empty where it has not written one."""
+    rows = TABLES["model_family"]
+    found = session.connection().execute(select(rows.c.pattern, rows.c.family).order_by(rows.c.place))
+    return [(row.pattern, row.family) for row in found]
+
+
+def family_table(session: Session) -> list[tuple[str, str]]:
+    """The study's own table, else the one that comes with Overread."""
+    return own_families(session) or families.default()

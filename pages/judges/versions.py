@@ -11,8 +11,7 @@ from evalcore.figures.colours import colour_of
 from evalcore.judges import drift, figures, self_preference
 from evalcore.rubric.data import Opinions
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
-from evalcore.study import acting, families
-from evalcore.study import family_table as stored
+from evalcore.study import acting, contents, families
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_families, reason
 from evalcore.study.schema import Viewer
@@ -66,7 +65,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         _versions(viewer, before, judge)
     st.subheader("Its own family", anchor=False)
     with reading(common.engine()) as session:
-        own, table = stored.own_table(session), stored.table(session)
+        own, table = contents.own_families(session), contents.family_table(session)
     _families(viewer, judge, table)
     with st.expander("The table of families", icon=":material/table:"):
         _editor(viewer, table, is_own=bool(own))

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.reading.one_conversation import open_example
-from evalcore.rubric import finding, pair_figures, parts
+from evalcore.rubric import figures, finding, parts
 from evalcore.rubric.comparison import differences, example_scores, judge_only_warning, response_scores
 from evalcore.rubric.data import Opinions
 from evalcore.rubric.results import Results
@@ -94,7 +94,7 @@ def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:
         st.html(html.quiet("No pair with this model can be compared here."))
         return
     st.plotly_chart(
-        pair_figures.differences(table, corrected=corrected, ink=theme.ink()), config={"displayModeBar": False}, key=f"models_pairs_{key}",
+        figures.differences(table, corrected=corrected, ink=theme.ink()), config={"displayModeBar": False}, key=f"models_pairs_{key}",
         alt="Differences of the scores of each pair of models, with 95 % intervals",
     )  # fmt: skip
     rows = table.to_dict(orient="records")
@@ -197,7 +197,7 @@ def head_to_head(viewer: Viewer, chosen: Chosen) -> None:
     left, right = st.columns([52, 48], gap="medium")
     with left:
         event = st.plotly_chart(
-            pair_figures.head_to_head(table, first, second), config={"displayModeBar": False}, key="models_points", on_select="rerun",
+            figures.head_to_head(table, first, second), config={"displayModeBar": False}, key="models_points", on_select="rerun",
             selection_mode="points", alt=f"Scores of {len(table):,} conversations: one model across, the other up",
         )  # fmt: skip
     with right:

@@ -11,8 +11,8 @@ from evalcore.reading.tasks import Progress
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents, families
+from evalcore.study.contents import family_table
 from evalcore.study.db import reading
-from evalcore.study.family_table import table as family_table
 from evalcore.study.policies import check_can_read
 from evalcore.study.schema import Ask, ReadingState, Viewer
 from evalcore.study.tables import now

@@ -38,7 +38,7 @@ from evalcore.runs import queries
 from evalcore.runs.queries import n_cut_off
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.settings import settings
-from evalcore.study import browse, frames, lookups, stated_analysis
+from evalcore.study import browse, contents, frames, lookups
 from evalcore.study import contents as study
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
@@ -253,7 +253,7 @@ def _own_items(session: Any, reader: Viewer, hidden: frozenset[int]) -> pd.DataF
 
 READS: dict[str, Callable[..., Any]] = {
     "listed": _listed,
-    "analysis": stated_analysis.stated,
+    "analysis": contents.stated_analysis,
     "overrides_by_judge": _overrides_by_judge,
     "own_items": _own_items,
     "people": study.people,

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.settings import settings
-from evalcore.study import stated_analysis
+from evalcore.study import contents
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import reading
 from evalcore.study.schema import Format, Viewer
@@ -200,7 +200,7 @@ def about(viewer: Viewer) -> About:
 def analysis() -> Analysis:
     """What the study states that it analyses; where nothing is stated, every choice is the usual one."""
     with reading(common.engine()) as session:
-        stated = stated_analysis.stated(session)
+        stated = contents.stated_analysis(session)
     return Analysis() if stated is None else stated.spec
 
 

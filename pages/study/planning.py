@@ -17,7 +17,7 @@ from evalcore.rubric.data import Opinions
 from evalcore.rubric.parts import evaluations
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
-from evalcore.study import stated_analysis
+from evalcore.study import contents
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_assign, reason
 from evalcore.study.schema import Claim, Physicians, Viewer
@@ -61,7 +61,7 @@ def _planned(
     known = common.opinions(_viewer)
     with reading(common.engine()) as session:
         taken, seconds = planning_acts.taken(session), planning_acts.seconds_each(session)
-        stated = stated_analysis.stated(session)
+        stated = contents.stated_analysis(session)
     target, why = planning_acts.claimed(
         known, target, spec=stated.spec if stated else None, claim=claim, physicians=physicians
     )

@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 import pytest
 
 from evalcore.figures.colours import GREY_RAMP, INK_ON_PAPER, INK_ON_SLATE, MODEL_COLOURS, RAMP, colour_of, dash_of
+from evalcore.rubric import figures as pair_figures
 from evalcore.rubric import figures as rubric_figures
-from evalcore.rubric import pair_figures
 
 ODD = "<b>odd</b>"
 ESCAPED = "&lt;b&gt;odd&lt;/b&gt;"

@@ -6,8 +6,7 @@ from evalcore.judges import figures
 from evalcore.judges.criterion_health import criterion_health
 from evalcore.judges.drift import flips, score_drift
 from evalcore.judges.self_preference import by_label
-from evalcore.study import families, store
-from evalcore.study import family_table as stored
+from evalcore.study import contents, families, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import RaterKind, Selection, Stage, Verdict
 from tests import world
@@ -125,7 +124,7 @@ def test_a_lead_saves_a_table_and_goes_back_to_that_of_overread(small, opened):
     app.button(key="families_save").click().run()
     assert "This is the own table of this study." in words(app)
     with reading(small.engine) as session:
-        assert stored.own_table(session) == families.default()
+        assert contents.own_families(session) == families.default()
     app.button(key="families_reset").click().run()
     assert "This is the table that comes with Overread." in words(app)
     assert small.events()[-2:] == [(LEAD, "families set")] * 2

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from evalcore.study import stated_analysis, store
+from evalcore.study import contents, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Claim
@@ -31,7 +31,7 @@ def opened(location: str, open_page: Open) -> Open:
 
 def in_force(small):
     with reading(small.engine) as session:
-        return stated_analysis.stated(session)
+        return contents.stated_analysis(session)
 
 
 def box(app, label):

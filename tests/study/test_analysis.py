@@ -6,7 +6,7 @@ from hypothesis import strategies as some
 from sqlalchemy import text
 
 from evalcore.errors import NotAllowed, OverreadError
-from evalcore.study import analysis, stated_analysis, store
+from evalcore.study import analysis, contents, store
 from evalcore.study.analysis import Analysis
 from evalcore.study.db import reading, writing
 from evalcore.study.policies import check_can_state_analysis
@@ -33,7 +33,7 @@ def stated(small, spec):
 
 def in_force(small):
     with reading(small.engine) as session:
-        return stated_analysis.stated(session)
+        return contents.stated_analysis(session)
 
 
 def test_nothing_is_stated_until_somebody_does(small):
@@ -50,7 +50,7 @@ def test_a_statement_is_kept_in_versions_with_the_reads_before_it(small):
     world.submitted(small, "Dr. Imani Noor", "+-")  # two criteria: two first reads
     assert stated(small, Analysis(judges=("Magpie",), physicians=Physicians.THESE)) == 2
     with reading(small.engine) as session:
-        newest, oldest = stated_analysis.history(session)
+        newest, oldest = contents.stated_analyses(session)
     assert (oldest.spec, oldest.n_reads_before, oldest.stated_by) == (first, 0, "Ana Ruiz")
     assert (newest.version, newest.n_reads_before) == (2, 2)
     assert newest.spec.primary is None

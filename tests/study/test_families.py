@@ -3,8 +3,7 @@
 import pytest
 
 from evalcore.errors import OverreadError
-from evalcore.study import families, store
-from evalcore.study import family_table as stored
+from evalcore.study import contents, families, store
 from evalcore.study.db import reading, writing
 from tests import world
 from tests.drift_steps import ran, small, told
@@ -77,10 +76,10 @@ def test_the_families_of_a_study_are_kept_on_both_databases(database_url):
     with writing(made.engine) as session:
         assert store.set_families(session, [("b*", "B"), ("a*", "A")], actor="Ana Ruiz")
     with reading(made.engine) as session:
-        assert stored.table(session) == [("b*", "B"), ("a*", "A")]
+        assert contents.family_table(session) == [("b*", "B"), ("a*", "A")]
     with writing(made.engine) as session:
         assert store.set_families(session, [], actor="Ana Ruiz")
     with reading(made.engine) as session:
-        assert stored.own_table(session) == []
-        assert stored.table(session) == families.default()
+        assert contents.own_families(session) == []
+        assert contents.family_table(session) == families.default()
     made.engine.dispose()

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from evalcore.importing import demo
 from evalcore.reading import tasks
-from evalcore.study import stated_analysis
+from evalcore.study import contents
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Acuity, Ask, Claim, Format, MappingMethod, Physicians, Stage
 from evalcore.triage import label_maps
@@ -221,7 +221,7 @@ def test_physicians_correct_the_judge_and_change_golds(triaged):
 def test_of_every_model_enough_conversations_were_read_for_corrected_rates_of_physicians_in_general(seeded, triaged):
     judges = usual_judges(triaged)
     with reading(seeded) as session:
-        stated = stated_analysis.stated(session)
+        stated = contents.stated_analysis(session)
     assert stated is not None
     held, _ = usual_held(triaged, judges, stated.spec)
     assert (held.claim, held.physicians) == (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
