@@ -1,4 +1,4 @@
-"""Drawn tables: a few lines of text become the long verdict table that `queries.frames.verdicts` gives."""
+"""Drawn tables: a few lines of text become the long verdict table that `frames.verdicts` gives."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

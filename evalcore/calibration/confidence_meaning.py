@@ -62,7 +62,7 @@ def checked_counts(counts: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning
     """As `checked`, from sums: of every label of a large study the database gives two rows a judge.
 
     Args:
-        counts: As `counted` or `queries.confidences.stated` gives them.
+        counts: As `counted` or `calibration.queries.stated` gives them.
         meaning: By judge.
     """
     rows = []

@@ -266,7 +266,7 @@ def spread(
     """Dots with intervals, a row a model and format: the distance to the panel, and the entropies of both beside the floor (a tick).
 
     Args:
-        table: Rows of `metrics.case_spread.summary` of the measures of `PANELS` and of entropy_panel: model, format, measure, n_cases, value (NaN: no
+        table: Rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel: model, format, measure, n_cases, value (NaN: no
             dot), low, high, floor; models from top to bottom as they first occur.
         formats: Words by format, in the order from top to bottom within a model.
         colours: By model; others are grey.

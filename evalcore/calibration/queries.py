@@ -29,11 +29,11 @@ def beside_reads(session: Session, *, known: Callable[[], Opinions] | None = Non
 
     Args:
         session: Where to read.
-        known: Gives what judges say of every item (`queries.opinions.judged`), where that is kept; None: read here, if drawings ask for it.
+        known: Gives what judges say of every item (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
 
     Returns:
         One row a judge and item, by judge and item: judge, item_id, example_id, response_id, criterion_id, label (1 met, 0 not met),
-        confidence in [0, 1] (as stated: see `metrics.confidence_meaning`), reference (share of the physicians' blind first reads that
+        confidence in [0, 1] (as stated: see `confidence_meaning`), reference (share of the physicians' blind first reads that
         say met, in [0, 1]), n_reads, is_drawn (a read of it was drawn with a known probability), reference_drawn (as reference, of the drawn
         reads alone; NaN where none was), inclusion_probability (over all drawings; NaN where not drawn), axis, category (the
         criterion's cluster), theme, language, model (missing where untagged).
@@ -51,7 +51,7 @@ def without(found: pd.DataFrame, blind: Collection[int]) -> pd.DataFrame:
 
 
 def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
-    """How sure each judge says that it is, over all its labels on criteria: what `metrics.confidence_meaning.checked_counts` begins from.
+    """How sure each judge says that it is, over all its labels on criteria: what `confidence_meaning.checked_counts` begins from.
 
     Args:
         session: Where to read.

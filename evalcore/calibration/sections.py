@@ -66,7 +66,7 @@ def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
     """What the confidences of judges on criteria mean, and what speaks against either meaning.
 
     Args:
-        counts: As `queries.confidences.stated` gives them.
+        counts: As `calibration.queries.stated` gives them.
         meanings: By judge, of those for which somebody has said it.
 
     Returns:
@@ -105,7 +105,7 @@ def judges_on_criteria(
     """Judges' stated confidences on criteria against physicians' blind reads, a group a judge; and the majority of several, a group more.
 
     Args:
-        beside: As `queries.confidences.beside_reads` gives them.
+        beside: As `calibration.queries.beside_reads` gives them.
         checked: As `criteria_meanings` gives it: a judge whose meaning is not known, or contradicted, has no value, and the sentence why.
         opinions: What everybody says, where several judges have labelled criteria: then the share of them that says what most say is a
             confidence that needs no question. None: there are not several.

@@ -33,8 +33,8 @@ class Known:
         triaged: The cases, described.
         formats: Those that the study shows: nothing is said of what models answer in others.
         meanings: What the confidence of each judge means, as far as somebody has said it.
-        counts: As `queries.confidences.stated` gives them.
-        beside: As `queries.confidences.beside_reads` gives them.
+        counts: As `calibration.queries.stated` gives them.
+        beside: As `calibration.queries.beside_reads` gives them.
         opinions: What everybody says of criteria; None where judges were not asked for.
     """
 

@@ -158,7 +158,7 @@ class Facts:
         responses: Responses of each model that somebody has labelled.
         n_sent_otherwise: Responses (labelled or not) to which something else than the conversation was sent.
         languages: Conversations by language; "" where it is not known.
-        runs: As `queries.reporting.asked` gives them.
+        runs: As `reporting.asked` gives them.
         judges: Each judge that gave labels, with its prompt versions; "" where they came with a file.
         repeats: How often each was asked again, at most.
         n_recorded: Readers whose profile is in the study.
@@ -174,7 +174,7 @@ class Facts:
         n_open: Reads that were made with the judge in view.
         n_wanted, n_missing: Reads that were assigned here, and those of them that were not made.
         n_conflicting: Items whose first reads differ; n_adjudicated of them are settled, by n_adjudicators.
-        agreement: Rows of `metrics.agreement.agreement`, overall.
+        agreement: Rows of `judges.agreement.agreement`, overall.
         pull: Share of first reads that were changed after the reveal, in words; empty where none was revealed.
         n_looks: Reads of a criterion that got a second look without the judge's verdict; effect: what seeing it changes, in words, empty where that is
             not known.
@@ -184,7 +184,7 @@ class Facts:
         n_compared: Paired differences of corrected scores with a p value.
         stated: Every version of the stated analysis, the newest first.
         otherwise: What was computed otherwise than stated.
-        flow: As `metrics.study_flow.study_flow` gives it; empty where no judge has labelled anything.
+        flow: As `study_flow.study_flow` gives it; empty where no judge has labelled anything.
     """
 
     evaluations: tuple[str, ...]

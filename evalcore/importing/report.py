@@ -30,7 +30,7 @@ class ImportReport:
         without_level: Of the levels that are new: the judge found none.
         matrices_new, matrices_known: Published confusion matrices, one a model and format.
         different: Cases whose file says something else than their votes by the rule, or than the label map; the first are named.
-        flow: What became of the file's cases: rows as `metrics.case_flow` gives them.
+        flow: What became of the file's cases: rows as `case_flow` gives them.
         confident_judges: Judges whose verdicts came with a confidence.
         meanings_set: Of how many of them it was said what the confidence means.
         meanings_missing: Those of whom nobody has said it.

@@ -51,7 +51,7 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         interval      Wilson on p and n_eff
 
     Args:
-        reads: As `queries.blind_reads` gives them.
+        reads: As `blind_reads` gives them.
         by: Some of `GROUPINGS`; `kind` is axis and sign of points together, `rater` needs that column.
 
     Returns:
@@ -206,7 +206,7 @@ def effect(reads: pd.DataFrame) -> Effect | None:
                     readers t(G - 1) sqrt(v_G), for these physicians
 
     Args:
-        reads: As `queries.blind_reads` gives them, of one judge.
+        reads: As `blind_reads` gives them, of one judge.
 
     Returns:
         None where no such drawing was made.

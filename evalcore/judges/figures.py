@@ -26,7 +26,7 @@ def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     A kind without a read on one side has its row and no dot there.
 
     Args:
-        table: Rows of `metrics.anchoring.anchoring` of one judge, in the order from top to bottom.
+        table: Rows of `anchoring.anchoring` of one judge, in the order from top to bottom.
         ink: Colour of words.
     """
     figure = make_subplots(

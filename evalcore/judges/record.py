@@ -86,7 +86,7 @@ def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFram
     Each read counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
 
     Args:
-        reads: As `queries.blind_reads` gives them.
+        reads: As `blind_reads` gives them.
         which: Of the reads enter; None: the drawn ones, where there are any.
 
     Returns:

@@ -193,7 +193,7 @@ def settled(engine: Engine, viewer: Viewer) -> pd.DataFrame:
 
 
 def at_fault(engine: Engine, viewer: Viewer) -> pd.DataFrame:
-    """Criteria for the rubric's authors (`metrics.conflicts.faulted_criteria`), without conversations that are hidden from the viewer."""
+    """Criteria for the rubric's authors (`conflicts.faulted_criteria`), without conversations that are hidden from the viewer."""
     with reads(engine) as session:
         allow(session, viewer, check_can_adjudicate)
         verdicts = frames.verdicts(session, kind=RaterKind.REVIEWER, texts=True)

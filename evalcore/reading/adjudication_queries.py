@@ -62,7 +62,7 @@ def _on(case: tuple[int, int | None] | int | None) -> list[ColumnElement[bool]]:
 def reads(
     session: Session, *, judge: str | None, with_judge: bool, case: tuple[int, int | None] | int | None = None
 ) -> pd.DataFrame:
-    """Physicians' standing verdicts, as `metrics.conflicts.needing` takes them, with verdict_id.
+    """Physicians' standing verdicts, as `conflicts.needing` takes them, with verdict_id.
 
     Also assigned open reads that their reader has changed since, where conversations are browsed: what was submitted decides.
 
@@ -285,9 +285,9 @@ class Question:
 
     Attributes:
         criterion: None for acuity.
-        reasons: Words of `metrics.conflicts.Reason`, the worst first; none where only the viewer's settlement stands. Until the viewer has
+        reasons: Words of `conflicts.Reason`, the worst first; none where only the viewer's settlement stands. Until the viewer has
             looked, without those that tell what the judge said.
-        tells_judge: Its being in question tells by itself what the judge said (`metrics.conflicts.tell_judge`).
+        tells_judge: Its being in question tells by itself what the judge said (`conflicts.needing`).
         differ: The first reads conflict, so a settlement says why.
         settled: The viewer's own settlement that stands.
         seen: Numbers of all verdicts that are shown here: what `settle` is given back.
@@ -327,7 +327,7 @@ def questions(
         viewer: The adjudicator.
         key: The response or case.
         sheet: Its texts.
-        needing: Its items that need an adjudicator, settled or not (`metrics.conflicts.needing`), with told_reasons (those that tell nothing
+        needing: Its items that need an adjudicator, settled or not (`conflicts.needing`), with told_reasons (those that tell nothing
             of the judge) and tells_judge.
         judge: The judge that the study shows, or None.
     """

@@ -72,7 +72,7 @@ class Choice:
         n_readers: How many readers an item gets.
         seed: Of the drawing and the order; None: drawn.
         reserve_minutes: For how long an opened item is kept.
-        blind: Numbers of conversations that wait for whoever assigns (`queries.tasks.blind_examples`): filters on items, and words that are
+        blind: Numbers of conversations that wait for whoever assigns (`tasks.blind_examples`): filters on items, and words that are
             searched for, leave them out, since how many fit would tell what was said there.
         make_blind: Set the study to show readers no verdict on what they have not read.
     """

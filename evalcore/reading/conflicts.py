@@ -94,7 +94,7 @@ def needing(reads: pd.DataFrame, rules: Rules, *, seed: str) -> pd.DataFrame:
     read is amended later.
 
     Args:
-        reads: One row a verdict of a physician, as `queries.conflicts.reads` gives them: verdict_id, example_id, response_id (missing for a case),
+        reads: One row a verdict of a physician, as `adjudication_queries.reads` gives them: verdict_id, example_id, response_id (missing for a case),
             criterion_id (missing for acuity), points (missing where unknown), rater_id, stage, label, severity, selection, judge_label (of the
             judge that the study shows; missing where it gave none) and n_wanted (readers that the item was assigned to; missing where
             it was not assigned).
@@ -236,7 +236,7 @@ def faulted_criteria(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Criteria that adjudicators or readers call wrong, ambiguous or unclear: the list for the rubric's authors. Nobody is named.
 
     Args:
-        verdicts: As `queries.frames.verdicts(kind=reviewer, texts=True)` gives them.
+        verdicts: As `frames.verdicts(kind=reviewer, texts=True)` gives them.
 
     Returns:
         One row a criterion, those called at fault most often first: dataset, prompt_id, example_id, criterion_id, position, criterion, points,

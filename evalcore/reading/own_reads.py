@@ -13,7 +13,7 @@ def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
     """One physician's items: first read, label now, adjudicated label.
 
     Args:
-        verdicts: As `queries.frames.verdicts` or `acuity_verdicts` gives them, of the examples that the physician read.
+        verdicts: As `frames.verdicts` or `acuity_verdicts` gives them, of the examples that the physician read.
         reader: The physician's name.
 
     Returns:
@@ -65,7 +65,7 @@ def read_words(n_items: int, n_responses: int, n_cases: int) -> str:
 
 
 def totals(items: pd.DataFrame) -> Totals:
-    """Items of `own_items`, counted; `queries.study.readers` counts the same for everybody at once."""
+    """Items of `own_items`, counted; `contents.readers` counts the same for everybody at once."""
     return Totals(
         n_items=len(items),
         n_responses=items["response_id"].nunique(),

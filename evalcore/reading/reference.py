@@ -36,7 +36,7 @@ def reference_labels(verdicts: pd.DataFrame) -> pd.DataFrame:
     others: beside another one it is a conflict.
 
     Args:
-        verdicts: As `queries.frames.verdicts` gives them.
+        verdicts: As `frames.verdicts` gives them.
 
     Returns:
         One row an item, index item_id: n_reads, n_met, n_not_met, n_cannot_assess, reference_label (missing where
@@ -101,7 +101,7 @@ def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
     """One row an item with the judge's label, the physicians' and the reference label.
 
     Args:
-        verdicts: As `queries.frames.verdicts(texts=True)` gives them.
+        verdicts: As `frames.verdicts(texts=True)` gives them.
         judge: Whose labels stand beside the physicians'.
 
     Returns:

@@ -46,7 +46,7 @@ def blind_reads(
         session: Where to read.
         judge: Beside this judge only; None: every read once beside each judge of the study.
         leave_out: Number of a response whose reads are left out.
-        known: Gives what judges say of every item (`queries.opinions.judged`), where that is kept; None: read here, if drawings ask for it.
+        known: Gives what judges say of every item (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
 
     Returns:
         One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge,

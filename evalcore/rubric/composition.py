@@ -82,9 +82,9 @@ def parts(
 
     Args:
         grouping: By what.
-        examples: One row an example (`queries.composition.examples`).
-        criteria: One row an example, axis and points (`queries.composition.criteria`).
-        responses: One row a response (`queries.composition.responses`).
+        examples: One row an example (`composition_queries.examples`).
+        criteria: One row an example, axis and points (`composition_queries.criteria`).
+        responses: One row a response (`composition_queries.responses`).
         hidden: Examples of which nothing is told of what was read: they and their criteria are counted in n, and left out of every
             number of reads; their responses are left out altogether.
 
@@ -244,10 +244,10 @@ def sizes(
     """How much there is, beside the full benchmark, and how much of it physicians have read.
 
     Args:
-        examples: One row an example (`queries.composition.examples`).
-        criteria: One row an example, axis and points (`queries.composition.criteria`).
-        responses: One row a response (`queries.composition.responses`).
-        subsets: Examples by subset, as `queries.composition.subset_sizes` gives them.
+        examples: One row an example (`composition_queries.examples`).
+        criteria: One row an example, axis and points (`composition_queries.criteria`).
+        responses: One row a response (`composition_queries.responses`).
+        subsets: Examples by subset, as `composition_queries.subset_sizes` gives them.
 
     Returns:
         One row a kind: what, n, n_read (NaN for subsets), published (NaN where there is no such number).

@@ -22,7 +22,7 @@ def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
     At the end of a bar stands in words what an interval shows to be more or fewer.
 
     Args:
-        table: label, n, n_read, n_unread, n_hidden, n_whole and published_share as `metrics.composition.parts` gives them,
+        table: label, n, n_read, n_unread, n_hidden, n_whole and published_share as `composition.parts` gives them,
             and marks (words, or empty).
         what: What the groups are, for the axis.
         unit: What is counted, e.g. conversations.

@@ -16,7 +16,7 @@ NAMES = ("theme", "category", "language")
 
 
 class MadeOf(TypedDict):
-    """What `metrics.composition` takes."""
+    """What `composition` takes."""
 
     examples: pd.DataFrame
     criteria: pd.DataFrame
@@ -54,7 +54,7 @@ def _read_responses() -> Subquery:
 
 
 def examples(session: Session) -> pd.DataFrame:
-    """One row an example; cases of triage, which have neither theme nor criteria, are counted elsewhere (`metrics.case_flow`).
+    """One row an example; cases of triage, which have neither theme nor criteria, are counted elsewhere (`case_flow`).
 
     Returns:
         example_id, theme, category, language (missing where unknown), n_turns, n_chars (of the conversation), n_criteria, n_undesirable

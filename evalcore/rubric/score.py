@@ -70,7 +70,7 @@ def response_scores(verdicts: pd.DataFrame, *, by: Sequence[str] = GROUPINGS) ->
     """The score of every response by every rater, overall and on the criteria of one tag.
 
     Args:
-        verdicts: One row a verdict, one verdict a rater and item (`queries.frames.verdicts`).
+        verdicts: One row a verdict, one verdict a rater and item (`frames.verdicts`).
         by: Some of `GROUPINGS`.
 
     Returns:
@@ -146,7 +146,7 @@ def scores(response_scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
-    """The overall score of each response and judge from points summed in SQL (`queries.response_sums`).
+    """The overall score of each response and judge from points summed in SQL (`response_sums`).
 
     Returns:
         The rows of `sums` with the column score: NaN where a verdict is missing or nothing positive can be achieved.

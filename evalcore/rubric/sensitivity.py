@@ -71,7 +71,7 @@ def sensitivity(
     Args:
         opinions: The study, or a part of it.
         unread: The responses that were drawn, in drawings that have begun, and that nobody has read: response_id, inclusion_probability (on
-            the scale of that of the reads, `queries.drawings.unread`). None: none.
+            the scale of that of the reads, `drawings.unread`). None: none.
         judges: As in `corrected_scores`, and so are the others.
         claim: What the intervals are to hold for.
         physicians: Whose judgement they are to hold for.

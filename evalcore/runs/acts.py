@@ -100,7 +100,7 @@ def retry(engine: Engine, run_id: int, *, actor: Viewer, outcomes: Collection[Ou
 
 
 def failures(engine: Engine, viewer: Viewer, run_id: int, **which: Any) -> pd.DataFrame:
-    """What failed in a run with the replies as they came (`queries.runs.failures`), for whoever may see them.
+    """What failed in a run with the replies as they came (`runs.queries.failures`), for whoever may see them.
 
     Raises:
         NotAllowed: The viewer is no lead.

@@ -117,7 +117,7 @@ def title_of(name: str, kind: RunKind, dataset: str) -> str:
 
 
 def about_words(failed: Mapping[Any, Any]) -> list[str]:
-    """What a question that failed was about, in short words; a row of `queries.runs.failures`."""
+    """What a question that failed was about, in short words; a row of `runs.queries.failures`."""
     is_judged = pd.notna(failed["response_id"])
     parts = [failed["model"]] if is_judged else []
     if pd.notna(failed["position"]):

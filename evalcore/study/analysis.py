@@ -33,7 +33,7 @@ class Analysis:
         evaluation: The data set; None: the judged one with most responses.
         judges: Whose labels are corrected, together; empty: the judge with most labels on the data set.
         subset: The examples of this part of the data set; None: all.
-        claim, physicians: What the intervals are to hold for; None: by `metrics.corrected.default_claim`.
+        claim, physicians: What the intervals are to hold for; None: by `corrected.default_claim`.
         settled: An adjudicated label takes the place of the readers' votes.
         weighted: Examples are weighted to the themes of the full benchmark.
         primary: The two models of the primary comparison, the new one first: it is held against the margin.

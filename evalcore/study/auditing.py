@@ -85,7 +85,7 @@ def check(engine: Engine, viewer: Viewer) -> None:
 
 
 def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> tuple[pd.DataFrame, int]:
-    """A page of the trail and how many events fit, as `queries.study.audit_trail` gives them.
+    """A page of the trail and how many events fit, as `contents.audit_trail` gives them.
 
     Args:
         engine: The study.
@@ -102,7 +102,7 @@ def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> 
 
 
 def words(engine: Engine, viewer: Viewer, *, is_blind: bool) -> dict[str, list[str]]:
-    """Who and what occur in the trail, as `queries.study.audit_words` gives them.
+    """Who and what occur in the trail, as `contents.audit_words` gives them.
 
     Args:
         engine: The study.

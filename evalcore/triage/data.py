@@ -51,7 +51,7 @@ class Triaged:
     Attributes:
         cases: One row a case, numbered from 0: example_id, case_id, source, original_label, mapped_label, file_gold (a level as the file
             gives it, NaN where it gives none), method (`schema.MappingMethod`), is_edge_case, uncertainty (physicians', in [0, 1], NaN where
-            not stated), language, first_words. `metrics.panels.described` adds what follows from the votes.
+            not stated), language, first_words. `panels.described` adds what follows from the votes.
         votes: One row a panel vote: row (of `cases`), place (from 1), rater, vote (a level; NaN: Remove).
         samples: One row a response to a case, by case: response_id, row (of `cases`), model, format (qa, conversation), both
             categorical, sample_index (0, 1, ...), has_text (False: only its level is known).

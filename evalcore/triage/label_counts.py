@@ -14,7 +14,7 @@ def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
     """What each label stands for now, and on how many cases it is.
 
     Args:
-        labels: As `queries.label_maps.labels_of_cases` gives them: source, original_label, mapped_label (None where nothing was made of it), n.
+        labels: As `setting_queries.labels_of_cases` gives them: source, original_label, mapped_label (None where nothing was made of it), n.
         maps: Those in force.
 
     Returns:

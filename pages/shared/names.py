@@ -10,7 +10,7 @@ def response_names(responses: pd.DataFrame) -> list[str]:
     """The model's name, with data set and repeat where one name would stand for several responses.
 
     Args:
-        responses: Of one conversation (`queries.one_conversation.Opened.responses`).
+        responses: Of one conversation (`one_conversation.Opened.responses`).
     """
     models = responses["model"].astype(str)
     repeats = (responses["sample_index"] + 1).astype(str)

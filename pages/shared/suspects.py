@@ -23,7 +23,7 @@ def _searched(text: str) -> tuple[str, ...]:
 def of(response_id: int) -> str:
     """The line of one response as HTML; "" where it is not suspect, or where no judge has said anything of it.
 
-    What a run has not flagged is searched here: verdicts may have come by file, and an import searches nothing (`queries.suspects`).
+    What a run has not flagged is searched here: verdicts may have come by file, and an import searches nothing (`suspects`).
     """
     with reading(common.engine()) as session:
         flagged = queries.of_responses(session, [response_id]).get(response_id, ())

@@ -1,4 +1,4 @@
-"""Scores of responses and examples by one judge: the same as `metrics.score` gives on the same verdicts."""
+"""Scores of responses and examples by one judge: the same as `score` gives on the same verdicts."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Scores by group with their intervals: against `metrics.score`, the t interval, and the reference tool's own files."""
+"""Scores by group with their intervals: against `score`, the t interval, and the reference tool's own files."""
 
 import json
 import math

@@ -31,7 +31,7 @@ class Opened:
 
     Attributes:
         name: As faults name it.
-        format: A key of `importers.FORMATS`.
+        format: A key of `formats.FORMATS`.
         is_csv: A table, not lines of JSON.
         is_parquet: A table in that format.
     """
