@@ -104,7 +104,7 @@ def proved(copy: Path) -> ChainReport:
     if found != "ok":
         msg = f"{copy}: the file is damaged: {found}"
         raise OverreadError(msg)
-    engine = create_engine(f"sqlite:///file:{copy}?mode=ro&immutable=1&uri=true")
+    engine = create_engine(f"sqlite:///file:{copy}?mode=ro&immutable=1&uri=true", hide_parameters=True)
     try:
         with Session(engine) as session:
             return verify(session)
