@@ -198,7 +198,6 @@ def families(
     has a table of its own), patterns (list of pattern, family), names (list of name, kind: model or judge, family or null).
     """
     from evalcore.study import acting, contents
-    from evalcore.study import contents as queries
     from evalcore.study import families as tables
     from evalcore.study.db import reading
 
@@ -211,7 +210,7 @@ def families(
             acting.set_families(engine, given or [], actor=actor(engine))
         with reading(engine) as session:
             own, patterns = contents.own_families(session), contents.family_table(session)
-            kinds = [("model", queries.models(session)), ("judge", queries.judges(session))]
+            kinds = [("model", contents.models(session)), ("judge", contents.judges(session))]
     names = [
         {"name": name, "kind": kind, "family": tables.family_of(name, patterns)}
         for kind, found in kinds

@@ -1,4 +1,4 @@
-"""Judges and juries by the command line."""
+"""Judges, juries, and the levels of care that the judges within Overread read, by the command line."""
 
 import sys
 from typing import Annotated

@@ -70,8 +70,8 @@ def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     return inked(figure, ink)
 
 
-CRITERION_SIDES = (("judge", BLUE, "circle", -0.14), ("physicians", MARK, "diamond-open", 0.14))
-"""Whose share, its colour, its mark, and its place within the row."""
+SERIES = (("judge", BLUE, "circle", -0.14), ("physicians", MARK, "diamond-open", 0.14))
+"""The two marks of a row: whose, colour, symbol, place within it."""
 CRITERION_ROW_PIXELS, CRITERION_FRAME_PIXELS = 34, 96
 
 
@@ -90,7 +90,7 @@ def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Fi
     known = table["judge"].notna()
     rows = table.loc[known].assign(words=table.loc[known, "words"].map(html.escape))
     places = [place for place, is_known in enumerate(known) if is_known]
-    for side, colour, symbol, shift in CRITERION_SIDES:
+    for side, colour, symbol, shift in SERIES:
         figure.add_scatter(
             x=rows[side],
             y=[place + shift for place in places],
@@ -112,8 +112,6 @@ def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Fi
 
 
 F1 = "Balanced F1 (0 to 1)"
-SERIES = (("judge", BLUE, "circle", -0.14), ("physicians", MARK, "diamond-open", 0.14))
-"""The two marks of a category: whose, colour, symbol, place within its row."""
 QUALITY_ROW_PIXELS, QUALITY_FRAME_PIXELS = 34, 92
 
 

@@ -24,7 +24,6 @@ def criterion_texts(session: Session, criterion_ids: Collection[int]) -> dict[in
     return found
 
 
-_CHUNK = 500  # bound variables in one statement
 _TOGETHER = 1 << 12
 """Responses that are read at once: some hundred thousand labels."""
 
@@ -86,8 +85,8 @@ def standing(session: Session, rater_ids: Collection[int], response_ids: Collect
     )  # fmt: skip
     found: dict[Item, Standing] = {}
     ordered = sorted(response_ids) if rater_ids else []
-    for start in range(0, len(ordered), _CHUNK):
-        part = ordered[start : start + _CHUNK]
+    for start in range(0, len(ordered), CHUNK):
+        part = ordered[start : start + CHUNK]
         statement = select(*named).where(*_said_by(rater_ids), verdict.response_id.in_(part)).order_by(verdict.id)
         rows = session.connection().execute(statement)
         found |= {(row[0], row[1]): Standing(*row[2:]) for row in rows}

@@ -15,6 +15,7 @@ from evalcore.study.acting import allow
 from evalcore.study.db import writing
 from evalcore.study.policies import check_can_give_verdict, check_can_open
 from evalcore.study.schema import Acuity, Ask, Cause, Label, RaterKind, Selection, Severity, Stage, Verdict, Viewer
+from evalcore.study.tables import Verdict as VerdictRow
 
 _SAID = (
     "label", "confidence", "explanation", "cause", "severity", "right_for_wrong_reason", "selection", "inclusion_probability", "blinded",
@@ -149,7 +150,7 @@ def undo(engine: Engine, viewer: Viewer, *, response_id: int, criterion_id: int 
 
 def _check_seen(
     session: Session, response_id: int, criterion_id: int | None, rater: int, seen: int | None
-) -> "read_queries.VerdictRow | None":
+) -> VerdictRow | None:
     current = read_queries.newest_of(session, response_id, criterion_id, rater, Stage.OPEN)
     if (current.id if current else None) != seen:
         msg = "Your verdict here was changed in another tab. The newer one is shown now; the last click was not saved."

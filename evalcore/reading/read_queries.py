@@ -11,9 +11,6 @@ from evalcore.reading.tasks import raters_of
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import Ask, RaterKind, ReadingState, Stage, Viewer
 from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response, Task, Verdict
-from evalcore.study.tables import Verdict as VerdictRow
-
-__all__ = ["VerdictRow", "example_of", "item", "newest_of", "verdict_numbered"]
 
 
 def item(session: Session, response_id: int, criterion_id: int | None, *, judge: str) -> RowMapping | None:
@@ -55,21 +52,21 @@ def example_of(session: Session, response_id: int) -> int | None:
 
 def newest_of(
     session: Session, response_id: int, criterion_id: int | None, rater_id: int, stage: Stage
-) -> VerdictRow | None:
+) -> Verdict | None:
     """A rater's newest verdict on an item at a stage, one taken back (label None) too."""
-    statement = select_rows(VerdictRow).where(
-        VerdictRow.response_id == response_id,
-        VerdictRow.criterion_id == criterion_id,
-        VerdictRow.rater_id == rater_id,
-        VerdictRow.stage == stage.value,
+    statement = select_rows(Verdict).where(
+        Verdict.response_id == response_id,
+        Verdict.criterion_id == criterion_id,
+        Verdict.rater_id == rater_id,
+        Verdict.stage == stage.value,
         not_superseded(),
     )
     return session.exec(statement).first()
 
 
-def verdict_numbered(session: Session, number: int) -> VerdictRow | None:
+def verdict_numbered(session: Session, number: int) -> Verdict | None:
     """The verdict of this number."""
-    return session.get(VerdictRow, number)
+    return session.get(Verdict, number)
 
 
 TASK = ["ask", "example_id", "response_id"]

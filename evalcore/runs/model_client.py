@@ -313,8 +313,6 @@ def _words(status: int) -> str:
         return str(status)
 
 
-__all__ = ["CallFailed", "ModelClient", "Patience"]
-
 KEEP_ALIVE_SECONDS = 4.0
 """An idle connection is given up before the server does so: many servers do after 5 seconds, and a question sent then is lost."""
 CONNECT_SECONDS = 20.0

@@ -39,7 +39,6 @@ from evalcore.runs.queries import n_cut_off
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
 from evalcore.settings import settings
 from evalcore.study import browse, contents, frames, lookups
-from evalcore.study import contents as study
 from evalcore.study.acting import opened, prepare_search
 from evalcore.study.db import PRESS_SECONDS, Engine, before_each_commit, reading
 from evalcore.study.policies import allows, check_can_adjudicate, check_can_read, reason, visible_verdicts
@@ -256,12 +255,12 @@ READS: dict[str, Callable[..., Any]] = {
     "analysis": contents.stated_analysis,
     "overrides_by_judge": _overrides_by_judge,
     "own_items": _own_items,
-    "people": study.people,
-    "judges": study.judges,
-    "models": study.models,
-    "counts": study.counts,
-    "readers": study.readers,
-    "choices": study.choices,
+    "people": contents.people,
+    "judges": contents.judges,
+    "models": contents.models,
+    "counts": contents.counts,
+    "readers": contents.readers,
+    "choices": contents.choices,
     "composition": composition_queries.load,
     "subset_sizes": composition_queries.subset_sizes,
     "matching": browse.matching_items,
@@ -297,7 +296,7 @@ def row_number(words: str) -> int | None:
 
 def _cookie() -> str:
     with reading(engine()) as session:
-        return cookie_name(study.study_key(session) or "")
+        return cookie_name(contents.study_key(session) or "")
 
 
 def viewer() -> Viewer | None:
@@ -315,7 +314,7 @@ def viewer() -> Viewer | None:
     if number is None:
         return None
     with reading(engine()) as session:
-        return study.person(session, number)
+        return contents.person(session, number)
 
 
 def came(person: Viewer) -> None:

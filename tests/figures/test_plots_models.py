@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from evalcore.figures.colours import GREY_RAMP, INK_ON_PAPER, INK_ON_SLATE, MODEL_COLOURS, RAMP, colour_of, dash_of
-from evalcore.rubric import figures as pair_figures
-from evalcore.rubric import figures as rubric_figures
+from evalcore.rubric import figures
 
 ODD = "<b>odd</b>"
 ESCAPED = "&lt;b&gt;odd&lt;/b&gt;"
@@ -40,7 +39,7 @@ def marks(figure: go.Figure) -> list[tuple[str, float, float]]:
 
 
 def test_each_model_has_a_mark_for_each_score_that_is_known_and_none_for_the_others():
-    figure = rubric_figures.forest(forest_table(), COLOURS)
+    figure = figures.forest(forest_table(), COLOURS)
     assert [(kind, score) for kind, score, _ in marks(figure)] == [
         ("judge only", 0.6), ("judge only", 0.4), ("physicians only", 0.5), ("corrected", 0.52),
     ]  # fmt: skip
@@ -54,16 +53,14 @@ def test_each_model_has_a_mark_for_each_score_that_is_known_and_none_for_the_oth
 
 
 def test_an_interval_is_drawn_from_its_low_to_its_high_bound():
-    drawn = next(trace for trace in rubric_figures.forest(forest_table(), COLOURS).data if trace.x[0] == 0.52)
+    drawn = next(trace for trace in figures.forest(forest_table(), COLOURS).data if trace.x[0] == 0.52)
     assert drawn.x[0] - drawn.error_x.arrayminus[0] == pytest.approx(0.50)
     assert drawn.x[0] + drawn.error_x.array[0] == pytest.approx(0.55)
 
 
 def test_judge_only_is_hollow_physicians_only_grey_and_corrected_solid_in_the_models_colour():
     found = {
-        trace.name: trace.marker
-        for trace in rubric_figures.forest(forest_table(), COLOURS).data
-        if trace.x[0] is not None
+        trace.name: trace.marker for trace in figures.forest(forest_table(), COLOURS).data if trace.x[0] is not None
     }
     assert found["judge only"].symbol == "circle-open"
     assert found["corrected"].symbol == "circle"
@@ -72,7 +69,7 @@ def test_judge_only_is_hollow_physicians_only_grey_and_corrected_solid_in_the_mo
 
 
 def test_a_model_of_which_too_little_is_read_has_words_in_the_place_of_its_corrected_score():
-    figure = rubric_figures.forest(forest_table(), COLOURS)
+    figure = figures.forest(forest_table(), COLOURS)
     (words,) = figure.layout.annotations
     assert words.text == "needs about 420 more reads"
     assert words.y == pytest.approx(1 + 0.26)
@@ -96,13 +93,13 @@ def test_names_stay_text_on_every_figure():
     )
     own = pd.DataFrame({"model": [ODD], "score": [0.6], "low": [0.5], "high": [0.7]})
     others = pd.DataFrame({"model": ["<i>o3</i>"], "score": [0.6], "judge": [ODD]})
-    figures = [
-        rubric_figures.forest(forest_table(), COLOURS), rubric_figures.by_group(groups, COLOURS), rubric_figures.worst_at_k(curve, COLOURS, dash_of(COLOURS)),
-        rubric_figures.score_by_length(length, COLOURS, dash_of(COLOURS)),
-        rubric_figures.beside_published(own, others, COLOURS), pair_figures.differences(gaps, corrected=True),
-        pair_figures.head_to_head(scores, ODD, "Alder"),
+    all_drawn = [
+        figures.forest(forest_table(), COLOURS), figures.by_group(groups, COLOURS), figures.worst_at_k(curve, COLOURS, dash_of(COLOURS)),
+        figures.score_by_length(length, COLOURS, dash_of(COLOURS)),
+        figures.beside_published(own, others, COLOURS), figures.differences(gaps, corrected=True),
+        figures.head_to_head(scores, ODD, "Alder"),
     ]  # fmt: skip
-    for figure in figures:
+    for figure in all_drawn:
         words = str(figure.to_dict())
         assert "<b>" not in words
         assert "<i>" not in words
@@ -121,7 +118,7 @@ def test_a_group_shows_each_model_corrected_with_its_interval_and_the_judge_holl
         }
     )
     colours = colour_of(["Alder", "Briar"])
-    figure = rubric_figures.by_group(table, colours)
+    figure = figures.by_group(table, colours)
     marks = {(trace.name, trace.marker.symbol): trace for trace in figure.data}
     assert list(marks["Alder", "circle"].x) == [0.9, 0.8]
     assert marks["Alder", "circle"].error_x.array == pytest.approx([0.1, 0.1])
@@ -142,7 +139,7 @@ def test_differences_after_correction_are_solid_and_the_judges_opinion_is_hollow
             "high": [0.2, 0.1],
         }
     )
-    solid, hollow = (pair_figures.differences(table, corrected=corrected).data[0] for corrected in (True, False))
+    solid, hollow = (figures.differences(table, corrected=corrected).data[0] for corrected in (True, False))
     assert (solid.marker.symbol, hollow.marker.symbol) == ("circle", "circle-open")
     assert list(solid.y) == ["A − B", "A − C"]
     assert list(solid.x) == [0.1, -0.2]
@@ -156,12 +153,12 @@ def test_head_to_head_needs_no_webgl_however_many_points_it_has():
     table = pd.DataFrame(
         {"example_id": range(5_000), "first": scores, "second": scores[::-1], "words": "I have had a fever"}
     )
-    assert {trace.type for trace in pair_figures.head_to_head(table, "A", "B").data} == {"scatter"}
+    assert {trace.type for trace in figures.head_to_head(table, "A", "B").data} == {"scatter"}
 
 
 def test_a_click_on_a_point_of_head_to_head_knows_its_example():
     table = pd.DataFrame({"example_id": [7, 9], "first": [0.2, -1.4], "second": [0.5, 0.4], "words": ["a", "b"]})
-    figure = pair_figures.head_to_head(table, "A", "B")
+    figure = figures.head_to_head(table, "A", "B")
     points = figure.data[1]
     assert [data[0] for data in points.customdata] == [7, 9]
     assert list(zip(points.x, points.y, strict=True)) == [(0.2, 0.5), (-1.4, 0.4)]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from evalcore.errors import OverreadError
 from evalcore.study.schema import Format
-from evalcore.triage import settings as strict_yaml
 from evalcore.triage import settings as triage_settings
 from evalcore.triage.data import AmbiguityRule
 from evalcore.triage.rates import Measure
@@ -152,4 +151,4 @@ def test_settings_made_in_code_are_held_to_the_same_rules():
 
 
 def test_an_empty_file_has_no_node():
-    assert strict_yaml.read("", "s.yaml") is None
+    assert triage_settings.read("", "s.yaml") is None
