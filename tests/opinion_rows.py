@@ -1,11 +1,11 @@
-"""`Opinions` from a few letters, a drawn table, or the long verdict table of `tests.tables`; and the same in another order."""
+"""`RubricData` from a few letters, a drawn table, or the long verdict table of `tests.tables`; and the same in another order."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData
 from evalcore.study.frames import ITEM_BASE
 from tests import tables
 
@@ -30,7 +30,7 @@ def of_columns(
     stage: str = "first",
     selection: str | None = "random",
     probability: float | list[float] = 0.5,
-) -> Opinions:
+) -> RubricData:
     """A study of the given items: + met, - not met, ? cannot assess.
 
     Args:
@@ -75,7 +75,7 @@ def of_columns(
     return _opinions(items, judges, reads)
 
 
-def of_drawing(drawing: str, **reads: object) -> Opinions:
+def of_drawing(drawing: str, **reads: object) -> RubricData:
     """A line an item, each of a response of its own; columns dr_... are physicians, others judges; + met, - not met, ? cannot assess, empty nothing.
 
     Args:
@@ -107,14 +107,14 @@ def of_drawing(drawing: str, **reads: object) -> Opinions:
     return _opinions(items, judges, made)
 
 
-def of_verdicts(verdicts: pd.DataFrame) -> Opinions:
+def of_verdicts(verdicts: pd.DataFrame) -> RubricData:
     """What judges say in `tests.tables.verdicts`, so that one drawing can be scored both ways; physicians' reads are left out."""
     items = verdicts.drop_duplicates("item_id").sort_values(["response_id", "position"], ignore_index=True)
     items = items.assign(n_chars=100, reachable=True)[list(ITEM_COLUMNS)].astype(dict.fromkeys(NAMES, "category"))
     judges = verdicts.loc[verdicts["rater_kind"].eq("judge")]
     judged = judges.assign(met=judges["label"].map(MET)).pivot(index="item_id", columns="rater", values="met")
     judged = judged.reindex(items["item_id"]).reset_index(drop=True).astype(np.float32)
-    return Opinions(items, judged.rename_axis(columns=None), pd.DataFrame(columns=list(READ_COLUMNS)))
+    return RubricData(items, judged.rename_axis(columns=None), pd.DataFrame(columns=list(READ_COLUMNS)))
 
 
 def _items(**columns: Any) -> pd.DataFrame:
@@ -131,22 +131,22 @@ def _read(items: pd.DataFrame, row: int, name: str, letter: str) -> dict[str, ob
     return {"row": row, **of_item, **said, "inclusion_probability": 0.5, "unit": of_item["item_id"]}
 
 
-def _opinions(items: pd.DataFrame, judges: Any, reads: list[dict[str, object]]) -> Opinions:
+def _opinions(items: pd.DataFrame, judges: Any, reads: list[dict[str, object]]) -> RubricData:
     judged = {
         name: np.array([VALUES.get(letter, np.nan) for letter in said], np.float32) for name, said in judges.items()
     }
     of_physicians = pd.DataFrame(reads, columns=list(READ_COLUMNS)).astype({"met": float})
-    return Opinions(items, pd.DataFrame(judged, index=items.index), of_physicians)
+    return RubricData(items, pd.DataFrame(judged, index=items.index), of_physicians)
 
 
-def shuffled(opinions: Opinions, rng: np.random.Generator) -> Opinions:
+def shuffled(rubric_data: RubricData, rng: np.random.Generator) -> RubricData:
     """The same study with its items and reads in another order."""
-    order = rng.permutation(len(opinions.items))
+    order = rng.permutation(len(rubric_data.items))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    reads = opinions.reads.iloc[rng.permutation(len(opinions.reads))].reset_index(drop=True)
-    return Opinions(
-        opinions.items.iloc[order].reset_index(drop=True),
-        opinions.judged.iloc[order].reset_index(drop=True),
+    reads = rubric_data.reads.iloc[rng.permutation(len(rubric_data.reads))].reset_index(drop=True)
+    return RubricData(
+        rubric_data.items.iloc[order].reset_index(drop=True),
+        rubric_data.judged.iloc[order].reset_index(drop=True),
         reads.assign(row=place[reads["row"].to_numpy(dtype=int)]),
     )

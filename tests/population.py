@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.corrected import KINDS, estimated, surveyed
-from evalcore.rubric.items import READ_COLUMNS, Opinions
+from evalcore.rubric.items import READ_COLUMNS, RubricData
 from evalcore.study.frames import ITEM_BASE
 
 THEMES = ("global_health", "hedging", "communication", "context_seeking")
@@ -28,7 +28,7 @@ def drawn(
     n_repeats: int = 1,
     importance: bool = False,
     leanings: Mapping[str, float] | None = None,
-) -> tuple[Opinions, pd.Series]:
+) -> tuple[RubricData, pd.Series]:
     """A study and the truth that it was drawn from.
 
     Args:
@@ -133,7 +133,7 @@ def drawn(
         inclusion_probability=probabilities[codes[read["row"]]],
         unit=unit.to_numpy()[read["row"]],
     )[list(READ_COLUMNS)]
-    return Opinions(items, pd.DataFrame(told), read), truth
+    return RubricData(items, pd.DataFrame(told), read), truth
 
 
 def mild_probabilities(moves: np.ndarray, labels: np.ndarray, share: float) -> np.ndarray:
@@ -155,10 +155,10 @@ def leaning(rng: np.random.Generator, met: np.ndarray, lean: np.ndarray) -> np.n
     return np.where(rng.random(len(met)) < np.abs(lean), (lean > 0).astype(float), met)
 
 
-def example_terms(opinions: Opinions) -> pd.DataFrame:
+def example_terms(rubric_data: RubricData) -> pd.DataFrame:
     """What each example adds to each model's score: model, example_id, share, and the influence values psi_KIND."""
     tables = []
-    for about in surveyed(opinions):
+    for about in surveyed(rubric_data):
         psi = {f"psi_{kind}": estimated(about).of_kind[kind].psi for kind in KINDS}
         columns = {"model": about.model, "example_id": about.example_ids, "share": about.population.shares, **psi}
         tables.append(pd.DataFrame(columns))

@@ -11,7 +11,7 @@ from sqlmodel import Session
 from evalcore.study import store
 from evalcore.study.schema import CASES, PARSER, Acuity, Ask, Format, Label, MappingMethod, RaterKind, Stage
 from evalcore.study.tables import TABLES, AcuityCase, Model, Response, now
-from evalcore.triage.data import LEVELS, NO_LEVEL, Triaged
+from evalcore.triage.data import LEVELS, NO_LEVEL, TriageData
 
 SOURCES = ("clinic", "hotline", "vignettes")
 QA, CONVERSATION = Format.QA.value, Format.CONVERSATION.value
@@ -33,7 +33,7 @@ def drawn(
     invalid: float = 0.05,
     noise: float = 0.5,
     confidence: bool = False,
-) -> tuple[Triaged, pd.Series]:
+) -> tuple[TriageData, pd.Series]:
     """Cases and the level that each response truly recommends (1..4).
 
     Args:
@@ -98,7 +98,7 @@ def drawn(
     judged = pd.DataFrame(levels, dtype=np.float32)
     stated = [(place, judge) for judge in judged for place in np.flatnonzero(judged[judge] > 0)] if confidence else []
     return (
-        Triaged(
+        TriageData(
             cases=cases,
             votes=votes,
             samples=samples[["response_id", "row", "model", "format", "sample_index", "has_text"]],
@@ -140,12 +140,12 @@ def _reads(
     )
 
 
-def stored(session: Session, triaged: Triaged, *, elsewhere: Collection[int] = ()) -> None:
+def stored(session: Session, triage_data: TriageData, *, elsewhere: Collection[int] = ()) -> None:
     """Write drawn cases into an empty study, so that reading them gives them back; some responses, by number, as of an evaluation of something else."""
     connection = session.connection()
     tables = TABLES
     store.ensure_study(session)
-    cases = triaged.cases
+    cases = triage_data.cases
     messages = [json.dumps([{"role": "user", "content": words}]) for words in cases["first_words"]]
     examples = zip(
         cases["example_id"], cases["case_id"], messages, cases["first_words"], cases["language"], strict=True
@@ -177,14 +177,14 @@ def stored(session: Session, triaged: Triaged, *, elsewhere: Collection[int] = (
     votes = [
         {"example_id": int(cases["example_id"][vote["row"]]), "place": vote["place"], "rater": vote["rater"],
          "vote": Acuity.REMOVE if np.isnan(vote["vote"]) else WORDS[vote["vote"]]}
-        for vote in triaged.votes.to_dict(orient="records")
+        for vote in triage_data.votes.to_dict(orient="records")
     ]  # fmt: skip
     if votes:
         connection.execute(insert(tables["panel_vote"]), votes)
-    names = list(triaged.samples["model"].cat.categories)
+    names = list(triage_data.samples["model"].cat.categories)
     session.add_all([Model(id=number, name=name) for number, name in enumerate(names, start=1)])
     session.flush()
-    for sample in triaged.samples.to_dict(orient="records"):
+    for sample in triage_data.samples.to_dict(orient="records"):
         session.add(
             Response(
                 id=sample["response_id"],
@@ -196,19 +196,23 @@ def stored(session: Session, triaged: Triaged, *, elsewhere: Collection[int] = (
             )
         )
     session.flush()
-    stated = {(row["sample"], row["rater"]): row["confidence"] for row in triaged.confidence.to_dict(orient="records")}
+    stated = {
+        (row["sample"], row["rater"]): row["confidence"] for row in triage_data.confidence.to_dict(orient="records")
+    }
     verdicts = []
-    for judge in triaged.levels:
+    for judge in triage_data.levels:
         rater = store.ensure_rater(session, RaterKind.JUDGE, str(judge))
-        for place, level in triaged.levels[judge].dropna().items():
+        for place, level in triage_data.levels[judge].dropna().items():
             label = Label.CANNOT_ASSESS if level == NO_LEVEL else WORDS[float(level)]
-            verdicts.append(_verdict(triaged, rater, place, Stage.JUDGE, label, confidence=stated.get((place, judge))))
-    for read in triaged.reads.to_dict(orient="records"):
+            verdicts.append(
+                _verdict(triage_data, rater, place, Stage.JUDGE, label, confidence=stated.get((place, judge)))
+            )
+    for read in triage_data.reads.to_dict(orient="records"):
         rater = store.ensure_rater(session, RaterKind.REVIEWER, read["rater"])
         more = {name: read[name] for name in ("stage", "blinded", "selection", "inclusion_probability")}
         row = {"response_id": None} if read["sample"] < 0 else {}
         verdicts.append(
-            _verdict(triaged, rater, read["sample"], more.pop("stage"), read["label"], **more, **row)
+            _verdict(triage_data, rater, read["sample"], more.pop("stage"), read["label"], **more, **row)
             | {"example_id": int(cases["example_id"][read["row"]])}
         )
     keys = ("confidence", "blinded", "selection", "inclusion_probability")
@@ -217,10 +221,12 @@ def stored(session: Session, triaged: Triaged, *, elsewhere: Collection[int] = (
     store.append_event(session, actor="set-up", action="file imported", subject="drawn cases", detail={})
 
 
-def _verdict(triaged: Triaged, rater: int, place: int, stage: str, label: str, **more: object) -> dict[str, object]:
-    sample = triaged.samples.iloc[place]
+def _verdict(
+    triage_data: TriageData, rater: int, place: int, stage: str, label: str, **more: object
+) -> dict[str, object]:
+    sample = triage_data.samples.iloc[place]
     row = {
-        "example_id": int(triaged.cases["example_id"][sample["row"]]),
+        "example_id": int(triage_data.cases["example_id"][sample["row"]]),
         "response_id": int(sample["response_id"]),
         "criterion_id": None,
         "rater_id": rater,

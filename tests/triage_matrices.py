@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.study.schema import PARSER
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.panels import described
 from evalcore.triage.predictions import joined, predictions
 from tests.triage_cases import CONVERSATION, QA, drawn
@@ -16,7 +16,7 @@ JUDGES = {QA: PARSER, CONVERSATION: "Magpie"}
 
 
 def published(**matrices: object) -> pd.DataFrame:
-    """Matrices by format, as `Triaged.published`; without any the two of GPT-5.4."""
+    """Matrices by format, as `TriageData.published`; without any the two of GPT-5.4."""
     of = matrices or {QA: GPT_QA, CONVERSATION: GPT_CONVERSATION}
     return pd.DataFrame(
         [
@@ -27,12 +27,12 @@ def published(**matrices: object) -> pd.DataFrame:
     )
 
 
-def as_triaged(qa=GPT_QA, conversation=GPT_CONVERSATION, *, n_samples: int = 1) -> Triaged:
+def as_triaged(qa=GPT_QA, conversation=GPT_CONVERSATION, *, n_samples: int = 1) -> TriageData:
     """Cases whose gold and predictions give these two matrices, which have the same row totals."""
     levels = {QA: np.asarray(qa), CONVERSATION: np.asarray(conversation)}
     totals = levels[QA].sum(axis=1)
     assert (totals == levels[CONVERSATION].sum(axis=1)).all()
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(1),
         n_cases=int(totals.sum()),
         models=(MODEL,),
@@ -41,16 +41,16 @@ def as_triaged(qa=GPT_QA, conversation=GPT_CONVERSATION, *, n_samples: int = 1) 
         share_read=0,
         invalid=0,
     )
-    triaged.cases["file_gold"] = np.repeat([1.0, 2, 3, 4], totals)
+    triage_data.cases["file_gold"] = np.repeat([1.0, 2, 3, 4], totals)
     said = {
         name: np.concatenate([np.repeat([1.0, 2, 3, 4], line) for line in matrix]) for name, matrix in levels.items()
     }
-    row, asked = triaged.samples["row"].to_numpy(), triaged.samples["format"]
+    row, asked = triage_data.samples["row"].to_numpy(), triage_data.samples["format"]
     for name, judge in JUDGES.items():
-        triaged.levels[judge] = np.where(asked.eq(name), said[name][row], np.nan).astype(np.float32)
-    return described(triaged)
+        triage_data.levels[judge] = np.where(asked.eq(name), said[name][row], np.nan).astype(np.float32)
+    return described(triage_data)
 
 
-def found_of(triaged: Triaged) -> pd.DataFrame:
+def found_of(triage_data: TriageData) -> pd.DataFrame:
     """Its predictions, joined."""
-    return joined(triaged, predictions(triaged, JUDGES))
+    return joined(triage_data, predictions(triage_data, JUDGES))

@@ -38,17 +38,17 @@ Look = Callable[..., AppTest]
 def drawn_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Cases with two models: Alder-2 too high in qa, Briar-1 too low in conversation; and a published matrix."""
     path = tmp_path_factory.mktemp("triage") / "drawn.db"
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(3),
         n_cases=60,
         models={"Alder-2": {"qa": 0.6}, "Briar-1": {"conversation": -0.9}},
         judges={"Magpie": 0.93, "acuity_rules": 0.85},
         n_samples=3,
     )
-    triaged.cases["first_words"] = [f"{HOSTILE} case {number}" for number in range(len(triaged.cases))]
+    triage_data.cases["first_words"] = [f"{HOSTILE} case {number}" for number in range(len(triage_data.cases))]
     engine = open_study(str(path))
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         people(session)
         session.add(PublishedMatrix(model="GPT-5.4", format="qa", gold="D", a=0, b=0, c=27, d=235))
     with engine.connect() as connection:

@@ -13,7 +13,7 @@ from evalcore.calibration.words import who
 from evalcore.stats.intervals import LEVEL, NO_VALUE
 from evalcore.stats.means import cells_of, clustered_means, over
 from evalcore.stats.wording import counted
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.panels import N_LEVELS, SHARES, Kind
 from evalcore.triage.predictions import COUNTS, joined, predictions
 from evalcore.triage.words import number_words
@@ -150,7 +150,7 @@ NO_PAIRS = "No case with a panel has two valid samples, which the unbiased dista
 
 
 def case_spread(
-    triaged: Triaged, judges: Mapping[str, str], *, rng: np.random.Generator, found: pd.DataFrame | None = None
+    triage_data: TriageData, judges: Mapping[str, str], *, rng: np.random.Generator, found: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """The model's spread beside the panel's, for every case with a panel of two votes or more.
 
@@ -165,27 +165,29 @@ def case_spread(
     from the panel itself would have on average, with as many votes and samples (`floors`).
 
     Args:
-        triaged: Described by `panels.described`.
+        triage_data: Described by `panels.described`.
         judges: By format, whose levels count.
         rng: Chance, for the floors.
-        found: `own_confidence(predictions(triaged, judges))`, where it is there already.
+        found: `own_confidence(predictions(triage_data, judges))`, where it is there already.
 
     Returns:
         One row a case with a panel, model and format with a valid sample: row (of `cases`), model, format, kind, gold, n_votes, n_valid, predicted,
         share, confidence and is_stated (as `own_confidence` gives them), h_A .. h_D, m_A .. m_D, panel_share (of the panel that chose the model's
         most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
     """
-    given = own_confidence(predictions(triaged, judges)) if found is None else found
+    given = own_confidence(predictions(triage_data, judges)) if found is None else found
     rows = given["row"].to_numpy()
-    n_votes = triaged.cases["n_votes"].to_numpy()[rows]
+    n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
     kept = given.loc[(n_votes >= FEWEST) & given["n_valid"].gt(0).to_numpy()].reset_index(drop=True)
-    table = joined(triaged, kept, ("kind", "gold", "n_votes", *SHARES))
+    table = joined(triage_data, kept, ("kind", "gold", "n_votes", *SHARES))
     n = table["n_valid"].to_numpy(dtype=float)
     h, m = table[list(SHARES)].to_numpy(dtype=float), table[list(COUNTS)].to_numpy(dtype=float) / n[:, None]
     mode = table["predicted"].to_numpy(dtype=np.int64)
-    votes = vote_counts(triaged)
+    votes = vote_counts(triage_data)
     halves = _boundary_votes(votes)[table["row"].to_numpy()]
-    d = distances(h, m, table["n_votes"].to_numpy(dtype=float), n, halves, _boundary_samples(triaged, judges, table))
+    d = distances(
+        h, m, table["n_votes"].to_numpy(dtype=float), n, halves, _boundary_samples(triage_data, judges, table)
+    )
     floor = floors(votes, table["row"].to_numpy(), table["n_valid"].to_numpy(), rng=rng)
     named = {name: m[:, place] for place, name in enumerate(MODEL_SHARES)}
     keys = [
@@ -236,35 +238,35 @@ def distances(
     return found
 
 
-def vote_counts(triaged: Triaged) -> Floats:
+def vote_counts(triage_data: TriageData) -> Floats:
     """How many votes of each case lie on A, A/B, B, ..., D: one row a case, 7 columns. Votes to remove are left out."""
-    vote = triaged.votes["vote"].to_numpy(dtype=float)
+    vote = triage_data.votes["vote"].to_numpy(dtype=float)
     given = ~np.isnan(vote)
     width = 2 * N_LEVELS - 1
-    place = triaged.votes["row"].to_numpy()[given] * width + np.rint(vote[given] * 2).astype(np.int64) - 2
-    return np.bincount(place, minlength=len(triaged.cases) * width).reshape(-1, width).astype(float)
+    place = triage_data.votes["row"].to_numpy()[given] * width + np.rint(vote[given] * 2).astype(np.int64) - 2
+    return np.bincount(place, minlength=len(triage_data.cases) * width).reshape(-1, width).astype(float)
 
 
 def _boundary_votes(votes: Floats) -> Floats:
     return votes[:, 1::2]
 
 
-def _boundary_samples(triaged: Triaged, judges: Mapping[str, str], table: pd.DataFrame) -> Floats:
+def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table: pd.DataFrame) -> Floats:
     """Samples of each row that lie on each of the three boundaries."""
     cuts = N_LEVELS - 1
     halves = np.zeros((len(table), cuts))
-    n_models = max(len(triaged.samples["model"].cat.categories), 1)
+    n_models = max(len(triage_data.samples["model"].cat.categories), 1)
     keys = table["row"].to_numpy() * n_models + table["model"].cat.codes.to_numpy().astype(np.int64)
     for asked, judge in judges.items():
-        if judge not in triaged.levels:
+        if judge not in triage_data.levels:
             continue
-        level = triaged.levels[judge].to_numpy(dtype=float)
-        between = np.flatnonzero((level != np.floor(level)) & triaged.samples["format"].eq(asked).to_numpy())
+        level = triage_data.levels[judge].to_numpy(dtype=float)
+        between = np.flatnonzero((level != np.floor(level)) & triage_data.samples["format"].eq(asked).to_numpy())
         between = between[~np.isnan(level[between])]
         if not len(between):
             continue
         mine = np.flatnonzero(table["format"].eq(asked).to_numpy())
-        of_samples = triaged.samples.iloc[between]
+        of_samples = triage_data.samples.iloc[between]
         wanted = of_samples["row"].to_numpy() * n_models + of_samples["model"].cat.codes.to_numpy().astype(np.int64)
         place = pd.Index(keys[mine]).get_indexer(wanted)
         known = place >= 0

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import first_reads, votes
 from evalcore.stats.majority import MIN_VOTERS, jury_names, most
 from evalcore.study.schema import PARSER, Ask, Format
-from evalcore.triage.data import LEVELS, NO_LEVEL, Triaged
+from evalcore.triage.data import LEVELS, NO_LEVEL, TriageData
 from evalcore.triage.level_jury import votes as level_votes
 from evalcore.triage.panels import Kind
 
@@ -108,13 +108,13 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def majority_items(opinions: Opinions, *, drawn: bool = False) -> pd.DataFrame:
+def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
     """One row an item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
 
     The same for each judge that was asked several times: what it says most often, and the share of its answers that say so.
 
     Args:
-        opinions: What everybody says. Juries have no vote.
+        rubric_data: What everybody says. Juries have no vote.
         drawn: Only reads of items that were drawn with a known probability, weighted by its inverse.
 
     Returns:
@@ -123,24 +123,24 @@ def majority_items(opinions: Opinions, *, drawn: bool = False) -> pd.DataFrame:
         `majority`), right (share of the physicians' blind first reads that say the same, in [0, 1]), weight. No row
         where no item has three votes; others are told as refused.
     """
-    parts = [_majority_items(opinions, None, drawn=drawn)]
-    for judge in opinions.voters:
-        again = opinions.asked_again(judge)
+    parts = [_majority_items(rubric_data, None, drawn=drawn)]
+    for judge in rubric_data.voters:
+        again = rubric_data.asked_again(judge)
         if len(again.judges) >= MIN_VOTERS:
             parts.append(_majority_items(again, f"{judge}, asked {len(again.judges)} times", drawn=drawn))
     kept = [part for part in parts if len(part)] or parts[:1]
     return pd.concat(kept, ignore_index=True)
 
 
-def _majority_items(opinions: Opinions, name: str | None, *, drawn: bool) -> pd.DataFrame:
-    read = votes(opinions.reads, drawn=drawn)
+def _majority_items(rubric_data: RubricData, name: str | None, *, drawn: bool) -> pd.DataFrame:
+    read = votes(rubric_data.reads, drawn=drawn)
     rows = read["row"].to_numpy(dtype=np.int64)
-    said = majority(opinions.judged[opinions.voters].iloc[rows]).reset_index(drop=True)
-    items = opinions.items.iloc[rows]
+    said = majority(rubric_data.judged[rubric_data.voters].iloc[rows]).reset_index(drop=True)
+    items = rubric_data.items.iloc[rows]
     table = said.assign(
         item_id=items["item_id"].to_numpy(),
         cluster=items["example_id"].to_numpy(),
-        group=jury_names(opinions.voters)[0] if name is None else name,
+        group=jury_names(rubric_data.voters)[0] if name is None else name,
         right=_said_the_same(said["label"], read["vote"]),
         weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0,
     )
@@ -153,35 +153,37 @@ LEVEL_COLUMNS = [
 ]  # fmt: skip
 
 
-def stated_levels(triaged: Triaged, samples: pd.Series | None = None) -> pd.DataFrame:
+def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> pd.DataFrame:
     """The levels that come with a stated confidence. A rater that looked and found no level has none to be sure of.
 
     Args:
-        triaged: The cases.
-        samples: Only of these responses (rows of `triaged.samples`).
+        triage_data: The cases.
+        samples: Only of these responses (rows of `triage_data.samples`).
 
     Returns:
         One row a level: sample, judge (the parser too), label (the level), confidence in [0, 1].
     """
     given = (
-        triaged.confidence if samples is None else triaged.confidence.loc[triaged.confidence["sample"].isin(samples)]
+        triage_data.confidence
+        if samples is None
+        else triage_data.confidence.loc[triage_data.confidence["sample"].isin(samples)]
     )
     place = given["sample"].to_numpy(dtype=np.int64)
     codes, names = pd.factorize(given["rater"])
     label = np.full(len(given), np.nan)
     for code, name in enumerate(names):
-        if name in triaged.levels:
+        if name in triage_data.levels:
             mine = codes == code
-            label[mine] = triaged.levels[name].to_numpy(dtype=float)[place[mine]]
+            label[mine] = triage_data.levels[name].to_numpy(dtype=float)[place[mine]]
     said = given.rename(columns={"rater": "judge"}).assign(label=label)
     return said.loc[said["label"].gt(NO_LEVEL)].reset_index(drop=True)
 
 
-def level_items(triaged: Triaged, *, drawn: bool = False) -> pd.DataFrame:
+def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """One row a level that a judge read out of a response with a stated confidence, where physicians have read the response blind.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         drawn: Only responses that were drawn with a known probability, weighted by its inverse.
 
     Returns:
@@ -190,29 +192,29 @@ def level_items(triaged: Triaged, *, drawn: bool = False) -> pd.DataFrame:
         physicians' blind first reads whose level has a letter in common with it; reads that could not assess are left out), n_reads,
         weight (1, or 1 / inclusion probability).
     """
-    reads = _response_reads(triaged, drawn=drawn)
-    return _beside(stated_levels(triaged, reads["sample"]), reads, triaged)
+    reads = _response_reads(triage_data, drawn=drawn)
+    return _beside(stated_levels(triage_data, reads["sample"]), reads, triage_data)
 
 
-def level_vote_items(triaged: Triaged, *, drawn: bool = False) -> pd.DataFrame:
+def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """The same for several judges as one: what most of them read out of a response, and the share of them that does as its confidence.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         drawn: As for `level_items`.
 
     Returns:
         As `level_items`, a group a format in which three judges or more have read a level out of one of these responses, with refused: "" or why there is no
         confidence (NaN: fewer than three judges gave a level). The parser reads what an answer states, and is no judge.
     """
-    reads = _response_reads(triaged, drawn=drawn)
+    reads = _response_reads(triage_data, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)
-    asked = triaged.samples["format"].to_numpy()[places]
+    asked = triage_data.samples["format"].to_numpy()[places]
     parts = []
     for word in Format:
-        judges = [name for name in triaged.voters(word) if name != PARSER]
+        judges = [name for name in triage_data.voters(word) if name != PARSER]
         mine = places[asked == word.value]
-        voted = level_votes(triaged.levels[judges].iloc[mine])
+        voted = level_votes(triage_data.levels[judges].iloc[mine])
         several = voted["n_votes"].ge(MIN_VOTERS)
         if several.any():
             said = pd.DataFrame(
@@ -225,18 +227,18 @@ def level_vote_items(triaged: Triaged, *, drawn: bool = False) -> pd.DataFrame:
             )
             parts.append(said.loc[said["label"].notna()])
     columns = ["sample", "judge", "label", "confidence"]
-    said = pd.concat(parts, ignore_index=True) if parts else stated_levels(triaged).iloc[:0][columns]
-    found = _beside(said, reads, triaged)
+    said = pd.concat(parts, ignore_index=True) if parts else stated_levels(triage_data).iloc[:0][columns]
+    found = _beside(said, reads, triage_data)
     return found.assign(refused=np.where(found["confidence"].isna(), TOO_FEW_VOTES, ""))
 
 
-def _beside(said: pd.DataFrame, reads: pd.DataFrame, triaged: Triaged) -> pd.DataFrame:
+def _beside(said: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) -> pd.DataFrame:
     """Levels beside the reads of the same responses.
 
     Args:
         said: One row a judge and response: sample, judge, label (a level), confidence.
         reads: As `_response_reads` gives them.
-        triaged: The cases.
+        triage_data: The cases.
     """
     pairs = said.merge(reads, on="sample")
     pairs["right"] = pairs["label"].sub(pairs["level"]).abs().le(_reach(pairs["label"]) + _reach(pairs["level"]))
@@ -247,13 +249,13 @@ def _beside(said: pd.DataFrame, reads: pd.DataFrame, triaged: Triaged) -> pd.Dat
         n_reads=("right", "size"),
         weight=("weight", "min"),
     )
-    samples = triaged.samples.iloc[found["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+    samples = triage_data.samples.iloc[found["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
     table = found.assign(
         model=samples["model"],
         format=samples["format"],
         cluster=samples["row"],
         response_id=samples["response_id"],
-        example_id=triaged.cases["example_id"].to_numpy()[samples["row"].to_numpy()],
+        example_id=triage_data.cases["example_id"].to_numpy()[samples["row"].to_numpy()],
     )
     return table.assign(group=_pairs(table, "judge", "format"))[LEVEL_COLUMNS]
 
@@ -263,9 +265,9 @@ def _reach(level: pd.Series) -> pd.Series:
     return (level % 1).clip(upper=0.5)
 
 
-def _response_reads(triaged: Triaged, *, drawn: bool) -> pd.DataFrame:
+def _response_reads(triage_data: TriageData, *, drawn: bool) -> pd.DataFrame:
     """Physicians' blind first reads of responses that gave a level: sample, level, weight."""
-    kept = first_reads(triaged.reads.loc[triaged.reads["asked"].eq(Ask.RESPONSE_ACUITY)])
+    kept = first_reads(triage_data.reads.loc[triage_data.reads["asked"].eq(Ask.RESPONSE_ACUITY)])
     if drawn:
         kept = kept.loc[kept["inclusion_probability"].notna()]
     weight = 1 / kept["inclusion_probability"] if drawn else 1.0

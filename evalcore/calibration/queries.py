@@ -9,7 +9,7 @@ from sqlmodel import Session, col
 
 from evalcore.rubric import drawings
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.data import DRAWN, Opinions
+from evalcore.rubric.data import DRAWN, RubricData
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import Label, RaterKind, Stage
 from evalcore.study.tables import TABLES, Rater, Verdict
@@ -22,7 +22,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def beside_reads(session: Session, *, known: Callable[[], Opinions] | None = None) -> pd.DataFrame:
+def beside_reads(session: Session, *, known: Callable[[], RubricData] | None = None) -> pd.DataFrame:
     """Every label with a stated confidence, of every judge, on an item that a physician has read blind.
 
     Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out.
@@ -102,7 +102,7 @@ def _first_reads() -> list[ColumnElement[bool]]:
     ]
 
 
-def _reads(session: Session, known: Callable[[], Opinions]) -> pd.DataFrame:
+def _reads(session: Session, known: Callable[[], RubricData]) -> pd.DataFrame:
     """One row an item that could be assessed: item_id, reference, n_reads, is_drawn, reference_drawn, inclusion_probability."""
     table = TABLES["verdict"].c
     named = (table.response_id, table.criterion_id, table.label, table.selection, table.inclusion_probability)

@@ -36,7 +36,7 @@ def curves(own: pd.DataFrame, *, at: float | None = None, by: Sequence[str] = BY
     nothing stated) always goes. Cases that the judge has not looked at do not enter.
 
     Args:
-        own: `own_confidence(predictions.joined(triaged, predictions(...)))`.
+        own: `own_confidence(predictions.joined(triage_data, predictions(...)))`.
         at: This threshold alone. None: the confidences that occur, at most 100 of them, and one above all, at which every case goes.
         by: Columns that name the groups.
         level: Of the intervals, in (0, 1).

@@ -23,9 +23,9 @@ from evalcore.calibration.judge_confidence import (
 )
 from evalcore.calibration.reliability import calibration_error, reliability
 from evalcore.calibration.temperature import scaled
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.study.schema import PARSER, ConfidenceMeaning
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.panels import Kind
 
 SEED = 19
@@ -76,18 +76,18 @@ def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
     return _with_objections(lambda said: checked_counts(counts, said), meanings)
 
 
-def level_meanings(triaged: Triaged, meanings: Meanings) -> pd.DataFrame:
+def level_meanings(triage_data: TriageData, meanings: Meanings) -> pd.DataFrame:
     """The same for judges that read levels of care, without the parser: what comes with its levels is the model's own confidence."""
-    return _level_meanings(triaged, meanings, of_parser=False)
+    return _level_meanings(triage_data, meanings, of_parser=False)
 
 
-def model_meaning(triaged: Triaged, meanings: Meanings) -> pd.DataFrame:
+def model_meaning(triage_data: TriageData, meanings: Meanings) -> pd.DataFrame:
     """The same for the confidences that models state themselves, which the parser reads: one row, or none where they state none."""
-    return _level_meanings(triaged, meanings, of_parser=True)
+    return _level_meanings(triage_data, meanings, of_parser=True)
 
 
-def _level_meanings(triaged: Triaged, meanings: Meanings, *, of_parser: bool) -> pd.DataFrame:
-    stated = stated_levels(triaged)
+def _level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool) -> pd.DataFrame:
+    stated = stated_levels(triage_data)
     stated = stated.loc[stated["judge"].eq(PARSER).eq(of_parser)]
     return _with_objections(lambda said: checked_levels(stated, said), meanings)
 
@@ -100,32 +100,32 @@ def _with_objections(check: Callable[[Meanings], pd.DataFrame], meanings: Meanin
 
 
 def judges_on_criteria(
-    beside: pd.DataFrame, checked: pd.DataFrame, opinions: Opinions | None, *, drawn: bool
+    beside: pd.DataFrame, checked: pd.DataFrame, rubric_data: RubricData | None, *, drawn: bool
 ) -> Calibrated:
     """Judges' stated confidences on criteria against physicians' blind reads, a group a judge; and the majority of several, a group more.
 
     Args:
         beside: As `calibration.queries.beside_reads` gives them.
         checked: As `criteria_meanings` gives it: a judge whose meaning is not known, or contradicted, has no value, and the sentence why.
-        opinions: What everybody says, where several judges have labelled criteria: then the share of them that says what most say is a
+        rubric_data: What everybody says, where several judges have labelled criteria: then the share of them that says what most say is a
             confidence that needs no question. None: there are not several.
         drawn: Only reads of items that were drawn with a known probability, weighted by its inverse.
     """
     stated = criterion_items(as_right(beside, checked), drawn=drawn)
-    return _with_majority(stated, None if opinions is None else majority_items(opinions, drawn=drawn))
+    return _with_majority(stated, None if rubric_data is None else majority_items(rubric_data, drawn=drawn))
 
 
-def judges_on_levels(triaged: Triaged, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:
+def judges_on_levels(triage_data: TriageData, checked: pd.DataFrame, *, drawn: bool) -> Calibrated:
     """The same for the levels that judges read out of responses; a group a judge, or a majority, and format.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         checked: As `level_meanings` gives it.
         drawn: As for `judges_on_criteria`.
     """
-    items = level_items(triaged, drawn=drawn)
+    items = level_items(triage_data, drawn=drawn)
     items = items.loc[items["judge"].ne(PARSER)].reset_index(drop=True)
-    return _with_majority(as_right(items, checked), level_vote_items(triaged, drawn=drawn))
+    return _with_majority(as_right(items, checked), level_vote_items(triage_data, drawn=drawn))
 
 
 def _with_majority(stated: pd.DataFrame, agreed: pd.DataFrame | None) -> Calibrated:
@@ -204,17 +204,17 @@ class OfAmbiguous:
     n_few: int
 
 
-def on_ambiguous(triaged: Triaged, own: pd.DataFrame, judges: Mapping[str, str]) -> OfAmbiguous:
+def on_ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str, str]) -> OfAmbiguous:
     """What models say where physicians do not agree.
 
     Args:
-        triaged: Described by `panels.described`.
+        triage_data: Described by `panels.described`.
         own: As `judge_confidence.own_confidence` gives them, with the kind of their cases.
         judges: By format, whose levels count.
     """
     mine = own.loc[own["kind"].eq(Kind.AMBIGUOUS)].reset_index(drop=True)
     several = mine.loc[mine["n_valid"].ge(FEWEST)].reset_index(drop=True)
-    spread = case_spread(triaged, judges, rng=np.random.default_rng(SEED), found=several)
+    spread = case_spread(triage_data, judges, rng=np.random.default_rng(SEED), found=several)
     n_few = int(mine["n_valid"].gt(0).sum() - len(several))
     return OfAmbiguous(summary(spread), unsure(spread), n_few)
 

@@ -59,15 +59,15 @@ def agreement(
         else metric.SHOWN
     )
     with study(db) as engine, reading(engine) as session:
-        opinions = load(session)
+        rubric_data = load(session)
     named = (
         []
         if judges is None
-        else opinions.judges
+        else rubric_data.judges
         if judges == ALL_JUDGES
-        else some_of("--judges", judges, opinions.judges)
+        else some_of("--judges", judges, rubric_data.judges)
     )
-    labels = labels_of(opinions, judges=named)
+    labels = labels_of(rubric_data, judges=named)
     chosen = [Coefficient(name) for name in wanted]
     pooled = metric.agreement(labels, by=groupings, coefficients=chosen)
     by_pair = metric.pair_agreement(labels, coefficients=chosen)

@@ -75,18 +75,21 @@ def calibration(
     asked = some_of("--section", section, SECTIONS)
     one_of("--reads", reads, READS)
     known = _loaded(db, with_judges="judges" in asked)
-    triaged, judges = levels_by(known.triaged, judge or [])
-    known, judges = replace(known, triaged=triaged), {word: judges[word] for word in judges if word in known.formats}
-    meaning = metric.model_meaning(known.triaged, known.meanings)
+    triage_data, judges = levels_by(known.triage_data, judge or [])
+    known, judges = (
+        replace(known, triage_data=triage_data),
+        {word: judges[word] for word in judges if word in known.formats},
+    )
+    meaning = metric.model_meaning(known.triage_data, known.meanings)
     stated = not share and metric.takes_stated(meaning)
-    own = own_confidence(joined(known.triaged, predictions(known.triaged, judges)), stated=stated)
+    own = own_confidence(joined(known.triage_data, predictions(known.triage_data, judges)), stated=stated)
     parts: dict[str, calibration_tables.Part] = {}
     if "judges" in asked:
         parts["judges"] = calibration_tables.judges(known, drawn=reads == "drawn")
     if "models" in asked:
         parts["models"] = calibration_tables.models(own)
     if "ambiguous" in asked:
-        parts["ambiguous"] = calibration_tables.ambiguous(known.triaged, own, judges)
+        parts["ambiguous"] = calibration_tables.ambiguous(known.triage_data, own, judges)
     if "routing" in asked:
         parts["routing"] = calibration_tables.routed(own, wanted, threshold)
     said = [sentence for part in parts.values() for sentence in part.said]
@@ -121,9 +124,9 @@ def _loaded(db: str | None, *, with_judges: bool) -> "Known":
     nothing = pd.DataFrame()
     with study(db) as engine, reading(engine) as session:
         chosen = setting_queries.load(session)
-        triaged = described(stored.load(session), chosen.rule)
+        triage_data = described(stored.load(session), chosen.rule)
         return Known(
-            triaged,
+            triage_data,
             chosen.formats,
             setting_queries.confidence_meanings(session),
             calibration_queries.stated(session) if with_judges else nothing,

@@ -15,11 +15,11 @@ from evalcore.calibration.routing import routed_words, routing_finding, threshol
 from evalcore.calibration.sections import Calibrated
 from evalcore.calibration.words import ece_words, judge_finding, models_findings, who
 from evalcore.cli.console import records
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import percent_words
 from evalcore.stats.wording import listed
 from evalcore.study.schema import ConfidenceMeaning, Format
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.words import number_words
 
 NO_JUDGE = "No judge states a confidence beside a physician's blind read, and no two judges labelled what one has read."
@@ -30,20 +30,20 @@ class Known:
     """What the study holds.
 
     Attributes:
-        triaged: The cases, described.
+        triage_data: The cases, described.
         formats: Those that the study shows: nothing is said of what models answer in others.
         meanings: What the confidence of each judge means, as far as somebody has said it.
         counts: As `calibration.queries.stated` gives them.
         beside: As `calibration.queries.beside_reads` gives them.
-        opinions: What everybody says of criteria; None where judges were not asked for.
+        rubric_data: What everybody says of criteria; None where judges were not asked for.
     """
 
-    triaged: Triaged
+    triage_data: TriageData
     formats: tuple[Format, ...]
     meanings: dict[str, ConfidenceMeaning]
     counts: pd.DataFrame
     beside: pd.DataFrame
-    opinions: Opinions | None
+    rubric_data: RubricData | None
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Part:
 def judges(known: Known, *, drawn: bool) -> Part:
     """Judges' confidence on criteria and on levels; by all blind reads where none was drawn."""
     of_criteria = metric.criteria_meanings(known.counts, known.meanings)
-    of_levels = metric.level_meanings(known.triaged, known.meanings)
+    of_levels = metric.level_meanings(known.triage_data, known.meanings)
 
-    on_criteria = partial(metric.judges_on_criteria, known.beside, of_criteria, known.opinions)
-    on_levels = partial(metric.judges_on_levels, known.triaged, of_levels)
+    on_criteria = partial(metric.judges_on_criteria, known.beside, of_criteria, known.rubric_data)
+    on_levels = partial(metric.judges_on_levels, known.triage_data, of_levels)
     said = [str(why) for table in (of_criteria, of_levels) for why in table["why"] if why]
     on: tuple[tuple[str, pd.DataFrame, Callable[..., Calibrated], dict[str, str]], ...] = (
         ("criteria", of_criteria, on_criteria, {"label": "criterion", "cluster": "conversation"}),
@@ -114,9 +114,9 @@ def models(own: pd.DataFrame) -> Part:
     return Part(tables, models_findings(errors), [(heads, lines)])
 
 
-def ambiguous(triaged: Triaged, own: pd.DataFrame, levels_by: Mapping[str, str]) -> Part:
+def ambiguous(triage_data: TriageData, own: pd.DataFrame, levels_by: Mapping[str, str]) -> Part:
     """Models' samples beside the panels' votes."""
-    found = metric.on_ambiguous(triaged, own, levels_by)
+    found = metric.on_ambiguous(triage_data, own, levels_by)
     lines = [
         [
             str(row["model"]),
@@ -127,7 +127,7 @@ def ambiguous(triaged: Triaged, own: pd.DataFrame, levels_by: Mapping[str, str])
         ]
         for row in from_zero(found.summary).to_dict(orient="records")
     ]
-    names = triaged.cases["case_id"].to_numpy()[found.cases["row"].to_numpy(dtype=int)]
+    names = triage_data.cases["case_id"].to_numpy()[found.cases["row"].to_numpy(dtype=int)]
     cases = found.cases.drop(columns=["row", "kind", "gold"])
     cases.insert(0, "case_id", names)
     tables = {"summary": found.summary, "cases": cases, "n_few": found.n_few}

@@ -146,7 +146,7 @@ def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
         changes["judges"] = tuple(some_of("--judges", changes["judges"], of[evaluation]))
     if "subset" in changes:
         one_of("--subset", changes["subset"], contents.choices(session)["subset"])
-    done = analysed(session, changes, opinions=everything)
+    done = analysed(session, changes, rubric_data=everything)
     if done.part.items.empty:
         msg = f"--subset: no judged response of {evaluation} belongs to {done.results.spec.subset}"
         raise OverreadError(msg)

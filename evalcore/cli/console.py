@@ -24,7 +24,7 @@ from evalcore.study.schema import Administrator, Format, Viewer
 
 if TYPE_CHECKING:
     from evalcore.judges.pairs import Reads
-    from evalcore.triage.data import Triaged
+    from evalcore.triage.data import TriageData
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
 """The person whom `--as` names, while the command runs."""
@@ -132,7 +132,7 @@ def reads_in(said: str | None) -> "Reads | None":
     return None if said is None else Reads(said)
 
 
-def levels_by(triaged: "Triaged", said: Iterable[str]) -> "tuple[Triaged, dict[str, str]]":
+def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageData, dict[str, str]]":
     """Whose levels count, by format: the usual judges, but for those that `--judge` names.
 
     Returns:
@@ -144,9 +144,11 @@ def levels_by(triaged: "Triaged", said: Iterable[str]) -> "tuple[Triaged, dict[s
     from evalcore.triage.level_jury import JURY, members, with_jury
     from evalcore.triage.predictions import usual_judges
 
-    readers = {word.value: triaged.judges(word) for word in Format}
-    readers = {word: [*names, *([JURY] if members(triaged.voters(word)) else [])] for word, names in readers.items()}
-    chosen = usual_judges(triaged)
+    readers = {word.value: triage_data.judges(word) for word in Format}
+    readers = {
+        word: [*names, *([JURY] if members(triage_data.voters(word)) else [])] for word, names in readers.items()
+    }
+    chosen = usual_judges(triage_data)
     for words in said:
         asked, _, name = words.partition("=")
         pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
@@ -155,7 +157,7 @@ def levels_by(triaged: "Triaged", said: Iterable[str]) -> "tuple[Triaged, dict[s
             msg = f"--judge: {words!r} came, expected some of {', '.join(every) or 'none, nobody has read a level yet'}"
             raise OverreadError(msg)
         chosen |= dict(pairs)
-    return with_jury(triaged) if JURY in chosen.values() else triaged, chosen
+    return with_jury(triage_data) if JURY in chosen.values() else triage_data, chosen
 
 
 def one_of(option: str, word: str, known: Collection[str]) -> str:

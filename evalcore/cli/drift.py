@@ -55,9 +55,9 @@ def criteria(
     if by not in metric.GROUPINGS:
         msg = f"--by: {by!r} came, expected one of {', '.join(metric.GROUPINGS)}"
         raise OverreadError(msg)
-    which, opinions = reads_in(reads), _opinions(db)
-    chosen = _judge(opinions.judges, judge, "--judge")
-    table = metric.criterion_health(opinions, chosen, by=by, reads=which)
+    which, rubric_data = reads_in(reads), _opinions(db)
+    chosen = _judge(rubric_data.judges, judge, "--judge")
+    table = metric.criterion_health(rubric_data, chosen, by=by, reads=which)
     said = metric.finding(table)
     kept = table if everything else table.loc[table["n_reads"].gt(0)]
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
@@ -68,7 +68,7 @@ def criteria(
         print_json(records(renamed.assign(judge=chosen)))
         return
     out.print(f"{chosen}: {said}", markup=False)
-    out.print(reads_words(first_reads(opinions.reads), which))
+    out.print(reads_words(first_reads(rubric_data.reads), which))
     if len(kept):
         out.print(_criteria_shown(kept))
 
@@ -119,11 +119,11 @@ def drift(
     from evalcore.judges import drift as metric
 
     wanted = some_of("--by", by, metric.GROUPINGS)
-    opinions = _opinions(db).with_repeats()
+    rubric_data = _opinions(db).with_repeats()
     for option, judge in (("--from", before), ("--to", after)):
-        _judge(opinions.judges, judge, option)
-    flips = metric.flips(opinions, before, after, by=wanted)
-    scores = metric.score_drift(opinions, before, after)
+        _judge(rubric_data.judges, judge, option)
+    flips = metric.flips(rubric_data, before, after, by=wanted)
+    scores = metric.score_drift(rubric_data, before, after)
     if as_json:
         print_json({"before": before, "after": after, "flips": records(flips), "scores": records(scores)})
         return
@@ -173,9 +173,9 @@ def self_preference(db: Db = None, as_json: Json = False) -> None:
     from evalcore.study.db import reading
 
     with study(db) as engine, reading(engine) as session:
-        opinions, patterns = queries.load(session), contents.family_table(session)
-    names = [*opinions.items["model"].cat.categories, *opinions.judges]
-    table = metric.self_preference(opinions, families.families_of(names, patterns))
+        rubric_data, patterns = queries.load(session), contents.family_table(session)
+    names = [*rubric_data.items["model"].cat.categories, *rubric_data.judges]
+    table = metric.self_preference(rubric_data, families.families_of(names, patterns))
     if as_json:
         print_json(records(table))
     elif table.empty:
@@ -319,11 +319,11 @@ def _check_shown(measures: pd.DataFrame, bounds: dict[str, float]) -> Table:
 
 
 def _opinions(db: str | None) -> Any:
-    from evalcore.rubric import queries as opinions
+    from evalcore.rubric import queries as rubric_data
     from evalcore.study.db import reading
 
     with study(db) as engine, reading(engine) as session:
-        return opinions.load(session)
+        return rubric_data.load(session)
 
 
 def _judge(judges: list[str], wanted: str | None, option: str) -> str:

@@ -57,27 +57,27 @@ def judges(
     wanted = some_of("--by", by, ERROR_GROUPINGS)
     which = reads_in(reads)
     with study(db) as engine, reading(engine) as session:
-        opinions = load(session)
-    chosen = list(dict.fromkeys(judge or opinions.judges))
-    if unknown := sorted(set(chosen) - set(opinions.judges)):
-        known = ", ".join(opinions.judges) or "none, the study has no judge yet"
+        rubric_data = load(session)
+    chosen = list(dict.fromkeys(judge or rubric_data.judges))
+    if unknown := sorted(set(chosen) - set(rubric_data.judges)):
+        known = ", ".join(rubric_data.judges) or "none, the study has no judge yet"
         msg = f"--judge: expected some of {known}, found {', '.join(unknown)}"
         raise OverreadError(msg)
-    opinions = opinions.by(chosen)
-    shown = which or pairs.usual_reads(pairs.assessed(opinions.reads))
-    quality = balanced_f1(opinions, jury=jury, reads=shown)
-    values = percentiles.standings(quality, percentiles.theme_of_categories(opinions.items))
+    rubric_data = rubric_data.by(chosen)
+    shown = which or pairs.usual_reads(pairs.assessed(rubric_data.reads))
+    quality = balanced_f1(rubric_data, jury=jury, reads=shown)
+    values = percentiles.standings(quality, percentiles.theme_of_categories(rubric_data.items))
     ranks = percentiles.percentiles(values, min_pairs=min_pairs)
-    errors = error_rates(opinions, by=wanted, jury=jury, reads=shown)
-    is_jury = jury and len(opinions.voters) >= juries.MIN_JUDGES
-    decided = juries.decisions(opinions.judged[opinions.voters]) if is_jury else None
-    selection = pairs.reads_words(pairs.assessed(opinions.reads), shown)
+    errors = error_rates(rubric_data, by=wanted, jury=jury, reads=shown)
+    is_jury = jury and len(rubric_data.voters) >= juries.MIN_JUDGES
+    decided = juries.decisions(rubric_data.judged[rubric_data.voters]) if is_jury else None
+    selection = pairs.reads_words(pairs.assessed(rubric_data.reads), shown)
     if as_json:
         tables = {"balanced_f1": quality, "percentiles": ranks, "error_rates": errors}
         print_json(
             {name: records(table) for name, table in tables.items()}
             | {"jury": decided and msgspec.to_builtins(decided), "reads": shown.value}
-            | {"n_reads": len(pairs.counted_reads(opinions.reads, shown)), "selection": selection}
+            | {"n_reads": len(pairs.counted_reads(rubric_data.reads, shown)), "selection": selection}
         )
         return
     if not quality["rater_kind"].eq(pairs.JUDGE).any():

@@ -15,7 +15,7 @@ from evalcore.triage.settings import HIGHEST_WEIGHT
 if TYPE_CHECKING:
     from evalcore.triage.bases import Basis, Held, Matrices, Weights
     from evalcore.triage.corrected import Answers
-    from evalcore.triage.data import Triaged
+    from evalcore.triage.data import TriageData
     from evalcore.triage.settings import TriageSettings
 
 GOLDS, BASES = ("file", "physicians"), ("judge", "physicians", "corrected")
@@ -103,14 +103,16 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
         one_of("--format", format_, [word.value for word in Format])
     with study(db) as engine, reading(engine) as session:
         settings = setting_queries.load(session)
-        triaged = described(stored.load(session), settings.rule)
+        triage_data = described(stored.load(session), settings.rule)
         stated = contents.stated_analysis(session)
     spec = Analysis() if stated is None else stated.spec
-    named = [f"{word}={name}" for word, name in stated_judges(triaged, spec).items()]
-    found = _found(triaged, [*named, *(judge or [])], model, list(settings.formats) if format_ is None else [format_])
+    named = [f"{word}={name}" for word, name in stated_judges(triage_data, spec).items()]
+    found = _found(
+        triage_data, [*named, *(judge or [])], model, list(settings.formats) if format_ is None else [format_]
+    )
     why, held = "", Held(settled=spec.settled)
     if basis == "corrected":
-        held, why = usual_held(found.triaged, found.judges, spec)
+        held, why = usual_held(found.triage_data, found.judges, spec)
         held = replace(held, claim=claimed or held.claim, physicians=read_by or held.physicians)
     asked = _Asked(found.judges, gold, Basis[basis.upper()], _weights(settings, under_weight, over_weight), held)
     tables, said = _tables(found, asked)
@@ -129,14 +131,16 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
                 "weights": {"under": asked.weights.under, "over": asked.weights.over},
                 "findings": said,
                 "margins": margins,
-                "n_cases": len(triaged.cases),
-                "n_elsewhere": len(triaged.elsewhere),
-                "n_kinds": {str(kind): int(n) for kind, n in triaged.cases["kind"].value_counts(sort=False).items()},
+                "n_cases": len(triage_data.cases),
+                "n_elsewhere": len(triage_data.elsewhere),
+                "n_kinds": {
+                    str(kind): int(n) for kind, n in triage_data.cases["kind"].value_counts(sort=False).items()
+                },
             }
             | {name: records(table) for name, table in tables.items()}
         )
         return
-    _print(triaged, found, asked, tables, [*said, *margins, *([why] if why else [])], settings)
+    _print(triage_data, found, asked, tables, [*said, *margins, *([why] if why else [])], settings)
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ class _Asked:
 class _Found:
     """The cases with the responses that were asked for, and whose levels count."""
 
-    triaged: "Triaged"
+    triage_data: "TriageData"
     judges: dict[str, str]
 
 
@@ -173,28 +177,30 @@ def _weights(settings: "TriageSettings", under: float | None, over: float | None
     return found
 
 
-def _found(triaged: "Triaged", judges: Sequence[str], models: Sequence[str] | None, formats: Sequence[str]) -> _Found:
+def _found(
+    triage_data: "TriageData", judges: Sequence[str], models: Sequence[str] | None, formats: Sequence[str]
+) -> _Found:
     """The responses that were asked for.
 
     Raises:
         OverreadError: A model or judge that the study does not have.
     """
-    known = [str(name) for name in triaged.samples["model"].cat.categories]
-    published = [str(name) for name in triaged.published["model"].unique()]
+    known = [str(name) for name in triage_data.samples["model"].cat.categories]
+    published = [str(name) for name in triage_data.published["model"].unique()]
     for name in models or ():
         if name not in {*known, *published}:
             msg = f"--model: {name!r} came, expected one of {', '.join([*known, *published]) or 'none, the study has no model yet'}"
             raise OverreadError(msg)
-    triaged, chosen = levels_by(triaged, judges)
+    triage_data, chosen = levels_by(triage_data, judges)
     chosen = {word: name for word, name in chosen.items() if word in formats}
-    triaged = _with_published(triaged, triaged.published["format"].isin(formats))
+    triage_data = _with_published(triage_data, triage_data.published["format"].isin(formats))
     if models:
-        triaged = _with_published(triaged.of_models(models), triaged.published["model"].isin(models))
-    return _Found(triaged, chosen)
+        triage_data = _with_published(triage_data.of_models(models), triage_data.published["model"].isin(models))
+    return _Found(triage_data, chosen)
 
 
-def _with_published(triaged: "Triaged", kept: "pd.Series[bool]") -> "Triaged":
-    return replace(triaged, published=triaged.published.loc[kept].reset_index(drop=True))
+def _with_published(triage_data: "TriageData", kept: "pd.Series[bool]") -> "TriageData":
+    return replace(triage_data, published=triage_data.published.loc[kept].reset_index(drop=True))
 
 
 def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], list[str]]:
@@ -209,20 +215,20 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
     from evalcore.triage.harm import harm_sentences
     from evalcore.triage.predictions import joined, predictions
 
-    triaged = asked_of.triaged
+    triage_data = asked_of.triage_data
     if asked.gold == "physicians":
         from evalcore.triage.reads import with_physicians_gold
 
-        triaged = with_physicians_gold(triaged)
-    found = joined(triaged, predictions(triaged, asked.judges))
+        triage_data = with_physicians_gold(triage_data)
+    found = joined(triage_data, predictions(triage_data, asked.judges))
     known = None
     if asked.basis is not Basis.JUDGE:
-        known = answered(triaged, asked.judges, asked.held.claim, settled=asked.held.settled)
-    made = _matrices(triaged, found, asked, known)
+        known = answered(triage_data, asked.judges, asked.held.claim, settled=asked.held.settled)
+    made = _matrices(triage_data, found, asked, known)
     cells, rates = made.cells, made.rates
     how: Any = {"judges": asked.judges, "held": asked.held, "known": known}
-    costs = triage_bases.harm(asked.basis, triaged, found, asked.weights, **how)
-    ranked = triage_bases.ranked(asked.basis, triaged, found, asked.weights, **how)
+    costs = triage_bases.harm(asked.basis, triage_data, found, asked.weights, **how)
+    ranked = triage_bases.ranked(asked.basis, triage_data, found, asked.weights, **how)
     safety = triage_bases.safety(asked.basis, found, known=known or (), held=asked.held)
     flips = flip_counts(found)
     by_judge = asked.basis is Basis.JUDGE
@@ -240,7 +246,7 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
         ranked.differences,
         ranked=bool(len(ranked.harm)),
     )
-    missed = triage_cases.misses(triaged, found, judges=asked.judges)
+    missed = triage_cases.misses(triage_data, found, judges=asked.judges)
     keys = ["model", "format", "gold", "predicted", "rank"]
     kinds = missed.loc[missed["rank"].lt(len(triage_cases.DANGEROUS))].groupby(keys, observed=True).size()
     tables = {
@@ -255,24 +261,26 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
         "flips": flips,
         "boundary": triage_cases.boundary(found),
         "ambiguous": triage_cases.ambiguous(found),
-        "accounted": triage_cases.accounted(triaged, found),
+        "accounted": triage_cases.accounted(triage_data, found),
     }
     return tables, said
 
 
-def _matrices(triaged: "Triaged", found: pd.DataFrame, asked: _Asked, known: "Sequence[Answers] | None") -> "Matrices":
+def _matrices(
+    triage_data: "TriageData", found: pd.DataFrame, asked: _Asked, known: "Sequence[Answers] | None"
+) -> "Matrices":
     """By the basis that was asked for."""
     from evalcore.triage import bases as triage_bases
 
     if asked.basis is triage_bases.Basis.PHYSICIANS:
-        return triage_bases.by_physicians(triaged, settled=asked.held.settled)
+        return triage_bases.by_physicians(triage_data, settled=asked.held.settled)
     if asked.basis is triage_bases.Basis.CORRECTED:
-        return triage_bases.corrected(triaged, found, asked.judges, asked.held, known=known)
-    return triage_bases.by_judge(triaged, found)
+        return triage_bases.corrected(triage_data, found, asked.judges, asked.held, known=known)
+    return triage_bases.by_judge(triage_data, found)
 
 
 def _print(
-    triaged: "Triaged",
+    triage_data: "TriageData",
     asked_of: _Found,
     asked: _Asked,
     tables: Mapping[str, pd.DataFrame],
@@ -283,12 +291,12 @@ def _print(
     from evalcore.triage.corrected import claim_words
     from evalcore.triage.words import elsewhere_words
 
-    if not len(triaged.cases) and not len(triaged.published):
+    if not len(triage_data.cases) and not len(triage_data.published):
         out.print("No cases yet: import a file of cases, then predictions; or a published confusion matrix alone.")
         return
-    if not asked_of.judges and not len(asked_of.triaged.published):
-        what = "import a file of predictions" if not len(triaged.samples) else "run overread acuity-rules"
-        out.print(f"{len(triaged.cases):,} cases, and no level of any answer yet: {what}.")
+    if not asked_of.judges and not len(asked_of.triage_data.published):
+        what = "import a file of predictions" if not len(triage_data.samples) else "run overread acuity-rules"
+        out.print(f"{len(triage_data.cases):,} cases, and no level of any answer yet: {what}.")
         return
     for sentence in said:
         out.print(sentence, markup=False)
@@ -296,7 +304,7 @@ def _print(
     out.print(_rates(tables["rates"], wanted))
     if len(tables["misses"]):
         out.print(_misses(tables["misses"]))
-    if n := len(asked_of.triaged.elsewhere):
+    if n := len(asked_of.triage_data.elsewhere):
         out.print(elsewhere_words(n), markup=False)
     if asked.basis is not Basis.JUDGE:
         out.print(claim_words(asked.held.claim, asked.held.physicians), markup=False)

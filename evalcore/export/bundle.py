@@ -48,7 +48,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
         known = rubric_queries.load(session).without(blind)
         trail, stated = contents.trail_head(session), contents.stated_analysis(session)
         is_judged = bool(parts.evaluations(known)["judges"].map(len).any())
-        done = analysed(session, opinions=known) if is_judged else None
+        done = analysed(session, rubric_data=known) if is_judged else None
         tried = None if done is None else missing(session, done)
     judge = done.results.spec.judges[0] if done else None
     tables = {

@@ -25,7 +25,7 @@ from evalcore.judges.anchoring import CHANGED, OVERALL, anchoring, effect, effec
 from evalcore.rubric import queries as labels
 from evalcore.rubric.analysed import Analysed, analysed
 from evalcore.rubric.blind_reads import blind_reads
-from evalcore.rubric.data import DRAWN, Opinions
+from evalcore.rubric.data import DRAWN, RubricData
 from evalcore.rubric.items import first_reads
 from evalcore.rubric.results import FIELDS, weights_of
 from evalcore.stats.agreement_sums import Coefficient
@@ -40,7 +40,7 @@ from evalcore.study.run_words import RunKind, version_and_repeat
 from evalcore.study.schema import JURY, Format, NotBlind, RaterKind, Selection, Stage
 from evalcore.triage import queries as triage
 from evalcore.triage import setting_queries
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.panels import Kind, described
 
 PACKAGES = ("numpy", "pandas", "scipy")
@@ -297,14 +297,14 @@ def _counts(names: pd.Series) -> dict[Any, int]:
     return {name: int(n) for name, n in names.value_counts().sort_index().items() if n}
 
 
-def _analysed(session: Session, known: Opinions) -> Analysed | None:
+def _analysed(session: Session, known: RubricData) -> Analysed | None:
     try:
-        return analysed(session, opinions=known)
+        return analysed(session, rubric_data=known)
     except OverreadError:  # no judge has labelled what it is to be about
         return None
 
 
-def _asked(session: Session, known: Opinions, blind: frozenset[int]) -> dict[str, Any]:
+def _asked(session: Session, known: RubricData, blind: frozenset[int]) -> dict[str, Any]:
     """Who was asked how."""
     raters = frames.raters(session)
     raters = raters.loc[raters["rater_kind"].eq(RaterKind.JUDGE) & raters["rater"].isin(known.judges)]
@@ -467,22 +467,22 @@ def _shown(reads: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def triage_facts(triaged: Triaged) -> TriageFacts:
+def triage_facts(triage_data: TriageData) -> TriageFacts:
     """What was done on levels of care.
 
     Args:
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
     """
-    first = first_reads(triaged.reads)
+    first = first_reads(triage_data.reads)
     of_case = first["sample"].lt(0)
     reads, case_reads = first.loc[~of_case], first.loc[of_case]
     return TriageFacts(
-        kinds=_counts(triaged.cases["kind"].astype(str)),
-        n_voted=triaged.votes["row"].nunique(),
-        n_votes=len(triaged.votes),
-        formats=_counts(triaged.samples["format"].astype(str)),
-        models=_counts(triaged.samples["model"].astype(str)),
-        levels={str(name): int(n) for name, n in triaged.levels.notna().sum().items() if n},
+        kinds=_counts(triage_data.cases["kind"].astype(str)),
+        n_voted=triage_data.votes["row"].nunique(),
+        n_votes=len(triage_data.votes),
+        formats=_counts(triage_data.samples["format"].astype(str)),
+        models=_counts(triage_data.samples["model"].astype(str)),
+        levels={str(name): int(n) for name, n in triage_data.levels.notna().sum().items() if n},
         n_reads=len(reads),
         n_read=reads["sample"].nunique(),
         n_readers=reads["rater"].nunique(),

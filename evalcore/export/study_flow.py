@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import DRAWN, first_reads, is_scored, votes
 from evalcore.study.schema import Stage
 
@@ -20,7 +20,7 @@ Truths = npt.NDArray[np.bool_]
 
 
 def study_flow(
-    part: Opinions,
+    part: RubricData,
     *,
     examples: pd.DataFrame,
     responses: pd.DataFrame,
@@ -112,7 +112,7 @@ class _Table:
         return found.astype(dict.fromkeys((*UNITS, "n_reads"), "Int64"))
 
 
-def _judged(part: Opinions, judges: Sequence[str], weights: pd.Series | None) -> Truths:
+def _judged(part: RubricData, judges: Sequence[str], weights: pd.Series | None) -> Truths:
     """Items of responses that have a score and every judge's label on every item: the population of `surveyed`."""
     items = part.items
     whole = is_scored(items) & part.judged[list(judges)].notna().all(axis=1)
@@ -151,7 +151,7 @@ def _read(drawn_reads: pd.DataFrame, kept: Truths, number: int) -> dict[str, int
     return {"n_reads": int((counted & (drawn_reads["met"].notna().to_numpy() | (number == _READ))).sum())}
 
 
-def _beside(part: Opinions, drawn_reads: pd.DataFrame, read: Truths) -> dict[str, Truths]:
+def _beside(part: RubricData, drawn_reads: pd.DataFrame, read: Truths) -> dict[str, Truths]:
     """Of what was read: by several, with different labels, settled."""
     rows = drawn_reads.groupby("row")
     n_readers = rows["rater"].nunique()

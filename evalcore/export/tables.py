@@ -34,7 +34,7 @@ from evalcore.study.schema import LABELS_EXPORTED, REPEAT, Format, Label, RaterK
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import setting_queries
 from evalcore.triage.case_choice import case_table, judges_of
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.panels import described
 
 WHAT = ("labels", "verdicts", "scores", "criteria", "acuity", "cases")
@@ -140,12 +140,12 @@ def _verdicts(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
 
 def _of_cases(session: Session, what: str, part: Part) -> pd.DataFrame:
     """The tables of triage: cases with every model's answers, or verdicts on levels with what is known of their cases."""
-    triaged = described(triage_queries.load(session).without(part.blind), setting_queries.load(session).rule)
-    judges = judges_of(triaged, part.judge)
+    triage_data = described(triage_queries.load(session).without(part.blind), setting_queries.load(session).rule)
+    judges = judges_of(triage_data, part.judge)
     if what == "cases":
-        return _named(_read_cases(_kept(case_table(triaged, judges).assign(theme=None), part), part))
+        return _named(_read_cases(_kept(case_table(triage_data, judges).assign(theme=None), part), part))
     verdicts = visible_verdicts(frames.acuity_verdicts(session, origin=True), None, part.blind)
-    return _levels(verdicts.merge(_cases(triaged), on="example_id", how="left"), judges, part)
+    return _levels(verdicts.merge(_cases(triage_data), on="example_id", how="left"), judges, part)
 
 
 def _read_cases(cases: pd.DataFrame, part: Part) -> pd.DataFrame:
@@ -154,10 +154,10 @@ def _read_cases(cases: pd.DataFrame, part: Part) -> pd.DataFrame:
     return cases.loc[is_read] if part.read_only else cases
 
 
-def _cases(triaged: Triaged) -> pd.DataFrame:
+def _cases(triage_data: TriageData) -> pd.DataFrame:
     """What stands beside a verdict on a case: example_id, source, gold, gold_read_here, kind."""
     columns = ["example_id", "source", "gold", "gold_read_here", "kind"]
-    return case_table(triaged, {}).drop_duplicates("example_id")[columns].astype({"kind": object, "source": object})
+    return case_table(triage_data, {}).drop_duplicates("example_id")[columns].astype({"kind": object, "source": object})
 
 
 def _levels(verdicts: pd.DataFrame, judges: Mapping[str, str], part: Part) -> pd.DataFrame:

@@ -98,7 +98,7 @@ def difference(case_id: str, stated: Stated, said: Said, votes: Sequence[Vote]) 
 
 
 def frame_of(panels: Sequence[Sequence[Vote]]) -> pd.DataFrame:
-    """The votes of all panels as `Triaged.votes` has them."""
+    """The votes of all panels as `TriageData.votes` has them."""
     row, level = columns(panels)
     together = [vote for votes in panels for vote in votes]
     return pd.DataFrame(

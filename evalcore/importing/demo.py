@@ -96,8 +96,8 @@ def seed(engine: Engine) -> bool:
 def _assign_triage(engine: Engine) -> None:
     """Leave some of what nobody has read to be read."""
     with reading(engine) as session:
-        triaged = described(triage_queries.load(session))
-    cases, samples, reads = triaged.cases, triaged.samples, triaged.reads
+        triage_data = described(triage_queries.load(session))
+    cases, samples, reads = triage_data.cases, triage_data.samples, triage_data.reads
     gold = cases["gold"].to_numpy()[samples["row"].to_numpy()]
     worded = samples["has_text"] & samples["format"].eq(Format.CONVERSATION)
     waiting = samples.loc[worded & (gold == LEVELS[Acuity.D]) & ~samples.index.isin(reads["sample"])]

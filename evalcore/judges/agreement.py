@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import first_reads
 from evalcore.stats.agreement_sums import Codes, Coefficient, Floats, Labels, Without, jackknife, values, without_raters
 from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words
@@ -22,33 +22,33 @@ CATEGORIES = (Label.NOT_MET.value, Label.MET.value)
 CHOSEN_BY_READERS = (Selection.VOLUNTEERED, Selection.ADJUDICATION)
 
 
-def labels_of(opinions: Opinions, *, judges: Sequence[str] = ()) -> pd.DataFrame:
+def labels_of(rubric_data: RubricData, *, judges: Sequence[str] = ()) -> pd.DataFrame:
     """Physicians' blind first reads, and if wanted judges' labels of the same items, as the frame that `agreement` takes.
 
     Reads of items that somebody chose to read (volunteered, adjudicated) are left out. Of a judge only labels count: whether it was asked
     and could not assess an item is not told apart from its not having been asked.
 
     Args:
-        opinions: The study.
+        rubric_data: The study.
         judges: Names of judges to count as raters; their labels on items that no physician has read are left out.
 
     Returns:
-        One row a label: unit (row of `opinions.items`), example_id, rater (categorical: judges first, then physicians by name), value (ordered
+        One row a label: unit (row of `rubric_data.items`), example_id, rater (categorical: judges first, then physicians by name), value (ordered
         categorical not_met < met; missing where a physician could not assess), theme, axis, category, cluster.
     """
-    reads = first_reads(opinions.reads)
+    reads = first_reads(rubric_data.reads)
     reads = reads.loc[~reads["selection"].isin(CHOSEN_BY_READERS)]
     rows = np.unique(reads["row"].to_numpy(dtype=np.int64))
     physicians = reads["rater"].astype("str")
     physicians = physicians.mask(physicians.isin(list(judges)), physicians + " (physician)")
     parts = [pd.DataFrame({"row": reads["row"], "rater": physicians, "met": reads["met"]})]
     parts += [
-        pd.DataFrame({"row": rows, "rater": judge, "met": opinions.judged[judge].to_numpy()[rows]}).dropna()
+        pd.DataFrame({"row": rows, "rater": judge, "met": rubric_data.judged[judge].to_numpy()[rows]}).dropna()
         for judge in judges
     ]
     types = {"row": "int64", "rater": "str", "met": "float64"}
     every = pd.concat([part.astype(types) for part in parts], ignore_index=True)
-    items = opinions.items.iloc[every["row"].to_numpy()]
+    items = rubric_data.items.iloc[every["row"].to_numpy()]
     codes = every["met"].fillna(-1).to_numpy().astype(np.int64)
     return pd.DataFrame(
         {

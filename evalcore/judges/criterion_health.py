@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.judges.pairs import Reads, weighted_reads
-from evalcore.rubric.items import Opinions, first_reads
+from evalcore.rubric.items import RubricData, first_reads
 from evalcore.stats.intervals import (
     Numbers,
     codes_of,
@@ -70,14 +70,16 @@ NO_SPREAD, ROUNDING = 1e-12, 1e-9
 Floats = npt.NDArray[np.float64]
 
 
-def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY, reads: Reads | None = None) -> pd.DataFrame:
+def criterion_health(
+    rubric_data: RubricData, judge: str, *, by: str = CATEGORY, reads: Reads | None = None
+) -> pd.DataFrame:
     """How judge and physicians label each group of criteria, with alarms.
 
     Physicians speak by their blind first reads, one item by the mean of its readers' votes, and with the mean of its reads' weights
     (`pairs.weighted_reads`). Shares of judge and physicians are of the same items, those that both have labelled.
 
     Args:
-        opinions: Of the study.
+        rubric_data: Of the study.
         judge: One of its judges.
         by: One of `GROUPINGS`.
         reads: Which enter; None: the drawn ones, where there are any.
@@ -101,11 +103,11 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY, read
         Newcombe 1998, Statistics in Medicine 17:2635, method 8, for shares of the same items, with the correlation of the sums by cluster.
     """
     column, clustered_by = GROUPINGS[by]
-    items = opinions.items
+    items = rubric_data.items
     group, names = codes_of(items[column])
     cluster, _ = codes_of(items[clustered_by])
-    judged = opinions.judged[judge].to_numpy(dtype=float)
-    counted = weighted_reads(first_reads(opinions.reads), reads)
+    judged = rubric_data.judged[judge].to_numpy(dtype=float)
+    counted = weighted_reads(first_reads(rubric_data.reads), reads)
     n_met, n_answered, n_cannot = _read_counts(counted, len(items))
     weight = _weights(counted, len(items))
     labelled, answered = ~np.isnan(judged), n_answered > 0
@@ -159,11 +161,11 @@ def criterion_health(opinions: Opinions, judge: str, *, by: str = CATEGORY, read
     return _with_alarms(table)
 
 
-def largest_group(opinions: Opinions, judge: str, *, by: str, reads: Reads | None = None) -> int:
+def largest_group(rubric_data: RubricData, judge: str, *, by: str, reads: Reads | None = None) -> int:
     """How many items of one group judge and physicians have labelled at most: arguments as of `criterion_health`."""
-    group, _ = codes_of(opinions.items[GROUPINGS[by][0]])
-    _, n_answered, _ = _read_counts(weighted_reads(first_reads(opinions.reads), reads), len(group))
-    both = opinions.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
+    group, _ = codes_of(rubric_data.items[GROUPINGS[by][0]])
+    _, n_answered, _ = _read_counts(weighted_reads(first_reads(rubric_data.reads), reads), len(group))
+    both = rubric_data.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
     return int(np.bincount(group[both]).max(initial=0))
 
 
@@ -308,11 +310,11 @@ def finding(table: pd.DataFrame) -> str:
     return f"{said} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
 
 
-def read_items(opinions: Opinions, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
+def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
     """The items of one group that physicians have read blind, those first on which the judge differs most.
 
     Args:
-        opinions: Of the study.
+        rubric_data: Of the study.
         judge: One of its judges.
         by: One of `GROUPINGS`.
         group: A value of the column `group` of `criterion_health`.
@@ -321,11 +323,11 @@ def read_items(opinions: Opinions, judge: str, *, by: str, group: str | int) -> 
         One row an item: item_id, criterion_id, example_id, response_id, position, points, axis, cluster, model, evaluation, sample_index,
         judge_met (1, 0, NaN without a label), n_met, n_not_met, n_cannot_assess (reads).
     """
-    n_met, n_answered, n_cannot = _read_counts(first_reads(opinions.reads), len(opinions.items))
-    chosen = opinions.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
+    n_met, n_answered, n_cannot = _read_counts(first_reads(rubric_data.reads), len(rubric_data.items))
+    chosen = rubric_data.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
     rows = np.flatnonzero(chosen)
-    judged = opinions.judged[judge].to_numpy(dtype=float)[rows]
-    found = opinions.items.loc[chosen, list(_SHOWN)].assign(
+    judged = rubric_data.judged[judge].to_numpy(dtype=float)[rows]
+    found = rubric_data.items.loc[chosen, list(_SHOWN)].assign(
         judge_met=judged,
         n_met=n_met[rows].astype(int),
         n_not_met=(n_answered - n_met)[rows].astype(int),

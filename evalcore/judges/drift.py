@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.special import ndtr, stdtrit
 
 from evalcore.judges.record import SIGNS, sign_codes
-from evalcore.rubric.items import Opinions, is_scored
+from evalcore.rubric.items import RubricData, is_scored
 from evalcore.stats.intervals import LEVEL, codes_of, grouped_shares, interval_words, share_words
 from evalcore.stats.pair_tests import adjusted, holm
 
@@ -28,7 +28,7 @@ _FLIPS = {"flips": "n_flips", "to_not_met": "n_to_not_met", "to_met": "n_to_met"
 
 
 def flips(
-    opinions: Opinions, before: str, after: str, *, by: Sequence[str] = DEFAULT_GROUPINGS, level: float = LEVEL
+    rubric_data: RubricData, before: str, after: str, *, by: Sequence[str] = DEFAULT_GROUPINGS, level: float = LEVEL
 ) -> pd.DataFrame:
     """On how many items two judges differ, in which direction, and whether the directions balance.
 
@@ -40,7 +40,7 @@ def flips(
     McNemar's test that takes items as independent rejects 21-23 % instead of 5 % on clustered data, and is not offered.
 
     Args:
-        opinions: Of the study.
+        rubric_data: Of the study.
         before: Name of the earlier judge.
         after: Name of the later one.
         by: Some of `GROUPINGS`; sign means the sign of a criterion's points.
@@ -56,8 +56,8 @@ def flips(
     Raises:
         KeyError: `by` or a judge is unknown.
     """
-    items = opinions.items
-    old, new = (opinions.judged[name].to_numpy(dtype=float) for name in (before, after))
+    items = rubric_data.items
+    old, new = (rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after))
     example, _ = codes_of(items["example_id"])
     of = {OVERALL: None, CATEGORY: "cluster", AXIS: "axis", "theme": "theme"}
     parts = []
@@ -159,13 +159,13 @@ def _sign_flip_chance(d: npt.NDArray[np.int64]) -> float:
     return float(min(1.0, chance[np.abs(sums) >= abs(int(d.sum()))].sum()))
 
 
-def score_drift(opinions: Opinions, before: str, after: str, *, level: float = LEVEL) -> pd.DataFrame:
+def score_drift(rubric_data: RubricData, before: str, after: str, *, level: float = LEVEL) -> pd.DataFrame:
     """Each model's mean score by either judge on the same responses, and the difference.
 
         D = mean over responses of (s_after - s_before);  V = G/(G-1) sum_g (sum_{r in g} (d_r - D) / R)^2;  D +- t(G-1) sqrt(V)
 
     Args:
-        opinions: Of the study.
+        rubric_data: Of the study.
         before: Name of the earlier judge.
         after: Name of the later one.
         level: Of confidence, in (0, 1).
@@ -176,11 +176,11 @@ def score_drift(opinions: Opinions, before: str, after: str, *, level: float = L
         n_examples, score_before, score_after (means, not clipped, at most 1; NaN without responses), difference (positive: the later judge
         scores higher) with low, high, clustered by example (NaN with fewer than two examples).
     """
-    items = opinions.items
+    items = rubric_data.items
     response, numbers = codes_of(items["response_id"])
     n_responses = len(numbers)
     points = np.nan_to_num(items["points"].to_numpy(dtype=float))
-    labels = [opinions.judged[name].to_numpy(dtype=float) for name in (before, after)]
+    labels = [rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after)]
     known = is_scored(items).to_numpy() & ~np.isnan(labels[0]) & ~np.isnan(labels[1])
     whole = np.bincount(response[known], minlength=n_responses) == np.bincount(response, minlength=n_responses)
     possible = np.bincount(response, np.maximum(points, 0), n_responses)

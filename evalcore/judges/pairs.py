@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.rubric.items import DRAWN, Opinions, first_reads
+from evalcore.rubric.items import DRAWN, RubricData, first_reads
 from evalcore.stats.majority import MIN_JUDGES, jury_names, majority
 from evalcore.study.schema import Selection
 
@@ -53,7 +53,7 @@ def counted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFra
     """The blind first reads that enter and could assess, weighted (`weighted_reads`).
 
     Args:
-        reads: Of `Opinions`.
+        reads: Of `RubricData`.
         which: None: the drawn ones, where there are any.
     """
     return weighted_reads(assessed(reads), which)
@@ -88,13 +88,13 @@ def assessed(reads: pd.DataFrame) -> pd.DataFrame:
     return known.loc[known["met"].notna()]
 
 
-def judge_pairs(opinions: Opinions, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
+def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
     """Each judge's label beside each physician's blind first read of the same item.
 
     A read that could not assess makes no pair, and neither does an item without the judge's label.
 
     Args:
-        opinions: What everybody says.
+        rubric_data: What everybody says.
         jury: From two judges on, their majority and their mean enter as two judges more (`juries.jury_names`); juries of the study
             have no vote in them. The majority
             has no label where it is not decided. The mean counts every judge's pairs on the items that all have labelled: it
@@ -102,19 +102,19 @@ def judge_pairs(opinions: Opinions, *, jury: bool = True, reads: Reads | None = 
         reads: Which enter; None: the drawn ones, where there are any.
 
     Returns:
-        One row a judge and item with a pair: rater_kind, rater (both categorical), row (of `opinions.items`), how many of
+        One row a judge and item with a pair: rater_kind, rater (both categorical), row (of `rubric_data.items`), how many of
         the pairs are n_both, n_rater_only, n_other_only, n_neither (whole numbers), and weight (of each of them; `counted_reads`).
     """
-    n_met, n_reads, weight = _reads_by_item(opinions, counted_reads(opinions.reads, reads))
+    n_met, n_reads, weight = _reads_by_item(rubric_data, counted_reads(rubric_data.reads, reads))
     rows = np.flatnonzero(n_reads)
     m, k = n_met[rows], n_reads[rows]
-    judged = opinions.judged.iloc[rows]
-    votes = {judge: (judged[judge].to_numpy(dtype=float), 1) for judge in opinions.judges}
-    if jury and len(opinions.voters) >= MIN_JUDGES:
-        voted = judged[opinions.voters]
-        by_majority, by_mean = jury_names(opinions.voters)
+    judged = rubric_data.judged.iloc[rows]
+    votes = {judge: (judged[judge].to_numpy(dtype=float), 1) for judge in rubric_data.judges}
+    if jury and len(rubric_data.voters) >= MIN_JUDGES:
+        voted = judged[rubric_data.voters]
+        by_majority, by_mean = jury_names(rubric_data.voters)
         votes[by_majority] = (majority(voted).to_numpy(), 1)
-        votes[by_mean] = (voted.sum(axis=1, skipna=False).to_numpy(dtype=float), len(opinions.voters))
+        votes[by_mean] = (voted.sum(axis=1, skipna=False).to_numpy(dtype=float), len(rubric_data.voters))
     found, codes, counts = [], [], []
     for code, (vote, n_judges) in enumerate(votes.values()):
         known = np.flatnonzero(~np.isnan(vote))
@@ -130,15 +130,15 @@ def judge_pairs(opinions: Opinions, *, jury: bool = True, reads: Reads | None = 
     )  # fmt: skip
 
 
-def physician_pairs(opinions: Opinions, *, reads: Reads | None = None) -> pd.DataFrame:
+def physician_pairs(rubric_data: RubricData, *, reads: Reads | None = None) -> pd.DataFrame:
     """Each physician's blind first read beside each other physician's of the same item, as `judge_pairs`.
 
     Returns:
         One row a read that has another beside it, with the columns of `judge_pairs`; each two reads of an item make a pair
         both ways.
     """
-    known = counted_reads(opinions.reads, reads)
-    n_met, n_reads, weight = _reads_by_item(opinions, known)
+    known = counted_reads(rubric_data.reads, reads)
+    n_met, n_reads, weight = _reads_by_item(rubric_data, known)
     rows, said = known["row"].to_numpy(dtype=np.int64), known["met"].to_numpy(dtype=np.int64)
     raters = known["rater"].astype("category")
     met, other = n_met[rows] - said, n_reads[rows] - n_met[rows] - (1 - said)
@@ -158,12 +158,12 @@ def together(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.assign(rater_kind=pd.Categorical([PHYSICIANS] * len(pairs), [PHYSICIANS]), rater=rater)
 
 
-def left_out(opinions: Opinions, judge: str) -> tuple[int, int]:
+def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
     """Blind first reads that make no pair with this judge: those that could not assess, and those of items that it has not labelled."""
-    reads = first_reads(opinions.reads)
+    reads = first_reads(rubric_data.reads)
     rows = reads["row"].to_numpy(dtype=np.int64)
     assessed = reads["met"].notna().to_numpy()
-    labelled = opinions.judged[judge].notna().to_numpy()[rows]
+    labelled = rubric_data.judged[judge].notna().to_numpy()[rows]
     return int((~assessed).sum()), int((assessed & ~labelled).sum())
 
 
@@ -211,9 +211,9 @@ _SELECTIONS = {
 }
 
 
-def _reads_by_item(opinions: Opinions, reads: pd.DataFrame) -> tuple[Numbers, Numbers, npt.NDArray[np.float64]]:
+def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, npt.NDArray[np.float64]]:
     """Of each item, the reads that say met, the reads, and the weight of each (1 where there is none)."""
-    rows, n_items = reads["row"].to_numpy(dtype=np.int64), len(opinions.items)
+    rows, n_items = reads["row"].to_numpy(dtype=np.int64), len(rubric_data.items)
     n_met = np.bincount(rows, weights=reads["met"].to_numpy(dtype=float), minlength=n_items)
     weight = np.ones(n_items)
     weight[rows] = reads["weight"].to_numpy(dtype=float)

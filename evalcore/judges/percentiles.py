@@ -30,7 +30,7 @@ def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:
     """The theme of each category: the one that its name begins with, else that of most of its items, else `NO_THEME`.
 
     Args:
-        items: Of `Opinions`.
+        items: Of `RubricData`.
     """
     counts = items.groupby(["cluster", "theme"], observed=True).size().rename("n").reset_index()
     counts = counts.astype({"cluster": object, "theme": object}).sort_values(["n", "theme"], ascending=[False, True])

@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalcore.judges.pairs import COUNTS, JUDGE, PHYSICIAN, PHYSICIANS, Reads, judge_pairs, physician_pairs, together
 from evalcore.judges.record import NO_AXIS, SIGNS, sign_codes
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.stats import confusion
 from evalcore.stats.confusion import SENSITIVITY, SPECIFICITY, f1_interval, f1_scores
 from evalcore.stats.intervals import LEVEL
@@ -30,7 +30,7 @@ Numbers = npt.NDArray[np.integer[Any]]
 
 
 def balanced_f1(
-    opinions: Opinions,
+    rubric_data: RubricData,
     *,
     by: Sequence[str] = GROUPINGS,
     jury: bool = True,
@@ -55,7 +55,7 @@ def balanced_f1(
     nothing varies between examples.
 
     Args:
-        opinions: What everybody says.
+        rubric_data: What everybody says.
         by: Some of `GROUPINGS`; category is the criterion's cluster, and items without one are left out of it.
         jury: Two judges and more enter as their majority and their mean too (`pairs.judge_pairs`).
         reads: Which enter; None: the drawn ones, where there are any.
@@ -78,11 +78,11 @@ def balanced_f1(
     if unknown := sorted(set(by) - set(GROUPINGS)):
         msg = f"by: {', '.join(unknown)} came, expected some of {', '.join(GROUPINGS)}"
         raise ValueError(msg)
-    among = physician_pairs(opinions, reads=reads)
-    examples = pd.factorize(opinions.items["example_id"])[0]
+    among = physician_pairs(rubric_data, reads=reads)
+    examples = pd.factorize(rubric_data.items["example_id"])[0]
     parts = [
-        _of_kind(pairs, grouping, opinions.items, examples, level=level)
-        for pairs in (judge_pairs(opinions, jury=jury, reads=reads), together(among), among)
+        _of_kind(pairs, grouping, rubric_data.items, examples, level=level)
+        for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together(among), among)
         for grouping in dict.fromkeys(by)
     ]
     table = pd.concat(parts, ignore_index=True)
@@ -158,7 +158,7 @@ def _reasons(sums: Numbers, kind: str) -> list[str]:
 
 
 def error_rates(
-    opinions: Opinions,
+    rubric_data: RubricData,
     *,
     by: Sequence[str] = ERROR_GROUPINGS,
     jury: bool = True,
@@ -171,7 +171,7 @@ def error_rates(
     physicians read differently, the judge is right by one and wrong by the other. Each pair counts by the weight of its item (`pairs.Reads`).
 
     Args:
-        opinions: What everybody says.
+        rubric_data: What everybody says.
         by: Some of `ERROR_GROUPINGS`; sign: whether the points are positive (desirable) or negative (undesirable).
         jury: Two judges and more enter as their majority and their mean too (`pairs.judge_pairs`).
         reads: Which enter; None: the drawn ones, where there are any.
@@ -189,15 +189,15 @@ def error_rates(
     if unknown := sorted(set(by) - set(ERROR_GROUPINGS)):
         msg = f"by: expected some of {', '.join(ERROR_GROUPINGS)}, found {', '.join(unknown)}"
         raise ValueError(msg)
-    pairs = judge_pairs(opinions, jury=jury, reads=reads)
+    pairs = judge_pairs(rubric_data, jury=jury, reads=reads)
     names = pairs["rater"].cat.categories.to_numpy(dtype=object)
     raters = pairs["rater"].cat.codes.to_numpy(dtype=np.int64)
     counts, weights = pairs[list(COUNTS)].to_numpy(), pairs["weight"].to_numpy()
     of_pair = pairs["row"].to_numpy()
-    examples = pd.factorize(opinions.items["example_id"])[0][of_pair]
+    examples = pd.factorize(rubric_data.items["example_id"])[0][of_pair]
     parts = []
     for grouping in dict.fromkeys(by):
-        codes, words = _error_groups(opinions.items, grouping)
+        codes, words = _error_groups(rubric_data.items, grouping)
         cells = raters * len(words) + codes[of_pair]
         rates = confusion.rates(counts, weights, examples, cells, len(names) * len(words), level=level)
         met, not_met, both = rates[SENSITIVITY], rates[SPECIFICITY], rates[confusion.ACCURACY]

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from evalcore.judges.pairs import Reads, counted_reads
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.stats.intervals import LEVEL, NO_VALUE, codes_of, signed_points
 
 MIN_EXAMPLES = 5
@@ -50,7 +50,7 @@ class _Reads:
 
 
 def self_preference(
-    opinions: Opinions, families: Mapping[str, str], *, reads: Reads | None = None, level: float = LEVEL
+    rubric_data: RubricData, families: Mapping[str, str], *, reads: Reads | None = None, level: float = LEVEL
 ) -> pd.DataFrame:
     """Whether each judge labels its own family's responses in their favour more often than others', given what physicians say.
 
@@ -65,13 +65,13 @@ def self_preference(
     What physicians get wrong leaves a remainder of the old confounding, the smaller the surer their labels are.
 
     Args:
-        opinions: Of the study.
+        rubric_data: Of the study.
         families: The family of each model and judge by name; who has none is not in it.
         reads: Which enter; None: the drawn ones, where there are any.
         level: Of confidence, in (0, 1).
 
     Returns:
-        One row a judge, in the order of `opinions.judges`: judge, family (missing where it has none), n_own, n_other (blind first reads of items that
+        One row a judge, in the order of `rubric_data.judges`: judge, family (missing where it has none), n_own, n_other (blind first reads of items that
         the judge labelled), n_own_examples, n_other_examples, n_shared_examples; met_difference, not_met_difference (where physicians say met and
         where they say not met), difference (of all strata), in -1..1 and positive where it favours its own, each with its _low and _high (that of
         difference: low, high), NaN where it cannot be said; and reason (why difference is NaN; else empty). What was left out, in
@@ -80,12 +80,12 @@ def self_preference(
     References:
         Mantel and Haenszel 1959; Greenland and Robins 1985 (risk difference).
     """
-    known = _reads(opinions, reads)
+    known = _reads(rubric_data, reads)
     of_model = np.array([families.get(name, "") for name in known.models], dtype=object)
     rows = []
-    for judge in opinions.judges:
+    for judge in rubric_data.judges:
         family = families.get(judge)
-        label = opinions.judged[judge].to_numpy(dtype=float)[known.row]
+        label = rubric_data.judged[judge].to_numpy(dtype=float)[known.row]
         labelled = ~np.isnan(label)
         own, other = _sides(known, of_model, family, labelled)
         examples = [set(known.example[side].tolist()) for side in (own, other)]
@@ -132,12 +132,17 @@ COLUMNS = [
 
 
 def by_label(
-    opinions: Opinions, judge: str, families: Mapping[str, str], *, reads: Reads | None = None, level: float = LEVEL
+    rubric_data: RubricData,
+    judge: str,
+    families: Mapping[str, str],
+    *,
+    reads: Reads | None = None,
+    level: float = LEVEL,
 ) -> pd.DataFrame:
     """The strata that `self_preference` compares, for one judge, and what they come to.
 
     Args:
-        opinions: Of the study.
+        rubric_data: Of the study.
         judge: One of its judges.
         families: The family of each model and judge by name.
         reads: Which enter; None: the drawn ones, where there are any.
@@ -148,9 +153,9 @@ def by_label(
         (desirable, undesirable, or empty where combined), n_own, n_other (reads), rate_own, rate_other (shares of judge's labels that are in the
         response's favour, in [0, 1]; NaN where combined), difference with low, high.
     """
-    known = _reads(opinions, reads)
+    known = _reads(rubric_data, reads)
     of_model = np.array([families.get(name, "") for name in known.models], dtype=object)
-    said = opinions.judged[judge].to_numpy(dtype=float)[known.row]
+    said = rubric_data.judged[judge].to_numpy(dtype=float)[known.row]
     own, other = _sides(known, of_model, families.get(judge), ~np.isnan(said))
     cells = _cells(known, said, own, other)
     whole = cells.sum(axis=0)
@@ -168,15 +173,15 @@ def by_label(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _reads(opinions: Opinions, which: Reads | None) -> _Reads:
-    every = counted_reads(opinions.reads, Reads.ALL)
-    known = counted_reads(opinions.reads, which)
-    points = opinions.items["points"].to_numpy(dtype=float)
+def _reads(rubric_data: RubricData, which: Reads | None) -> _Reads:
+    every = counted_reads(rubric_data.reads, Reads.ALL)
+    known = counted_reads(rubric_data.reads, which)
+    points = rubric_data.items["points"].to_numpy(dtype=float)
     kept = known.loc[np.nan_to_num(points[known["row"].to_numpy(dtype=np.int64)]) != 0]
     row = kept["row"].to_numpy(dtype=np.int64)
     is_desirable = points[row] > 0
-    model, models = codes_of(opinions.items["model"])
-    example, _ = codes_of(opinions.items["example_id"])
+    model, models = codes_of(rubric_data.items["model"])
+    example, _ = codes_of(rubric_data.items["example_id"])
     return _Reads(
         row=row,
         stratum=np.where(kept["met"].to_numpy(dtype=float) == 1, 0, 2) + np.where(is_desirable, 0, 1),

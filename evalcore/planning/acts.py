@@ -18,7 +18,7 @@ from evalcore.reading import candidates, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn, Item
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.corrected import default_claim, surveyed
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import votes
 from evalcore.rubric.parts import evaluations
 from evalcore.rubric.recipes import drawing_sizes
@@ -57,7 +57,7 @@ class Plan:
 # ---------------------------------------------------------------- what somebody wants to know
 
 
-def target_of(words: str, known: Opinions, *, evaluation: str | None = None, judges: Sequence[str] = ()) -> Target:
+def target_of(words: str, known: RubricData, *, evaluation: str | None = None, judges: Sequence[str] = ()) -> Target:
     """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`. Names may hold colons themselves.
 
     Args:
@@ -83,7 +83,7 @@ def target(
     goal: Goal,
     within: float,
     models: Sequence[str],
-    known: Opinions,
+    known: RubricData,
     *,
     evaluation: str | None = None,
     judges: Sequence[str] = (),
@@ -134,7 +134,7 @@ def _within(words: str) -> float:
         raise OverreadError(msg) from None
 
 
-def _models(words: str, known: Opinions, goal: Goal) -> list[str]:
+def _models(words: str, known: RubricData, goal: Goal) -> list[str]:
     """The names before the number; of a difference the place is taken at which both sides are models of the study."""
     if goal is not Goal.DIFFERENCE:
         return [words] if words else []
@@ -145,7 +145,7 @@ def _models(words: str, known: Opinions, goal: Goal) -> list[str]:
 
 
 def claimed(
-    known: Opinions,
+    known: RubricData,
     wanted: Target,
     *,
     spec: Analysis | None = None,
@@ -170,7 +170,7 @@ def claimed(
     if spec is not None and (spec.claim or spec.physicians) and not (claim and physicians):
         claim, physicians, why = claim or spec.claim, physicians or spec.physicians, "As the stated analysis says."
     if claim is None or physicians is None:
-        found = default_claim(list(surveyed(population(known, wanted).opinions)))
+        found = default_claim(list(surveyed(population(known, wanted).rubric_data)))
         claim, physicians, why = claim or found.claim, physicians or found.physicians, found.why
     return replace(wanted, claim=claim, physicians=physicians), why
 
@@ -229,7 +229,7 @@ def draw(
     n_units: int,
     design: str,
     seed: int | None = None,
-    known: Opinions | None = None,
+    known: RubricData | None = None,
 ) -> Plan:
     """Draw further responses for a target: of those that nobody was given yet, with known probabilities and a stored seed.
 
@@ -255,7 +255,7 @@ def draw(
         raise OverreadError(msg)
     study = rubric_queries.load(session) if known is None else known
     about = population(study, wanted)
-    read = votes(about.opinions.reads)["row"].to_numpy(dtype=np.int64)
+    read = votes(about.rubric_data.reads)["row"].to_numpy(dtype=np.int64)
     gone = taken(session) | frozenset(about.items["response_id"].to_numpy()[read].tolist())
     free = about.where(~about.items["response_id"].isin(list(gone)).to_numpy())
     if not 0 < n_units <= free.n_units:

@@ -186,9 +186,9 @@ def components(about: Population, target: Target) -> Components:
         about: The items of the target.
         target: A score or a difference; a judge's errors are not taken apart.
     """
-    first = first_reads(about.opinions.reads)
+    first = first_reads(about.rubric_data.reads)
     first = first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna() & first["met"].notna()]
-    voted = votes(about.opinions.reads)
+    voted = votes(about.rubric_data.reads)
     if target.goal is Goal.JUDGE_ERROR or len(voted) < MIN_READS:
         return _UNKNOWN
     rows, pi = voted["row"].to_numpy(dtype=np.int64), voted["inclusion_probability"].to_numpy(dtype=float)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.planning.targets import Goal, Population, Target, population
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import votes
 from evalcore.rubric.recipes import unit_sizes
 from evalcore.stats import estimator
@@ -76,32 +76,32 @@ class Pilot:
         return self.n_reads < PILOT_READS
 
 
-def measured(opinions: Opinions, target: Target, about: Population) -> Pilot:
+def measured(rubric_data: RubricData, target: Target, about: Population) -> Pilot:
     """What the reads of a study say of the items that a target is about; where they are too few, those of other models; else what is assumed.
 
     Args:
-        opinions: Of the whole study.
+        rubric_data: Of the whole study.
         target: What is to be known.
         about: Its items.
     """
     basis, source = Basis.DRAWN, about
-    found = votes(about.opinions.reads)
+    found = votes(about.rubric_data.reads)
     if len(found) < MIN_READS:
-        basis, found = Basis.NOT_DRAWN, _any_votes(about.opinions)
+        basis, found = Basis.NOT_DRAWN, _any_votes(about.rubric_data)
     if len(found) < MIN_READS and target.goal is not Goal.JUDGE_ERROR:
-        source = population(opinions, Target(Goal.JUDGE_ERROR, target.within, (), target.judges))
+        source = population(rubric_data, Target(Goal.JUDGE_ERROR, target.within, (), target.judges))
         points = source.items["points"]
         source = source.where((points.notna() & points.ne(0)).to_numpy())
-        basis, found = Basis.OTHERS, _any_votes(source.opinions)
+        basis, found = Basis.OTHERS, _any_votes(source.rubric_data)
     measure = _of_errors if target.goal is Goal.JUDGE_ERROR else _of_scores
     if len(found) >= MIN_READS:
         return measure(about, source, found, basis)
     return measure(about, source, found.iloc[:0], Basis.ASSUMED)
 
 
-def _any_votes(opinions: Opinions) -> pd.DataFrame:
+def _any_votes(rubric_data: RubricData) -> pd.DataFrame:
     """Blind votes on all items, drawn or not: each stands for itself alone."""
-    return votes(opinions.reads, drawn=False).assign(inclusion_probability=1.0)
+    return votes(rubric_data.reads, drawn=False).assign(inclusion_probability=1.0)
 
 
 def _of_scores(about: Population, source: Population, found: pd.DataFrame, basis: Basis) -> Pilot:
@@ -109,7 +109,7 @@ def _of_scores(about: Population, source: Population, found: pd.DataFrame, basis
     rows = found["row"].to_numpy(dtype=np.int64)
     weight = 1 / found["inclusion_probability"].to_numpy(dtype=float)
     wrong = 1 - ASSUMED_ACCURACY
-    expected = wrong + (ASSUMED_ACCURACY - wrong) * about.opinions.judged.to_numpy(dtype=float).mean(axis=1)
+    expected = wrong + (ASSUMED_ACCURACY - wrong) * about.rubric_data.judged.to_numpy(dtype=float).mean(axis=1)
     error = np.empty(len(rows))
     if len(rows):
         vote = found["vote"].to_numpy(dtype=float)
@@ -162,7 +162,7 @@ def as_surveyed(about: Population) -> estimator.Population:
     """The items as `estimator` takes them."""
     undesirable = about.items["points"].to_numpy(dtype=float) < 0
     example = pd.factorize(about.items["example_id"])[0]
-    return estimator.Population(about.moves, undesirable, about.opinions.judged.to_numpy(dtype=float), example)
+    return estimator.Population(about.moves, undesirable, about.rubric_data.judged.to_numpy(dtype=float), example)
 
 
 def sample_of(rows: Numbers, vote: Floats, probabilities: Floats, unit: Numbers) -> estimator.Sample:
@@ -196,7 +196,7 @@ def _of_errors(about: Population, source: Population, found: pd.DataFrame, basis
         return Pilot(basis, 0, np.full(n, wrong), np.full(n, spread), correlation, share)
     rows = found["row"].to_numpy(dtype=np.int64)
     weight = 1 / found["inclusion_probability"].to_numpy(dtype=float)
-    error = np.abs(found["vote"].to_numpy(dtype=float) - source.opinions.judged.iloc[rows, 0].to_numpy(dtype=float))
+    error = np.abs(found["vote"].to_numpy(dtype=float) - source.rubric_data.judged.iloc[rows, 0].to_numpy(dtype=float))
     share = float(np.average(error, weights=weight))
     n_reads = len(rows)
     expected = (ASSUMED_WEIGHT * wrong + n_reads * share) / (ASSUMED_WEIGHT + n_reads)

@@ -12,7 +12,7 @@ from evalcore.planning.components import Components, components
 from evalcore.planning.inclusion import Probabilities, inclusion_probabilities
 from evalcore.planning.pilot import Basis, Pilot, measured
 from evalcore.planning.targets import Goal, Population, Target, population
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import votes
 from evalcore.rubric.recipes import drawing_sizes, unit_sizes
 from evalcore.stats.estimator import effective_readers, freedom_of_sum
@@ -308,18 +308,18 @@ class Needed:
     half_width_same: float
 
 
-def answer(opinions: Opinions, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:
+def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:
     """How many further responses have to be read until a target's 95 % interval is as narrow as wanted, by either design.
 
     Args:
-        opinions: Of the whole study, or what may be seen of it.
+        rubric_data: Of the whole study, or what may be seen of it.
         target: What is to be known.
         taken: Numbers of responses that are assigned already.
         n_each: Readers that each further response gets.
     """
-    about = population(opinions, target)
-    pilot = measured(opinions, target, about)
-    read = votes(about.opinions.reads)
+    about = population(rubric_data, target)
+    pilot = measured(rubric_data, target, about)
+    read = votes(about.rubric_data.reads)
     rows = read["row"].to_numpy(dtype=np.int64)
     responses = about.items["response_id"].to_numpy()
     read_ids = frozenset(np.unique(responses[rows]).tolist())

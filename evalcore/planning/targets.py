@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri
 
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import coefficients
 from evalcore.rubric.recipes import Drawable, Floats, Goal, drawable
 from evalcore.stats.intervals import LEVEL
@@ -66,7 +66,7 @@ class Population(Drawable):
     @property
     def items(self) -> pd.DataFrame:
         """One row an item."""
-        return self.opinions.items
+        return self.rubric_data.items
 
     @property
     def n_units(self) -> int:
@@ -76,7 +76,7 @@ class Population(Drawable):
     def where(self, kept: npt.NDArray[np.bool_]) -> "Population":
         """These items alone; the units are numbered anew, the weights stay."""
         unit = np.asarray(pd.factorize(self.unit[kept], sort=True)[0], dtype=np.int64)
-        found = self.opinions.where(kept)
+        found = self.rubric_data.where(kept)
         return Population(found, self.weights[kept], unit, self.disagreement[kept], self.moves[kept])
 
 
@@ -92,19 +92,19 @@ def detectable(half_width: float, power: float, *, level: float = LEVEL) -> floa
     return half_width * (z + float(ndtri(power))) / z
 
 
-def population(opinions: Opinions, target: Target) -> Population:
+def population(rubric_data: RubricData, target: Target) -> Population:
     """The items that a target is about: for scores all criteria of the responses that can be scored and have every judge's label.
 
     For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
 
     Args:
-        opinions: Of the whole study.
+        rubric_data: Of the whole study.
         target: Its models, judges and evaluation are of the study.
     """
-    about = drawable(opinions, target.goal, models=target.models, judges=target.judges, evaluation=target.evaluation)
-    items = about.opinions.items
+    about = drawable(rubric_data, target.goal, models=target.models, judges=target.judges, evaluation=target.evaluation)
+    items = about.rubric_data.items
     is_error = target.goal is Goal.JUDGE_ERROR
     moves = np.full(len(items), 1 / max(len(items), 1)) if is_error else coefficients(items).to_numpy(dtype=float)
     if target.goal is Goal.DIFFERENCE:
         moves = np.where(items["model"].eq(target.models[1]), -moves, moves)
-    return Population(about.opinions.by(target.judges), about.weights, about.unit, about.disagreement, moves)
+    return Population(about.rubric_data.by(target.judges), about.weights, about.unit, about.disagreement, moves)

@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from evalcore.rubric import drawings, parts
 from evalcore.rubric import queries as labels
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results, departures, results, taken, usual, weights_of
 from evalcore.rubric.sensitivity import sensitivity
 from evalcore.study import browse, contents
@@ -29,8 +29,8 @@ class Analysed:
         otherwise: What was chosen otherwise than stated, in words; empty where nothing is stated.
     """
 
-    everything: Opinions
-    part: Opinions
+    everything: RubricData
+    part: RubricData
     known: pd.DataFrame
     stated: StatedAnalysis | None
     results: Results
@@ -41,7 +41,7 @@ def analysed(
     session: Session,
     changes: Mapping[str, Any] | None = None,
     *,
-    opinions: Opinions | None = None,
+    rubric_data: RubricData | None = None,
     hidden: frozenset[int] = frozenset(),
 ) -> Analysed:
     """The numbers of the stated analysis, or of another one for looking.
@@ -49,13 +49,13 @@ def analysed(
     Args:
         session: Where to read.
         changes: Fields of `analysis.Analysis` that are chosen otherwise than stated.
-        opinions: Of the whole study, where they are at hand; then `hidden` is no more asked for.
+        rubric_data: Of the whole study, where they are at hand; then `hidden` is no more asked for.
         hidden: Conversations that are left out.
 
     Raises:
         OverreadError: No judge has labelled anything, or not what the analysis names.
     """
-    everything = labels.load(session).without(hidden) if opinions is None else opinions
+    everything = labels.load(session).without(hidden) if rubric_data is None else rubric_data
     known, stated = parts.evaluations(everything), contents.stated_analysis(session)
     spec = usual(changed(Analysis() if stated is None else stated.spec, changes or {}), known)
     part = taken(everything, spec, example_ids(session, spec))

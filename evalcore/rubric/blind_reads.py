@@ -11,7 +11,7 @@ from sqlmodel import Session, SQLModel
 from evalcore.reading.sheets import shown_judges
 from evalcore.rubric import drawings
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.data import DRAWN, Opinions
+from evalcore.rubric.data import DRAWN, RubricData
 from evalcore.study import contents
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import Ask, RaterKind, ReadingState, Stage
@@ -38,7 +38,7 @@ def blind_reads(
     judge: str | None = None,
     *,
     leave_out: int | None = None,
-    known: Callable[[], Opinions] | None = None,
+    known: Callable[[], RubricData] | None = None,
 ) -> pd.DataFrame:
     """Standing blind first reads of criteria, each beside one judge's standing label on the same item.
 
@@ -86,7 +86,7 @@ def second_looks(session: Session) -> "pd.Series[str]":
     return found.set_index(LOOK)["label"].astype("str")
 
 
-def _probability(session: Session, found: pd.DataFrame, known: Callable[[], Opinions]) -> pd.Series:
+def _probability(session: Session, found: pd.DataFrame, known: Callable[[], RubricData]) -> pd.Series:
     """Of each read, the probability with which any drawing takes its item; NaN where it was not drawn."""
     own = found["inclusion_probability"].astype(float)
     is_drawn = found["selection"].isin(DRAWN) & own.notna()

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.rubric.score import rubric_scores
 from evalcore.stats.intervals import LEVEL
 from evalcore.stats.means import codes_of
@@ -24,12 +24,12 @@ PAIR_COLUMNS = (
 )  # fmt: skip
 
 
-def response_scores(opinions: Opinions, judge: str) -> pd.DataFrame:
+def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     """The score of every response by one judge: points of met criteria over positive points, as `score.response_scores`.
 
     Args:
-        opinions: Of one or several evaluations.
-        judge: One of `opinions.judges`.
+        rubric_data: Of one or several evaluations.
+        judge: One of `rubric_data.judges`.
 
     Returns:
         One row a response, sorted by response_id: response_id, example_id, model, evaluation, sample_index, theme, category,
@@ -40,7 +40,7 @@ def response_scores(opinions: Opinions, judge: str) -> pd.DataFrame:
     Raises:
         ValueError: There is no such judge.
     """
-    items, met = opinions.items, labels_of(opinions, judge)
+    items, met = rubric_data.items, labels_of(rubric_data, judge)
     codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
     points = items["points"].to_numpy(dtype=float)
     n_responses = len(response_ids)
@@ -53,24 +53,24 @@ def response_scores(opinions: Opinions, judge: str) -> pd.DataFrame:
     return found.assign(is_complete=complete, score=np.where(complete, scored.score, np.nan))
 
 
-def labels_of(opinions: Opinions, judge: str) -> Floats:
+def labels_of(rubric_data: RubricData, judge: str) -> Floats:
     """One judge's labels, one an item: 1 met, 0 not met, NaN none.
 
     Raises:
         ValueError: There is no such judge.
     """
-    if judge not in opinions.judged.columns:
-        msg = f"judge: {judge} came, expected one of {', '.join(opinions.judges) or 'none: no judge has given a label'}"
+    if judge not in rubric_data.judged.columns:
+        msg = f"judge: {judge} came, expected one of {', '.join(rubric_data.judges) or 'none: no judge has given a label'}"
         raise ValueError(msg)
-    return opinions.judged[judge].to_numpy(dtype=float)
+    return rubric_data.judged[judge].to_numpy(dtype=float)
 
 
-def example_scores(opinions: Opinions, judge: str) -> pd.DataFrame:
+def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     """The score of every model on every example of one evaluation by one judge: the mean over the model's responses to it.
 
     Args:
-        opinions: Of one evaluation; a subset of the examples is the caller's to choose (`Opinions.where`).
-        judge: One of `opinions.judges`.
+        rubric_data: Of one evaluation; a subset of the examples is the caller's to choose (`RubricData.where`).
+        judge: One of `rubric_data.judges`.
 
     Returns:
         Index example_id, sorted; one column a model, sorted by name (columns.name `model`). At most 1, may be negative. NaN where no response
@@ -79,7 +79,7 @@ def example_scores(opinions: Opinions, judge: str) -> pd.DataFrame:
     Raises:
         ValueError: Several evaluations came, or there is no such judge.
     """
-    return by_example(response_scores(opinions, judge))
+    return by_example(response_scores(rubric_data, judge))
 
 
 def by_example(responses: pd.DataFrame) -> pd.DataFrame:

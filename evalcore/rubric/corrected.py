@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtr, stdtrit
 
-from evalcore.rubric.items import DRAWN, Opinions, coefficients, first_reads, is_scored, votes
+from evalcore.rubric.items import DRAWN, RubricData, coefficients, first_reads, is_scored, votes
 from evalcore.stats import estimator
 from evalcore.stats.estimator import (
     MIN_OF_A_SIGN,
@@ -90,7 +90,7 @@ class Surveyed:
 
 
 def surveyed(
-    opinions: Opinions,
+    rubric_data: RubricData,
     *,
     judges: Sequence[str] | None = None,
     settled: bool = False,
@@ -99,7 +99,7 @@ def surveyed(
     """Every model of every evaluation, by name.
 
     Args:
-        opinions: The study, or a part of it.
+        rubric_data: The study, or a part of it.
         judges: Whose labels are used; None: all.
         settled: An adjudicated label takes the place of the readers' votes.
         weights: By example_id, 0 or more; examples without one are left out.
@@ -107,17 +107,17 @@ def surveyed(
     Raises:
         ValueError: A judge is not in the study.
     """
-    chosen = list(dict.fromkeys(opinions.judges if judges is None else judges))
-    if unknown := sorted(set(chosen) - set(opinions.judges)):
-        msg = f"judges: {', '.join(unknown)} came, expected some of {', '.join(opinions.judges) or 'none: the study has no judge'}"
+    chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
+    if unknown := sorted(set(chosen) - set(rubric_data.judges)):
+        msg = f"judges: {', '.join(unknown)} came, expected some of {', '.join(rubric_data.judges) or 'none: the study has no judge'}"
         raise ValueError(msg)
-    opinions = opinions.by(chosen)
-    all_codes, names = _models(opinions.items)
-    responses = pd.factorize(opinions.items["response_id"])[0]
-    counted = _counts(opinions, responses, weights)
-    is_first = ~opinions.items["response_id"].duplicated().to_numpy()
+    rubric_data = rubric_data.by(chosen)
+    all_codes, names = _models(rubric_data.items)
+    responses = pd.factorize(rubric_data.items["response_id"])[0]
+    counted = _counts(rubric_data, responses, weights)
+    is_first = ~rubric_data.items["response_id"].duplicated().to_numpy()
     n_left_out = np.bincount(all_codes[is_first & ~counted], minlength=len(names))
-    known, codes = opinions.where(counted), all_codes[counted]
+    known, codes = rubric_data.where(counted), all_codes[counted]
     beyond = ~known.items["reachable"].to_numpy(dtype=bool)
     moves = coefficients(known.items, weights).to_numpy()
     reads = _drawn_reads(known.reads)
@@ -166,11 +166,11 @@ def _numbered(column: pd.Series) -> tuple[Numbers, list[str]]:
     return np.argsort(order).astype(np.int64)[codes], [str(names[place]) for place in order]
 
 
-def _counts(opinions: Opinions, responses: Numbers, weights: pd.Series | None) -> Truths:
+def _counts(rubric_data: RubricData, responses: Numbers, weights: pd.Series | None) -> Truths:
     """Which items count: their response has a score, a weight, and every judge's label on every item."""
-    missing = ~is_scored(opinions.items).to_numpy() | opinions.judged.isna().to_numpy().any(axis=1)
+    missing = ~is_scored(rubric_data.items).to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
     if weights is not None:
-        missing = missing | opinions.items["example_id"].map(weights).isna().to_numpy()
+        missing = missing | rubric_data.items["example_id"].map(weights).isna().to_numpy()
     return np.bincount(responses, missing)[responses] == 0 if len(responses) else missing
 
 
@@ -361,7 +361,7 @@ def claim_sentence(
 
 
 def corrected_scores(
-    opinions: Opinions,
+    rubric_data: RubricData,
     *,
     judges: Sequence[str] | None = None,
     claim: Claim = Claim.BENCHMARK,
@@ -397,13 +397,13 @@ def corrected_scores(
     so that the read items stand for all (sum of 1/pi = number of items). That also holds while a drawing is only partly read.
 
     Args:
-        opinions: The study, or a part of it.
+        rubric_data: The study, or a part of it.
         judges: Whose labels are used; None: all. Without any there is neither a judge-only nor a corrected score.
         claim: What the interval is to hold for.
         physicians: Whose judgement it is to hold for.
         settled: An adjudicated label takes the place of the readers' votes.
         weights: By example_id, 0 or more, e.g. to weight to a benchmark's themes; examples without one are left out. None: all alike.
-        known: What `surveyed` gave for the same opinions, judges and weights, where it is at hand.
+        known: What `surveyed` gave for the same data, judges and weights, where it is at hand.
         level: Of confidence, in (0, 1).
 
     Returns:
@@ -423,7 +423,7 @@ def corrected_scores(
         ValueError: A judge is not in the study.
     """
     rows = []
-    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights) if known is None else known:
+    for about in surveyed(rubric_data, judges=judges, settled=settled, weights=weights) if known is None else known:
         found = estimated(about, claim=claim, physicians=physicians)
         row: dict[str, Any] = {"model": about.model, "evaluation": about.evaluation, **about.counts}
         for kind, estimate in found.of_kind.items():
@@ -612,7 +612,7 @@ DIFFERENCE_COLUMNS = [
 
 
 def corrected_differences(
-    opinions: Opinions,
+    rubric_data: RubricData,
     *,
     judges: Sequence[str] | None = None,
     claim: Claim = Claim.NEW_EXAMPLES,
@@ -641,13 +641,13 @@ def corrected_differences(
     that of the scores is.
 
     Args:
-        opinions: The study, or a part of it.
+        rubric_data: The study, or a part of it.
         judges: Whose labels are used; None: all.
         claim: What the interval is to hold for.
         physicians: Whose judgement the interval is to hold for.
         settled: An adjudicated label takes the place of the readers' votes.
         weights: By example_id, as in `corrected_scores`.
-        known: What `surveyed` gave for the same opinions, judges and weights, where it is at hand.
+        known: What `surveyed` gave for the same data, judges and weights, where it is at hand.
         level: Of confidence of the interval, in (0, 1).
 
     Returns:
@@ -662,7 +662,7 @@ def corrected_differences(
         ValueError: A judge is not in the study.
     """
     models: dict[str, list[Scored]] = {}
-    for about in surveyed(opinions, judges=judges, settled=settled, weights=weights) if known is None else known:
+    for about in surveyed(rubric_data, judges=judges, settled=settled, weights=weights) if known is None else known:
         estimate = estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED]
         models.setdefault(about.evaluation, []).append(Scored(about, estimate))
     tables = [paired(of_one, claim, physicians, level) for of_one in models.values()]

@@ -29,7 +29,7 @@ from evalcore.rubric.corrected import (
 )
 from evalcore.rubric.corrected import DIFFERENCE_COLUMNS as PAIR_COLUMNS
 from evalcore.rubric.finding import chance_words
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.stats.estimator import Floats, Numbers
 from evalcore.stats.intervals import LEVEL, NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
@@ -51,7 +51,7 @@ Known = Mapping[str, Sequence[Surveyed]]
 
 
 def by_group(
-    opinions: Opinions,
+    rubric_data: RubricData,
     grouping: str,
     *,
     judges: Sequence[str] | None = None,
@@ -63,7 +63,7 @@ def by_group(
     A response that the whole study leaves out (a criterion or a label is missing) is left out of every group.
 
     Args:
-        opinions: The study, or a part of it.
+        rubric_data: The study, or a part of it.
         grouping: One of `GROUPINGS`.
         judges: As in `corrected_scores`.
         settled: As in `corrected_scores`.
@@ -75,37 +75,37 @@ def by_group(
     if grouping not in GROUPINGS:
         msg = f"grouping: expected one of {', '.join(GROUPINGS)}, got {grouping}"
         raise ValueError(msg)
-    if judges is not None and not set(judges) - set(opinions.judges):
-        opinions = opinions.by(list(judges))
-    groups, names = pd.factorize(opinions.items[grouping], sort=True)
+    if judges is not None and not set(judges) - set(rubric_data.judges):
+        rubric_data = rubric_data.by(list(judges))
+    groups, names = pd.factorize(rubric_data.items[grouping], sort=True)
     if grouping in OF_CRITERIA:
-        opinions = _asked_group_by_group(opinions, groups)
+        rubric_data = _asked_group_by_group(rubric_data, groups)
     return {
-        str(name): list(surveyed(opinions.where(groups == code), judges=judges, settled=settled, weights=weights))
+        str(name): list(surveyed(rubric_data.where(groups == code), judges=judges, settled=settled, weights=weights))
         for code, name in enumerate(names)
     }
 
 
-def _asked_group_by_group(opinions: Opinions, groups: Numbers) -> Opinions:
+def _asked_group_by_group(rubric_data: RubricData, groups: Numbers) -> RubricData:
     """With the criteria of its group as all that a response is asked, where it has all that the whole rubric asks."""
-    items = opinions.items
+    items = rubric_data.items
     responses = pd.factorize(items["response_id"])[0]
     n = int(responses.max()) + 1 if len(responses) else 0
-    missing = items["points"].isna().to_numpy() | opinions.judged.isna().to_numpy().any(axis=1)
+    missing = items["points"].isna().to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
     n_known = np.bincount(responses, ~missing, minlength=n)[responses]
     whole = n_known >= items["n_expected"].to_numpy(dtype=np.float64)
     _, cells = np.unique(np.column_stack([responses, groups]), axis=0, return_inverse=True)
     in_group = np.bincount(cells)[cells] if len(cells) else np.empty(0, dtype=np.int64)
-    return replace(opinions, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
+    return replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
 
 
 def group_corrected_scores(
-    opinions: Opinions, known: Known, *, claim: Claim, physicians: Physicians, level: float = LEVEL
+    rubric_data: RubricData, known: Known, *, claim: Claim, physicians: Physicians, level: float = LEVEL
 ) -> pd.DataFrame:
     """Each model's scores in each group, by the judge only, by physicians only, and corrected.
 
     Args:
-        opinions: What `known` was made of.
+        rubric_data: What `known` was made of.
         known: As `by_group` gives it.
         claim: What the intervals are to hold for.
         physicians: Whose judgement they are to hold for.
@@ -116,14 +116,16 @@ def group_corrected_scores(
         lacks (`needed`), and has no corrected score.
     """
     tables = [
-        corrected_scores(opinions, claim=claim, physicians=physicians, known=of_group, level=level).assign(group=group)
+        corrected_scores(rubric_data, claim=claim, physicians=physicians, known=of_group, level=level).assign(
+            group=group
+        )
         for group, of_group in known.items()
     ]
     return _joined(tables, ["group", *SCORE_COLUMNS])
 
 
 def group_differences(
-    opinions: Opinions,
+    rubric_data: RubricData,
     known: Known,
     *,
     claim: Claim,
@@ -134,7 +136,7 @@ def group_differences(
     """The differences of every two models' corrected scores in each group.
 
     Args:
-        opinions: What `known` was made of.
+        rubric_data: What `known` was made of.
         known: As `by_group` gives it.
         claim: What the intervals are to hold for.
         physicians: Whose judgement they are to hold for.
@@ -148,7 +150,7 @@ def group_differences(
     tables = []
     for group, of_group in known.items():
         two = [about for about in of_group if pair is None or about.model in pair]
-        found = corrected_differences(opinions, claim=claim, physicians=physicians, known=two, level=level)
+        found = corrected_differences(rubric_data, claim=claim, physicians=physicians, known=two, level=level)
         tables.append(found.assign(group=group))
     return _holm_by_evaluation(_joined(tables, ["group", *PAIR_COLUMNS]), ["evaluation"])
 

@@ -26,7 +26,7 @@ DRAWN = (Selection.RANDOM, Selection.IMPORTANCE)
 
 
 @dataclass(frozen=True)
-class Opinions:
+class RubricData:
     """The items of a study, what each judge says of them, and what physicians say of some.
 
     Attributes:
@@ -55,7 +55,7 @@ class Opinions:
         """Names of the judges, those with most labels first."""
         return list(self.judged.columns)
 
-    def where(self, kept: Any) -> "Opinions":
+    def where(self, kept: Any) -> "RubricData":
         """These items alone, numbered anew, with what was said of them.
 
         Args:
@@ -75,7 +75,7 @@ class Opinions:
             repeats=self.repeats.loc[mask].reset_index(drop=True) if self.repeats.shape[1] else self.repeats,
         )
 
-    def without(self, example_ids: frozenset[int]) -> "Opinions":
+    def without(self, example_ids: frozenset[int]) -> "RubricData":
         """Without these examples, and without the names that only they hold."""
         if not example_ids:
             return self
@@ -95,18 +95,18 @@ class Opinions:
         voters = self.judged[self.voters]
         return pd.concat([voters, self.repeats], axis=1) if self.repeats.shape[1] else voters
 
-    def asked_again(self, judge: str) -> "Opinions":
+    def asked_again(self, judge: str) -> "RubricData":
         """This judge and its repeats as the only judges, in the order in which it was asked."""
         again = [name for name in self.repeats if _whose(str(name)) == judge]
         judged = pd.concat([self.judged[[judge]], self.repeats[again]], axis=1) if again else self.judged[[judge]]
         return replace(self, judged=judged, repeats=pd.DataFrame(), juries=frozenset())
 
-    def with_repeats(self) -> "Opinions":
+    def with_repeats(self) -> "RubricData":
         """With every repeat as a judge more."""
         more = self.repeats[[name for name in self.repeats if name not in self.judged]]
         return replace(self, judged=pd.concat([self.judged, more], axis=1)) if more.shape[1] else self
 
-    def by(self, judges: Sequence[str]) -> "Opinions":
+    def by(self, judges: Sequence[str]) -> "RubricData":
         """With these judges alone."""
         return replace(self, judged=self.judged[list(judges)])
 

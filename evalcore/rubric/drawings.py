@@ -12,7 +12,7 @@ from sqlalchemy import and_, func, select
 from sqlmodel import Session, col
 
 from evalcore.reading import candidates
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.recipes import by_recipe
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.study.frames import frame
@@ -89,7 +89,7 @@ def made(
     *,
     ask: Ask = Ask.RUBRIC,
     population: pd.DataFrame | None = None,
-    known: Callable[[], Opinions] | None = None,
+    known: Callable[[], RubricData] | None = None,
 ) -> list[Drawing]:
     """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
 
@@ -123,7 +123,7 @@ def _every_response(session: Session) -> pd.DataFrame:
     return frame(session, select(response.id, response.dataset))
 
 
-def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: Opinions | None = None) -> pd.DataFrame:
+def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: RubricData | None = None) -> pd.DataFrame:
     """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
 
     Returns:
@@ -169,7 +169,7 @@ def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
 
 
 def _assigned(
-    session: Session, read: set[int], ask: Ask, known: Callable[[], Opinions] | None, asked: set[int] | None = None
+    session: Session, read: set[int], ask: Ask, known: Callable[[], RubricData] | None, asked: set[int] | None = None
 ) -> Iterator[Drawing]:
     """The drawings that were made here for one question. What somebody chose, also for what physicians had said of it, was not drawn.
 

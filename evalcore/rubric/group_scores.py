@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.rubric.comparison import SMALL, labels_of, response_scores
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.rubric.score import rubric_scores
 from evalcore.stats.intervals import LEVEL
 from evalcore.stats.means import SCORE_COLUMNS, as_scores, cells_of, clustered_means
@@ -31,7 +31,7 @@ _TAGS: Mapping[str, str] = {CATEGORY: "physician_agreed_category"}
 
 
 def group_scores(
-    opinions: Opinions,
+    rubric_data: RubricData,
     judge: str,
     by: Sequence[str] = DEFAULT_GROUPINGS,
     *,
@@ -41,8 +41,8 @@ def group_scores(
     """The score of each model in each group with its interval, clustered by example.
 
     Args:
-        opinions: Of one or several evaluations.
-        judge: One of `opinions.judges`.
+        rubric_data: Of one or several evaluations.
+        judge: One of `rubric_data.judges`.
         by: Some of `GROUPINGS`. `category` gives physicians' agreed categories (of examples) and, with grouping `cluster`, the
             clusters of their criteria; `cluster` gives these alone.
         level: Of confidence, in (0, 1).
@@ -63,12 +63,12 @@ def group_scores(
     if unknown := sorted(set(by) - set(GROUPINGS)):
         msg = f"by: {', '.join(unknown)} came, expected some of {', '.join(GROUPINGS)}"
         raise ValueError(msg)
-    responses = response_scores(opinions, judge)
+    responses = response_scores(rubric_data, judge)
     wanted = dict.fromkeys(one for name in by for one in ((name, CLUSTER) if name == CATEGORY else (name,)))
     parts = []
     for grouping in wanted:
         tagged = (
-            _of_criteria(opinions, judge, responses, grouping)
+            _of_criteria(rubric_data, judge, responses, grouping)
             if grouping in OF_CRITERIA
             else _of_examples(responses, grouping)
         )
@@ -91,9 +91,9 @@ def _of_examples(responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
     return tagged.loc[tagged["group"].notna()]
 
 
-def _of_criteria(opinions: Opinions, judge: str, responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
+def _of_criteria(rubric_data: RubricData, judge: str, responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
     """The score of each response on the criteria of each tag; one row a response and tag."""
-    items, met = opinions.items, labels_of(opinions, judge)
+    items, met = rubric_data.items, labels_of(rubric_data, judge)
     names, groups = pd.factorize(items[grouping])
     points = items["points"].to_numpy(dtype=float)
     kept = (names >= 0) & ~np.isnan(points)

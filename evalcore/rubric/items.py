@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from evalcore.rubric.data import DRAWN, READ_COLUMNS, Opinions, is_scored
+from evalcore.rubric.data import DRAWN, READ_COLUMNS, RubricData, is_scored
 from evalcore.study.schema import Stage
 
 __all__ = [
-    "DRAWN", "READ_COLUMNS", "Opinions", "coefficients", "first_reads", "is_drawn", "is_scored", "settlements", "votes",
+    "DRAWN", "READ_COLUMNS", "RubricData", "coefficients", "first_reads", "is_drawn", "is_scored", "settlements", "votes",
 ]  # fmt: skip
 
 
@@ -18,7 +18,7 @@ def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Se
     its items of a times met (met in [0, 1]); the positive a of a model add up to 1.
 
     Args:
-        items: Of `Opinions`; only items that `is_scored`, else the coefficients are wrong.
+        items: Of `RubricData`; only items that `is_scored`, else the coefficients are wrong.
         weights: By example_id, 0 or more.
     """
     possible = items["points"].clip(lower=0).groupby(items["response_id"], sort=False).transform("sum")
@@ -47,7 +47,7 @@ def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> 
     """What physicians say of each item that they have read blind, as one number.
 
     Args:
-        reads: Of `Opinions`.
+        reads: Of `RubricData`.
         drawn: Only reads of items that were drawn with a known probability; others cannot stand for what was not read.
         settled: An adjudicated label takes the place of the readers' votes (`settlements`).
 

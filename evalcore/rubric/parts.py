@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.benchmark import THEMES, Weighting, weighting
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.stats.wording import listed
 
 CONSENSUS = "consensus"
@@ -16,7 +16,7 @@ CLUSTER = "cluster"
 """The level of criteria on which physicians agreed beforehand; a Consensus example is scored on these alone (HealthBench)."""
 
 
-def evaluations(opinions: Opinions) -> pd.DataFrame:
+def evaluations(rubric_data: RubricData) -> pd.DataFrame:
     """The data sets of a study.
 
     Returns:
@@ -24,11 +24,11 @@ def evaluations(opinions: Opinions) -> pd.DataFrame:
         to one example), judges (tuple of those with a label on it, most labels first).
     """
     rows = []
-    codes = opinions.items["evaluation"].cat.codes.to_numpy()
-    labelled = {judge: column.notna().to_numpy() for judge, column in opinions.judged.items()}
-    for code, name in enumerate(opinions.items["evaluation"].cat.categories):
+    codes = rubric_data.items["evaluation"].cat.codes.to_numpy()
+    labelled = {judge: column.notna().to_numpy() for judge, column in rubric_data.judged.items()}
+    for code, name in enumerate(rubric_data.items["evaluation"].cat.categories):
         inside = codes == code
-        responses = opinions.items.loc[inside, ["response_id", "example_id", "model"]].drop_duplicates("response_id")
+        responses = rubric_data.items.loc[inside, ["response_id", "example_id", "model"]].drop_duplicates("response_id")
         if responses.empty:
             continue
         counts = {str(judge): int(np.count_nonzero(known & inside)) for judge, known in labelled.items()}
@@ -49,17 +49,17 @@ def evaluations(opinions: Opinions) -> pd.DataFrame:
 
 
 def part(
-    opinions: Opinions,
+    rubric_data: RubricData,
     *,
     evaluation: str,
     judges: Sequence[str] | None = None,
     example_ids: Collection[int] | None = None,
     clusters_only: bool = False,
-) -> Opinions:
+) -> RubricData:
     """One data set, or some of its examples.
 
     Args:
-        opinions: Of the whole study.
+        rubric_data: Of the whole study.
         evaluation: The data set.
         judges: These alone; None: all.
         example_ids: These alone; None: all.
@@ -68,12 +68,12 @@ def part(
     Returns:
         The items of that part with what was said of them; models, themes and the like that do not occur in it are no categories any more.
     """
-    kept = opinions.items["evaluation"].eq(evaluation).to_numpy()
+    kept = rubric_data.items["evaluation"].eq(evaluation).to_numpy()
     if example_ids is not None:
-        kept = kept & opinions.items["example_id"].isin(list(example_ids)).to_numpy()
+        kept = kept & rubric_data.items["example_id"].isin(list(example_ids)).to_numpy()
     if clusters_only:
-        kept = kept & opinions.items["level"].eq(CLUSTER).to_numpy()
-    found = opinions.where(kept)
+        kept = kept & rubric_data.items["level"].eq(CLUSTER).to_numpy()
+    found = rubric_data.where(kept)
     items = found.items
     if clusters_only:
         items = items.assign(n_expected=items.groupby("response_id", sort=False)["item_id"].transform("size"))
@@ -82,7 +82,7 @@ def part(
     return replace(found, items=items, judged=found.judged if judges is None else found.judged[list(judges)])
 
 
-def jury(opinions: Opinions, judges: Sequence[str]) -> tuple[Opinions, str]:
+def jury(rubric_data: RubricData, judges: Sequence[str]) -> tuple[RubricData, str]:
     """Several judges as one: the mean of their labels, where each of them gave one.
 
     Returns:
@@ -90,10 +90,10 @@ def jury(opinions: Opinions, judges: Sequence[str]) -> tuple[Opinions, str]:
     """
     chosen = list(judges)
     if len(chosen) == 1:
-        return opinions.by(chosen), chosen[0]
+        return rubric_data.by(chosen), chosen[0]
     name = jury_name(chosen)
-    mean = opinions.judged[chosen].mean(axis=1, skipna=False)
-    return Opinions(opinions.items, mean.to_frame(name), opinions.reads), name
+    mean = rubric_data.judged[chosen].mean(axis=1, skipna=False)
+    return RubricData(rubric_data.items, mean.to_frame(name), rubric_data.reads), name
 
 
 def jury_name(judges: Sequence[str]) -> str:
@@ -105,13 +105,13 @@ def jury_name(judges: Sequence[str]) -> str:
     return listed(judges)
 
 
-def common_weighting(opinions: Opinions) -> Weighting | None:
+def common_weighting(rubric_data: RubricData) -> Weighting | None:
     """Weights that give each theme its share of the full benchmark; None where no example has one of its themes, or models answered different examples.
 
     Args:
-        opinions: Of one data set.
+        rubric_data: Of one data set.
     """
-    examples = opinions.items[["example_id", "model", "theme"]].drop_duplicates(["example_id", "model"])
+    examples = rubric_data.items[["example_id", "model", "theme"]].drop_duplicates(["example_id", "model"])
     n_examples, n_models = examples["example_id"].nunique(), examples["model"].nunique()
     if not examples["theme"].isin(list(THEMES)).any() or len(examples) != n_examples * n_models:
         return None

@@ -1,4 +1,4 @@
-"""`Opinions` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
+"""`RubricData` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
 
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -14,7 +14,7 @@ from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
 from evalcore.rubric import drawings
-from evalcore.rubric.data import DRAWN, ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.rubric.data import DRAWN, ITEM_COLUMNS, READ_COLUMNS, RubricData
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import ITEM_BASE, frame, is_read, not_superseded
 from evalcore.study.run_words import repeat_version, version_and_repeat
@@ -65,7 +65,7 @@ def has_criteria(session: Session) -> bool:
     return session.connection().execute(select(col(Criterion.id)).limit(1)).first() is not None
 
 
-def load(session: Session) -> Opinions:
+def load(session: Session) -> RubricData:
     """Every item with a standing verdict on a criterion, what each judge says of it, and physicians' reads.
 
     Of a judge's several prompt versions the newest one's verdict counts; its repeats stand apart.
@@ -73,12 +73,12 @@ def load(session: Session) -> Opinions:
     return with_reads(session, judged(session))
 
 
-def judged(session: Session) -> Opinions:
+def judged(session: Session) -> RubricData:
     """What judges say of every item that they have labelled, without physicians' reads: only an import changes it."""
     return _judged(session, _labels(session), _described(session))
 
 
-def judged_at(engine: Engine, beside: Executor) -> Opinions:
+def judged_at(engine: Engine, beside: Executor) -> RubricData:
     """As `judged`, over two connections: the database adds up labels on one core while `beside` describes the items on the other."""
     with reading(engine) as session, reading(engine) as second:
         describing = beside.submit(_described, second)
@@ -86,7 +86,7 @@ def judged_at(engine: Engine, beside: Executor) -> Opinions:
         return _judged(session, labels, describing.result())
 
 
-def _judged(session: Session, labels: Labels, described: Described) -> Opinions:
+def _judged(session: Session, labels: Labels, described: Described) -> RubricData:
     items = _items(session, _sorted_unique(labels.keys), described)
     raters = session.connection().execute(select(col(Rater.id), col(Rater.name), col(Rater.prompt_version)))
     named = {int(row[0] or 0): (str(row[1]), str(row[2])) for row in raters}
@@ -96,7 +96,7 @@ def _judged(session: Session, labels: Labels, described: Described) -> Opinions:
     for name, numbers in _by_name(labels.judges, named).items():
         columns[name], again = _columns(len(items), [(named[number][1], number) for number in numbers], labels, place)
         repeats |= {repeat_version(name, number): again[number] for number in sorted(again)}
-    return Opinions(
+    return RubricData(
         items,
         pd.DataFrame(columns, index=items.index),
         pd.DataFrame(columns=list(READ_COLUMNS)).astype({"row": np.int64}),
@@ -129,17 +129,17 @@ def _columns(n: int, raters: list[tuple[str, int]], labels: Labels, place: Numbe
     return own, again
 
 
-def with_reads(session: Session, opinions: Opinions, given: pd.DataFrame | None = None) -> Opinions:
+def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | None = None) -> RubricData:
     """What `judged` gave, with physicians' reads; items that only physicians have labelled are added.
 
     Args:
         session: Where to read.
-        opinions: As `judged` gives them. They stay as they are.
+        rubric_data: As `judged` gives them. They stay as they are.
         given: Physicians' reads as `reads` gives them; None reads them here.
     """
     found = reads(session) if given is None else given
     keys = found["item_id"].to_numpy(dtype=np.int64)
-    items, labels, repeats = opinions.items, opinions.judged, opinions.repeats
+    items, labels, repeats = rubric_data.items, rubric_data.judged, rubric_data.repeats
     unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
     if len(unjudged):
         item_ids = _sorted_unique(np.concatenate([items["item_id"].to_numpy(), unjudged]))
@@ -150,12 +150,12 @@ def with_reads(session: Session, opinions: Opinions, given: pd.DataFrame | None 
     found = found.assign(row=_places(items, keys))
     is_drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
     found["inclusion_probability"] = found["inclusion_probability"].where(is_drawn)
-    known = replace(opinions, items=items, judged=labels, repeats=repeats, reads=found.iloc[:0])
+    known = replace(rubric_data, items=items, judged=labels, repeats=repeats, reads=found.iloc[:0])
     made = drawings.made(session, found, is_drawn, known=lambda: known)
     found["inclusion_probability"] = drawings.over_all(made, found, is_drawn)
     found["unit"] = _units(items, found, is_drawn)
     items = items.assign(reachable=drawings.reachable(made, items["response_id"]))
-    return replace(opinions, items=items, judged=labels, reads=found[list(READ_COLUMNS)], repeats=repeats)
+    return replace(rubric_data, items=items, judged=labels, reads=found[list(READ_COLUMNS)], repeats=repeats)
 
 
 def _moved(labels: pd.DataFrame, before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
@@ -225,7 +225,7 @@ def _described(session: Session) -> Described:
 
 
 def _items(session: Session, item_ids: Numbers, described: Described) -> pd.DataFrame:
-    """`Opinions.items` of these items, by response and position; what was imported since they were described is described anew.
+    """`RubricData.items` of these items, by response and position; what was imported since they were described is described anew.
 
     Raises:
         OverreadError: A label belongs to nothing that the study holds.

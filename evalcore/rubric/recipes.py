@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.rubric.data import Opinions, is_scored
+from evalcore.rubric.data import RubricData, is_scored
 
 SPLIT, AGREED = 0.5, 0.3
 """How far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree."""
@@ -37,33 +37,33 @@ class Drawable:
     """The items that a number is about, as they are drawn.
 
     Attributes:
-        opinions: These items alone.
+        rubric_data: These items alone.
         weights: How far each moves the number, as a share of the response's points, without its sign (a judge's errors: 1): it depends on the response
             alone, so that a size made of it can be made again when responses have been added.
         unit: What is drawn together, numbered 0, 1, ...: the response; for a difference both models' responses to an example.
         disagreement: Of all judges of the study and their repeats on each item, in [0, 1]; NaN with fewer than two labels.
     """
 
-    opinions: Opinions
+    rubric_data: RubricData
     weights: Floats
     unit: Numbers
     disagreement: Floats
 
 
 def drawable(
-    opinions: Opinions, goal: Goal, *, models: Sequence[str], judges: Sequence[str], evaluation: str | None
+    rubric_data: RubricData, goal: Goal, *, models: Sequence[str], judges: Sequence[str], evaluation: str | None
 ) -> Drawable:
     """The items that a number is about: for scores all criteria of the responses that can be scored and have every judge's label.
 
     For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
     """
-    items = opinions.items
+    items = rubric_data.items
     kept = np.ones(len(items), dtype=bool)
     if evaluation is not None:
         kept &= items["evaluation"].eq(evaluation).to_numpy()
     if models:
         kept &= items["model"].isin(models).to_numpy()
-    found = opinions.where(kept)
+    found = rubric_data.where(kept)
     labelled = found.judged[list(judges)].notna().all(axis=1)
     if goal is Goal.JUDGE_ERROR:
         found = found.where(labelled)
@@ -109,7 +109,7 @@ def disagreement(votes: pd.DataFrame) -> Floats:
     """How far those who labelled an item are from agreeing: twice the share of the smaller side.
 
     Args:
-        votes: One row an item, one column a judge or a repeat of one: 1 met, 0 not met, NaN where there is no label (`Opinions.votes`).
+        votes: One row an item, one column a judge or a repeat of one: 1 met, 0 not met, NaN where there is no label (`RubricData.votes`).
 
     Returns:
         One an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
@@ -183,34 +183,34 @@ def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
 # ---------------------------------------------------------------- what was stored
 
 
-def by_recipe(opinions: Opinions, recipe: Mapping[str, Any]) -> pd.Series:
+def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
     """The probability that a drawing gave each response that it could have taken, drawn or not, by response_id.
 
     A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count. What was assigned before had no
     part in the drawing; the probability is that which it would have had.
 
     Args:
-        opinions: Of the whole study.
+        rubric_data: Of the whole study.
         recipe: As `planning` stores it with an assignment: goal, models, evaluation, judges, voters, correlation, scale, floor.
 
     Returns:
         In (0, 1]; empty where a judge of the recipe is no longer in the study.
     """
-    if not {*recipe["judges"]} <= {*opinions.judges}:
+    if not {*recipe["judges"]} <= {*rubric_data.judges}:
         return pd.Series(dtype=float)
     if (voters := recipe.get("voters")) is not None:  # drawings of early versions did not store them
-        silent = frozenset(opinions.judges) - frozenset(voters)
-        again = [name for name in opinions.repeats if name in voters]
-        opinions = replace(opinions, repeats=opinions.repeats[again], juries=silent)
+        silent = frozenset(rubric_data.judges) - frozenset(voters)
+        again = [name for name in rubric_data.repeats if name in voters]
+        rubric_data = replace(rubric_data, repeats=rubric_data.repeats[again], juries=silent)
     about = drawable(
-        opinions,
+        rubric_data,
         Goal(recipe["goal"]),
         models=recipe["models"],
         judges=recipe["judges"],
         evaluation=recipe["evaluation"],
     )
-    if about.opinions.items.empty:
+    if about.rubric_data.items.empty:
         return pd.Series(dtype=float)
     of_units = clipped(drawing_sizes(about, recipe["correlation"]), recipe["scale"], recipe["floor"])
-    by_item = pd.Series(of_units[about.unit], index=about.opinions.items["response_id"].to_numpy())
+    by_item = pd.Series(of_units[about.unit], index=about.rubric_data.items["response_id"].to_numpy())
     return by_item.loc[~by_item.index.duplicated()]

@@ -17,7 +17,7 @@ from evalcore.rubric.corrected import (
     rank_intervals,
     surveyed,
 )
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import chance_words, claim_words, difference_words, finding, turned
 from evalcore.stats.margins import Verdict, against_margin, margin_words
 from evalcore.stats.wording import listed
@@ -124,16 +124,16 @@ def usual(spec: Analysis, known: pd.DataFrame) -> Analysis:
     return replace(spec, evaluation=evaluation, judges=spec.judges or of[evaluation][:1])
 
 
-def taken(opinions: Opinions, spec: Analysis, example_ids: Collection[int] | None = None) -> Opinions:
+def taken(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int] | None = None) -> RubricData:
     """The part of the study that an analysis is about.
 
     Args:
-        opinions: Of the whole study.
+        rubric_data: Of the whole study.
         spec: With data set and judges, as `usual` gives it.
         example_ids: Members of its subset; None where it names none.
     """
     return parts.part(
-        opinions,
+        rubric_data,
         evaluation=spec.evaluation or "",
         judges=spec.judges,
         example_ids=example_ids,
@@ -141,7 +141,7 @@ def taken(opinions: Opinions, spec: Analysis, example_ids: Collection[int] | Non
     )
 
 
-def weights_of(part: Opinions, spec: Analysis) -> pd.Series | None:
+def weights_of(part: RubricData, spec: Analysis) -> pd.Series | None:
     """The weights of the examples, of those alone that have one above 0: what has no theme of the benchmark is left out and counted. None: all alike.
 
     Raises:
@@ -155,7 +155,7 @@ def weights_of(part: Opinions, spec: Analysis) -> pd.Series | None:
     return weighting.weights.loc[weighting.weights > 0]
 
 
-def results(part: Opinions, spec: Analysis) -> Results:
+def results(part: RubricData, spec: Analysis) -> Results:
     """All numbers of an analysis.
 
     What the judges and reads of each model tell is gathered once for all claims (`surveyed`); only variances differ between them.
@@ -191,7 +191,7 @@ def results(part: Opinions, spec: Analysis) -> Results:
 
 
 def _differences(
-    part: Opinions, claim: Claim, physicians: Physicians, known: Sequence[Surveyed], scores: pd.DataFrame
+    part: RubricData, claim: Claim, physicians: Physicians, known: Sequence[Surveyed], scores: pd.DataFrame
 ) -> pd.DataFrame:
     """Of the models of which enough is read for this claim."""
     found = corrected_differences(part, claim=claim, physicians=physicians, known=known)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.corrected import CORRECTED, Claim, Physicians, corrected_scores
-from evalcore.rubric.items import DRAWN, Opinions, first_reads
+from evalcore.rubric.items import DRAWN, RubricData, first_reads
 from evalcore.stats.intervals import LEVEL, NO_VALUE
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Stage
@@ -51,7 +51,7 @@ _UNREAD = (Scenario.UNREAD_FOR, Scenario.UNREAD_AGAINST)
 
 
 def sensitivity(
-    opinions: Opinions,
+    rubric_data: RubricData,
     unread: pd.DataFrame | None = None,
     *,
     judges: Sequence[str] | None = None,
@@ -69,7 +69,7 @@ def sensitivity(
     adjudicator has settled stays. Unread responses are shared out in turn among the physicians who read the model, so that nobody's load is made up.
 
     Args:
-        opinions: The study, or a part of it.
+        rubric_data: The study, or a part of it.
         unread: The responses that were drawn, in drawings that have begun, and that nobody has read: response_id, inclusion_probability (on
             the scale of that of the reads, `drawings.unread`). None: none.
         judges: As in `corrected_scores`, and so are the others.
@@ -84,17 +84,17 @@ def sensitivity(
         not assess of the blind reads of drawn items; unread: responses without a read of those drawn; all: both together; as estimated: 0
         of the reads), corrected, corrected_low, corrected_high, and shift (corrected less that as estimated). NaN where too little is read.
     """
-    waiting = _waiting(opinions, unread)
-    amounts = _amounts(opinions, waiting)
+    waiting = _waiting(rubric_data, unread)
+    amounts = _amounts(rubric_data, waiting)
     plain: pd.DataFrame | None = None
     tables = []
     for scenario in Scenario:
-        filled = _filled(opinions, waiting, scenario)
+        filled = _filled(rubric_data, waiting, scenario)
         if filled is None and plain is not None:
             scores = plain
         else:
             scores = corrected_scores(
-                filled or opinions,
+                filled or rubric_data,
                 judges=judges,
                 claim=claim,
                 physicians=physicians,
@@ -119,15 +119,15 @@ def sensitivity(
 _NONE = (0, 0, 0, 0)
 
 
-def _waiting(opinions: Opinions, unread: pd.DataFrame | None) -> pd.DataFrame:
+def _waiting(rubric_data: RubricData, unread: pd.DataFrame | None) -> pd.DataFrame:
     """The items of responses that were drawn and that nobody has read blind: row, response_id, inclusion_probability."""
-    first = _drawn(opinions)
+    first = _drawn(rubric_data)
     chances = pd.Series(dtype=float)
     if unread is not None and len(unread):
         chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
         chances = chances.loc[~chances.index.isin(first["response_id"].unique())]
-    rows = np.flatnonzero(opinions.items["response_id"].isin(chances.index).to_numpy())
-    items = opinions.items.iloc[rows]
+    rows = np.flatnonzero(rubric_data.items["response_id"].isin(chances.index).to_numpy())
+    items = rubric_data.items.iloc[rows]
     return pd.DataFrame(
         {
             "row": rows,
@@ -137,16 +137,16 @@ def _waiting(opinions: Opinions, unread: pd.DataFrame | None) -> pd.DataFrame:
     )
 
 
-def _drawn(opinions: Opinions) -> pd.DataFrame:
+def _drawn(rubric_data: RubricData) -> pd.DataFrame:
     """The blind first reads of drawn items."""
-    first = first_reads(opinions.reads)
+    first = first_reads(rubric_data.reads)
     return first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna()]
 
 
-def _amounts(opinions: Opinions, waiting: pd.DataFrame) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+def _amounts(rubric_data: RubricData, waiting: pd.DataFrame) -> dict[tuple[str, str], tuple[int, int, int, int]]:
     """By model and evaluation: reads that could not assess, reads, responses drawn and not read, responses drawn."""
-    first = _drawn(opinions)
-    read, late = _named(opinions, first["row"]), _named(opinions, waiting["row"])
+    first = _drawn(rubric_data)
+    read, late = _named(rubric_data, first["row"]), _named(rubric_data, waiting["row"])
     found = {}
     for key in dict.fromkeys([*read, *late]):
         of = first.loc[[name == key for name in read]]
@@ -155,9 +155,9 @@ def _amounts(opinions: Opinions, waiting: pd.DataFrame) -> dict[tuple[str, str],
     return found
 
 
-def _named(opinions: Opinions, rows: pd.Series) -> list[tuple[str, str]]:
+def _named(rubric_data: RubricData, rows: pd.Series) -> list[tuple[str, str]]:
     """Model and evaluation of items."""
-    items = opinions.items[["model", "evaluation"]].iloc[rows.to_numpy(dtype=np.int64)].astype(str)
+    items = rubric_data.items[["model", "evaluation"]].iloc[rows.to_numpy(dtype=np.int64)].astype(str)
     return list(zip(items["model"], items["evaluation"], strict=True))
 
 
@@ -175,12 +175,12 @@ def _n_of(amount: tuple[int, int, int, int], scenario: Scenario) -> int:
     return amount[3] if scenario in _UNREAD else amount[1] + amount[3]
 
 
-def _filled(opinions: Opinions, waiting: pd.DataFrame, scenario: Scenario) -> Opinions | None:
+def _filled(rubric_data: RubricData, waiting: pd.DataFrame, scenario: Scenario) -> RubricData | None:
     """The study with labels where reads are missing; None where nothing is put in."""
     if scenario is Scenario.ESTIMATED:
         return None
-    reads = opinions.reads
-    helps = opinions.items["points"].gt(0).to_numpy() == (scenario in _FOR)  # by item: met is what is supposed
+    reads = rubric_data.reads
+    helps = rubric_data.items["points"].gt(0).to_numpy() == (scenario in _FOR)  # by item: met is what is supposed
     blank = np.zeros(len(reads), dtype=bool)
     if scenario not in _UNREAD:
         is_first = reads["stage"].eq(Stage.FIRST) & ~reads["blinded"].isin([False])
@@ -190,22 +190,22 @@ def _filled(opinions: Opinions, waiting: pd.DataFrame, scenario: Scenario) -> Op
     late = waiting if scenario not in _CANNOT else waiting.iloc[:0]
     if not blank.any() and late.empty:
         return None
-    return replace(opinions, reads=pd.concat([reads, _supposed(opinions, late, helps)]) if len(late) else reads)
+    return replace(rubric_data, reads=pd.concat([reads, _supposed(rubric_data, late, helps)]) if len(late) else reads)
 
 
-def _supposed(opinions: Opinions, late: pd.DataFrame, helps: np.ndarray) -> pd.DataFrame:
+def _supposed(rubric_data: RubricData, late: pd.DataFrame, helps: np.ndarray) -> pd.DataFrame:
     """A read of every item of the responses that nobody has read."""
-    first = _drawn(opinions)
+    first = _drawn(rubric_data)
     readers: dict[tuple[str, str], set[str]] = {}
-    for model, name in zip(_named(opinions, first["row"]), first["rater"], strict=True):
+    for model, name in zip(_named(rubric_data, first["row"]), first["rater"], strict=True):
         readers.setdefault(model, set()).add(str(name))
     place = pd.Series(pd.factorize(late["response_id"], sort=True)[0], index=late.index)
     rows = late["row"].to_numpy(dtype=np.int64)
     raters = [
         names[number % len(names)] if (names := sorted(readers.get(model, ()))) else "nobody"
-        for model, number in zip(_named(opinions, late["row"]), place, strict=True)
+        for model, number in zip(_named(rubric_data, late["row"]), place, strict=True)
     ]
-    of_item = {name: opinions.items[name].to_numpy()[rows] for name in ("item_id", "example_id", "response_id")}
+    of_item = {name: rubric_data.items[name].to_numpy()[rows] for name in ("item_id", "example_id", "response_id")}
     return pd.DataFrame(
         {
             "row": rows,

@@ -61,7 +61,7 @@ def majority(judged: pd.DataFrame) -> pd.Series:
     A judge without a label counts neither way, so that the missing label could not change what is decided.
 
     Args:
-        judged: One row an item, one column a judge: 1 met, 0 not met, NaN no label (`Opinions.judged`).
+        judged: One row an item, one column a judge: 1 met, 0 not met, NaN no label (`RubricData.judged`).
 
     Returns:
         The same rows: 1.0, 0.0, or NaN where there is no majority: a tie, or labels that are missing.

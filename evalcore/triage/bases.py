@@ -28,7 +28,7 @@ from evalcore.triage.corrected import (  # fmt: skip
     made_from,
     on_same_answers,
 )
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.differences import judged_differences, paired_costs, read_differences
 from evalcore.triage.harm import STEP, changes, costs, expected_harm, harm_differences, on_same_cases
 from evalcore.triage.physicians import physicians_cells, physicians_harm, physicians_rates, physicians_summary
@@ -81,17 +81,17 @@ class Held:
 
 
 def usual_held(
-    triaged: Triaged, judges: Mapping[str, str], spec: Analysis, *, known: Sequence[Answers] | None = None
+    triage_data: TriageData, judges: Mapping[str, str], spec: Analysis, *, known: Sequence[Answers] | None = None
 ) -> tuple[Held, str]:
     """What intervals are to hold for where nobody chooses otherwise, and why: as the study states, else the widest claim that the reads can carry.
 
     Args:
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
         judges: By format whose levels count.
         spec: What the study states.
         known: What `answered` gave for further cases, these judges and the stated rule of settling, where it is at hand.
     """
-    known = answered(triaged, judges, settled=spec.settled) if known is None else known
+    known = answered(triage_data, judges, settled=spec.settled) if known is None else known
     exact = MEASURES[Measure.EXACT]
     enough = [
         about
@@ -103,9 +103,9 @@ def usual_held(
     return held, "" if spec.claim and spec.physicians else usual.why
 
 
-def stated_judges(triaged: Triaged, spec: Analysis) -> dict[str, str]:
+def stated_judges(triage_data: TriageData, spec: Analysis) -> dict[str, str]:
     """By format the first of the stated judges that has looked at any response; formats that none of them has read are left out."""
-    read = {word.value: [name for name in spec.judges if name in triaged.judges(word)] for word in Format}
+    read = {word.value: [name for name in spec.judges if name in triage_data.judges(word)] for word in Format}
     return {word: names[0] for word, names in read.items() if names}
 
 
@@ -130,40 +130,42 @@ class Matrices:
     summary: pd.DataFrame
 
 
-def by_judge(triaged: Triaged, found: pd.DataFrame) -> Matrices:
+def by_judge(triage_data: TriageData, found: pd.DataFrame) -> Matrices:
     """What judges say of every answer, and the published matrices behind them, marked `PUBLISHED`.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         found: As `predictions.joined` gives it.
     """
-    cells = _judged(triaged, found)
+    cells = _judged(triage_data, found)
     return Matrices(cells.assign(n_open=cells["n"]), rates(cells), summary(cells))
 
 
-def _judged(triaged: Triaged, found: pd.DataFrame) -> pd.DataFrame:
+def _judged(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
     cells = confusion(found).astype(_WORDS)
-    if not len(triaged.published):
+    if not len(triage_data.published):
         return cells
-    finished = of_matrices(triaged.published.assign(model=triaged.published["model"] + PUBLISHED))
+    finished = of_matrices(triage_data.published.assign(model=triage_data.published["model"] + PUBLISHED))
     return pd.concat([cells, finished.astype(_WORDS)], ignore_index=True)
 
 
-def by_physicians(triaged: Triaged, *, settled: bool = False) -> Matrices:
+def by_physicians(triage_data: TriageData, *, settled: bool = False) -> Matrices:
     """What physicians of the study say of the responses that they have read; responses are counted, not cases.
 
     Args:
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
         settled: An adjudicated level takes the place of the readers' votes.
     """
-    cells = physicians_cells(triaged, settled=settled).astype(_WORDS)
+    cells = physicians_cells(triage_data, settled=settled).astype(_WORDS)
     cells = cells.assign(n_open=cells["n"] + cells["n_volunteered"])
-    rated, whole = (make(triaged, settled=settled).astype(_WORDS) for make in (physicians_rates, physicians_summary))
+    rated, whole = (
+        make(triage_data, settled=settled).astype(_WORDS) for make in (physicians_rates, physicians_summary)
+    )
     return Matrices(cells, rated, whole)
 
 
 def corrected(
-    triaged: Triaged,
+    triage_data: TriageData,
     found: pd.DataFrame,
     judges: Mapping[str, str],
     held: Held = Held(),
@@ -173,7 +175,7 @@ def corrected(
     """The judge's levels of all responses, put right by physicians'; estimates, so without counts.
 
     Args:
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it.
         judges: By format whose levels count.
         held: What the intervals are to hold for.
@@ -182,13 +184,15 @@ def corrected(
     Returns:
         Cells and rates with the further columns of `triage_corrected`. Those may lie a little outside [0, 1]; value, low and high of a rate do not.
     """
-    known = answered(triaged, judges, held.claim, settled=held.settled) if known is None else known
-    cells = corrected_cells(triaged, judges, claim=held.claim, physicians=held.physicians, known=known).astype(_WORDS)
+    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
+    cells = corrected_cells(triage_data, judges, claim=held.claim, physicians=held.physicians, known=known).astype(
+        _WORDS
+    )
     judged = confusion(found).astype(_WORDS).rename(columns={"n": "n_open"})
     keys = [*_WORDS, "gold", "predicted"]
     judged = judged.astype({key: cells[key].dtype for key in keys})  # without a case they are of nothing in particular
     cells = cells.merge(judged[[*keys, "n_open"]], on=keys, how="left")
-    made = corrected_rates(triaged, judges, claim=held.claim, physicians=held.physicians, known=known)
+    made = corrected_rates(triage_data, judges, claim=held.claim, physicians=held.physicians, known=known)
     made = made.astype({**_WORDS, "measure": str})
     told = made[[f"{CORRECTED}{bound}" for bound in BOUNDS]].set_axis(["value", "low", "high"], axis=1).clip(0, 1)
     of = [denominator_words(RULES[name].of, n) for name, n in zip(made["measure"], made["n_cases"], strict=True)]
@@ -198,7 +202,7 @@ def corrected(
 
 def harm(
     basis: Basis,
-    triaged: Triaged,
+    triage_data: TriageData,
     found: pd.DataFrame,
     weights: Weights,
     *,
@@ -210,7 +214,7 @@ def harm(
 
     Args:
         basis: Who says which level an answer gives.
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it.
         weights: What errors cost.
         judges: By format whose levels count; corrected.
@@ -223,14 +227,14 @@ def harm(
     """
     under, over, steps = weights.under, weights.over, weights.steps
     if basis is Basis.PHYSICIANS:
-        made = physicians_harm(triaged, under, over, steps=steps, settled=held.settled)
+        made = physicians_harm(triage_data, under, over, steps=steps, settled=held.settled)
     elif basis is Basis.CORRECTED:
-        known = answered(triaged, judges, held.claim, settled=held.settled) if known is None else known
+        known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
         made = corrected_harm(
-            triaged, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=known
+            triage_data, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=known
         )
     else:
-        made = expected_harm(_judged(triaged, found), under, over, steps=steps)
+        made = expected_harm(_judged(triage_data, found), under, over, steps=steps)
     return made.astype(_WORDS)
 
 
@@ -251,7 +255,7 @@ class Ranked:
 
 def ranked(
     basis: Basis,
-    triaged: Triaged,
+    triage_data: TriageData,
     found: pd.DataFrame,
     weights: Weights,
     *,
@@ -265,7 +269,7 @@ def ranked(
 
     Args:
         basis: Who says which level an answer gives.
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it.
         weights: What errors cost.
         judges: By format whose levels count.
@@ -277,7 +281,7 @@ def ranked(
         made = expected_harm(confusion(on_same_cases(found)), under, over, steps=steps)
         differences = harm_differences(found, under, over, steps=steps)
         return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences)
-    known = answered(triaged, judges, held.claim, settled=held.settled) if known is None else known
+    known = answered(triage_data, judges, held.claim, settled=held.settled) if known is None else known
     largest = max(under, over) or 1.0
     kind = CORRECTED if basis is Basis.CORRECTED else PHYSICIANS
     differences = paired_costs(
@@ -285,11 +289,11 @@ def ranked(
     )
     scaled = {name: differences[name] * largest for name in ("difference", "low", "high", "se")}
     if basis is Basis.PHYSICIANS:
-        made = physicians_harm(triaged, under, over, steps=steps).iloc[:0]
+        made = physicians_harm(triage_data, under, over, steps=steps).iloc[:0]
     else:
         same = on_same_answers(known)
         made = corrected_harm(
-            triaged, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=same
+            triage_data, judges, under, over, steps=steps, claim=held.claim, physicians=held.physicians, known=same
         )
     return Ranked(made.astype(_WORDS), changes(made, steps=steps), differences.assign(**scaled))
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.study.schema import CASES, Acuity, Format
-from evalcore.triage.data import LEVELS, Triaged
+from evalcore.triage.data import LEVELS, TriageData
 from evalcore.triage.panels import Kind
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from evalcore.triage.rates import Numbers
@@ -25,10 +25,10 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def judges_of(triaged: Triaged, judge: str | None) -> dict[str, str]:
+def judges_of(triage_data: TriageData, judge: str | None) -> dict[str, str]:
     """Who is taken at their word for each format: this judge where it has looked, else the usual one."""
-    found = usual_judges(triaged)
-    return found | {word: judge for word in found if judge is not None and judge in triaged.judges(word)}
+    found = usual_judges(triage_data)
+    return found | {word: judge for word in found if judge is not None and judge in triage_data.judges(word)}
 
 
 def words_of(levels: pd.Series) -> pd.Series:
@@ -40,11 +40,11 @@ def words_of(levels: pd.Series) -> pd.Series:
     return levels.map(_WORDS).astype(object)
 
 
-def case_table(triaged: Triaged, judges: Mapping[str, str]) -> pd.DataFrame:
+def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
     """One row a case, model and format that has any response; a case that nobody answered has one row.
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
         judges: By format whose levels count.
 
     Returns:
@@ -52,10 +52,10 @@ def case_table(triaged: Triaged, judges: Mapping[str, str]) -> pd.DataFrame:
         gold_readers as `triage_reads.case_levels` has them), and of the model's answers (predicted, its samples by level; a boundary counts half to
         each), n_read (responses that physicians have read) and levels_read (their levels, joined by ";"). Levels are labels.
     """
-    found = predictions(triaged, judges)
+    found = predictions(triage_data, judges)
     found = found.assign(judge=found["format"].map(dict(judges)).astype(object))
-    found = found.merge(_reads(triaged), on=["row", "model", "format"], how="left")
-    cases = _described(triaged)
+    found = found.merge(_reads(triage_data), on=["row", "model", "format"], how="left")
+    cases = _described(triage_data)
     table = cases.merge(found.astype({"model": object, "format": object}), on="row", how="left")
     table = table.assign(
         dataset=CASES,
@@ -67,12 +67,12 @@ def case_table(triaged: Triaged, judges: Mapping[str, str]) -> pd.DataFrame:
     return table[list(COLUMNS)]
 
 
-def _described(triaged: Triaged) -> pd.DataFrame:
-    cases = triaged.cases
-    votes = triaged.votes.sort_values(["row", "place"])
+def _described(triage_data: TriageData) -> pd.DataFrame:
+    cases = triage_data.cases
+    votes = triage_data.votes.sort_values(["row", "place"])
     words = words_of(votes["vote"]).fillna(Acuity.REMOVE.value)
     joined = words.groupby(votes["row"].to_numpy()).agg(";".join)
-    here = case_levels(triaged).set_index("row")
+    here = case_levels(triage_data).set_index("row")
     rows = np.arange(len(cases))
     return cases[list(_OF_CASE)].assign(
         row=rows,
@@ -84,11 +84,11 @@ def _described(triaged: Triaged) -> pd.DataFrame:
     )
 
 
-def _reads(triaged: Triaged) -> pd.DataFrame:
+def _reads(triage_data: TriageData) -> pd.DataFrame:
     """What physicians read of each case, model and format: row, model, format, n_read, levels_read."""
-    read = response_levels(triaged)
+    read = response_levels(triage_data)
     places = read["sample"].to_numpy(dtype=np.int64)
-    of = triaged.samples[["model", "format"]].take(places).reset_index(drop=True)
+    of = triage_data.samples[["model", "format"]].take(places).reset_index(drop=True)
     table = read[["row"]].assign(model=of["model"].array, format=of["format"].array, level=words_of(read["level"]))
     grouped = table.groupby(["row", "model", "format"], observed=True)["level"]
     return grouped.agg(n_read="size", levels_read=lambda words: ";".join(words.dropna())).reset_index()
@@ -103,7 +103,7 @@ class Miss(StrEnum):
 
 
 def chosen_cases(
-    triaged: Triaged,
+    triage_data: TriageData,
     *,
     kind: Kind | None = None,
     miss: Miss | None = None,
@@ -114,18 +114,18 @@ def chosen_cases(
     """The examples of the cases that fit.
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
         kind: What can be asked about the case; None: anything.
         miss: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold, as in every rate.
         judge: Whose levels count where this judge has looked; else the usual one of each format.
         model: Of this model's predictions alone.
         asked: Of this format alone.
     """
-    cases = triaged.cases
+    cases = triage_data.cases
     fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)
     if miss is not None:
-        judges = {word: name for word, name in judges_of(triaged, judge).items() if asked in (None, word)}
-        found = joined(triaged, predictions(triaged, judges))
+        judges = {word: name for word, name in judges_of(triage_data, judge).items() if asked in (None, word)}
+        found = joined(triage_data, predictions(triage_data, judges))
         steps = found["predicted"].to_numpy(dtype=float) - found["gold"].to_numpy(dtype=float)
         wrong = (steps < 0 if miss is Miss.UNDER else steps > 0) & found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)
         if model is not None:
@@ -137,32 +137,32 @@ def chosen_cases(
 
 
 def shown_samples(
-    triaged: Triaged, mine: pd.DataFrame, judges: Mapping[str, str]
+    triage_data: TriageData, mine: pd.DataFrame, judges: Mapping[str, str]
 ) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """The response to show for each prediction: the first with text that was read as the predicted level, else the first with text.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         mine: Rows of `predictions.predictions`: row, model, format, predicted, first; each case, model and format once.
         judges: By format the judge whose levels the predictions have.
 
     Returns:
-        For each row: the row in `triaged.samples` (-1: no response has a text), and whether that text was read as the predicted level (either
+        For each row: the row in `triage_data.samples` (-1: no response has a text), and whether that text was read as the predicted level (either
         letter of a boundary counts).
     """
-    samples = triaged.samples
+    samples = triage_data.samples
     models, formats = samples["model"].cat.categories, [word.value for word in Format]
     texts = np.flatnonzero(samples["has_text"].to_numpy())
-    place = np.full(len(triaged.cases) * len(models) * len(formats), -1, dtype=np.int64)
+    place = np.full(len(triage_data.cases) * len(models) * len(formats), -1, dtype=np.int64)
     place[_keys(mine, models, formats)] = np.arange(len(mine))
     of = place[_keys(samples.iloc[texts], models, formats)]
     texts, of = texts[of >= 0], of[of >= 0]
     asked = samples["format"].take(texts)
     level = np.full(len(texts), np.nan)
     for word, judge in judges.items():
-        if judge in triaged.levels:
+        if judge in triage_data.levels:
             chosen = asked.eq(word).to_numpy(dtype=bool)
-            level[chosen] = triaged.levels[judge].to_numpy(dtype=float)[texts[chosen]]
+            level[chosen] = triage_data.levels[judge].to_numpy(dtype=float)[texts[chosen]]
     predicted = mine["predicted"].to_numpy(dtype=float)[of]
     agrees = (np.floor(level) == predicted) | (np.ceil(level) == predicted)
     sample = mine["first"].to_numpy(dtype=np.int64).copy()

@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Acuity, MappingMethod
-from evalcore.triage.data import LEVELS, AmbiguityRule, Triaged
+from evalcore.triage.data import LEVELS, AmbiguityRule, TriageData
 from evalcore.triage.panels import Kind
 
 COLUMNS = ("source", "original_label", "meaning", "outcome", "why", "gold", "n")
@@ -60,11 +60,11 @@ LEFT_OUT = {
 MOST_SOURCES = 14
 
 
-def case_flow(triaged: Triaged, rule: AmbiguityRule = USUAL) -> pd.DataFrame:
+def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL) -> pd.DataFrame:
     """How many cases of each source and label went which way.
 
     Args:
-        triaged: As `panels.described` gives it.
+        triage_data: As `panels.described` gives it.
         rule: The rule that it was described with.
 
     Returns:
@@ -72,7 +72,7 @@ def case_flow(triaged: Triaged, rule: AmbiguityRule = USUAL) -> pd.DataFrame:
         where nothing did), outcome (`Outcome`), why (`Why`), gold ("A" .. "D", "A/B" ...; "" where there is none), n (cases, at least 1; all rows
         together are all cases). By source, then label, then outcome; the order of the cases does not matter.
     """
-    cases = triaged.cases
+    cases = triage_data.cases
     why = _why(cases, rule)
     ways = pd.DataFrame(
         {

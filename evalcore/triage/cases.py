@@ -9,7 +9,7 @@ import pandas as pd
 from evalcore.stats.intervals import wilson
 from evalcore.study.schema import Format
 from evalcore.triage.case_choice import shown_samples
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.formats import FLIP_COLUMNS, Direction, in_both
 from evalcore.triage.panels import N_LEVELS, Kind
 from evalcore.triage.predictions import COUNTS, usual_judges
@@ -94,11 +94,11 @@ def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
     return repeated(names, N_LEVELS).assign(**columns)
 
 
-def accounted(triaged: Triaged, found: pd.DataFrame) -> pd.DataFrame:
+def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
     """What of the study each model's numbers are of, and what they leave out.
 
     Args:
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it, of these cases.
 
     Returns:
@@ -117,7 +117,7 @@ def accounted(triaged: Triaged, found: pd.DataFrame) -> pd.DataFrame:
     cell = (numbers * len(kinds) + kind) * len(states) + state
     size = len(kinds) * len(states)
     counts = np.bincount(cell, minlength=len(names) * size).reshape(len(names), len(kinds), len(states))
-    n_study, n_cases = len(triaged.cases), counts.sum(axis=(1, 2))
+    n_study, n_cases = len(triage_data.cases), counts.sum(axis=(1, 2))
     columns: dict[str, Any] = {"n_study": n_study, "n_cases": n_cases, "n_no_response": n_study - n_cases}
     columns |= {f"n_{word}": counts[:, place].sum(axis=1) for place, word in enumerate(kinds)}
     columns |= {
@@ -132,19 +132,19 @@ def accounted(triaged: Triaged, found: pd.DataFrame) -> pd.DataFrame:
     }
     for name, of in of_samples.items():
         columns[name] = np.bincount(numbers, found[of].to_numpy(dtype=float), len(names)).astype(np.int64)
-    elsewhere = triaged.elsewhere["model"].astype(str).value_counts()
+    elsewhere = triage_data.elsewhere["model"].astype(str).value_counts()
     columns["n_elsewhere"] = names["model"].astype(str).map(elsewhere).fillna(0).astype(np.int64)
     return names.assign(**columns)
 
 
-def misses(triaged: Triaged, found: pd.DataFrame, *, judges: Mapping[str, str] | None = None) -> pd.DataFrame:
+def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Cases with a clear gold whose answer lies below it, the most dangerous first.
 
     The order is that of `WORST_FIRST`: an emergency sent home, to a doctor within weeks, within a day or two; then the others. Among equals those come first
     that more of the samples agree on, then by case, model and format.
 
     Args:
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it, of these cases.
         judges: By format the judge whose levels `found` has; default: `usual_judges`.
 
@@ -161,11 +161,11 @@ def misses(triaged: Triaged, found: pd.DataFrame, *, judges: Mapping[str, str] |
     for rank, (one, other) in enumerate(WORST_FIRST):
         ranks[one, other] = rank
     gold, predicted = gold[missed], predicted[missed]
-    sample, says_so = shown_samples(triaged, mine, judges or usual_judges(triaged))
+    sample, says_so = shown_samples(triage_data, mine, judges or usual_judges(triage_data))
     rows = mine["row"].to_numpy()
-    response_ids = np.append(triaged.samples["response_id"].to_numpy(dtype=np.int64), -1)
+    response_ids = np.append(triage_data.samples["response_id"].to_numpy(dtype=np.int64), -1)
     told = mine.assign(
-        **{name: triaged.cases[name].array.take(rows) for name in ("case_id", "source", "strength", "first_words")},
+        **{name: triage_data.cases[name].array.take(rows) for name in ("case_id", "source", "strength", "first_words")},
         rank=ranks[gold.astype(int), predicted.astype(int)],
         steps=(gold - predicted).astype(np.int64),
         sample=sample,

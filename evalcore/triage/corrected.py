@@ -23,7 +23,7 @@ from evalcore.stats import estimator
 from evalcore.stats.estimator import Floats, Numbers, Population, Sample, effective_readers, reading_loads
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.stats.wording import counted
-from evalcore.triage.data import LETTERS, LEVELS, Triaged
+from evalcore.triage.data import LETTERS, LEVELS, TriageData
 from evalcore.triage.harm import HARM_COLUMNS, costs, highest
 from evalcore.triage.panels import N_LEVELS, Kind, distributions
 from evalcore.triage.rates import ABOVE_A, BELOW_D, KEYS, OF_ALL, OF_EMERGENCIES, RULES, Base, Measure
@@ -32,20 +32,20 @@ VOTES = ("v_A", "v_B", "v_C", "v_D")
 """Columns of a response's mean vote by level."""
 
 
-def drawn_votes(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
+def drawn_votes(triage_data: TriageData, *, settled: bool = True) -> pd.DataFrame:
     """What physicians say of each response that was drawn and read blind, as one vote over the four levels.
 
     A reader's letter is a vote for it, a boundary half a vote for each of its letters; of several readers the mean. Reads of responses that somebody
     chose, reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn.
 
     Args:
-        triaged: The cases.
-        settled: A level that was adjudicated without the judge in view takes the place of the readers' votes (`opinions.settlements`).
+        triage_data: The cases.
+        settled: A level that was adjudicated without the judge in view takes the place of the readers' votes (`rubric_data.settlements`).
 
     Returns:
         One row a response with a vote, by sample: sample, row, v_A .. v_D (add up to 1), n_readers, inclusion_probability in (0, 1].
     """
-    counted = drawn_reads(triaged, settled=settled)
+    counted = drawn_reads(triage_data, settled=settled)
     samples, number = np.unique(counted["sample"].to_numpy(dtype=np.int64), return_inverse=True)
     n = len(samples)
     votes = distributions(number, counted["level"].to_numpy(dtype=float), n)
@@ -54,7 +54,7 @@ def drawn_votes(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "sample": samples,
-            "row": triaged.samples["row"].to_numpy()[samples].astype(np.int64),
+            "row": triage_data.samples["row"].to_numpy()[samples].astype(np.int64),
             **{name: votes[:, place] for place, name in enumerate(VOTES)},
             "n_readers": np.bincount(number, minlength=n),
             "inclusion_probability": probability,
@@ -62,17 +62,17 @@ def drawn_votes(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
     )
 
 
-def drawn_reads(triaged: Triaged, *, settled: bool = True) -> pd.DataFrame:
+def drawn_reads(triage_data: TriageData, *, settled: bool = True) -> pd.DataFrame:
     """The reads that `drawn_votes` is made from, one by one: one row a reader and response.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         settled: As in `drawn_votes`: the settled level takes the place of what each reader of the response said.
 
     Returns:
         sample, row, rater, level (1..4, boundaries .5), inclusion_probability; by sample.
     """
-    reads = triaged.reads.loc[triaged.reads["sample"].ge(0)]
+    reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     counted = blind_reads(reads).loc[lambda blind: blind["is_drawn"]]
     counted = counted.assign(level=levels_of(counted["label"]))
     counted = counted.loc[counted["level"].notna()].sort_values(["sample", "verdict_id"], ignore_index=True)
@@ -107,7 +107,7 @@ class Answers:
 
     Attributes:
         model, format: Whose they are.
-        cases: By case, its row of `Triaged.cases`; ascending.
+        cases: By case, its row of `TriageData.cases`; ascending.
         gold: By case, 0..3.
         judged: By case and level, the share that the judge says; adds up to 1, a boundary is half of each.
         rest: By case and level, the share that the judge says of responses that were not read (of a boundary the more severe).
@@ -150,7 +150,7 @@ class Answers:
         return effective_readers(reading_loads(self.probabilities, self.places, self.readers))
 
     def on(self, cases: Numbers) -> "Answers":
-        """The responses to these cases alone (rows of `Triaged.cases`); n_responses, n_no_level and n_unreached stay those of all."""
+        """The responses to these cases alone (rows of `TriageData.cases`); n_responses, n_no_level and n_unreached stay those of all."""
         kept = np.isin(self.cases, cases)
         if kept.all():
             return self
@@ -218,41 +218,41 @@ class Asked:
 
 
 def answers(
-    triaged: Triaged, judges: Mapping[str, str], *, settled: bool = True, only_texts: bool = False
+    triage_data: TriageData, judges: Mapping[str, str], *, settled: bool = True, only_texts: bool = False
 ) -> Iterator[Answers]:
     """The responses to clear cases of every model, in every format, in which the judge found a level, by format and model.
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
         judges: By format the judge whose levels count.
         settled: An adjudicated level takes the place of the readers' votes.
         only_texts: Leave out responses whose level alone is known, which nobody can read.
     """
-    samples = triaged.samples
-    clear = triaged.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)
+    samples = triage_data.samples
+    clear = triage_data.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)
     row, has_text = samples["row"].to_numpy(dtype=np.int64), samples["has_text"].to_numpy(dtype=bool)
     models = samples["model"].cat.codes.to_numpy().astype(np.int64)
     names = [str(name) for name in samples["model"].cat.categories]
-    votes = drawn_votes(triaged, settled=settled)
+    votes = drawn_votes(triage_data, settled=settled)
     vote_of = np.full(len(samples), -1, dtype=np.int64)
     vote_of[votes["sample"].to_numpy(dtype=np.int64)] = np.arange(len(votes))
-    reads = drawn_reads(triaged, settled=settled)
+    reads = drawn_reads(triage_data, settled=settled)
     read_sample, readers = reads["sample"].to_numpy(dtype=np.int64), pd.factorize(reads["rater"], sort=True)[0]
-    own = drawn_reads(triaged, settled=False)["level"].to_numpy(dtype=float)
+    own = drawn_reads(triage_data, settled=False)["level"].to_numpy(dtype=float)
     said_by, own_by = (
         distributions(np.arange(len(reads)), levels, len(reads))
         for levels in (reads["level"].to_numpy(dtype=float), own)
     )
     for word, judge in judges.items():
-        if judge not in triaged.levels:
+        if judge not in triage_data.levels:
             continue
-        level = triaged.levels[judge].to_numpy(dtype=float)
+        level = triage_data.levels[judge].to_numpy(dtype=float)
         looked = np.flatnonzero(clear[row] & samples["format"].eq(word).to_numpy(dtype=bool) & ~np.isnan(level))
         found = looked[level[looked] > 0]
         no_level = np.bincount(models[looked], minlength=len(names)) - np.bincount(models[found], minlength=len(names))
         unreached = np.bincount(models[found[~has_text[found]]], minlength=len(names))
         places = found[has_text[found]] if only_texts else found
-        key = models[places] * len(triaged.cases) + row[places]
+        key = models[places] * len(triage_data.cases) + row[places]
         keys, case = np.unique(key, return_inverse=True)
         times = np.bincount(case, minlength=len(keys))
         once, low, high = (
@@ -263,8 +263,8 @@ def answers(
         judged = (_shares(case, low, once, len(keys)) + _shares(case, high, once, len(keys))) / 2
         is_read = vote_of[places] >= 0
         rest = _shares(case[~is_read], high[~is_read], once[~is_read], len(keys))
-        of_keys = keys % max(len(triaged.cases), 1)
-        gold = triaged.cases["gold"].to_numpy(dtype=float)[of_keys].astype(np.int64) - 1
+        of_keys = keys % max(len(triage_data.cases), 1)
+        gold = triage_data.cases["gold"].to_numpy(dtype=float)[of_keys].astype(np.int64) - 1
         read, of = case[is_read], vote_of[places[is_read]]
         said, chance = (
             votes[list(VOTES)].to_numpy(dtype=float)[of],
@@ -273,7 +273,7 @@ def answers(
         place_of = np.full(len(samples), -1, dtype=np.int64)
         place_of[places[is_read]] = np.arange(len(read))
         item = place_of[read_sample]
-        bounds = np.searchsorted(keys, np.arange(len(names) + 1) * len(triaged.cases))
+        bounds = np.searchsorted(keys, np.arange(len(names) + 1) * len(triage_data.cases))
         of_model = models[places[is_read]]
         for code, name in enumerate(names):
             begin, end = bounds[code], bounds[code + 1]
@@ -405,14 +405,14 @@ def claim_words(claim: Claim, physicians: Physicians, *, value: str = "share") -
 
 
 def answered(
-    triaged: Triaged, judges: Mapping[str, str], claim: Claim = Claim.NEW_EXAMPLES, *, settled: bool = True
+    triage_data: TriageData, judges: Mapping[str, str], claim: Claim = Claim.NEW_EXAMPLES, *, settled: bool = True
 ) -> list[Answers]:
     """The `triage_surveyed.answers` that count for a claim: for these cases alone only those that can be read."""
-    return list(answers(triaged, judges, settled=settled, only_texts=claim is Claim.BENCHMARK))
+    return list(answers(triage_data, judges, settled=settled, only_texts=claim is Claim.BENCHMARK))
 
 
 def corrected_cells(
-    triaged: Triaged,
+    triage_data: TriageData,
     judges: Mapping[str, str],
     *,
     claim: Claim = Claim.NEW_EXAMPLES,
@@ -440,7 +440,7 @@ def corrected_cells(
     left out.
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
         judges: By format the judge whose levels count.
         claim: What the interval is to hold for: further cases of the same kind, or these cases alone (then its width is 0 where everything was read).
         physicians: Whose judgement it is to hold for: those who have read, or physicians in general.
@@ -459,16 +459,16 @@ def corrected_cells(
         Enough is 30 responses read of the model and format, and cases of this gold with a read: 10; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
-    for about in answered(triaged, judges, claim, settled=settled) if known is None else known:
+    for about in answered(triage_data, judges, claim, settled=settled) if known is None else known:
         model = about.by_level()
         for gold in range(N_LEVELS):
             rows += _cells_of(about, gold, model, (claim, physicians), level)
     found = pd.DataFrame(rows, columns=list(CELL_COLUMNS))
-    return found.astype({"model": triaged.samples["model"].dtype, "format": triaged.samples["format"].dtype})
+    return found.astype({"model": triage_data.samples["model"].dtype, "format": triage_data.samples["format"].dtype})
 
 
 def corrected_rates(
-    triaged: Triaged,
+    triage_data: TriageData,
     judges: Mapping[str, str],
     *,
     claim: Claim = Claim.NEW_EXAMPLES,
@@ -482,7 +482,7 @@ def corrected_rates(
     The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
 
     Args:
-        triaged: As in `corrected_cells`.
+        triage_data: As in `corrected_cells`.
         judges: As in `corrected_cells`.
         claim: As in `corrected_cells`.
         physicians: As in `corrected_cells`.
@@ -497,7 +497,7 @@ def corrected_rates(
         Enough is 30 responses read of the model and format, from 10 of the cases that the rate is of; for physicians in general by 3 effective readers.
     """
     rows: list[dict[str, Any]] = []
-    for about in answered(triaged, judges, claim, settled=settled) if known is None else known:
+    for about in answered(triage_data, judges, claim, settled=settled) if known is None else known:
         model = about.by_level()
         for measure, counts in MEASURES.items():
             share = asked(about, counts, model)
@@ -505,7 +505,7 @@ def corrected_rates(
             found = _three(share, (claim, physicians), level, is_enough=made["enough"])
             rows.append({"model": about.model, "format": about.format, "measure": measure.value, **found, **made})
     table = pd.DataFrame(rows, columns=list(RATE_COLUMNS))
-    kinds = {"model": triaged.samples["model"].dtype, "format": triaged.samples["format"].dtype}
+    kinds = {"model": triage_data.samples["model"].dtype, "format": triage_data.samples["format"].dtype}
     return table.astype({**kinds, "measure": pd.CategoricalDtype([measure.value for measure in MEASURES])})
 
 
@@ -599,7 +599,7 @@ CORRECTED_HARM_COLUMNS = (*HARM_COLUMNS, *COUNTS)
 
 
 def corrected_harm(  # noqa: PLR0913 - all but the weights by name
-    triaged: Triaged,
+    triage_data: TriageData,
     judges: Mapping[str, str],
     under: float,
     over: float,
@@ -618,7 +618,7 @@ def corrected_harm(  # noqa: PLR0913 - all but the weights by name
     cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for these cases and for further ones.
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
         judges: By format the judge whose levels count.
         under: As in `harm.expected_harm`.
         over: As in `harm.expected_harm`.
@@ -634,7 +634,7 @@ def corrected_harm(  # noqa: PLR0913 - all but the weights by name
         `triage_corrected.COUNTS`.
     """
     rows: list[dict[str, Any]] = []
-    for about in answered(triaged, judges, claim) if known is None else known:
+    for about in answered(triage_data, judges, claim) if known is None else known:
         model = about.by_level()
         largest = max(under, over) or 1.0
         share = asked(about, costs(_STEP, under, over, steps=steps) / largest, model)
@@ -654,7 +654,7 @@ def corrected_harm(  # noqa: PLR0913 - all but the weights by name
             }
         rows.append(row | made | {"reason": made["needed"]})
     found = pd.DataFrame(rows, columns=list(CORRECTED_HARM_COLUMNS))
-    return found.astype({"model": triaged.samples["model"].dtype, "format": triaged.samples["format"].dtype})
+    return found.astype({"model": triage_data.samples["model"].dtype, "format": triage_data.samples["format"].dtype})
 
 
 def _ways(about: Answers, model: tuple[Floats, Floats]) -> dict[tuple[str, str], float]:

@@ -27,7 +27,7 @@ READ_COLUMNS = (
 ELSEWHERE_COLUMNS = ("row", "model")
 CONFIDENCE_COLUMNS = ("sample", "rater", "confidence")
 NO_LEVEL = 0.0
-"""In `Triaged.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
+"""In `TriageData.levels`: the rater looked and found no level, or conflicting ones. It is not a level, and is counted apart."""
 MAX_SPREAD, MAX_UNCERTAINTY = 0.75, 0.7
 
 
@@ -45,7 +45,7 @@ class AmbiguityRule:
 
 
 @dataclass(frozen=True)
-class Triaged:
+class TriageData:
     """The cases of a study and everything said of them. Levels are 1 (A, home) to 4 (D, emergency now); boundaries 1.5, 2.5, 3.5.
 
     Attributes:
@@ -86,7 +86,7 @@ class Triaged:
         """Those of them that say what they themselves have read: juries say again what others say."""
         return [name for name in self.judges(asked) if name not in self.juries]
 
-    def where(self, kept: Any) -> "Triaged":
+    def where(self, kept: Any) -> "TriageData":
         """These cases alone, numbered anew, with all that belongs to them. Published matrices have no cases and stay.
 
         Args:
@@ -115,11 +115,11 @@ class Triaged:
             elsewhere=elsewhere.assign(row=numbers[elsewhere_rows[mask[elsewhere_rows]]]),
         )
 
-    def without(self, example_ids: frozenset[int]) -> "Triaged":
+    def without(self, example_ids: frozenset[int]) -> "TriageData":
         """Without the cases of these examples."""
         return self.where(~self.cases["example_id"].isin(list(example_ids))) if example_ids else self
 
-    def of_models(self, models: Sequence[str]) -> "Triaged":
+    def of_models(self, models: Sequence[str]) -> "TriageData":
         """With the responses of these models alone."""
         kept = self.samples["model"].isin(list(models)).to_numpy()
         places = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)

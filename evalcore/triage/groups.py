@@ -8,7 +8,7 @@ import pandas as pd
 
 from evalcore.rubric.composition import UNKNOWN
 from evalcore.triage.cases import BOUNDARY_MEASURES, boundary
-from evalcore.triage.data import LEVELS, Triaged
+from evalcore.triage.data import LEVELS, TriageData
 from evalcore.triage.panels import Kind
 from evalcore.triage.rates import KEYS, Base, Measure, as_rates, coded, confusion, rates
 from evalcore.triage.reads import READ_HERE
@@ -34,14 +34,14 @@ class TriageGrouping(StrEnum):
     """Clear, boundary, ambiguous, unlabelled."""
 
 
-def by_group(triaged: Triaged, found: pd.DataFrame, name: str) -> pd.DataFrame:
+def by_group(triage_data: TriageData, found: pd.DataFrame, name: str) -> pd.DataFrame:
     """The rates of `triage.rates` for each group of cases.
 
     Boundary cases have those of `triage_cases.boundary` instead, where they are told apart (by gold or kind); ambiguous and unlabelled cases, by kind, have
     one row without a value and why.
 
     Args:
-        triaged: The cases, `panels.described`.
+        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it, of these cases.
         name: A `TriageGrouping`.
 
@@ -51,7 +51,7 @@ def by_group(triaged: Triaged, found: pd.DataFrame, name: str) -> pd.DataFrame:
     """
     grouping = TriageGrouping(name)
     keys = [*KEYS, "group"]
-    of_cases = _groups(triaged.cases, grouping)
+    of_cases = _groups(triage_data.cases, grouping)
     mine = found[[*KEYS, "gold", "kind", "predicted"]].assign(
         group=of_cases.take(found["row"].to_numpy(dtype=np.int64))
     )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from evalcore.stats.intervals import Share, share_interval
 from evalcore.study.schema import Label
-from evalcore.triage.data import NO_LEVEL, Triaged
+from evalcore.triage.data import NO_LEVEL, TriageData
 from evalcore.triage.panels import N_LEVELS
 from evalcore.triage.rates import clustered_summary
 from evalcore.triage.reads import response_levels
@@ -52,19 +52,19 @@ class Agreement:
     reason: str
 
 
-def between(triaged: Triaged, one: str, other: str, *, asked: str) -> pd.DataFrame:
+def between(triage_data: TriageData, one: str, other: str, *, asked: str) -> pd.DataFrame:
     """One judge's levels by another's, over the responses of a format that both have looked at.
 
     Returns:
         One row a pair of levels: one, other (`ALWAYS`, and boundaries where they occur), n (responses), n_one (those that the one gave this
         level); by one and other, from no level to D.
     """
-    pairs = _of_judges(triaged, one, other, asked)
+    pairs = _of_judges(triage_data, one, other, asked)
     return _cells(pairs["one"].to_numpy(dtype=float), pairs["other"].to_numpy(dtype=float))
 
 
 def against_physicians(
-    triaged: Triaged, judge: str, *, asked: str | None = None, drawn_only: bool = False
+    triage_data: TriageData, judge: str, *, asked: str | None = None, drawn_only: bool = False
 ) -> pd.DataFrame:
     """Physicians' levels of responses (one) by a judge's (other); see `between`.
 
@@ -72,55 +72,55 @@ def against_physicians(
     being right. What they could not assess has no level; what they have not settled, or removed, is left out.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         judge: Whose levels stand beside theirs.
         asked: Only responses of this format.
         drawn_only: Only responses that a physician read as part of a draw. The others may have been chosen because of a judge's level.
     """
-    pairs = _of_physicians(triaged, judge, asked=asked, drawn_only=drawn_only)
+    pairs = _of_physicians(triage_data, judge, asked=asked, drawn_only=drawn_only)
     return _cells(pairs["one"].to_numpy(dtype=float), pairs["other"].to_numpy(dtype=float))
 
 
-def agreement_between(triaged: Triaged, one: str, other: str, *, asked: str) -> Agreement:
+def agreement_between(triage_data: TriageData, one: str, other: str, *, asked: str) -> Agreement:
     """How often two judges say the same of the responses of a format."""
-    return _agreement(_of_judges(triaged, one, other, asked))
+    return _agreement(_of_judges(triage_data, one, other, asked))
 
 
 def agreement_with_physicians(
-    triaged: Triaged, judge: str, *, asked: str | None = None, drawn_only: bool = False
+    triage_data: TriageData, judge: str, *, asked: str | None = None, drawn_only: bool = False
 ) -> Agreement:
     """How often a judge says the same as the physicians; see `against_physicians`."""
-    return _agreement(_of_physicians(triaged, judge, asked=asked, drawn_only=drawn_only))
+    return _agreement(_of_physicians(triage_data, judge, asked=asked, drawn_only=drawn_only))
 
 
-def _of_judges(triaged: Triaged, one: str, other: str, asked: str) -> pd.DataFrame:
+def _of_judges(triage_data: TriageData, one: str, other: str, asked: str) -> pd.DataFrame:
     """One row a response that both have looked at: row (of `cases`), one, other."""
-    of_format = triaged.samples["format"].eq(asked).to_numpy()
-    said = [_levels(triaged, judge) for judge in (one, other)]
+    of_format = triage_data.samples["format"].eq(asked).to_numpy()
+    said = [_levels(triage_data, judge) for judge in (one, other)]
     kept = np.flatnonzero(of_format & ~np.isnan(said[0]) & ~np.isnan(said[1]))
-    row = triaged.samples["row"].to_numpy()[kept]
+    row = triage_data.samples["row"].to_numpy()[kept]
     return pd.DataFrame({"row": row, "one": said[0][kept], "other": said[1][kept]})
 
 
-def _of_physicians(triaged: Triaged, judge: str, *, asked: str | None, drawn_only: bool) -> pd.DataFrame:
-    found = response_levels(triaged, blind=True)
+def _of_physicians(triage_data: TriageData, judge: str, *, asked: str | None, drawn_only: bool) -> pd.DataFrame:
+    found = response_levels(triage_data, blind=True)
     place = found["sample"].to_numpy(dtype=np.int64)
     level = found["level"].to_numpy(dtype=float)
     level = np.where(found["why"].eq(Label.CANNOT_ASSESS).to_numpy(), NO_LEVEL, level)
-    theirs = _levels(triaged, judge)[place]
+    theirs = _levels(triage_data, judge)[place]
     kept = ~np.isnan(level) & ~np.isnan(theirs)
     if asked is not None:
-        kept &= triaged.samples["format"].eq(asked).to_numpy()[place]
+        kept &= triage_data.samples["format"].eq(asked).to_numpy()[place]
     if drawn_only:
         kept &= found["is_drawn"].to_numpy(dtype=bool)
-    row = triaged.samples["row"].to_numpy()[place[kept]]
+    row = triage_data.samples["row"].to_numpy()[place[kept]]
     return pd.DataFrame({"row": row, "one": level[kept], "other": theirs[kept]})
 
 
-def _levels(triaged: Triaged, judge: str) -> Floats:
-    if judge not in triaged.levels:
-        return np.full(len(triaged.samples), np.nan)
-    return triaged.levels[judge].to_numpy(dtype=float)
+def _levels(triage_data: TriageData, judge: str) -> Floats:
+    if judge not in triage_data.levels:
+        return np.full(len(triage_data.samples), np.nan)
+    return triage_data.levels[judge].to_numpy(dtype=float)
 
 
 def _cells(one: Floats, other: Floats) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.study.schema import PARSER, Format
-from evalcore.triage.data import NO_LEVEL, Triaged
+from evalcore.triage.data import NO_LEVEL, TriageData
 from evalcore.triage.panels import N_LEVELS
 
 JURY = "majority of the judges"
@@ -24,7 +24,7 @@ def votes(levels: pd.DataFrame) -> pd.DataFrame:
     most frequent letter counts, of equals the more severe.
 
     Args:
-        levels: One row a response, one column a judge, as `Triaged.levels`: a level, `NO_LEVEL`, or NaN where this judge has not looked.
+        levels: One row a response, one column a judge, as `TriageData.levels`: a level, `NO_LEVEL`, or NaN where this judge has not looked.
 
     Returns:
         The same rows: level (1..4; `NO_LEVEL` where judges looked and none gave a level; NaN where none has looked), n_votes (judges that gave a level),
@@ -75,13 +75,13 @@ def members(judges: Iterable[str]) -> list[str]:
     return voting if len(voting) >= MIN_JUDGES and JURY not in names else []
 
 
-def with_jury(triaged: Triaged) -> Triaged:
+def with_jury(triage_data: TriageData) -> TriageData:
     """The same with what most judges say as one more judge, the jury `JURY`, of the formats that have `members`; as it was where none has any."""
-    column = np.full(len(triaged.samples), np.nan, dtype=np.float32)
+    column = np.full(len(triage_data.samples), np.nan, dtype=np.float32)
     for word in Format:
-        if judges := members(triaged.voters(word)):
-            mine = triaged.samples["format"].eq(word).to_numpy()
-            column[mine] = votes(triaged.levels.loc[mine, judges])["level"]
+        if judges := members(triage_data.voters(word)):
+            mine = triage_data.samples["format"].eq(word).to_numpy()
+            column[mine] = votes(triage_data.levels.loc[mine, judges])["level"]
     if np.isnan(column).all():
-        return triaged
-    return replace(triaged, levels=triaged.levels.assign(**{JURY: column}), juries=triaged.juries | {JURY})
+        return triage_data
+    return replace(triage_data, levels=triage_data.levels.assign(**{JURY: column}), juries=triage_data.juries | {JURY})

@@ -1,4 +1,4 @@
-"""`Triaged` of a single case, read in a few milliseconds: for the page of one conversation."""
+"""`TriageData` of a single case, read in a few milliseconds: for the page of one conversation."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ from evalcore.triage.data import (
     READ_COLUMNS,
     SAMPLE_COLUMNS,
     VOTE_COLUMNS,
-    Triaged,
+    TriageData,
 )
 
 
-def one_case(session: Session, example_id: int) -> Triaged | None:
+def one_case(session: Session, example_id: int) -> TriageData | None:
     """The case of this example with its panel, its responses, and what judges and physicians say; None where it is no case of triage.
 
     As `triage.load` would give it, but that a read's inclusion probability is that of its own drawing alone.
@@ -61,7 +61,7 @@ def one_case(session: Session, example_id: int) -> Triaged | None:
     said = said.assign(row=0, sample=place)
     judged = said.loc[said["rater_kind"].eq(RaterKind.JUDGE) & said["sample"].ge(0)]
     kinds: dict[str, Any] = {"uncertainty": float, "is_edge_case": bool, "source": "category", "method": "category"}
-    return Triaged(
+    return TriageData(
         cases=cases[list(CASE_COLUMNS)].astype(kinds),
         votes=votes.assign(row=0, vote=votes["vote"].map(LEVELS).astype(float))[list(VOTE_COLUMNS)],
         samples=samples[list(SAMPLE_COLUMNS)],

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.study.schema import MappingMethod
-from evalcore.triage.data import AmbiguityRule, Triaged
+from evalcore.triage.data import AmbiguityRule, TriageData
 
 Floats = npt.NDArray[np.float64]
 N_LEVELS = 4
@@ -34,7 +34,7 @@ class Kind(StrEnum):
     """Nobody has said which level it needs."""
 
 
-def described(triaged: Triaged, rule: AmbiguityRule = BY_DEFAULT) -> Triaged:
+def described(triage_data: TriageData, rule: AmbiguityRule = BY_DEFAULT) -> TriageData:
     """The same with what follows from the votes, and the gold that counts, in columns of `cases`.
 
     Adds n_votes (those to remove left out), n_removed, spread (NaN below two votes), strength ("direct", "unanimous", "4-1", ...: how many votes
@@ -43,7 +43,7 @@ def described(triaged: Triaged, rule: AmbiguityRule = BY_DEFAULT) -> Triaged:
 
     A panel of two votes or more decides by the rule; else the file's gold stands.
     """
-    cases, votes = triaged.cases, triaged.votes
+    cases, votes = triage_data.cases, triage_data.votes
     n = len(cases)
     row, vote = votes["row"].to_numpy(), votes["vote"].to_numpy(dtype=float)
     given = ~np.isnan(vote)
@@ -69,7 +69,7 @@ def described(triaged: Triaged, rule: AmbiguityRule = BY_DEFAULT) -> Triaged:
         "gold": gold,
         "kind": pd.Categorical(kind, categories=[word.value for word in Kind]),
     }
-    return replace(triaged, cases=cases.assign(**added))
+    return replace(triage_data, cases=cases.assign(**added))
 
 
 def distributions(row: npt.NDArray[np.int64], vote: Floats, n: int) -> Floats:

@@ -15,7 +15,7 @@ import pandas as pd
 from evalcore.stats.intervals import grouped_shares
 from evalcore.stats.means import clustered_means
 from evalcore.triage.corrected import VOTES, drawn_votes
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.harm import HARM_COLUMNS, costs, highest
 from evalcore.triage.panels import N_LEVELS, Kind, distributions
 from evalcore.triage.rates import (
@@ -88,11 +88,11 @@ class _Items:
         return grouped_shares(hits * sizes, self.row, group, n_groups, sizes=sizes)
 
 
-def physicians_cells(triaged: Triaged, *, settled: bool = False) -> pd.DataFrame:
+def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Confusion matrices: of responses that physicians have read, the level they give it, by the case's gold.
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
         settled: As in `triage_votes.drawn_votes`.
 
     Returns:
@@ -101,7 +101,7 @@ def physicians_cells(triaged: Triaged, *, settled: bool = False) -> pd.DataFrame
         low, high (95 %, Wilson on the effective number, clustered by case; NaN where nothing of the row was read), n_volunteered (responses beside
         them, that somebody chose or that were read with the judge in view).
     """
-    items, is_drawn = _items(triaged, settled=settled)
+    items, is_drawn = _items(triage_data, settled=settled)
     drawn = items.where(is_drawn)
     group = items.number * N_LEVELS + items.gold
     n_groups = len(items.names) * N_LEVELS
@@ -122,18 +122,18 @@ def physicians_cells(triaged: Triaged, *, settled: bool = False) -> pd.DataFrame
     return found.assign(**{name: value.reshape(-1) for name, value in columns.items()})
 
 
-def physicians_rates(triaged: Triaged, *, settled: bool = False) -> pd.DataFrame:
+def physicians_rates(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """How often what physicians read is right, too high, too low, and dangerously so.
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
         settled: As in `triage_votes.drawn_votes`.
 
     Returns:
         As `triage.rates`, of the same models and formats as `physicians_cells`; k and n count responses, value is weighted, intervals are Wilson's on the
         effective number, clustered by case.
     """
-    items = _drawn(triaged, settled=settled)
+    items = _drawn(triage_data, settled=settled)
     size = (len(items.names), len(RULES))
     k, n, value, low, high = (np.full(size, np.nan) for _ in range(5))
     for place, rule in enumerate(RULES.values()):
@@ -148,9 +148,9 @@ def physicians_rates(triaged: Triaged, *, settled: bool = False) -> pd.DataFrame
     return made.assign(value=value.ravel())
 
 
-def physicians_summary(triaged: Triaged, *, settled: bool = False) -> pd.DataFrame:
+def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Coefficients of the whole matrices, weighted; as `triage_scores.summary`, with n responses and a case left out at a time."""
-    items = _drawn(triaged, settled=settled)
+    items = _drawn(triage_data, settled=settled)
     each = np.zeros((len(items.gold), N_LEVELS, N_LEVELS))
     each[np.arange(len(items.gold)), items.gold] = items.votes * items.weights[:, None]
     found = clustered_summary(items.names, items.number, items.row, each)
@@ -160,12 +160,12 @@ def physicians_summary(triaged: Triaged, *, settled: bool = False) -> pd.DataFra
 
 
 def physicians_harm(
-    triaged: Triaged, under: float, over: float, *, steps: bool = True, settled: bool = False
+    triage_data: TriageData, under: float, over: float, *, steps: bool = True, settled: bool = False
 ) -> pd.DataFrame:
     """What a response costs on average by what physicians read, weighted, with a t interval clustered by case (`means.clustered_means`).
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
         under: As in `harm.expected_harm`.
         over: As in `harm.expected_harm`.
         steps: As in `harm.expected_harm`.
@@ -174,7 +174,7 @@ def physicians_harm(
     Returns:
         As `harm.expected_harm`; n, n_under and n_over count responses, and may have halves.
     """
-    items = _drawn(triaged, settled=settled)
+    items = _drawn(triage_data, settled=settled)
     step = np.arange(N_LEVELS) - items.gold[:, None]
 
     def mean(cost: Floats) -> pd.DataFrame:
@@ -208,16 +208,19 @@ def physicians_harm(
     )[list(HARM_COLUMNS)]
 
 
-def _drawn(triaged: Triaged, *, settled: bool) -> _Items:
-    items, is_drawn = _items(triaged, settled=settled)
+def _drawn(triage_data: TriageData, *, settled: bool) -> _Items:
+    items, is_drawn = _items(triage_data, settled=settled)
     return items.where(is_drawn)
 
 
-def _items(triaged: Triaged, *, settled: bool) -> "tuple[_Items, np.ndarray[tuple[int], np.dtype[np.bool_]]]":
+def _items(triage_data: TriageData, *, settled: bool) -> "tuple[_Items, np.ndarray[tuple[int], np.dtype[np.bool_]]]":
     """The responses to clear cases with a level by physicians, and which of them were drawn; the others count the level that stands."""
-    kind, gold = triaged.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool), triaged.cases["gold"].to_numpy(dtype=float)
-    drawn = drawn_votes(triaged, settled=settled)
-    other = response_levels(triaged)
+    kind, gold = (
+        triage_data.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool),
+        triage_data.cases["gold"].to_numpy(dtype=float),
+    )
+    drawn = drawn_votes(triage_data, settled=settled)
+    other = response_levels(triage_data)
     other = other.loc[~other["is_drawn"] & other["level"].notna()]
     shares = pd.DataFrame(
         distributions(np.arange(len(other)), other["level"].to_numpy(dtype=float), len(other)), columns=list(VOTES)
@@ -225,22 +228,22 @@ def _items(triaged: Triaged, *, settled: bool) -> "tuple[_Items, np.ndarray[tupl
     other = other[["sample", "row"]].reset_index(drop=True).join(shares)
     together = pd.concat([drawn.assign(of_drawn=True), other.assign(of_drawn=False)], ignore_index=True)
     together = together.loc[kind[together["row"].to_numpy(dtype=np.int64)]]
-    samples = triaged.samples[list(KEYS)].take(together["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
+    samples = triage_data.samples[list(KEYS)].take(together["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
     numbers, names = coded(samples, KEYS)
     row = together["row"].to_numpy(dtype=np.int64)
     votes = together[list(VOTES)].to_numpy(dtype=float)
     weights = 1 / (
-        together["inclusion_probability"].fillna(1).to_numpy(dtype=float) * _texts(triaged, names, numbers, row)
+        together["inclusion_probability"].fillna(1).to_numpy(dtype=float) * _texts(triage_data, names, numbers, row)
     )
     is_drawn = together["of_drawn"].to_numpy(dtype=bool)
     return _Items(names, numbers, row, gold[row].astype(np.int64) - 1, votes, weights), is_drawn
 
 
-def _texts(triaged: Triaged, names: pd.DataFrame, numbers: Numbers, row: Numbers) -> Numbers:
+def _texts(triage_data: TriageData, names: pd.DataFrame, numbers: Numbers, row: Numbers) -> Numbers:
     """By response read, how many responses with a text its case has in that model and format: any of them could have been drawn."""
-    is_read = np.zeros(len(triaged.cases), dtype=bool)
+    is_read = np.zeros(len(triage_data.cases), dtype=bool)
     is_read[row] = True
-    samples = triaged.samples
+    samples = triage_data.samples
     rows = samples["row"].to_numpy(dtype=np.int64)
     near = np.flatnonzero(is_read[rows] & samples["has_text"].to_numpy(dtype=bool))
     n_formats = len(samples["format"].cat.categories)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.study.schema import PARSER, Format
-from evalcore.triage.data import NO_LEVEL, Triaged
+from evalcore.triage.data import NO_LEVEL, TriageData
 from evalcore.triage.panels import N_LEVELS
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -20,30 +20,30 @@ COUNTS = ("n_A", "n_B", "n_C", "n_D")
 """Columns of a prediction's valid samples by level."""
 
 
-def judges_by_format(triaged: Triaged) -> dict[str, list[str]]:
+def judges_by_format(triage_data: TriageData) -> dict[str, list[str]]:
     """Who has looked at responses of each format that anybody has looked at: the usual judge first, then who looked at most."""
     found = {}
     for word in Format:
-        if judges := triaged.judges(word):
-            of_their_own = [name for name in judges if name not in triaged.juries]
+        if judges := triage_data.judges(word):
+            of_their_own = [name for name in judges if name not in triage_data.juries]
             usual = PARSER if word is Format.QA and PARSER in judges else (of_their_own or judges)[0]
             found[word.value] = [usual, *(name for name in judges if name != usual)]
     return found
 
 
-def usual_judges(triaged: Triaged) -> dict[str, str]:
+def usual_judges(triage_data: TriageData) -> dict[str, str]:
     """Who is taken at their word for each format: the parser for qa where it has read any, else who has looked at most responses.
 
     A jury is chosen, and usual only where nobody else has looked.
     """
-    return {word: judges[0] for word, judges in judges_by_format(triaged).items()}
+    return {word: judges[0] for word, judges in judges_by_format(triage_data).items()}
 
 
-def predictions(triaged: Triaged, judges: Mapping[str, str]) -> pd.DataFrame:
+def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFrame:
     """One row a case, model and format that has any response.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         judges: By format (`Format`) the judge whose levels count; a format that is missing gives no rows.
 
     Returns:
@@ -53,12 +53,12 @@ def predictions(triaged: Triaged, judges: Mapping[str, str]) -> pd.DataFrame:
         confidence that the model states itself with those samples, NaN where it states none), first (row in `samples` of the first response
         with text, -1: none).
     """
-    parts = [_of_format(triaged, word, judge) for word, judge in judges.items()]
-    return pd.concat(parts, ignore_index=True) if parts else _of_format(triaged, "", "")
+    parts = [_of_format(triage_data, word, judge) for word, judge in judges.items()]
+    return pd.concat(parts, ignore_index=True) if parts else _of_format(triage_data, "", "")
 
 
-def _of_format(triaged: Triaged, asked: str, judge: str) -> pd.DataFrame:
-    samples = triaged.samples
+def _of_format(triage_data: TriageData, asked: str, judge: str) -> pd.DataFrame:
+    samples = triage_data.samples
     places = np.flatnonzero(samples["format"].eq(asked).to_numpy())
     n_models = max(len(samples["model"].cat.categories), 1)
     keys = samples["row"].to_numpy()[places] * n_models + samples["model"].cat.codes.to_numpy()[places]
@@ -67,7 +67,9 @@ def _of_format(triaged: Triaged, asked: str, judge: str) -> pd.DataFrame:
     number = np.zeros(len(present), dtype=np.int64)
     number[groups] = np.arange(len(groups))
     group, n = number[keys], len(groups)
-    level = triaged.levels[judge].to_numpy()[places] if judge in triaged.levels else np.full(len(places), np.nan)
+    level = (
+        triage_data.levels[judge].to_numpy()[places] if judge in triage_data.levels else np.full(len(places), np.nan)
+    )
     tally = np.bincount(group * _STATES + _states(level), minlength=n * _STATES).reshape(n, _STATES)
     counts, between = tally[:, 2::2].astype(float), tally[:, 3::2] / 2
     counts[:, :-1] += between
@@ -92,7 +94,7 @@ def _of_format(triaged: Triaged, asked: str, judge: str) -> pd.DataFrame:
             **{name: counts[:, place] for place, name in enumerate(COUNTS)},
             "predicted": predicted,
             "share": np.divide(top, n_valid, out=np.full(n, np.nan), where=is_known),
-            "stated": _stated(triaged, judge, places, group, predicted, level),
+            "stated": _stated(triage_data, judge, places, group, predicted, level),
             "first": first,
         }
     )  # fmt: skip
@@ -104,15 +106,17 @@ def _states(level: Floats) -> Numbers:
     return np.where(np.isnan(twice), 0, twice).astype(np.int64)
 
 
-def _stated(triaged: Triaged, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: Floats) -> Floats:
+def _stated(
+    triage_data: TriageData, judge: str, places: Numbers, group: Numbers, predicted: Floats, level: Floats
+) -> Floats:
     """Mean of the confidences that the model states itself with the samples that give the predicted level.
 
     The parser takes both from the model's own words. What comes with another judge's level says how sure the judge is of its reading.
     """
-    given = triaged.confidence.loc[triaged.confidence["rater"].eq(judge) & (judge == PARSER)]
+    given = triage_data.confidence.loc[triage_data.confidence["rater"].eq(judge) & (judge == PARSER)]
     if given.empty:
         return np.full(len(predicted), np.nan)
-    confidence = np.full(len(triaged.samples), np.nan)
+    confidence = np.full(len(triage_data.samples), np.nan)
     confidence[given["sample"].to_numpy()] = given["confidence"].to_numpy()
     mine = confidence[places]
     counted = ~np.isnan(mine) & (np.ceil(level) == predicted[group])
@@ -123,7 +127,7 @@ def _stated(triaged: Triaged, judge: str, places: Numbers, group: Numbers, predi
     return found
 
 
-def joined(triaged: Triaged, found: pd.DataFrame, columns: Sequence[str] = ("gold", "kind")) -> pd.DataFrame:
+def joined(triage_data: TriageData, found: pd.DataFrame, columns: Sequence[str] = ("gold", "kind")) -> pd.DataFrame:
     """Predictions with columns of their cases (of `panels.described`)."""
     rows = found["row"].to_numpy()
-    return found.assign(**{name: triaged.cases[name].array.take(rows) for name in columns})
+    return found.assign(**{name: triage_data.cases[name].array.take(rows) for name in columns})

@@ -1,4 +1,4 @@
-"""`Triaged` of the whole study: millions of samples in a second or two."""
+"""`TriageData` of the whole study: millions of samples in a second or two."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -26,7 +26,7 @@ from evalcore.triage.data import (
     NO_LEVEL,
     READ_COLUMNS,
     VOTE_COLUMNS,
-    Triaged,
+    TriageData,
 )
 
 _CODES: dict[str, int] = {label: code for code, label in enumerate(LEVELS, start=1)} | {Label.CANNOT_ASSESS: 0}
@@ -67,19 +67,19 @@ def has_cases(session: Session) -> bool:
     return any(session.connection().execute(statement).first() for statement in found)
 
 
-def load(session: Session) -> Triaged:
+def load(session: Session) -> TriageData:
     """Every case, panel vote, response, level and read."""
     return with_reads(session, imported(session))
 
 
-def imported(session: Session) -> Triaged:
+def imported(session: Session) -> TriageData:
     """All but physicians' reads: only an import, or a judge that reads levels, changes it."""
     cases = _cases(session)
     samples = _samples(session, cases["example_id"].to_numpy(), _last_repeat(session))
     return _joined(session, cases, _said(session), samples, _votes(session, cases))
 
 
-def imported_at(engine: Engine, beside: Executor) -> Triaged:
+def imported_at(engine: Engine, beside: Executor) -> TriageData:
     """As `imported`, over two connections: the database gathers the cases' responses on one core while `beside` reads the levels on the other."""
     with reading(engine) as session, reading(engine) as second:
         last_repeat, said = beside.submit(_last_repeat, second), beside.submit(_said, second)
@@ -89,19 +89,21 @@ def imported_at(engine: Engine, beside: Executor) -> Triaged:
         return _joined(session, cases, said.result(), samples, votes.result())
 
 
-def _joined(session: Session, cases: pd.DataFrame, said: Said, samples: pd.DataFrame, votes: pd.DataFrame) -> Triaged:
+def _joined(
+    session: Session, cases: pd.DataFrame, said: Said, samples: pd.DataFrame, votes: pd.DataFrame
+) -> TriageData:
     """Of levels and responses that came between the two reads, what the other does not know is left out."""
     is_elsewhere = samples["format"].isna().to_numpy()
     elsewhere = samples.loc[is_elsewhere, list(ELSEWHERE_COLUMNS)].reset_index(drop=True)
     samples = samples.loc[~is_elsewhere].reset_index(drop=True) if len(elsewhere) else samples
     levels, confidence = _levels(samples, said)
     reads = pd.DataFrame(columns=list(READ_COLUMNS))
-    return Triaged(cases, votes, samples, levels, confidence, reads, _published(session), elsewhere, said.juries)
+    return TriageData(cases, votes, samples, levels, confidence, reads, _published(session), elsewhere, said.juries)
 
 
-def with_reads(session: Session, triaged: Triaged) -> Triaged:
+def with_reads(session: Session, triage_data: TriageData) -> TriageData:
     """What `imported` gave, with physicians' reads. Cases and responses that came since are left out."""
-    return replace(triaged, reads=_reads(session, triaged.cases, triaged.samples))
+    return replace(triage_data, reads=_reads(session, triage_data.cases, triage_data.samples))
 
 
 def _cases(session: Session) -> pd.DataFrame:

@@ -234,7 +234,7 @@ def of_matrices(published: pd.DataFrame) -> pd.DataFrame:
     """Finished confusion matrices as the cells that `confusion` gives.
 
     Args:
-        published: As `Triaged.published`: model, format, gold (a level), A, B, C, D (counts). Rows whose gold lies between two levels are left out.
+        published: As `TriageData.published`: model, format, gold (a level), A, B, C, D (counts). Rows whose gold lies between two levels are left out.
     """
     clear = published.loc[published["gold"].isin(range(1, N_LEVELS + 1))]
     columns = [letter.value for letter in LETTERS]

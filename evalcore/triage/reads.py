@@ -2,7 +2,7 @@
 
 A level is 1 (A, home) to 4 (D, emergency now), boundaries .5. Levels that stand are those of `reference`: the adjudicated one, else what the standing
 reads say together; they are for display. Whatever is claimed of physicians (agreement, gold, rates) takes blind levels: first reads as they were locked,
-and adjudications made without the judge in view, by the one rule of `opinions`. A read that was revised once the judge was shown agrees with it.
+and adjudications made without the judge in view, by the one rule of `rubric_data`. A read that was revised once the judge was shown agrees with it.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED, i
 from evalcore.rubric.items import first_reads, settlements
 from evalcore.study.schema import Acuity, Label, Stage
 from evalcore.triage.corrected import blind_reads, drawn_votes, levels_of
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.panels import Kind, medians
 from evalcore.triage.rates import KEYS, coded
 
@@ -31,7 +31,7 @@ WHYS = ("", UNSETTLED, Label.CANNOT_ASSESS.value, Acuity.REMOVE.value)
 """Why there is no level; empty where there is one."""
 
 
-def response_levels(triaged: Triaged, *, blind: bool = False) -> pd.DataFrame:
+def response_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataFrame:
     """The level that stands of every response that physicians have read.
 
     The adjudicated level, else the one that all readers gave, else the median of levels less than two apart (`panels.medians`; such reads go to no
@@ -39,30 +39,30 @@ def response_levels(triaged: Triaged, *, blind: bool = False) -> pd.DataFrame:
     adjudicator settles it. `is_drawn` says which responses may stand for others.
 
     Args:
-        triaged: The cases.
+        triage_data: The cases.
         blind: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have
             no row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view.
 
     Returns:
-        One row a response, by sample: sample (row of `triaged.samples`), row (of `triaged.cases`), level (1..4, boundaries .5; NaN where there is
+        One row a response, by sample: sample (row of `triage_data.samples`), row (of `triage_data.cases`), level (1..4, boundaries .5; NaN where there is
         none), n_readers (adjudicators left out), how (adjudicated, agreed, median, single, unsettled), why (of `WHYS`), is_drawn (a blind first read
         of it counts in `drawn_votes`).
     """
-    reads = triaged.reads.loc[triaged.reads["sample"].ge(0)]
+    reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     found = _levels(_blind(reads) if blind else reads, "sample")
-    row = triaged.samples["row"].to_numpy()[found["sample"].to_numpy(dtype=np.int64)]
+    row = triage_data.samples["row"].to_numpy()[found["sample"].to_numpy(dtype=np.int64)]
     drawn = blind_reads(reads).loc[lambda counted: counted["is_drawn"], "sample"]
     found.insert(1, "row", row.astype(np.int64))
     return found.assign(is_drawn=found["sample"].isin(drawn))
 
 
-def case_levels(triaged: Triaged, *, blind: bool = False) -> pd.DataFrame:
+def case_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataFrame:
     """The level that stands of every case whose own need physicians here have judged (gold audit); precedence and `blind` as in `response_levels`.
 
     Returns:
-        One row a case, by row: row (of `triaged.cases`), level, n_readers, how, why.
+        One row a case, by row: row (of `triage_data.cases`), level, n_readers, how, why.
     """
-    reads = triaged.reads.loc[triaged.reads["sample"].lt(0)]
+    reads = triage_data.reads.loc[triage_data.reads["sample"].lt(0)]
     return _levels(_blind(reads) if blind else reads, "row")
 
 
@@ -105,19 +105,19 @@ def _levels(reads: pd.DataFrame, key: str) -> pd.DataFrame:
 # ---------------------------------------------------------------- changes of the gold
 
 
-def with_physicians_gold(triaged: Triaged) -> Triaged:
+def with_physicians_gold(triage_data: TriageData) -> TriageData:
     """The same with the gold that physicians here have settled; nothing that is stored changes, and votes and spread stay as they were.
 
     A level here makes a case clear or a boundary, whatever it was before, ambiguous too; "remove" leaves it without gold (unlabelled). Where readers
     conflict or cannot assess it, the gold stays. Blind levels count (`case_levels`). Cases whose gold is another now have the strength `READ_HERE`.
 
     Args:
-        triaged: `panels.described`.
+        triage_data: `panels.described`.
     """
-    here = case_levels(triaged, blind=True)
+    here = case_levels(triage_data, blind=True)
     here = here.loc[here["why"].isin(["", Acuity.REMOVE])]
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
-    cases = triaged.cases
+    cases = triage_data.cases
     gold = cases["gold"].to_numpy(dtype=float).copy()
     kind = cases["kind"].to_numpy(dtype=object).copy()
     before = gold[place].copy()
@@ -130,25 +130,25 @@ def with_physicians_gold(triaged: Triaged) -> Triaged:
         "kind": pd.Categorical(kind, categories=cases["kind"].cat.categories),
         "strength": pd.Categorical(strength, categories=[*known, *({READ_HERE} - {*known})]),
     }
-    return replace(triaged, cases=cases.assign(**added))
+    return replace(triage_data, cases=cases.assign(**added))
 
 
-def transitions(triaged: Triaged) -> pd.DataFrame:
+def transitions(triage_data: TriageData) -> pd.DataFrame:
     """What physicians here say of cases' needs, beside the gold that they came with.
 
     Args:
-        triaged: `panels.described`, with its own gold (not `with_physicians_gold`).
+        triage_data: `panels.described`, with its own gold (not `with_physicians_gold`).
 
     Returns:
         One row a pair, by old kind and level, then new: old_kind (`Kind`), old_gold (NaN where there was none), new_kind, new_gold (NaN where physicians
         removed the case, conflict, or cannot assess it: `why`, of `WHYS`), changed (the gold is another now, as `with_physicians_gold` takes it), n
         (cases), rows (a tuple of them). Every case that anybody here has judged is in one row.
     """
-    here = case_levels(triaged, blind=True)
+    here = case_levels(triage_data, blind=True)
     place, level = here["row"].to_numpy(dtype=np.int64), here["level"].to_numpy(dtype=float)
-    old = triaged.cases["gold"].to_numpy(dtype=float)[place]
+    old = triage_data.cases["gold"].to_numpy(dtype=float)[place]
     settled = here["why"].isin(["", Acuity.REMOVE]).to_numpy(dtype=bool)
-    old_kind = triaged.cases["kind"].to_numpy(dtype=object)[place]
+    old_kind = triage_data.cases["kind"].to_numpy(dtype=object)[place]
     kinds = list(Kind)
     pairs = pd.DataFrame(
         {
@@ -178,7 +178,7 @@ def _same(one: Floats, other: Floats) -> npt.NDArray[np.bool_]:
     return same
 
 
-def read_counts(triaged: Triaged) -> pd.DataFrame:
+def read_counts(triage_data: TriageData) -> pd.DataFrame:
     """What became of the responses that physicians have read, by model and format.
 
     Returns:
@@ -186,13 +186,13 @@ def read_counts(triaged: Triaged) -> pd.DataFrame:
         n_cannot_assess, n_remove (these four add up to n_read), n_drawn (blind and drawn, whatever they said), n_volunteered (the others), n_clear
         (drawn, with a level, on clear cases: the n of `triage_physicians.physicians_cells`).
     """
-    found = response_levels(triaged)
-    samples = triaged.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
+    found = response_levels(triage_data)
+    samples = triage_data.samples[list(KEYS)].take(found["sample"].to_numpy(dtype=np.int64)).reset_index(drop=True)
     numbers, names = coded(samples, KEYS)
     n = len(names)
     why, drawn = found["why"].to_numpy(dtype=object), found["is_drawn"].to_numpy(dtype=bool)
-    voted = found["sample"].isin(drawn_votes(triaged)["sample"]).to_numpy(dtype=bool)
-    clear = triaged.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)[found["row"].to_numpy(dtype=np.int64)]
+    voted = found["sample"].isin(drawn_votes(triage_data)["sample"]).to_numpy(dtype=bool)
+    clear = triage_data.cases["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool)[found["row"].to_numpy(dtype=np.int64)]
     masks = {
         "n_read": np.ones(len(found), dtype=bool),
         "n_level": why == "",

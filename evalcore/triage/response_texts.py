@@ -1,4 +1,4 @@
-"""What some responses say, and in which words a judge read them: `Triaged` holds no text."""
+"""What some responses say, and in which words a judge read them: `TriageData` holds no text."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

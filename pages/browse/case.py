@@ -11,7 +11,7 @@ from evalcore.study.db import reading
 from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.study.schema import Acuity, Format, MappingMethod, Viewer
 from evalcore.triage import setting_queries
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.label_maps import PANEL, level_of
 from evalcore.triage.one_case import one_case
 from evalcore.triage.panels import Kind, described
@@ -57,9 +57,9 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
         rule = setting_queries.load(session).rule
     if found is None:
         return
-    triaged = described(found, rule)
+    triage_data = described(found, rule)
     of_case = opened.verdicts.loc[opened.verdicts["response_id"].isna() & opened.verdicts["label"].notna()]
-    st.html(needs(triaged, of_case))
+    st.html(needs(triage_data, of_case))
     why_not = reason(check_can_give_verdict, viewer)
     if why_not:
         st.html(html.notice(why_not, reachable=True))
@@ -75,19 +75,19 @@ def panel(viewer: Viewer, example_id: int, response_ids: list[int]) -> None:
         with column:
             st.html(f'<h3 class="or-part" dir="auto">Level that {html.escaped(names[response])} recommends</h3>')
             cells.cell(response, None)
-    st.html(answers(triaged))
+    st.html(answers(triage_data))
     if cells.acted:
         common.draw_anew()
 
 
-def needs(triaged: Triaged, said: pd.DataFrame) -> str:
+def needs(triage_data: TriageData, said: pd.DataFrame) -> str:
     """The level that a case needs, its panel, and what physicians here say of it.
 
     Args:
-        triaged: The case alone, `panels.described`.
+        triage_data: The case alone, `panels.described`.
         said: Verdicts on the case itself, of `one_conversation.Opened.verdicts`.
     """
-    case = triaged.cases.iloc[0]
+    case = triage_data.cases.iloc[0]
     words = [KINDS[Kind(case["kind"])]] if KINDS[Kind(case["kind"])] else []
     words.append(METHODS[MappingMethod(case["method"])])
     if case["n_votes"] > 1:
@@ -103,7 +103,7 @@ def needs(triaged: Triaged, said: pd.DataFrame) -> str:
         else ""
     )
     reads = "".join(rubric.read(row) for row in rubric.records(said))
-    return head + html.quiet("; ".join(words)) + votes + reads + _settled(triaged, float(case["gold"]))
+    return head + html.quiet("; ".join(words)) + votes + reads + _settled(triage_data, float(case["gold"]))
 
 
 def _mapped(meaning: Any) -> str:
@@ -114,8 +114,8 @@ def _mapped(meaning: Any) -> str:
     return f", taken for {meaning}" if level_of(str(meaning)) else f", {meaning}, not its gold"
 
 
-def _settled(triaged: Triaged, gold: float) -> str:
-    here = case_levels(triaged)
+def _settled(triage_data: TriageData, gold: float) -> str:
+    here = case_levels(triage_data)
     if here.empty:
         return ""
     level = float(here["level"].iloc[0])
@@ -130,13 +130,13 @@ def _settled(triaged: Triaged, gold: float) -> str:
     )
 
 
-def answers(triaged: Triaged) -> str:
+def answers(triage_data: TriageData) -> str:
     """The levels of all samples of every model, by format and by who read them."""
     parts = []
-    for word, usual in usual_judges(triaged).items():
-        judges = [usual, *(judge for judge in triaged.judges(word) if judge != usual)]
+    for word, usual in usual_judges(triage_data).items():
+        judges = [usual, *(judge for judge in triage_data.judges(word) if judge != usual)]
         for judge in judges:
-            found = predictions(triaged, {word: judge})
+            found = predictions(triage_data, {word: judge})
             found = found.loc[found["n_samples"].gt(found["n_unread"])].assign(
                 model=lambda rows: rows["model"].astype(str)
             )

@@ -63,7 +63,7 @@ def _cases(
 ) -> frozenset[int]:
     asked = chosen.filters
     return chosen_cases(
-        common.triaged(_viewer),
+        common.triage_data(_viewer),
         kind=Kind(chosen.kind) if chosen.kind else None,
         miss=Miss(chosen.miss) if chosen.miss else None,
         judge=asked.judge,

@@ -35,7 +35,7 @@ FOOT = (
 
 def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> OfAmbiguous:
     """As `calibration_sections.on_ambiguous`."""
-    return sections.on_ambiguous(read.triaged, calibration_choice.own(read, source), dict(judges))
+    return sections.on_ambiguous(read.triage_data, calibration_choice.own(read, source), dict(judges))
 
 
 def show(here: Here) -> None:
@@ -118,7 +118,7 @@ def _cases(here: Here, found: OfAmbiguous) -> None:
     mine = read.found.loc[read.found["kind"].eq(Kind.AMBIGUOUS)]
     keys = ["row", "model", "format"]
     listed = cases.merge(mine, on=keys, how="left")
-    touched = _table(listed, read.triaged.cases)
+    touched = _table(listed, read.triage_data.cases)
     if touched is not None:
         listed = listed.iloc[[touched]]
     said = [

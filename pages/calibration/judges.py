@@ -11,11 +11,11 @@ from evalcore.calibration.figures import reliability
 from evalcore.calibration.sections import Calibrated
 from evalcore.calibration.words import judge_finding
 from evalcore.judges.figures import BLUE
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.schema import ConfidenceMeaning, Viewer
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.level_jury import JURY
 from pages.calibration import meaning
 from pages.shared import calibration_choice, common, html, judges_choice, page_cache, tables, theme
@@ -75,7 +75,7 @@ def show(here: Here) -> None:
     viewer = here.viewer
     criteria = page_cache.computed(as_read, viewer, lambda: _criteria(viewer))
     meanings = tuple(calibration_choice.meanings().items())
-    of_levels = page_cache.computed(level_meanings, viewer, lambda: common.triaged(viewer), meanings)
+    of_levels = page_cache.computed(level_meanings, viewer, lambda: common.triage_data(viewer), meanings)
     of_criteria = sections.criteria_meanings(criteria.counts, dict(meanings))
     with here.row:
         usual = int(of_criteria.empty and not of_levels.empty)
@@ -125,18 +125,18 @@ def as_read(criteria: Criteria) -> Criteria:
     return criteria
 
 
-def level_meanings(triaged: Triaged, meanings: tuple[tuple[str, ConfidenceMeaning], ...]) -> pd.DataFrame:
+def level_meanings(triage_data: TriageData, meanings: tuple[tuple[str, ConfidenceMeaning], ...]) -> pd.DataFrame:
     """As `calibration_sections.level_meanings`."""
-    return sections.level_meanings(triaged, dict(meanings))
+    return sections.level_meanings(triage_data, dict(meanings))
 
 
-def on_criteria(of: tuple[Criteria, pd.DataFrame, Opinions | None], reads: str) -> Calibrated:
+def on_criteria(of: tuple[Criteria, pd.DataFrame, RubricData | None], reads: str) -> Calibrated:
     """As `calibration_sections.judges_on_criteria`."""
-    criteria, meanings, opinions = of
-    return sections.judges_on_criteria(criteria.beside, meanings, opinions, drawn=reads == DRAWN)
+    criteria, meanings, rubric_data = of
+    return sections.judges_on_criteria(criteria.beside, meanings, rubric_data, drawn=reads == DRAWN)
 
 
-def on_levels(of: tuple[Triaged, pd.DataFrame], reads: str) -> Calibrated:
+def on_levels(of: tuple[TriageData, pd.DataFrame], reads: str) -> Calibrated:
     """As `calibration_sections.judges_on_levels`."""
     return sections.judges_on_levels(of[0], of[1], drawn=reads == DRAWN)
 
@@ -144,11 +144,11 @@ def on_levels(of: tuple[Triaged, pd.DataFrame], reads: str) -> Calibrated:
 def _numbers(viewer: Viewer, criteria: Criteria, table: pd.DataFrame, about: str, reads: str) -> Calibrated:
     found: Calibrated
     if about == LEVELS:
-        found = page_cache.computed(on_levels, viewer, lambda: (common.triaged(viewer), table), reads)
+        found = page_cache.computed(on_levels, viewer, lambda: (common.triage_data(viewer), table), reads)
     else:
         several = judges_choice.computed(has_several, viewer)
         found = page_cache.computed(
-            on_criteria, viewer, lambda: (criteria, table, common.opinions(viewer) if several else None), reads
+            on_criteria, viewer, lambda: (criteria, table, common.rubric_data(viewer) if several else None), reads
         )
     return found
 
@@ -158,9 +158,9 @@ def _criteria_judges(viewer: Viewer) -> list[str]:
     return found
 
 
-def has_several(opinions: Opinions) -> bool:
+def has_several(rubric_data: RubricData) -> bool:
     """Whether two judges, or one that was asked again, have labelled criteria: juries have no vote."""
-    return len(opinions.voters) > 1 or opinions.repeats.shape[1] > 0
+    return len(rubric_data.voters) > 1 or rubric_data.repeats.shape[1] > 0
 
 
 def _several(here: Here, about: str) -> bool:

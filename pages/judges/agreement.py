@@ -24,7 +24,7 @@ from evalcore.judges.agreement import (
     pair_agreement,
 )
 from evalcore.judges.figures import pair_matrix
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.wording import counted
 from evalcore.study.policies import allows, check_can_see_audit
@@ -207,15 +207,15 @@ def kinds(groups: pd.DataFrame, prefix: str, whom: str) -> None:
     st.html(html.quiet(f"95 % intervals for {whom}."))
 
 
-def _raters(opinions: Opinions, judges: Judges) -> list[str]:
-    return [str(name) for name in labels_of(opinions, judges=judges)["rater"].cat.categories]
+def _raters(rubric_data: RubricData, judges: Judges) -> list[str]:
+    return [str(name) for name in labels_of(rubric_data, judges=judges)["rater"].cat.categories]
 
 
 def _measured(
-    opinions: Opinions, judges: Judges, names: Names, coefficients: tuple[Coefficient, ...]
+    rubric_data: RubricData, judges: Judges, names: Names, coefficients: tuple[Coefficient, ...]
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
     """Agreement pooled and by group, and by pair, of raters by the names that the viewer sees; and those with the most labels."""
-    labels = named(labels_of(opinions, judges=judges), dict(names))
+    labels = named(labels_of(rubric_data, judges=judges), dict(names))
     pooled, by_pair = (
         agreement(labels, by=GROUPINGS, coefficients=coefficients),
         pair_agreement(labels, coefficients=coefficients),

@@ -12,7 +12,7 @@ from evalcore.judges import criterion_health as metric
 from evalcore.judges.figures import health
 from evalcore.judges.pairs import Reads, reads_words
 from evalcore.judges.queries import criterion_texts
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import first_reads
 from evalcore.stats.intervals import NO_VALUE, interval_words, share_words, signed_points
 from evalcore.study.db import reading
@@ -38,13 +38,15 @@ FOOT = (
 ).replace("%", " %").replace("  %", " %")  # fmt: skip
 
 
-def _health(opinions: Opinions, judge: str, by: str, which: Reads | None) -> tuple[pd.DataFrame, str]:
-    return metric.criterion_health(opinions, judge, by=by, reads=which), reads_words(first_reads(opinions.reads), which)
+def _health(rubric_data: RubricData, judge: str, by: str, which: Reads | None) -> tuple[pd.DataFrame, str]:
+    return metric.criterion_health(rubric_data, judge, by=by, reads=which), reads_words(
+        first_reads(rubric_data.reads), which
+    )
 
 
-def _usual(opinions: Opinions, judge: str) -> str:
+def _usual(rubric_data: RubricData, judge: str) -> str:
     """Axes where no category has enough to say how the judge does, and an axis has more."""
-    category, axis = (metric.largest_group(opinions, judge, by=by) for by in (metric.CATEGORY, "axis"))
+    category, axis = (metric.largest_group(rubric_data, judge, by=by) for by in (metric.CATEGORY, "axis"))
     return "Axis" if category < metric.MIN_ITEMS and axis > category else "Category"
 
 
@@ -190,8 +192,8 @@ def _shift(row: Mapping[Any, Any]) -> str:
     return value if math.isnan(row["shift_low"]) else f"{value} [{low}, {high}]"
 
 
-def _read_items(opinions: Opinions, judge: str, by: str, group: str | int) -> pd.DataFrame:
-    return metric.read_items(opinions, judge, by=by, group=group)
+def _read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
+    return metric.read_items(rubric_data, judge, by=by, group=group)
 
 
 def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:

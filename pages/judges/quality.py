@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges import figures, pairs, percentiles
 from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1, error_rates
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.stats import majority as stats_majority
 from evalcore.stats.intervals import NO_VALUE, rate_words
 from evalcore.stats.wording import counted
@@ -22,8 +22,8 @@ SAY_NOTHING = {"displayModeBar": False}
 Tables = dict[str, Any]
 
 
-def _found(opinions: Opinions, judges: tuple[str, ...], judge: str, which: pairs.Reads | None) -> Tables:
-    of_judges = opinions.by(judges)
+def _found(rubric_data: RubricData, judges: tuple[str, ...], judge: str, which: pairs.Reads | None) -> Tables:
+    of_judges = rubric_data.by(judges)
     quality = balanced_f1(of_judges, reads=which)
     themes = percentiles.theme_of_categories(of_judges.items)
     is_jury = len(of_judges.voters) >= stats_majority.MIN_JUDGES
@@ -32,8 +32,8 @@ def _found(opinions: Opinions, judges: tuple[str, ...], judge: str, which: pairs
         "values": percentiles.standings(quality, themes),
         "errors": error_rates(of_judges, reads=which),
         "jury": stats_majority.words(stats_majority.decisions(of_judges.judged[of_judges.voters])) if is_jury else "",
-        "left_out": pairs.left_out(opinions, judge),
-        "selection": pairs.reads_words(pairs.assessed(opinions.reads), which),
+        "left_out": pairs.left_out(rubric_data, judge),
+        "selection": pairs.reads_words(pairs.assessed(rubric_data.reads), which),
     }
 
 

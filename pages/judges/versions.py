@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.figures.colours import colour_of
 from evalcore.judges import drift, figures, self_preference
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
 from evalcore.study import acting, contents, families
 from evalcore.study.db import reading
@@ -41,15 +41,15 @@ FAMILY_FOOT = (
 )
 
 
-def _others(opinions: Opinions, judge: str) -> list[str]:
+def _others(rubric_data: RubricData, judge: str) -> list[str]:
     """The other judges and this one when it was asked again, those first that labelled most of what this one labelled."""
-    known = pd.concat([opinions.judged, opinions.asked_again(judge).judged.drop(columns=judge)], axis=1)
-    others = known.loc[opinions.judged[judge].notna()].drop(columns=judge).notna().sum()
+    known = pd.concat([rubric_data.judged, rubric_data.asked_again(judge).judged.drop(columns=judge)], axis=1)
+    others = known.loc[rubric_data.judged[judge].notna()].drop(columns=judge).notna().sum()
     return [str(name) for name in others.sort_values(ascending=False, kind="stable").index]
 
 
-def _drift(opinions: Opinions, before: str, after: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    known = opinions.with_repeats()
+def _drift(rubric_data: RubricData, before: str, after: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    known = rubric_data.with_repeats()
     return drift.flips(known, before, after, by=drift.GROUPINGS), drift.score_drift(known, before, after)
 
 
@@ -196,14 +196,16 @@ def _scores_table(scores: pd.DataFrame) -> None:
     )
 
 
-def _favoured(opinions: Opinions, judge: str, table: families.Table) -> tuple[dict[str, Any], pd.DataFrame, list[str]]:
+def _favoured(
+    rubric_data: RubricData, judge: str, table: families.Table
+) -> tuple[dict[str, Any], pd.DataFrame, list[str]]:
     """What self-preference says of this judge, by what physicians say, and who has no family."""
-    visible = opinions.items["model"].cat.remove_unused_categories().cat.categories
-    names = [*visible, *opinions.judges]
+    visible = rubric_data.items["model"].cat.remove_unused_categories().cat.categories
+    names = [*visible, *rubric_data.judges]
     known = families.families_of(names, table)
-    found = self_preference.self_preference(opinions, known)
+    found = self_preference.self_preference(rubric_data, known)
     mine = found.loc[found["judge"].eq(judge)].to_dict(orient="records")
-    by_label = self_preference.by_label(opinions, judge, known) if mine and not mine[0]["reason"] else pd.DataFrame()
+    by_label = self_preference.by_label(rubric_data, judge, known) if mine and not mine[0]["reason"] else pd.DataFrame()
     unknown = [name for name in dict.fromkeys(names) if name not in known]
     return {str(name): value for row in mine for name, value in row.items()}, by_label, unknown
 

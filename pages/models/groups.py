@@ -10,7 +10,7 @@ from evalcore.rubric import corrected_groups, parts
 from evalcore.rubric.comparison import SMALL
 from evalcore.rubric.corrected import MIN_EXAMPLES_READ
 from evalcore.rubric.corrected_groups import OF_CRITERIA
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.figures import by_group
 from evalcore.rubric.finding import chance_words, difference_words, score_words
 from evalcore.rubric.group_scores import group_scores
@@ -23,16 +23,16 @@ GROUPINGS = ("axis", "theme", "category", "cluster", "language")
 """In the order of the control. An axis has criteria in most examples, so that it is the first of which enough is read."""
 
 
-def grouped(opinions: Opinions, chosen: Chosen, grouping: str) -> dict[str, pd.DataFrame]:
+def grouped(rubric_data: RubricData, chosen: Chosen, grouping: str) -> dict[str, pd.DataFrame]:
     """The corrected scores, differences and tests of one grouping, and the scores by the judge alone; those with most examples first."""
-    how = models_choice.correcting(opinions, chosen)
-    known = corrected_groups.by_group(opinions, grouping, **how)
+    how = models_choice.correcting(rubric_data, chosen)
+    known = corrected_groups.by_group(rubric_data, grouping, **how)
     claims: dict[str, Any] = {"claim": chosen.claim, "physicians": chosen.physicians}
-    scores = corrected_groups.group_corrected_scores(opinions, known, **claims)
-    judged = group_scores(*parts.jury(opinions, chosen.judges), by=(grouping,))
+    scores = corrected_groups.group_corrected_scores(rubric_data, known, **claims)
+    judged = group_scores(*parts.jury(rubric_data, chosen.judges), by=(grouping,))
     return {
         "scores": _most_first(scores),
-        "differences": corrected_groups.group_differences(opinions, known, **claims),
+        "differences": corrected_groups.group_differences(rubric_data, known, **claims),
         "tests": corrected_groups.interactions(known, grouping),
         "judged": _most_first(judged.loc[judged["grouping"].eq(grouping)]),
     }

@@ -8,7 +8,7 @@ import streamlit as st
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.rubric import benchmark, drawings, figures, finding, parts
 from evalcore.rubric.comparison import response_scores
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.group_scores import OVERALL, group_scores
 from evalcore.rubric.length import length_bins, length_finding, length_slopes
 from evalcore.rubric.sensitivity import Scenario, bounds_words, sensitivity, sensitivity_sentence
@@ -23,9 +23,9 @@ SEVERAL = 4
 """Columns of a table with one kind of missing reads."""
 
 
-def further(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
+def further(rubric_data: RubricData, chosen: Chosen) -> dict[str, pd.DataFrame]:
     """Worst-at-k, score by length, and the whole scores, in the judge's opinion."""
-    one, judge = parts.jury(opinions, chosen.judges)
+    one, judge = parts.jury(rubric_data, chosen.judges)
     responses = response_scores(one, judge)
     return {
         "worst": worst_at_k(responses),
@@ -35,13 +35,13 @@ def further(opinions: Opinions, chosen: Chosen) -> dict[str, pd.DataFrame]:
     }
 
 
-def missing(opinions: Opinions, chosen: Chosen, viewer: Viewer) -> pd.DataFrame:
+def missing(rubric_data: RubricData, chosen: Chosen, viewer: Viewer) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model or all against it."""
-    known = common.opinions(viewer)
+    known = common.rubric_data(viewer)
     with reading(common.engine()) as session:
         unread = drawings.unread(session, known=known)
-    correcting = models_choice.correcting(opinions, chosen)
-    return sensitivity(opinions, unread, claim=chosen.claim, physicians=chosen.physicians, **correcting)
+    correcting = models_choice.correcting(rubric_data, chosen)
+    return sensitivity(rubric_data, unread, claim=chosen.claim, physicians=chosen.physicians, **correcting)
 
 
 def show(viewer: Viewer, chosen: Chosen) -> None:

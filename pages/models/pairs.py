@@ -9,7 +9,7 @@ import streamlit as st
 from evalcore.reading.one_conversation import open_example
 from evalcore.rubric import figures, finding, parts
 from evalcore.rubric.comparison import differences, example_scores, judge_only_warning, response_scores
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results
 from evalcore.rubric.win_rate import win_rate
 from evalcore.study.browse import Filters
@@ -27,9 +27,9 @@ CLEAR_BELOW = 0.05
 N_FARTHEST = 50
 
 
-def judged_pairs(opinions: Opinions, chosen: Chosen, seed: int) -> pd.DataFrame:
+def judged_pairs(rubric_data: RubricData, chosen: Chosen, seed: int) -> pd.DataFrame:
     """Differences in the judge's opinion."""
-    found = differences(example_scores(*parts.jury(opinions, chosen.judges)), rng=np.random.default_rng(seed))
+    found = differences(example_scores(*parts.jury(rubric_data, chosen.judges)), rng=np.random.default_rng(seed))
     return found.loc[found["n_examples"].gt(0)]
 
 
@@ -138,11 +138,11 @@ def _pairs_foot(chosen: Chosen, seed: int) -> str:
 # ---------------------------------------------------------------- head to head
 
 
-def both(opinions: Opinions, chosen: Chosen, first: str, second: str) -> dict[str, Any]:
+def both(rubric_data: RubricData, chosen: Chosen, first: str, second: str) -> dict[str, Any]:
     """The scores of two models on each example that both have one on, and how often the first wins."""
-    responses = response_scores(*parts.jury(opinions, chosen.judges))
+    responses = response_scores(*parts.jury(rubric_data, chosen.judges))
     ones, others = (responses.loc[responses["model"].eq(model)] for model in (first, second))
-    scores = example_scores(*parts.jury(opinions, chosen.judges))[[first, second]].dropna()
+    scores = example_scores(*parts.jury(rubric_data, chosen.judges))[[first, second]].dropna()
     table = scores.set_axis(["first", "second"], axis=1).rename_axis("example_id").reset_index()
     table["apart"] = table["first"] - table["second"]
     return {

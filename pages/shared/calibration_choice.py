@@ -76,7 +76,7 @@ def meanings() -> dict[str, ConfidenceMeaning]:
 
 def of_models(read: Read, meaning: tuple[tuple[str, ConfidenceMeaning], ...]) -> pd.DataFrame:
     """What the confidences that models state themselves mean: one row, or none."""
-    return sections.model_meaning(read.triaged, dict(meaning))
+    return sections.model_meaning(read.triage_data, dict(meaning))
 
 
 def model_meaning(viewer: Viewer, chosen: Chosen) -> pd.DataFrame:

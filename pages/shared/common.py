@@ -31,7 +31,7 @@ from evalcore.rubric import composition_queries
 from evalcore.rubric import queries as labels
 from evalcore.rubric.blind_reads import blind_reads
 from evalcore.rubric.composition import judges_beside_physicians
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.response_sums import response_sums
 from evalcore.rubric.score import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries
@@ -45,7 +45,7 @@ from evalcore.study.policies import allows, check_can_adjudicate, check_can_read
 from evalcore.study.schema import Ask, RaterKind, Seen, Unfinished, Viewer
 from evalcore.triage import queries as triage_queries
 from evalcore.triage import setting_queries
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.panels import described
 from pages.shared import html
 
@@ -136,12 +136,12 @@ def judge_scores(session: Any) -> pd.DataFrame:
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the judges' labels")
-def _judged(location: str, judged_version: tuple[int, int], _beside: Executor) -> Opinions:  # noqa: ARG001 - the version is the key
+def _judged(location: str, judged_version: tuple[int, int], _beside: Executor) -> RubricData:  # noqa: ARG001 - the version is the key
     return labels.judged_at(_engine_at(location), _beside)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _opinions(location: str, judged_version: tuple[int, int], data_version: Version) -> Opinions:  # noqa: ARG001 - the version is the key
+def _opinions(location: str, judged_version: tuple[int, int], data_version: Version) -> RubricData:  # noqa: ARG001 - the version is the key
     with ThreadPoolExecutor(1) as beside:  # one thread more: two would only wait for each other
         reads = beside.submit(_reads, _engine_at(location))
         judged = _judged(location, judged_version, beside)
@@ -154,7 +154,7 @@ def _reads(study: Engine) -> pd.DataFrame:
         return labels.reads(session)
 
 
-def judged_labels() -> Opinions:
+def judged_labels() -> RubricData:
     """What judges say of every item, kept while physicians read. For drawings that are made again; nothing of it is shown."""
     with ThreadPoolExecutor(1) as beside:
         return _judged(settings().db, judged_version(), beside)
@@ -164,7 +164,7 @@ def _blind_reads(session: Any, judge: str) -> pd.DataFrame:
     return blind_reads(session, judge, known=judged_labels)
 
 
-def opinions(person: Viewer) -> Opinions:
+def rubric_data(person: Viewer) -> RubricData:
     """What everybody says of every item, for the statistics, without conversations that wait for this person's own blind read.
 
     The frames are shared by everybody who looks: never change them.
@@ -173,19 +173,19 @@ def opinions(person: Viewer) -> Opinions:
 
 
 @st.cache_resource(max_entries=1, show_spinner="Reading the cases")
-def _levels(location: str, judged_version: tuple[int, int]) -> Triaged:  # noqa: ARG001 - the version is the key
+def _levels(location: str, judged_version: tuple[int, int]) -> TriageData:  # noqa: ARG001 - the version is the key
     with ThreadPoolExecutor(1) as beside:
         return triage_queries.imported_at(_engine_at(location), beside)
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
-def _triaged(location: str, judged_version: tuple[int, int], data_version: Version) -> Triaged:  # noqa: ARG001 - the version is the key
+def _triaged(location: str, judged_version: tuple[int, int], data_version: Version) -> TriageData:  # noqa: ARG001 - the version is the key
     levels = _levels(location, judged_version)
     with reading(_engine_at(location)) as session:
         return described(triage_queries.with_reads(session, levels), setting_queries.load(session).rule)
 
 
-def triaged(person: Viewer) -> Triaged:
+def triage_data(person: Viewer) -> TriageData:
     """The cases of triage and all that is said of them, without cases that wait for this person's own blind read.
 
     The frames are shared by everybody who looks: never change them.

@@ -6,7 +6,7 @@ from typing import Any
 from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges.pairs import Reads, assessed, is_choice
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import first_reads
 from evalcore.study.schema import Viewer
 from pages.shared import common, page_cache
@@ -16,8 +16,8 @@ KEYS = ("judges_show", "judges_judge", "criteria_by")
 
 
 def computed(make: Callable[..., Any], viewer: Viewer, *arguments: Any) -> Any:
-    """What `make(opinions, *arguments)` gives, as `_kept.computed` keeps it."""
-    return page_cache.computed(make, viewer, lambda: common.opinions(viewer), *arguments)
+    """What `make(rubric_data, *arguments)` gives, as `_kept.computed` keeps it."""
+    return page_cache.computed(make, viewer, lambda: common.rubric_data(viewer), *arguments)
 
 
 def leave(group: str | int) -> None:
@@ -30,16 +30,16 @@ def left(key: str, usual: Any = None) -> Any:
     return page_cache.left(PAGE, key, usual)
 
 
-def names(opinions: Opinions) -> list[str]:
+def names(rubric_data: RubricData) -> list[str]:
     """The judges that have labelled a criterion, those with most labels first."""
-    return opinions.judges
+    return rubric_data.judges
 
 
-def read_beside(opinions: Opinions) -> list[str]:
+def read_beside(rubric_data: RubricData) -> list[str]:
     """The judges of which a label stands beside a physician's blind first read."""
-    reads = first_reads(opinions.reads)
+    reads = first_reads(rubric_data.reads)
     rows = reads.loc[reads["met"].notna(), "row"].to_numpy()
-    return [judge for judge in opinions.judges if opinions.judged[judge].iloc[rows].notna().any()]
+    return [judge for judge in rubric_data.judges if rubric_data.judged[judge].iloc[rows].notna().any()]
 
 
 READS = {Reads.DRAWN: "Drawn, weighted", Reads.ALL: "All, each once"}
@@ -62,27 +62,27 @@ def chosen_reads(row: DeltaGenerator, *, asked: bool) -> Reads | None:
     return Reads.ALL if words == READS[Reads.ALL] else None
 
 
-def has_choice(opinions: Opinions) -> bool:
+def has_choice(rubric_data: RubricData) -> bool:
     """Whether drawn reads, weighted, differ from all blind first reads."""
-    return is_choice(assessed(opinions.reads))
+    return is_choice(assessed(rubric_data.reads))
 
 
-def n_reads(opinions: Opinions) -> int:
+def n_reads(rubric_data: RubricData) -> int:
     """How many blind first reads there are."""
-    return len(first_reads(opinions.reads))
+    return len(first_reads(rubric_data.reads))
 
 
-def beside(opinions: Opinions, judge: str) -> str:
+def beside(rubric_data: RubricData, judge: str) -> str:
     """What one looks at: the judge and the reads that its labels stand beside."""
-    reads = first_reads(opinions.reads)
-    labelled = opinions.judged[judge].notna().to_numpy()[reads["row"].to_numpy()]
+    reads = first_reads(rubric_data.reads)
+    labelled = rubric_data.judged[judge].notna().to_numpy()[reads["row"].to_numpy()]
     known = reads.loc[labelled & reads["met"].notna()]
     return f"Judge {judge} beside {reads_words(len(known), known['example_id'].nunique())}"
 
 
-def between(opinions: Opinions) -> str:
+def between(rubric_data: RubricData) -> str:
     """What one looks at where physicians stand beside one another."""
-    reads = first_reads(opinions.reads)
+    reads = first_reads(rubric_data.reads)
     n_cannot_assess = int(reads["met"].isna().sum())
     more = f", {n_cannot_assess:,} of which could not assess" if n_cannot_assess else ""
     return f"{reads_words(len(reads), reads['example_id'].nunique())}{more}".capitalize()

@@ -10,7 +10,7 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.rubric import analysed, parts
 from evalcore.rubric.benchmark import Weighting, weighting_sentence
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results, departures, results, stated_words, usual, weights_of
 from evalcore.rubric.results import taken as taken_of
 from evalcore.settings import settings
@@ -90,7 +90,7 @@ class Chosen:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _evaluations(location: str, version: Any, hidden: frozenset[int], _viewer: Viewer) -> pd.DataFrame:  # noqa: ARG001 - the key
-    return parts.evaluations(common.opinions(_viewer))
+    return parts.evaluations(common.rubric_data(_viewer))
 
 
 def evaluations(viewer: Viewer) -> pd.DataFrame:
@@ -208,8 +208,8 @@ def numbers(viewer: Viewer, chosen: Chosen) -> Results:
     return found
 
 
-def _numbers(opinions: Opinions, chosen: Chosen) -> Results:
-    return results(opinions, chosen.spec)
+def _numbers(rubric_data: RubricData, chosen: Chosen) -> Results:
+    return results(rubric_data, chosen.spec)
 
 
 def analysis_words(viewer: Viewer, found: Results) -> str:
@@ -233,21 +233,21 @@ def about(viewer: Viewer, chosen: Chosen) -> dict[str, Any]:
     return found
 
 
-def _about(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
-    labels = opinions.judged[list(chosen.judges)].notna()
+def _about(rubric_data: RubricData, chosen: Chosen) -> dict[str, Any]:
+    labels = rubric_data.judged[list(chosen.judges)].notna()
     return {
-        "weighting": parts.common_weighting(opinions),
+        "weighting": parts.common_weighting(rubric_data),
         "is_labelled": not labels.empty and bool(labels.any().all()),
-        "models": [str(name) for name in opinions.items["model"].cat.categories],
+        "models": [str(name) for name in rubric_data.items["model"].cat.categories],
     }
 
 
-def correcting(opinions: Opinions, chosen: Chosen) -> dict[str, Any]:
+def correcting(rubric_data: RubricData, chosen: Chosen) -> dict[str, Any]:
     """Whose labels are corrected, by which reads, with which weights: what every statistic of corrected scores takes."""
     return {
         "judges": list(chosen.judges),
         "settled": chosen.spec.settled,
-        "weights": weights_of(opinions, chosen.spec),
+        "weights": weights_of(rubric_data, chosen.spec),
     }
 
 
@@ -261,15 +261,15 @@ def first(key: str, options: Sequence[Any], usual: int = 0) -> int:
     return page_cache.first(PAGE, key, options, usual)
 
 
-def taken(viewer: Viewer, chosen: Chosen) -> Opinions:
+def taken(viewer: Viewer, chosen: Chosen) -> RubricData:
     """The part of the study that was chosen."""
     with reading(common.engine()) as session:
         example_ids = analysed.example_ids(session, chosen.spec)
-    return taken_of(common.opinions(viewer), chosen.spec, example_ids)
+    return taken_of(common.rubric_data(viewer), chosen.spec, example_ids)
 
 
 def computed(make: Callable[..., Any], viewer: Viewer, chosen: Chosen, *arguments: Any) -> Any:
-    """What `make(opinions, chosen, *arguments)` gives for the chosen part, as `_kept.computed` keeps it."""
+    """What `make(rubric_data, chosen, *arguments)` gives for the chosen part, as `_kept.computed` keeps it."""
     return page_cache.computed(make, viewer, lambda: taken(viewer, chosen), chosen, *arguments)
 
 

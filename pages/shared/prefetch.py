@@ -41,6 +41,6 @@ def _read(person: Viewer) -> None:
 
             triage_choice.read(person, triage_choice.usual(triage_choice.about(person)))
         if has_criteria:
-            common.opinions(person)
+            common.rubric_data(person)
     except Exception:  # noqa: BLE001 - the page that needs it meets the same, and says so
         _log.debug("reading ahead broke off", exc_info=True)

@@ -14,7 +14,7 @@ from evalcore.reading import candidates
 from evalcore.study.db import reading
 from evalcore.study.schema import Ask, Format, Viewer
 from evalcore.triage.case_choice import shown_samples
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.panels import SHARES
 from evalcore.triage.predictions import joined
 from evalcore.triage.response_texts import Told, told
@@ -41,7 +41,7 @@ def listing(viewer: Viewer, chosen: Chosen, rows: pd.DataFrame, *, key: str, sai
     page = st.pagination(n_pages, key=f"{key}_page") if n_pages > 1 else 1
     here = slice((page - 1) * SHOWN, page * SHOWN)
     judges = dict(chosen.judges)
-    part = described(triage_choice.read(viewer, chosen).triaged, rows.iloc[here], judges)
+    part = described(triage_choice.read(viewer, chosen).triage_data, rows.iloc[here], judges)
     words = list(said[here]) or [""] * len(part)
     with reading(common.engine()) as session:
         texts = told(session, [number for number in part["response_id"] if number >= 0])
@@ -54,25 +54,25 @@ def listing(viewer: Viewer, chosen: Chosen, rows: pd.DataFrame, *, key: str, sai
                 _acts(viewer, row, assigned, f"{key}_{place}")
 
 
-def described(triaged: Triaged, rows: pd.DataFrame, judges: Mapping[str, str]) -> pd.DataFrame:
+def described(triage_data: TriageData, rows: pd.DataFrame, judges: Mapping[str, str]) -> pd.DataFrame:
     """Some rows of predictions with what a card shows.
 
-    Adds the columns `OF_CASES`, sample (row of `triaged.samples`, unless it is there already: the response that `shown_samples` chooses; -1: no text is
+    Adds the columns `OF_CASES`, sample (row of `triage_data.samples`, unless it is there already: the response that `shown_samples` chooses; -1: no text is
     known), response_id (of it, -1: none), sample_level (as the judge of its format read it; NaN where it did not) and sample_name (as Browse calls it).
     """
-    numbers = triaged.samples["row"].to_numpy()
+    numbers = triage_data.samples["row"].to_numpy()
     begin, end = (np.searchsorted(numbers, rows["row"].to_numpy(), side=side) for side in _SIDES)
     parts = [np.arange(one, other) for one, other in zip(begin, end, strict=True)]
     places = np.unique(np.concatenate([*parts, np.zeros(0, dtype=np.int64)])).astype(np.int64)
-    samples = triaged.samples.iloc[places].reset_index(drop=True)
-    levels = triaged.levels.iloc[places].reset_index(drop=True)
+    samples = triage_data.samples.iloc[places].reset_index(drop=True)
+    levels = triage_data.levels.iloc[places].reset_index(drop=True)
     where = pd.Index(places)
     mine = rows.reset_index(drop=True)
     if "sample" in mine:
         shown = where.get_indexer(pd.Index(mine["sample"]))
     else:
         mine = mine.assign(first=where.get_indexer(pd.Index(mine["first"])))
-        shown, _ = shown_samples(replace(triaged, samples=samples, levels=levels), mine, judges)
+        shown, _ = shown_samples(replace(triage_data, samples=samples, levels=levels), mine, judges)
     names = samples.assign(evaluation=[Format(word).evaluation for word in samples["format"]])
     names = names.assign(name=[*chain.from_iterable(response_names(part) for _, part in names.groupby("row"))])
     judged = [
@@ -80,7 +80,7 @@ def described(triaged: Triaged, rows: pd.DataFrame, judges: Mapping[str, str]) -
         for word, place in zip(mine["format"].astype(str), shown, strict=True)
     ]
     kept = mine.drop(columns=[name for name in OF_CASES if name in mine])
-    return joined(triaged, kept, OF_CASES).assign(
+    return joined(triage_data, kept, OF_CASES).assign(
         response_id=np.append(samples["response_id"].to_numpy(dtype=np.int64), -1)[shown],
         sample_level=np.array(judged, dtype=float),
         sample_name=np.append(names["name"].to_numpy(dtype=object), "")[shown],

@@ -17,7 +17,7 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.bases import PUBLISHED
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.level_jury import JURY, members, with_jury
 from evalcore.triage.panels import Kind
 from evalcore.triage.predictions import joined, judges_by_format, predictions
@@ -68,11 +68,11 @@ class Read:
     """The cases with the gold that was chosen, and what every model says of them.
 
     Attributes:
-        triaged: The cases.
+        triage_data: The cases.
         found: Predictions with the columns `CASE_COLUMNS` of their cases.
     """
 
-    triaged: Triaged
+    triage_data: TriageData
     found: pd.DataFrame
 
 
@@ -86,7 +86,7 @@ def _predicted(
     judged_version: Key,  # noqa: ARG001 - the key
     hidden: frozenset[int],  # noqa: ARG001 - the key
     judges: tuple[tuple[str, str], ...],
-    _triaged: Triaged,
+    _triaged: TriageData,
 ) -> pd.DataFrame:
     """Physicians' reads change no prediction: what judges said is counted once, and kept while physicians read."""
     return predictions(_triaged, dict(judges))
@@ -97,7 +97,7 @@ def _jury(
     location: str,  # noqa: ARG001 - the key
     judged_version: Key,  # noqa: ARG001 - the key
     hidden: frozenset[int],  # noqa: ARG001 - the key
-    _triaged: Triaged,
+    _triaged: TriageData,
 ) -> tuple[pd.DataFrame, frozenset[str]]:
     """`levels` and `juries` with what most judges say: kept while physicians read, as `_predicted`."""
     found = with_jury(_triaged)
@@ -112,16 +112,16 @@ def _read(
     chosen: Chosen,
     _viewer: Viewer,
 ) -> Read:
-    triaged = common.triaged(_viewer)
+    triage_data = common.triage_data(_viewer)
     judged_version = common.judged_version()
     if JURY in dict(chosen.judges).values():
-        levels, juries = _jury(location, judged_version, hidden, triaged)
-        triaged = replace(triaged, levels=levels, juries=juries)
-    triaged = replace(triaged, published=_shown(triaged.published))
-    found = _predicted(location, judged_version, hidden, chosen.judges, triaged)
+        levels, juries = _jury(location, judged_version, hidden, triage_data)
+        triage_data = replace(triage_data, levels=levels, juries=juries)
+    triage_data = replace(triage_data, published=_shown(triage_data.published))
+    found = _predicted(location, judged_version, hidden, chosen.judges, triage_data)
     if chosen.gold is Gold.PHYSICIANS:
-        triaged = with_physicians_gold(triaged)
-    return Read(triaged, joined(triaged, found, CASE_COLUMNS))
+        triage_data = with_physicians_gold(triage_data)
+    return Read(triage_data, joined(triage_data, found, CASE_COLUMNS))
 
 
 def read(viewer: Viewer, chosen: Chosen) -> Read:
@@ -165,28 +165,28 @@ def _about(
     stated: tuple[str, ...],
     _viewer: Viewer,
 ) -> About:
-    triaged = common.triaged(_viewer)
-    formats, published = chosen_settings().formats, _shown(triaged.published)
+    triage_data = common.triage_data(_viewer)
+    formats, published = chosen_settings().formats, _shown(triage_data.published)
     judges = {}
-    for word, names in judges_by_format(triaged).items():
+    for word, names in judges_by_format(triage_data).items():
         if word in formats:
-            several = members(name for name in names if name not in triaged.juries)
+            several = members(name for name in names if name not in triage_data.juries)
             first = [name for name in stated if name in names][:1]
             rest = [name for name in names if name not in first]
             judges[word] = (*first, *rest, *([JURY] if several else []))
-    samples = triaged.samples
+    samples = triage_data.samples
     present = samples["model"].cat.remove_unused_categories().cat.categories
     return About(
-        n_cases=len(triaged.cases),
-        n_kinds={kind.value: int(triaged.cases["kind"].eq(kind).sum()) for kind in Kind},
+        n_cases=len(triage_data.cases),
+        n_kinds={kind.value: int(triage_data.cases["kind"].eq(kind).sum()) for kind in Kind},
         n_samples=len(samples),
         n_published=published[["model", "format"]].drop_duplicates().shape[0],
         published=tuple(sorted(set(published["model"].astype(str)))),
         models=tuple(sorted(str(name) for name in present)),
         judges=judges,
         n_texts=int(samples["has_text"].sum()),
-        n_reads=len(triaged.reads),
-        n_elsewhere=len(triaged.elsewhere),
+        n_reads=len(triage_data.reads),
+        n_elsewhere=len(triage_data.elsewhere),
     )
 
 

@@ -26,7 +26,7 @@ COUNTS = {
 
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
     """The flow of the study's cases, the table of labels, and what label maps and settings make of them."""
-    found = common.triaged(viewer)
+    found = common.triage_data(viewer)
     with reading(common.engine()) as session:
         rule = setting_queries.load(session).rule
     if found.cases.empty:

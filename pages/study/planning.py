@@ -13,7 +13,7 @@ from evalcore.planning.figures import narrowing
 from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, curve
 from evalcore.planning.targets import Goal, Target
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.parts import evaluations
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
@@ -58,7 +58,7 @@ def _planned(
     n_readers: int,
     _viewer: Viewer,
 ) -> Planned:
-    known = common.opinions(_viewer)
+    known = common.rubric_data(_viewer)
     with reading(common.engine()) as session:
         taken, seconds = planning_acts.taken(session), planning_acts.seconds_each(session)
         stated = contents.stated_analysis(session)
@@ -79,7 +79,7 @@ def _planned(
 def show(viewer: Viewer) -> None:
     """The form, the answer, and the drawing."""
     st.html(html.quiet(PURPOSE))
-    known = common.opinions(viewer)
+    known = common.rubric_data(viewer)
     parts = evaluations(known)
     judged = parts.loc[parts["judges"].map(len).gt(0)]
     if judged.empty:
@@ -123,7 +123,7 @@ FOOT = (
 )
 
 
-def _asked(known: Opinions, judged: pd.DataFrame) -> tuple[Target | None, int]:
+def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]:
     """The form: a target, or None with a sentence why not; and how many readers a response gets."""
     goal = st.segmented_control(
         "What do you want to know?", list(GOALS), default=Goal.SCORE, required=True, format_func=GOALS.__getitem__, key="plan_goal"

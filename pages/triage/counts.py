@@ -19,7 +19,7 @@ from evalcore.triage import words as triage_words
 from evalcore.triage.bases import PUBLISHED, Basis, Held, Matrices, Ranked, Weights
 from evalcore.triage.cases import accounted
 from evalcore.triage.corrected import Answers, answered, claim_words
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.formats import flip_counts
 from evalcore.triage.panels import Kind
 from evalcore.triage.reads import read_counts, response_levels, transitions
@@ -34,7 +34,7 @@ NOT_READ = (
 WHY = {
     "unsettled": "readers conflict: an adjudicator settles it",
     "cannot_assess": "cannot be assessed",
-    "remove": "removed: cannot be triaged",
+    "remove": "removed: cannot be triage_data",
 }
 """Why a case has no level here, in words."""
 
@@ -119,7 +119,7 @@ def _answers(
     chosen: Chosen,
     claim: Claim,
     settled: bool,  # noqa: FBT001 - the key
-    _triaged: Triaged,
+    _triaged: TriageData,
 ) -> list[Answers]:
     """What cells, rates and harm are corrected by: the same whatever the weights."""
     return answered(_triaged, dict(chosen.judges), claim, settled=settled)
@@ -130,20 +130,20 @@ def _surveyed(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> _Surv
     if basis is Basis.JUDGE:
         return _Surveyed(read, None)
     key = (settings().db, common.version(), common.blind(viewer))
-    return _Surveyed(read, _answers(*key, chosen, held.claim, held.settled, read.triaged))
+    return _Surveyed(read, _answers(*key, chosen, held.claim, held.settled, read.triage_data))
 
 
 def _by_judge(read: Read) -> dict[str, Any]:
-    return {"matrices": triage_bases.by_judge(read.triaged, read.found), "flips": flip_counts(read.found)}
+    return {"matrices": triage_bases.by_judge(read.triage_data, read.found), "flips": flip_counts(read.found)}
 
 
 def _by_physicians(read: Read, settled: bool) -> Matrices:  # noqa: FBT001 - as it is kept
-    return triage_bases.by_physicians(read.triaged, settled=settled)
+    return triage_bases.by_physicians(read.triage_data, settled=settled)
 
 
 def _corrected(surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], held: Held) -> Matrices:
     read, known = surveyed
-    return triage_bases.corrected(read.triaged, read.found, dict(judges), held, known=known)
+    return triage_bases.corrected(read.triage_data, read.found, dict(judges), held, known=known)
 
 
 def of(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held) -> Counted:
@@ -168,7 +168,7 @@ def _harm(
     surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], basis: Basis, held: Held, weights: Weights
 ) -> pd.DataFrame:
     read, known = surveyed
-    return triage_bases.harm(basis, read.triaged, read.found, weights, judges=dict(judges), held=held, known=known)
+    return triage_bases.harm(basis, read.triage_data, read.found, weights, judges=dict(judges), held=held, known=known)
 
 
 def harm(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held, weights: Weights) -> pd.DataFrame:
@@ -182,7 +182,9 @@ def _ranked(
     surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], basis: Basis, held: Held, weights: Weights
 ) -> Ranked:
     read, known = surveyed
-    return triage_bases.ranked(basis, read.triaged, read.found, weights, judges=dict(judges), held=held, known=known)
+    return triage_bases.ranked(
+        basis, read.triage_data, read.found, weights, judges=dict(judges), held=held, known=known
+    )
 
 
 def ranked(viewer: Viewer, chosen: Chosen, basis: Basis, held: Held, weights: Weights) -> Ranked:
@@ -215,12 +217,12 @@ def _needed(rates: pd.DataFrame) -> str:
 
 def physicians_read(read: Read) -> pd.DataFrame:
     """What became of the responses that physicians have read, by model and format."""
-    return read_counts(read.triaged)
+    return read_counts(read.triage_data)
 
 
 def left_out(read: Read) -> pd.DataFrame:
     """What is counted and what left out, by model and format."""
-    return accounted(read.triaged, read.found)
+    return accounted(read.triage_data, read.found)
 
 
 def rows_of_cell(
@@ -237,8 +239,8 @@ def rows_of_cell(
     ]
     if basis is not Basis.PHYSICIANS:
         return mine.loc[mine["predicted"].eq(predicted)].sort_values("share", ascending=False, kind="stable")
-    levels = response_levels(read.triaged)
-    samples = read.triaged.samples.iloc[levels["sample"].to_numpy()]
+    levels = response_levels(read.triage_data)
+    samples = read.triage_data.samples.iloc[levels["sample"].to_numpy()]
     fits = (np.floor(levels["level"]).eq(predicted) | np.ceil(levels["level"]).eq(predicted)).to_numpy()
     fits = fits & samples["model"].eq(model).to_numpy() & samples["format"].eq(word).to_numpy()
     kept = levels.loc[fits, ["row", "sample", "level"]].rename(columns={"level": "read_level"})
@@ -248,7 +250,7 @@ def rows_of_cell(
 
 def _usual_held(surveyed: _Surveyed, judges: tuple[tuple[str, str], ...], spec: Analysis) -> tuple[Held, str]:
     read, known = surveyed
-    return triage_bases.usual_held(read.triaged, dict(judges), spec, known=known)
+    return triage_bases.usual_held(read.triage_data, dict(judges), spec, known=known)
 
 
 def basis_control(viewer: Viewer, chosen: Chosen, known: About) -> tuple[Basis, Held, str]:
@@ -284,7 +286,7 @@ def model_names(known: About) -> list[str]:
 
 def changes(read: Read) -> pd.DataFrame:
     """What physicians here say of the cases' needs, beside the gold that they came with."""
-    return transitions(read.triaged).drop(columns="rows")
+    return transitions(read.triage_data).drop(columns="rows")
 
 
 def show_transitions(viewer: Viewer, chosen: Chosen) -> None:

@@ -10,7 +10,7 @@ from evalcore.stats.intervals import NO_VALUE, interval_words, share_words
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from evalcore.triage.cases import flips
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.formats import flip_counts
 from evalcore.triage.response_texts import Told, told
 from evalcore.triage.words import flip_sentence, points
@@ -105,12 +105,12 @@ def _p(value: float) -> str:
 
 def _listing(viewer: Viewer, chosen: Chosen, found: pd.DataFrame) -> None:
     """The cases, both answers beside each other, a few at a time."""
-    triaged, judges = triage_choice.read(viewer, chosen).triaged, dict(chosen.judges)
+    triage_data, judges = triage_choice.read(viewer, chosen).triage_data, dict(chosen.judges)
     n_pages = max(math.ceil(len(found) / SHOWN), 1)
     head = st.container()
     page = st.pagination(n_pages, key="triage_flips_page") if n_pages > 1 else 1
     part = found.iloc[(page - 1) * SHOWN : page * SHOWN]
-    sides = [_side(triaged, part, word, judges) for word in FORMATS]
+    sides = [_side(triage_data, part, word, judges) for word in FORMATS]
     with reading(common.engine()) as session:
         texts = told(session, [row["response_id"] for side in sides for row in side if row["response_id"] >= 0])
     with head:
@@ -127,10 +127,10 @@ def _listing(viewer: Viewer, chosen: Chosen, found: pd.DataFrame) -> None:
                 triage_cases.open_case(first["example_id"], [side["sample_name"] for side in both])
 
 
-def _side(triaged: Triaged, part: pd.DataFrame, word: str, judges: dict[str, str]) -> list[dict[Any, Any]]:
+def _side(triage_data: TriageData, part: pd.DataFrame, word: str, judges: dict[str, str]) -> list[dict[Any, Any]]:
     """The answers of one format, each with the response that is shown."""
     rows = part[["row", "model"]].assign(format=word, predicted=part[word], first=part[f"{word}_first"])
-    return triage_cases.described(triaged, rows, judges).to_dict(orient="records")
+    return triage_cases.described(triage_data, rows, judges).to_dict(orient="records")
 
 
 def _answer(side: dict[Any, Any], said: Told | None, judge: str) -> str:

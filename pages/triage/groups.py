@@ -35,7 +35,7 @@ FOOT = (
 
 def grouped(read: Read, grouping: str) -> pd.DataFrame:
     """The rates of every model by one grouping."""
-    found = by_group(read.triaged, read.found, grouping)
+    found = by_group(read.triage_data, read.found, grouping)
     return found.loc[found["measure"].astype(str).isin(list(IN_TABLE))].reset_index(drop=True)
 
 

@@ -22,7 +22,7 @@ FOOT = (
 
 def queue(read: Read, judges: tuple[tuple[str, str], ...]) -> pd.DataFrame:
     """The dangerous misses of all models, worst first, without their texts."""
-    found = misses(read.triaged, read.found, judges=dict(judges))
+    found = misses(read.triage_data, read.found, judges=dict(judges))
     kept = found.loc[found["rank"].lt(len(DANGEROUS))]
     return kept.drop(columns=["case_id", "source", "strength", "first_words"]).reset_index(drop=True)
 

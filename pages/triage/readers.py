@@ -45,11 +45,11 @@ def offer(viewer: Viewer) -> None:
 
 def looked(read: Read) -> pd.DataFrame:
     """What each judge made of the responses of each format: format, judge, n, n_looked, n_level, n_none."""
-    samples, levels = read.triaged.samples, read.triaged.levels
+    samples, levels = read.triage_data.samples, read.triage_data.levels
     found: list[dict[str, Any]] = []
     for word in Format:
         mine = samples["format"].eq(word).to_numpy()
-        for judge in read.triaged.judges(word):
+        for judge in read.triage_data.judges(word):
             said = levels[judge].to_numpy()[mine]
             n_looked, n_none = int((said == said).sum()), int((said == NO_LEVEL).sum())  # noqa: PLR0124 - NaN
             found.append(
@@ -62,16 +62,16 @@ def compared(read: Read) -> list[tuple[str, str, str, Agreement]]:
     """Every judge beside the physicians, and every two judges: format, who, beside whom, how often they say the same."""
     found = []
     for word in Format:
-        judges = read.triaged.judges(word)
+        judges = read.triage_data.judges(word)
         for judge in judges:
-            agreed = level_confusion.agreement_with_physicians(read.triaged, judge, asked=word)
+            agreed = level_confusion.agreement_with_physicians(read.triage_data, judge, asked=word)
             if agreed.n:
                 found.append((word.value, judge, PHYSICIANS, agreed))
         for place, judge in enumerate(judges):
             for other in judges[place + 1 :]:
-                if read.triaged.juries & {judge, other}:  # a jury is made of the others
+                if read.triage_data.juries & {judge, other}:  # a jury is made of the others
                     continue
-                agreed = level_confusion.agreement_between(read.triaged, other, judge, asked=word)
+                agreed = level_confusion.agreement_between(read.triage_data, other, judge, asked=word)
                 if agreed.n:
                     found.append((word.value, judge, other, agreed))
     return found
@@ -80,8 +80,8 @@ def compared(read: Read) -> list[tuple[str, str, str, Agreement]]:
 def beside(read: Read, word: str, judge: str, other: str) -> pd.DataFrame:
     """The levels of physicians, or of another judge, by those of a judge."""
     if other == PHYSICIANS:
-        return level_confusion.against_physicians(read.triaged, judge, asked=word)
-    return level_confusion.between(read.triaged, other, judge, asked=word)
+        return level_confusion.against_physicians(read.triage_data, judge, asked=word)
+    return level_confusion.between(read.triage_data, other, judge, asked=word)
 
 
 def show(here: Here) -> None:

@@ -11,7 +11,7 @@ from evalcore.study import store
 from evalcore.study.db import open_study, writing
 from evalcore.study.schema import CASES, PARSER, Format, Label
 from evalcore.study.tables import now
-from evalcore.triage.data import NO_LEVEL, Triaged
+from evalcore.triage.data import NO_LEVEL, TriageData
 from tests.benchmarks._large import write
 from tests.triage_cases import WORDS, drawn
 
@@ -22,13 +22,15 @@ TEXT = "Thank you for telling me. Please see a doctor within the next two days, 
 def made(path: Path, *, n_cases: int, n_models: int) -> Engine:
     """Cases with panels, two formats and five samples a model; the first sample has a text, and a fiftieth of the texts is read."""
     models = [f"model-{number:02}" for number in range(1, n_models + 1)]
-    triaged, _ = drawn(np.random.default_rng(7), n_cases=n_cases, models=models, judges={JUDGE: 0.9}, share_read=0.02)
+    triage_data, _ = drawn(
+        np.random.default_rng(7), n_cases=n_cases, models=models, judges={JUDGE: 0.9}, share_read=0.02
+    )
     engine = open_study(str(path))
     with writing(engine) as session:
         store.ensure_study(session)
         store.add_person(session, "Lea Lead", roles=["lead"], actor="benchmark")
         write(session, "model", [{"id": place, "name": name} for place, name in enumerate(models, start=1)])
-        readers = sorted(set(triaged.reads["rater"]))
+        readers = sorted(set(triage_data.reads["rater"]))
         names = [(PARSER, "judge"), (JUDGE, "judge"), *((name, "reviewer") for name in readers)]
         raters = {name: number for number, (name, _) in enumerate(names, start=1)}
         kinds = dict(names)
@@ -37,8 +39,8 @@ def made(path: Path, *, n_cases: int, n_models: int) -> Engine:
             "rater",
             [{"id": raters[name], "kind": kinds[name], "name": name, "prompt_version": ""} for name in raters],
         )
-        _cases(session, triaged)
-        samples, cases = triaged.samples, triaged.cases
+        _cases(session, triage_data)
+        samples, cases = triage_data.samples, triage_data.cases
         of_case = cases["example_id"].to_numpy()[samples["row"]]
         responses = pd.DataFrame(
             {
@@ -52,8 +54,8 @@ def made(path: Path, *, n_cases: int, n_models: int) -> Engine:
         )
         write(session, "response", responses.to_dict(orient="records"))
         at = now()
-        for judge in triaged.levels:
-            looked = triaged.levels[judge].dropna()
+        for judge in triage_data.levels:
+            looked = triage_data.levels[judge].dropna()
             words = {NO_LEVEL: Label.CANNOT_ASSESS.value} | {level: label.value for level, label in WORDS.items()}
             rows = {
                 "example_id": of_case[looked.index],
@@ -65,13 +67,17 @@ def made(path: Path, *, n_cases: int, n_models: int) -> Engine:
                 "created_at": at,
             }
             write(session, "verdict", pd.DataFrame(rows).astype({"created_at": object}).to_dict(orient="records"))
-        write(session, "verdict", [_read(triaged, row, raters, at) for row in triaged.reads.to_dict(orient="records")])
+        write(
+            session,
+            "verdict",
+            [_read(triage_data, row, raters, at) for row in triage_data.reads.to_dict(orient="records")],
+        )
         store.append_event(session, actor="benchmark", action="file imported", subject="drawn cases", detail={})
     return engine
 
 
-def _cases(session: Session, triaged: Triaged) -> None:
-    cases = triaged.cases
+def _cases(session: Session, triage_data: TriageData) -> None:
+    cases = triage_data.cases
     rows = cases.to_dict(orient="records")
     same = {"messages": "[]", "n_turns": 1, "tags": "[]", "provisional": False, "dataset": CASES}
     write(session, "example", [
@@ -85,15 +91,15 @@ def _cases(session: Session, triaged: Triaged) -> None:
     numbers = cases["example_id"].to_numpy()
     write(session, "panel_vote", [
         {"example_id": int(numbers[vote["row"]]), "place": vote["place"], "rater": vote["rater"], "vote": WORDS.get(vote["vote"], "remove")}
-        for vote in triaged.votes.to_dict(orient="records")
+        for vote in triage_data.votes.to_dict(orient="records")
     ])  # fmt: skip
 
 
-def _read(triaged: Triaged, read: dict[str, object], raters: dict[str, int], at: object) -> dict[str, object]:
+def _read(triage_data: TriageData, read: dict[str, object], raters: dict[str, int], at: object) -> dict[str, object]:
     sample = int(str(read["sample"]))
     return {
-        "example_id": int(triaged.cases["example_id"].iloc[int(str(read["row"]))]),
-        "response_id": None if sample < 0 else int(triaged.samples["response_id"].iloc[sample]),
+        "example_id": int(triage_data.cases["example_id"].iloc[int(str(read["row"]))]),
+        "response_id": None if sample < 0 else int(triage_data.samples["response_id"].iloc[sample]),
         "rater_id": raters[str(read["rater"])], "label": read["label"], "stage": read["stage"], "blinded": True, "selection": "random",
         "inclusion_probability": read["inclusion_probability"], "right_for_wrong_reason": False, "created_at": at,
     }  # fmt: skip

@@ -106,11 +106,11 @@ class World:
 
 def world(rng: np.random.Generator, judges: Mapping[str, float], *, n_examples: int = N_ALL) -> World:
     """Judges by name, with their accuracy."""
-    opinions, truth = drawn(rng, n_examples=n_examples, judges=judges, share_read=1e-4)
-    moves = coefficients(opinions.items).to_numpy() * n_examples
-    labels = opinions.judged.to_numpy().astype(float)
-    starts = np.searchsorted(opinions.items["example_id"].to_numpy(), np.arange(1, n_examples + 2))
-    return World(moves, opinions.items["points"].to_numpy() < 0, labels, truth.to_numpy(), starts)
+    rubric_data, truth = drawn(rng, n_examples=n_examples, judges=judges, share_read=1e-4)
+    moves = coefficients(rubric_data.items).to_numpy() * n_examples
+    labels = rubric_data.judged.to_numpy().astype(float)
+    starts = np.searchsorted(rubric_data.items["example_id"].to_numpy(), np.arange(1, n_examples + 2))
+    return World(moves, rubric_data.items["points"].to_numpy() < 0, labels, truth.to_numpy(), starts)
 
 
 @dataclass(frozen=True)

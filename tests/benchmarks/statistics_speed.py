@@ -35,7 +35,7 @@ from evalcore.rubric.corrected import (  # noqa: E402
     corrected_differences,
     corrected_scores,
 )
-from evalcore.rubric.data import Opinions  # noqa: E402
+from evalcore.rubric.data import RubricData  # noqa: E402
 from evalcore.rubric.group_scores import group_scores  # noqa: E402
 from evalcore.study import contents, store  # noqa: E402
 from evalcore.study.db import open_study, reading, writing  # noqa: E402
@@ -61,17 +61,17 @@ def main() -> None:
         path = Path(folder) / "overread.db"
         made(path, n_models=n_models, n_judges=N_JUDGES).dispose()
         floor, _ = timed(lambda: bare_fetch(path), 1)
-        took, opinions = timed(lambda: load(path), 1)
+        took, rubric_data = timed(lambda: load(path), 1)
         print(
-            f"{opinions.judged.size:,} verdicts of {N_JUDGES} judges on {n_models} models; {len(opinions.reads):,} reads"
+            f"{rubric_data.judged.size:,} verdicts of {N_JUDGES} judges on {n_models} models; {len(rubric_data.reads):,} reads"
         )
         print(f"read from SQLite: {took:.2f} s, {took / floor:.1f} x the bare fetch into numpy ({floor:.2f} s)")
-        metrics(opinions)
+        metrics(rubric_data)
         if not given.large:
             page(path)
 
 
-def load(path: Path) -> Opinions:
+def load(path: Path) -> RubricData:
     """As the pages read the study for the first time."""
     engine = open_study(str(path))
     with ThreadPoolExecutor(1) as beside:
@@ -90,27 +90,27 @@ def bare_fetch(path: Path, statement: str = BARE_FETCH) -> np.ndarray:
     return rows
 
 
-def metrics(opinions: Opinions) -> None:
+def metrics(rubric_data: RubricData) -> None:
     """One line a metric, with the plain sum below it."""
-    judge, rng = opinions.judges[0], np.random.default_rng
-    scores = example_scores(opinions, judge)
-    sums = Sums(opinions)
+    judge, rng = rubric_data.judges[0], np.random.default_rng
+    scores = example_scores(rubric_data, judge)
+    sums = Sums(rubric_data)
     lines: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
-        ("scores by example", lambda: example_scores(opinions, judge), sums.by_response),
-        ("scores by theme, axis, category", lambda: group_scores(opinions, judge), sums.by_group),
-        ("corrected scores, one judge", lambda: corrected_scores(opinions, judges=[judge]), sums.by_model),
-        ("corrected scores, three judges", lambda: corrected_scores(opinions), sums.by_model),
-        ("corrected differences", lambda: corrected_differences(opinions), sums.by_response),
+        ("scores by example", lambda: example_scores(rubric_data, judge), sums.by_response),
+        ("scores by theme, axis, category", lambda: group_scores(rubric_data, judge), sums.by_group),
+        ("corrected scores, one judge", lambda: corrected_scores(rubric_data, judges=[judge]), sums.by_model),
+        ("corrected scores, three judges", lambda: corrected_scores(rubric_data), sums.by_model),
+        ("corrected differences", lambda: corrected_differences(rubric_data), sums.by_response),
         (
             "paired differences, 10,000 resamples",
             lambda: differences(scores, rng=rng(1)),
             lambda: sums.resampled(scores),
         ),
-        ("balanced F1 of judges", lambda: balanced_f1(opinions), sums.read_pairs),
-        ("sensitivity and specificity", lambda: error_rates(opinions), sums.read_pairs),
-        ("agreement of physicians", lambda: agreement(labels_of(opinions)), sums.read_pairs),
-        ("criterion health", lambda: criterion_health(opinions, judge), sums.by_criterion),
-        ("flips between two judges", lambda: flips(opinions, *opinions.judges[:2]), sums.flipped),
+        ("balanced F1 of judges", lambda: balanced_f1(rubric_data), sums.read_pairs),
+        ("sensitivity and specificity", lambda: error_rates(rubric_data), sums.read_pairs),
+        ("agreement of physicians", lambda: agreement(labels_of(rubric_data)), sums.read_pairs),
+        ("criterion health", lambda: criterion_health(rubric_data, judge), sums.by_criterion),
+        ("flips between two judges", lambda: flips(rubric_data, *rubric_data.judges[:2]), sums.flipped),
     ]
     for name, act, floor in lines:
         took, _ = timed(act, REPEATS)
@@ -121,9 +121,9 @@ def metrics(opinions: Opinions) -> None:
 class Sums:
     """The plain sums of each metric, over arrays that are ready."""
 
-    def __init__(self, opinions: Opinions) -> None:
-        items, reads = opinions.items, opinions.reads
-        self._met = [opinions.judged[judge].to_numpy() for judge in opinions.judges]
+    def __init__(self, rubric_data: RubricData) -> None:
+        items, reads = rubric_data.items, rubric_data.reads
+        self._met = [rubric_data.judged[judge].to_numpy() for judge in rubric_data.judges]
         self._points = items["points"].to_numpy()
         self._response = items["response_id"].to_numpy()
         self._model = items["model"].cat.codes.to_numpy().astype(np.int64)

@@ -20,7 +20,7 @@ import pandas as pd  # noqa: E402
 from evalcore.study.db import open_study, reading  # noqa: E402
 from evalcore.triage import queries as triage_queries  # noqa: E402
 from evalcore.triage.cases import accounted, misses  # noqa: E402
-from evalcore.triage.data import Triaged  # noqa: E402
+from evalcore.triage.data import TriageData  # noqa: E402
 from evalcore.triage.formats import flip_counts  # noqa: E402
 from evalcore.triage.groups import by_group  # noqa: E402
 from evalcore.triage.harm import expected_harm  # noqa: E402
@@ -50,14 +50,14 @@ def main() -> None:
 def measured(path: Path) -> None:
     """All figures of a study."""
     floor, _ = timed(lambda: bare_fetch(path, BARE_FETCH), 1)
-    took, triaged = timed(lambda: load(path), 1)
-    print(f"{len(triaged.samples):,} samples of {len(triaged.cases):,} cases; {len(triaged.reads):,} reads")
+    took, triage_data = timed(lambda: load(path), 1)
+    print(f"{len(triage_data.samples):,} samples of {len(triage_data.cases):,} cases; {len(triage_data.reads):,} reads")
     print(f"read from SQLite: {took:.2f} s, {took / floor:.1f} x the bare fetch into numpy ({floor:.2f} s)")
-    metrics(described(triaged))
+    metrics(described(triage_data))
     page(path, "triage", ".js-plotly-plot .annotation")
 
 
-def load(path: Path) -> Triaged:
+def load(path: Path) -> TriageData:
     """As the pages read the study for the first time."""
     engine = open_study(str(path))
     with ThreadPoolExecutor(1) as beside:
@@ -68,19 +68,19 @@ def load(path: Path) -> Triaged:
     return found
 
 
-def metrics(triaged: Triaged) -> None:
+def metrics(triage_data: TriageData) -> None:
     """One line a metric, with the plain sum below it."""
-    judges = usual_judges(triaged)
-    found = joined(triaged, predictions(triaged, judges), COLUMNS)
+    judges = usual_judges(triage_data)
+    found = joined(triage_data, predictions(triage_data, judges), COLUMNS)
     cells = confusion(found)
-    by_sample, by_prediction = counted_samples(triaged), counted_predictions(found)
+    by_sample, by_prediction = counted_samples(triage_data), counted_predictions(found)
     lines: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
-        ("predictions", lambda: predictions(triaged, judges), by_sample),
+        ("predictions", lambda: predictions(triage_data, judges), by_sample),
         ("confusion", lambda: confusion(found), by_prediction),
         ("rates and scores", lambda: (rates(cells), summary(cells)), by_prediction),
-        ("by source", lambda: by_group(triaged, found, "source"), by_prediction),
-        ("what is counted where", lambda: accounted(triaged, found), by_prediction),
-        ("dangerous misses", lambda: misses(triaged, found), by_prediction),
+        ("by source", lambda: by_group(triage_data, found, "source"), by_prediction),
+        ("what is counted where", lambda: accounted(triage_data, found), by_prediction),
+        ("dangerous misses", lambda: misses(triage_data, found), by_prediction),
         ("flips", lambda: flip_counts(found), by_prediction),
         ("expected harm", lambda: expected_harm(cells, 5, 1), by_prediction),
     ]
@@ -90,10 +90,10 @@ def metrics(triaged: Triaged) -> None:
         print(f"{name}: {1000 * took:,.0f} ms, {took / least:.1f} x the plain numpy sum ({1000 * least:,.1f} ms)")
 
 
-def counted_samples(triaged: Triaged) -> Callable[[], object]:
+def counted_samples(triage_data: TriageData) -> Callable[[], object]:
     """Samples by case, model and level: one bincount over arrays that are ready."""
-    level = np.nan_to_num(triaged.levels.max(axis=1).to_numpy(dtype=float)).astype(np.int64)
-    samples = triaged.samples
+    level = np.nan_to_num(triage_data.levels.max(axis=1).to_numpy(dtype=float)).astype(np.int64)
+    samples = triage_data.samples
     group = samples["row"].to_numpy() * 100 + samples["model"].cat.codes.to_numpy().astype(np.int64) * 2
     group += samples["format"].cat.codes.to_numpy()
     return lambda: np.bincount(group * 5 + level)

@@ -31,10 +31,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     """Cases with stated confidences: it is known what the models' own mean, and not what Magpie's do."""
     folder = tmp_path_factory.mktemp("calibration")
     models = {"Alder-2": {"qa": 0.4}, "Briar-1": {"conversation": -0.9}}
-    triaged, _ = drawn(np.random.default_rng(4), n_cases=60, models=models, confidence=True, share_read=0.4)
+    triage_data, _ = drawn(np.random.default_rng(4), n_cases=60, models=models, confidence=True, share_read=0.4)
     engine = open_study(str(folder / "overread.db"))
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         triage_store.set_triage_settings(session, TriageSettings(rule=AmbiguityRule(spread=0.3)), actor="set-up")
         triage_store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
         store.add_person(session, LEAD, roles=[Role.LEAD], actor="set-up")

@@ -28,12 +28,12 @@ N_ASSIGNED = 12
 def triage_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     """Cases that one model sends home, of which a physician has answers of this model to read."""
     folder = tmp_path_factory.mktemp("triage")
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(4), n_cases=60, models={"Alder-2": {"qa": 0.6}, MODEL: {"conversation": -1.2}}, judges={"Magpie": 0.9}, share_read=0.0
     )  # fmt: skip
     engine = open_study(str(folder / "overread.db"))
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         store.add_person(session, LEAD, roles=[Role.LEAD, Role.RESEARCHER], actor="set-up")
         store.add_person(session, READER, roles=[Role.REVIEWER], actor="set-up")
     choice = Choice(

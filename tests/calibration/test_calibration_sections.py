@@ -27,10 +27,10 @@ HOSTILE = "<b>Alder</b>"
 
 def cases(seed=1, rule=panels.BY_DEFAULT, **more):
     """Drawn cases, their predictions by the usual judges, and those judges."""
-    triaged, _ = drawn(np.random.default_rng(seed), confidence=True, **more)
-    triaged = panels.described(triaged, rule)
-    judges = usual_judges(triaged)
-    return triaged, joined(triaged, predictions(triaged, judges), COLUMNS), judges
+    triage_data, _ = drawn(np.random.default_rng(seed), confidence=True, **more)
+    triage_data = panels.described(triage_data, rule)
+    judges = usual_judges(triage_data)
+    return triage_data, joined(triage_data, predictions(triage_data, judges), COLUMNS), judges
 
 
 # ---------------------------------------------------------------- whose confidence counts
@@ -49,13 +49,13 @@ def test_every_clear_case_is_counted_by_what_its_confidence_is_made_of():
 
 
 def test_models_that_answered_once_have_no_confidence_and_the_sentence_says_so():
-    triaged, found, judges = cases(n_samples=1)
+    triage_data, found, judges = cases(n_samples=1)
     own = own_confidence(found, stated=False)
     parts = sections.models_confidence(own)
     assert not parts.found.errors["n"].any()
     assert parts.found.reliability.empty
     assert words.models_findings(parts.found.errors) == [words.NO_CONFIDENCE]
-    of_ambiguous = sections.on_ambiguous(triaged, own, judges)
+    of_ambiguous = sections.on_ambiguous(triage_data, own, judges)
     assert of_ambiguous.summary.empty
     assert case_spread.spread_findings(of_ambiguous.summary) == [case_spread.NO_SPREAD]
     assert of_ambiguous.n_few == (own["kind"].eq(Kind.AMBIGUOUS) & own["n_valid"].eq(1)).sum() > 0
@@ -104,29 +104,31 @@ def test_nothing_is_computed_before_the_meaning_is_known_and_p_met_is_turned_rou
 
 
 def test_judges_of_levels_leave_out_the_parser_whose_confidence_is_the_models_own():
-    triaged, _, _ = cases(n_cases=80, share_read=0.5)
+    triage_data, _, _ = cases(n_cases=80, share_read=0.5)
     said = {PARSER: RIGHT, "Magpie": RIGHT}
-    of_levels = sections.level_meanings(triaged, said)
+    of_levels = sections.level_meanings(triage_data, said)
     assert of_levels["judge"].tolist() == ["Magpie"]
-    assert sections.model_meaning(triaged, said)["judge"].tolist() == [PARSER]
+    assert sections.model_meaning(triage_data, said)["judge"].tolist() == [PARSER]
     silent = replace(
-        triaged, levels=triaged.levels.assign(Magpie=NO_LEVEL)
+        triage_data, levels=triage_data.levels.assign(Magpie=NO_LEVEL)
     )  # a confidence, and no level that it is about
     assert sections.level_meanings(silent, said).empty
-    found = sections.judges_on_levels(triaged, of_levels, drawn=True)
+    found = sections.judges_on_levels(triage_data, of_levels, drawn=True)
     assert found.errors["group"].tolist() == ["Magpie, conversation"]
     assert found.errors["n"].item() > 0
-    unasked = sections.judges_on_levels(triaged, sections.level_meanings(triaged, {}), drawn=True)
+    unasked = sections.judges_on_levels(triage_data, sections.level_meanings(triage_data, {}), drawn=True)
     assert unasked.reliability.empty
     assert unasked.errors["undefined"].str.startswith("Nobody has said what the confidence of Magpie means").all()
 
 
 def test_a_majority_stands_beside_each_judges_own_confidence_and_needs_no_question():
-    opinions = opinion_rows.of_columns(
+    rubric_data = opinion_rows.of_columns(
         example=[1, 2, 3], criterion=[1, 1, 1], judges={"Heron": "+++", "Wren": "+++", "Owl": "++-"}, readers={"dr_a": "+-+"}
     )  # fmt: skip
     stated = beside([0.9] * 3, [1.0] * 3, [1.0, 0.0, 1.0])
-    found = sections.judges_on_criteria(stated, sections.criteria_meanings(counted(stated), {}), opinions, drawn=True)
+    found = sections.judges_on_criteria(
+        stated, sections.criteria_meanings(counted(stated), {}), rubric_data, drawn=True
+    )
     rows = found.errors.set_index("group")
     assert found.majorities == {"majority of 3 judges"}
     assert rows["n"].to_dict() == {"Heron": 0, "majority of 3 judges": 3}
@@ -146,9 +148,9 @@ def test_a_majority_stands_beside_each_judges_own_confidence_and_needs_no_questi
 
 
 def test_only_ambiguous_cases_with_two_valid_samples_enter_and_the_surest_come_first():
-    triaged, found, judges = cases(n_cases=80, rule=AmbiguityRule(spread=0.3), n_samples=3, invalid=0.3)
+    triage_data, found, judges = cases(n_cases=80, rule=AmbiguityRule(spread=0.3), n_samples=3, invalid=0.3)
     own = own_confidence(found, stated=False)
-    parts = sections.on_ambiguous(triaged, own, judges)
+    parts = sections.on_ambiguous(triage_data, own, judges)
     ambiguous = own.loc[own["kind"].eq(Kind.AMBIGUOUS)]
     assert len(parts.cases) == ambiguous["n_valid"].ge(2).sum() > 0
     assert parts.n_few == ambiguous["n_valid"].eq(1).sum() > 0
@@ -260,9 +262,9 @@ def test_a_reliability_diagram_draws_every_bin_where_it_is_and_names_stay_words(
 
 
 def test_the_other_figures_draw_their_numbers_and_nothing_where_there_is_none():
-    triaged, found, judges = cases(models=[HOSTILE, "Briar-1"], n_cases=80, rule=AmbiguityRule(spread=0.3))
+    triage_data, found, judges = cases(models=[HOSTILE, "Briar-1"], n_cases=80, rule=AmbiguityRule(spread=0.3))
     own = own_confidence(found, stated=False)
-    parts = sections.on_ambiguous(triaged, own, judges)
+    parts = sections.on_ambiguous(triage_data, own, judges)
     figure = spread(parts.summary, {QA: "qa", CONVERSATION: "conversation"}, {})
     values = {round(float(x), 9) for trace in figure.data for x in trace.x if x is not None}
     wanted = parts.summary.loc[parts.summary["measure"].isin(["distance", "entropy_model", "entropy_panel"])]

@@ -29,7 +29,7 @@ def chance(more=0):
 def told(votes, samples, **columns):
     """Described cases, one line of votes and of samples (levels as words, "-": invalid) each, all of one model, asked as qa."""
     n, n_samples = len(votes), max(len(line.split(",")) for line in samples)
-    triaged, _ = drawn(chance(), n_cases=n, models=["Alder-2"], n_samples=n_samples)
+    triage_data, _ = drawn(chance(), n_cases=n, models=["Alder-2"], n_samples=n_samples)
     rows = [(row, place, LEVELS["remove" if word == "Remove" else word])
             for row, line in enumerate(votes) for place, word in enumerate(line.split(","), start=1) if word]  # fmt: skip
     said = {
@@ -37,22 +37,22 @@ def told(votes, samples, **columns):
         for row, line in enumerate(samples)
         for place, word in enumerate(line.split(","))
     }
-    of_qa = triaged.samples["format"].eq(QA)
-    places = zip(triaged.samples["row"], triaged.samples["sample_index"], of_qa, strict=True)
+    of_qa = triage_data.samples["format"].eq(QA)
+    places = zip(triage_data.samples["row"], triage_data.samples["sample_index"], of_qa, strict=True)
     level = [said.get((row, place), np.nan) if qa else np.nan for row, place, qa in places]
     frame = pd.DataFrame(rows, columns=["row", "place", "vote"]).assign(rater="P")
     return panels.described(
         replace(
-            triaged,
-            cases=triaged.cases.assign(**columns),
+            triage_data,
+            cases=triage_data.cases.assign(**columns),
             votes=frame.astype({"row": int, "vote": float}),
             levels=pd.DataFrame({PARSER: np.array(level, dtype=np.float32)}),
         )
     )
 
 
-def spread_of(triaged, judges=JUDGES, more=0):
-    return case_spread.case_spread(triaged, judges, rng=chance(more))
+def spread_of(triage_data, judges=JUDGES, more=0):
+    return case_spread.case_spread(triage_data, judges, rng=chance(more))
 
 
 CHECKED = [
@@ -100,7 +100,7 @@ seven = st.sampled_from([1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0])
 
 @given(st.lists(seven, min_size=2, max_size=7), st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0]), min_size=2, max_size=7))
 def test_what_is_taken_off_is_the_variance_of_the_mean_vote_at_each_cut(votes, samples):
-    triaged = told(
+    triage_data = told(
         [",".join(["A", "A/B", "B", "B/C", "C", "C/D", "D"][int(v * 2 - 2)] for v in votes)],
         [",".join("ABCD"[int(s) - 1] for s in samples)],
     )
@@ -112,7 +112,7 @@ def test_what_is_taken_off_is_the_variance_of_the_mean_vote_at_each_cut(votes, s
     of_votes, of_samples = at_cuts(votes), at_cuts(samples)
     gaps = (of_votes.mean(axis=0) - of_samples.mean(axis=0)) ** 2
     wanted = (gaps - of_votes.var(axis=0, ddof=1) / len(votes) - of_samples.var(axis=0, ddof=1) / len(samples)).sum()
-    assert spread_of(triaged)["distance"].tolist() == pytest.approx([wanted])
+    assert spread_of(triage_data)["distance"].tolist() == pytest.approx([wanted])
 
 
 def test_one_vote_is_no_panel_and_one_sample_no_distance():
@@ -130,10 +130,10 @@ def test_one_vote_is_no_panel_and_one_sample_no_distance():
 
 @given(st.integers(0, 500))
 def test_every_measure_keeps_to_its_range_and_the_order_of_cases_does_not_matter(seed):
-    triaged, _ = drawn(np.random.default_rng(seed), n_cases=12, models=["Alder-2"], n_samples=3, invalid=0.3)
-    triaged = panels.described(triaged)
-    judges = usual_judges(triaged)
-    found = spread_of(triaged, judges)
+    triage_data, _ = drawn(np.random.default_rng(seed), n_cases=12, models=["Alder-2"], n_samples=3, invalid=0.3)
+    triage_data = panels.described(triage_data)
+    judges = usual_judges(triage_data)
+    found = spread_of(triage_data, judges)
     for column in ("entropy_panel", "entropy_model", "floor_entropy_panel", "floor_entropy_model"):
         assert found[column].between(0, 2 + 1e-12).all(), column
     assert found["panel_share"].between(0, 1).all()
@@ -141,12 +141,12 @@ def test_every_measure_keeps_to_its_range_and_the_order_of_cases_does_not_matter
 
 
 def test_the_order_of_rows_does_not_matter():
-    triaged, _ = drawn(chance(), n_cases=20, n_samples=3, invalid=0.3)
-    triaged = panels.described(triaged)
-    judges = usual_judges(triaged)
-    found = spread_of(triaged, judges)
-    shuffled = own_confidence(predictions(triaged, judges)).sample(frac=1, random_state=1)
-    other = case_spread.case_spread(triaged, judges, rng=chance(), found=shuffled)
+    triage_data, _ = drawn(chance(), n_cases=20, n_samples=3, invalid=0.3)
+    triage_data = panels.described(triage_data)
+    judges = usual_judges(triage_data)
+    found = spread_of(triage_data, judges)
+    shuffled = own_confidence(predictions(triage_data, judges)).sample(frac=1, random_state=1)
+    other = case_spread.case_spread(triage_data, judges, rng=chance(), found=shuffled)
     keys = ["row", "model", "format"]
     one, two = (table.sort_values(keys, ignore_index=True) for table in (found, other))
     pd.testing.assert_frame_equal(one, two)
@@ -178,17 +178,19 @@ def test_two_draws_from_behind_a_panel_differ_as_often_as_two_of_its_physicians(
 
 
 def test_floors_are_seeded():
-    triaged = told(["A,B,C,C,D", "C,C,D,D,D"], ["C,C,C", "D,D,A"])
-    pd.testing.assert_frame_equal(spread_of(triaged), spread_of(triaged))
-    assert not spread_of(triaged)["floor_entropy_model"].equals(spread_of(triaged, more=1)["floor_entropy_model"])
+    triage_data = told(["A,B,C,C,D", "C,C,D,D,D"], ["C,C,C", "D,D,A"])
+    pd.testing.assert_frame_equal(spread_of(triage_data), spread_of(triage_data))
+    assert not spread_of(triage_data)["floor_entropy_model"].equals(
+        spread_of(triage_data, more=1)["floor_entropy_model"]
+    )
 
 
 # ---------------------------------------------------------------- sure where physicians are not
 
 
 def test_cases_come_first_where_the_model_is_sure_and_physicians_are_not():
-    triaged = told(["A,B,C,D,D", "A,A,D,D,D", "A,B,C,D,D", "C,C,C,C,C"], ["A,A,A", "D,D,D", "A,B,B", "C,C,C"])
-    found = case_spread.unsure(spread_of(triaged))
+    triage_data = told(["A,B,C,D,D", "A,A,D,D,D", "A,B,C,D,D", "C,C,C,C,C"], ["A,A,A", "D,D,D", "A,B,B", "C,C,C"])
+    found = case_spread.unsure(spread_of(triage_data))
     assert found["row"].tolist() == [0, 2, 1]  # 1.92, 1.92 - 0.92 and 0.97 bits
     assert found["kind"].eq(Kind.AMBIGUOUS).all()
     assert found["concentration"].is_monotonic_decreasing

@@ -77,10 +77,10 @@ def test_boundary_and_unlabelled_cases_do_not_enter():
 
 @given(st.integers(0, 200))
 def test_the_dangerous_misses_are_those_of_the_triage_page(seed):
-    triaged, _ = drawn(np.random.default_rng(seed), n_cases=30, n_samples=2, noise=1.5)
-    triaged = panels.described(triaged)
-    found = joined(triaged, predictions(triaged, usual_judges(triaged)))
-    listed = misses(triaged, found)
+    triage_data, _ = drawn(np.random.default_rng(seed), n_cases=30, n_samples=2, noise=1.5)
+    triage_data = panels.described(triage_data)
+    found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
+    listed = misses(triage_data, found)
     counted = (
         listed.loc[listed["rank"].lt(4)].groupby(["model", "format"], observed=True).size()
     )  # D to A, B, C; C to A
@@ -108,9 +108,11 @@ def test_cases_without_a_confidence_are_counted():
 
 @given(st.integers(0, 500))
 def test_the_higher_the_threshold_the_more_cases_go_and_the_more_misses_are_caught(seed):
-    triaged, _ = drawn(np.random.default_rng(seed), n_cases=40, models=["Alder-2"], n_samples=3, noise=1.0, invalid=0.2)
-    triaged = panels.described(triaged)
-    found = joined(triaged, predictions(triaged, usual_judges(triaged)))
+    triage_data, _ = drawn(
+        np.random.default_rng(seed), n_cases=40, models=["Alder-2"], n_samples=3, noise=1.0, invalid=0.2
+    )
+    triage_data = panels.described(triage_data)
+    found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
     table = curves(own_confidence(found))
     for _, group in table.groupby(["model", "format"]):
         for name in ("routed", "caught", "ambiguous_routed"):

@@ -35,10 +35,12 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("calibration") / "drawn.db"
     models = {"Alder-2": {"qa": 0.4}, "Briar-1": {"conversation": -0.9}}
     judges = {"Magpie": 0.9, "acuity_rules": 0.8}
-    triaged, _ = drawn(np.random.default_rng(3), n_cases=60, models=models, judges=judges, n_samples=3, confidence=True)
+    triage_data, _ = drawn(
+        np.random.default_rng(3), n_cases=60, models=models, judges=judges, n_samples=3, confidence=True
+    )
     engine = open_study(str(path))
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         triage_store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
         triage_store.set_confidence_meaning(session, PARSER, ConfidenceMeaning.RIGHT, actor="set-up")
     engine.dispose()
@@ -70,18 +72,18 @@ def test_json_holds_what_the_help_lists_and_its_numbers_are_those_of_the_metrics
         between = name in ("h_B", "h_C", "m_B", "m_C")  # the help says h_A .. h_D
         assert between or any(re.search(rf"\b{part}\b", help_) for part in parts), name
     with reading(open_study(str(db))) as session:
-        triaged = described(stored_triage.load(session), RULE)
-    judges = usual_judges(triaged)
-    own = own_confidence(joined(triaged, predictions(triaged, judges)))
+        triage_data = described(stored_triage.load(session), RULE)
+    judges = usual_judges(triage_data)
+    own = own_confidence(joined(triage_data, predictions(triage_data, judges)))
     errors = sections.models_confidence(own).found.errors
     assert [row["brier"] for row in found["models"]["errors"]] == pytest.approx(errors["brier"].tolist())
     chosen = sections.routing_chosen(own, 0.9)
     assert [row["k_caught"] for row in found["routing"]["chosen"]] == chosen["k_caught"].tolist()
-    cases = sections.on_ambiguous(triaged, own, judges).cases
+    cases = sections.on_ambiguous(triage_data, own, judges).cases
     assert [row["concentration"] for row in found["ambiguous"]["cases"]] == pytest.approx(
         cases["concentration"].tolist()
     )
-    assert found["ambiguous"]["cases"][0]["case_id"] == triaged.cases["case_id"][cases["row"][0]]
+    assert found["ambiguous"]["cases"][0]["case_id"] == triage_data.cases["case_id"][cases["row"][0]]
     assert (found["stated"], found["levels_by"]) == (True, judges)
 
 

@@ -30,10 +30,10 @@ app.command()(cli_triage.triage)
 def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("triage") / "drawn.db"
     models = {"Alder-2": {"qa": 0.6}, "Briar-1": {"conversation": -0.9}}
-    triaged, _ = drawn(np.random.default_rng(3), n_cases=60, models=models, judges={"Magpie": 0.9, "acuity_rules": 0.8}, n_samples=3)  # fmt: skip
+    triage_data, _ = drawn(np.random.default_rng(3), n_cases=60, models=models, judges={"Magpie": 0.9, "acuity_rules": 0.8}, n_samples=3)  # fmt: skip
     engine = open_study(str(path))
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         session.add(PublishedMatrix(model="GPT-5.4", format="qa", gold="D", a=0, b=0, c=27, d=235))
     engine.dispose()
     return path
@@ -58,13 +58,13 @@ def test_json_holds_what_the_help_lists_and_its_cells_are_the_cases(db: Path):
             assert field.rsplit("_", 1)[0] in help_ or field in help_ or name == "accounted", field
     engine = open_study(str(db))
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
+        triage_data = described(stored_triage.load(session))
     engine.dispose()
-    expected = confusion(joined(triaged, predictions(triaged, usual_judges(triaged))))
+    expected = confusion(joined(triage_data, predictions(triage_data, usual_judges(triage_data))))
     cells = pd.DataFrame(found["cells"])
     own = cells.loc[~cells["model"].str.startswith("GPT")]
     assert own["n"].tolist() == expected["n"].tolist()
-    assert found["judges"] == usual_judges(triaged)
+    assert found["judges"] == usual_judges(triage_data)
     assert found["n_cases"] == 60
     assert sum(found["n_kinds"].values()) == 60
 
@@ -181,11 +181,11 @@ def test_an_empty_study_says_what_to_import(tmp_path: Path):
 
 def test_cases_whose_answers_nobody_has_read_say_how(tmp_path: Path):
     path = tmp_path / "unread.db"
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=6, share_read=0.0)
-    triaged = type(triaged)(**{**vars(triaged), "levels": triaged.levels.iloc[:, :0]})
+    triage_data, _ = drawn(np.random.default_rng(1), n_cases=6, share_read=0.0)
+    triage_data = type(triage_data)(**{**vars(triage_data), "levels": triage_data.levels.iloc[:, :0]})
     engine = open_study(str(path))
     with writing(engine) as session:
         store.ensure_study(session)
-        stored(session, triaged)
+        stored(session, triage_data)
     engine.dispose()
     assert "overread acuity-rules" in ran(path)

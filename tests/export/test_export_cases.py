@@ -24,12 +24,12 @@ from tests.triage_cases import CONVERSATION, WORDS, drawn, stored
 @pytest.fixture
 def study(database_url):
     engine = open_study(database_url)
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(11), n_cases=12, share_read=0.6, judges={"Magpie": 0.9, "Wren": 0.6}, confidence=True
     )
-    triaged.cases["original_label"] = "=see"
+    triage_data.cases["original_label"] = "=see"
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     yield engine
     engine.dispose()
 
@@ -40,28 +40,28 @@ def csv_rows(engine, what, part=None):
 
 def test_a_case_has_a_row_for_each_model_and_format(study):
     with reading(study) as session:
-        triaged = described(triage_queries.load(session))
+        triage_data = described(triage_queries.load(session))
     rows = csv_rows(study, "cases")
     assert len(rows) == 12 * 2 * 2
-    found = predictions(triaged, usual_judges(triaged)).set_index(["row", "model", "format"])
-    names = triaged.cases["case_id"].tolist()
-    read_levels = response_levels(triaged)
+    found = predictions(triage_data, usual_judges(triage_data)).set_index(["row", "model", "format"])
+    names = triage_data.cases["case_id"].tolist()
+    read_levels = response_levels(triage_data)
     for row in rows:
         place = names.index(row["example_id"])
-        case, told = triaged.cases.iloc[place], found.loc[(place, row["model"], row["format"])]
+        case, told = triage_data.cases.iloc[place], found.loc[(place, row["model"], row["format"])]
         assert row["gold"] == WORDS.get(case["gold"], "")
         assert row["kind"] == case["kind"]
-        votes = triaged.votes.loc[triaged.votes["row"].eq(place)].sort_values("place")["vote"]
+        votes = triage_data.votes.loc[triage_data.votes["row"].eq(place)].sort_values("place")["vote"]
         assert row["votes"] == ";".join("remove" if np.isnan(vote) else WORDS[vote] for vote in votes)
         assert row["predicted"] == WORDS.get(told["predicted"], "")
         assert [float(row[f"n_{letter}"]) for letter in "ABCD"] == [told[f"n_{letter}"] for letter in "ABCD"]
         assert int(row["n_no_level"]) == told["n_invalid"]
-        assert row["judge"] == (PARSER if row["format"] == "qa" else usual_judges(triaged)[CONVERSATION])
+        assert row["judge"] == (PARSER if row["format"] == "qa" else usual_judges(triage_data)[CONVERSATION])
         assert row["original_label"] == "'=see"  # no spreadsheet runs it
         mine = (
-            triaged.samples["row"].eq(place)
-            & triaged.samples["model"].eq(row["model"])
-            & triaged.samples["format"].eq(row["format"])
+            triage_data.samples["row"].eq(place)
+            & triage_data.samples["model"].eq(row["model"])
+            & triage_data.samples["format"].eq(row["format"])
         )
         assert int(row["n_read"]) == read_levels["sample"].isin(np.flatnonzero(mine)).sum()
 
@@ -103,9 +103,9 @@ def test_what_waits_is_in_neither_table(study):
 
 
 def test_changes_of_the_gold_stand_beside_it_and_a_case_without_answers_has_a_row():
-    triaged = described(drawn(np.random.default_rng(2), n_cases=4, share_read=0)[0])
-    silent = triaged.samples["row"].eq(3).to_numpy()
-    kept = replace(triaged, samples=triaged.samples.loc[~silent], levels=triaged.levels.loc[~silent])
+    triage_data = described(drawn(np.random.default_rng(2), n_cases=4, share_read=0)[0])
+    silent = triage_data.samples["row"].eq(3).to_numpy()
+    kept = replace(triage_data, samples=triage_data.samples.loc[~silent], levels=triage_data.levels.loc[~silent])
     found = case_table(
         read(kept, (0, "1", "B"), (0, "2", "B"), (1, "1", "A"), (1, "2", "D"), of_case=True), usual_judges(kept)
     )
@@ -117,7 +117,7 @@ def test_changes_of_the_gold_stand_beside_it_and_a_case_without_answers_has_a_ro
     last = found.loc[found["example_id"].eq(4)]
     assert len(last) == 1
     assert last[["model", "predicted", "n_read"]].isna().all(axis=None)
-    assert judges_of(triaged, "Nobody") == usual_judges(triaged)
+    assert judges_of(triage_data, "Nobody") == usual_judges(triage_data)
 
 
 def test_a_study_without_cases_has_the_columns_and_no_row(database_url):

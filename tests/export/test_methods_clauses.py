@@ -193,24 +193,24 @@ def nothing(sqlite_template) -> methods.Facts:
 )
 def test_a_clause_on_triage_stands_where_its_count_is_above_0_with_that_count(nothing, seed, n_cases, panels, read):  # fmt: skip
     chance = np.random.default_rng(seed)
-    triaged = described(cases_drawn(chance, n_cases=n_cases, n_samples=2, share_panel=panels, share_read=read)[0])
-    done = methods.Facts(**(vars(nothing) | {"triage": methods.triage_facts(triaged)}))
+    triage_data = described(cases_drawn(chance, n_cases=n_cases, n_samples=2, share_panel=panels, share_read=read)[0])
+    done = methods.Facts(**(vars(nothing) | {"triage": methods.triage_facts(triage_data)}))
     said = {clause.key: clause.text for clause in methods.clauses(done)}
     assert ("triage_cases" in said) == bool(n_cases) == ("nothing" not in said)
     assert not {"material", "reads", "score"} & said.keys()
     if n_cases:
-        kinds = Counter(triaged.cases["kind"])
+        kinds = Counter(triage_data.cases["kind"])
         assert numbers(said["triage_cases"]) == [n_cases, *(kinds[kind] for kind in methods.KINDS if kinds[kind])]
-        asked = Counter(triaged.samples["format"])
+        asked = Counter(triage_data.samples["format"])
         assert numbers(said["triage_answers"])[-len(asked) :] == [
             asked[word] for word in methods.FORMATS if asked[word]
         ]
-        looked = {judge: int(n) for judge, n in triaged.levels.notna().sum().items() if n}
+        looked = {judge: int(n) for judge, n in triage_data.levels.notna().sum().items() if n}
         assert all(f"{judge} {n}" in said["triage_levels"] for judge, n in looked.items())
-    assert ("triage_panels" in said) == bool(len(triaged.votes))
-    if len(triaged.votes):
-        assert numbers(said["triage_panels"]) == [len(set(triaged.votes["row"])), len(triaged.votes)]
-    firsts = triaged.reads.query("stage == 'first'")
+    assert ("triage_panels" in said) == bool(len(triage_data.votes))
+    if len(triage_data.votes):
+        assert numbers(said["triage_panels"]) == [len(set(triage_data.votes["row"])), len(triage_data.votes)]
+    firsts = triage_data.reads.query("stage == 'first'")
     for key, reads, column in (
         ("triage_reads", firsts.query("sample >= 0"), "sample"),
         ("triage_case_reads", firsts.query("sample < 0"), "row"),

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from evalcore.judges.agreement import agreement, finding, labels_of, most_labels, pair_agreement
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from tests import population
 from tests.ratings import found, long
 
 
 @pytest.fixture
-def read_study() -> Opinions:
+def read_study() -> RubricData:
     """One criterion in three is read by two of three physicians, who are right on 80 %."""
     return population.drawn(
         np.random.default_rng(4), n_examples=40, readers=("Dr. A", "Dr. B", "Dr. C"), n_readers=2, reader_accuracy=0.8, share_read=0.3,
@@ -26,7 +26,7 @@ def test_labels_are_the_blind_first_reads_that_nobody_chose(read_study):
     changed.loc[1, "stage"] = "revised"
     changed.loc[2, "selection"] = "volunteered"
     changed.loc[3, "met"] = np.nan
-    labels = labels_of(Opinions(read_study.items, read_study.judged, changed))
+    labels = labels_of(RubricData(read_study.items, read_study.judged, changed))
     assert len(labels) == len(reads) - 3
     assert labels["value"].isna().sum() == 1
     met = dict(zip(zip(reads["row"], reads["rater"], strict=True), reads["met"], strict=True))
@@ -42,7 +42,7 @@ def test_judges_count_as_raters_of_what_physicians_have_read(read_study):
     judged = read_study.judged.copy()
     rows = read_study.reads["row"].unique()
     judged.loc[rows[0], "Heron"] = np.nan
-    labels = labels_of(Opinions(read_study.items, judged, read_study.reads), judges=["Heron", "Magpie"])
+    labels = labels_of(RubricData(read_study.items, judged, read_study.reads), judges=["Heron", "Magpie"])
     assert list(labels["rater"].cat.categories) == ["Heron", "Magpie", "Dr. A", "Dr. B", "Dr. C"]
     assert labels["rater"].value_counts()[["Heron", "Magpie"]].tolist() == [len(rows) - 1, len(rows)]
     assert set(labels["unit"]) == set(rows)
@@ -56,13 +56,13 @@ def test_judges_count_as_raters_of_what_physicians_have_read(read_study):
 def test_a_physician_with_the_name_of_a_judge_stays_somebody_else(read_study):
     labels = labels_of(read_study, judges=["Magpie"])
     renamed = read_study.reads.assign(rater=read_study.reads["rater"].replace({"Dr. A": "Magpie"}))
-    same = labels_of(Opinions(read_study.items, read_study.judged, renamed), judges=["Magpie"])
+    same = labels_of(RubricData(read_study.items, read_study.judged, renamed), judges=["Magpie"])
     assert "Magpie (physician)" in same["rater"].cat.categories
     assert agreement(same)["value"].tolist() == pytest.approx(agreement(labels)["value"].tolist())
 
 
 def test_no_read_at_all_gives_no_value(read_study):
-    labels = labels_of(Opinions(read_study.items, read_study.judged, read_study.reads.iloc[:0]))
+    labels = labels_of(RubricData(read_study.items, read_study.judged, read_study.reads.iloc[:0]))
     table = agreement(labels, by=["overall", "theme", "axis", "category", "cluster"])
     assert set(table["grouping"]) == {"overall"}
     assert finding(table) == ["No criterion has been read by two physicians yet."]

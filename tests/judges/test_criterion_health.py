@@ -35,14 +35,14 @@ def one_a_case(judge, *readers, cluster="hedging_any", **more):
     )
 
 
-def row(opinions, by="category", judge="Magpie"):
-    table = criterion_health(opinions, judge, by=by)
+def row(rubric_data, by="category", judge="Magpie"):
+    table = criterion_health(rubric_data, judge, by=by)
     assert len(table) == 1
     return table.iloc[0]
 
 
-def alarms(opinions, by="category"):
-    found = row(opinions, by)
+def alarms(rubric_data, by="category"):
+    found = row(rubric_data, by)
     return {name for name in ALARM_COLUMNS if found[name]}
 
 
@@ -147,9 +147,9 @@ def test_only_blind_first_reads_count():
 
 def test_a_judge_that_never_says_met_where_physicians_nearly_always_do_is_too_strict_and_not_inverted():
     # as measured of a real judge: 0.4 % met where physicians are 86.5 % met. Right on 8 of 60, but it says met nowhere: nothing is opposed.
-    opinions = one_a_case("-" * 60, "+" * 52 + "-" * 8)
-    assert alarms(opinions) == {"strict"}
-    said = row(opinions)["reasons"]
+    rubric_data = one_a_case("-" * 60, "+" * 52 + "-" * 8)
+    assert alarms(rubric_data) == {"strict"}
+    said = row(rubric_data)["reasons"]
     # the judge's share does not vary, so r = 0; Wilson 0/60 [0, .0602], 52/60 [.7584, .9308]: -.8667 - .0641, -.8667 + hypot(.0602, .1083)
     assert said == (
         "The judge finds 0 % [0 %, 6 %] met, physicians 87 % [76 %, 93 %] of the same 60 items: a difference of −87 [−93, −74] points."
@@ -169,20 +169,20 @@ def test_a_judge_that_is_mostly_wrong_and_yet_goes_with_the_physicians_is_not_in
 
 def test_a_judge_that_is_right_on_most_and_yet_opposed_is_inverted_and_nothing_else():
     # judge met on 12, physicians on none of those; not met on 60, physicians met on 18: right on 42 of 72, 58 %
-    opinions = one_a_case("+" * 12 + "-" * 60, "-" * 12 + "+" * 18 + "-" * 42)
-    found = row(opinions)
-    assert alarms(opinions) == {"inverted"}
+    rubric_data = one_a_case("+" * 12 + "-" * 60, "-" * 12 + "+" * 18 + "-" * 42)
+    found = row(rubric_data)
+    assert alarms(rubric_data) == {"inverted"}
     assert found["right"] == pytest.approx(42 / 72)
     assert "Where the judge says met, physicians say met on 0 % " in found["reasons"]
 
 
 def test_an_association_below_0_whose_interval_reaches_0_is_not_inverted():
     # physicians met on 8 of 20 and 12 of 20: -.2 with the interval to +.10; as many met on both sides
-    opinions = one_a_case("+" * 20 + "-" * 20, "+" * 8 + "-" * 12 + "+" * 12 + "-" * 8)
-    found = row(opinions)
+    rubric_data = one_a_case("+" * 20 + "-" * 20, "+" * 8 + "-" * 12 + "+" * 12 + "-" * 8)
+    found = row(rubric_data)
     assert found["association"] == pytest.approx(-0.2)
     assert found["association_high"] > 0
-    assert alarms(opinions) == set()
+    assert alarms(rubric_data) == set()
 
 
 def test_a_lenient_judge_is_too_lenient():
@@ -226,37 +226,37 @@ def test_shares_that_differ_by_less_than_the_bound_are_no_alarm_however_many_wer
 
 @pytest.mark.parametrize(("n_read", "expected"), [(MIN_ITEMS - 1, set()), (MIN_ITEMS, {"strict"})])
 def test_with_too_few_reads_there_is_no_alarm_and_n_is_told(n_read, expected):
-    opinions = one_a_case("-" * 30, "+" * n_read + "." * (30 - n_read))
-    assert alarms(opinions) == expected
-    assert row(opinions)["n"] == n_read
+    rubric_data = one_a_case("-" * 30, "+" * n_read + "." * (30 - n_read))
+    assert alarms(rubric_data) == expected
+    assert row(rubric_data)["n"] == n_read
 
 
 def test_many_items_of_one_example_are_no_evidence_about_others():
     n = 60
-    opinions = of_columns(
+    rubric_data = of_columns(
         example=[1] * n,
         criterion=list(range(1, n + 1)),
         judges={"Magpie": "-" * n},
         readers={"Dr. A": "+" * n},
         cluster=["hedging_any"] * n,
     )
-    assert row(opinions)["n_clusters"] == 1
-    assert alarms(opinions) == set()
+    assert row(rubric_data)["n_clusters"] == 1
+    assert alarms(rubric_data) == set()
 
 
 def test_one_criterion_is_clustered_by_response():
     n = 12  # twelve models' responses to one example
-    opinions = of_columns(
+    rubric_data = of_columns(
         example=[1] * n,
         criterion=[1] * n,
         model=[f"model {place:02}" for place in range(n)],
         judges={"Magpie": "-" * n},
         readers={"Dr. A": "+" * n},
     )
-    found = row(opinions, "criterion")
+    found = row(rubric_data, "criterion")
     assert (found["group"], found["n"], found["n_clusters"]) == (101, n, n)
-    assert alarms(opinions, "criterion") == {"strict"}
-    assert criterion_health(opinions, "Magpie").empty  # it belongs to no category
+    assert alarms(rubric_data, "criterion") == {"strict"}
+    assert criterion_health(rubric_data, "Magpie").empty  # it belongs to no category
 
 
 def test_physicians_who_differ_in_more_pairs_than_the_bound_dispute():
@@ -277,14 +277,14 @@ def test_what_physicians_often_cannot_assess_is_unassessable():
 
 
 def test_criteria_without_a_category_are_in_none():
-    opinions = of_columns(
+    rubric_data = of_columns(
         example=[1, 2],
         criterion=[1, 1],
         judges={"Magpie": "++"},
         readers={"Dr. A": "++"},
         cluster=["hedging_any", None],
     )
-    assert list(criterion_health(opinions, "Magpie")["n_items"]) == [1]
+    assert list(criterion_health(rubric_data, "Magpie")["n_items"]) == [1]
 
 
 # ---------------------------------------------------------------- in words, and the items of a row
@@ -312,16 +312,16 @@ def test_the_finding_counts_alarms_of_what_was_read():
 
 
 def test_the_items_of_a_row_are_those_read_with_the_worst_difference_first():
-    opinions = one_a_case("+-+.+", "+++?.", "+-++.")
+    rubric_data = one_a_case("+-+.+", "+++?.", "+-++.")
     # votes 1, 1/2, 1, 1 (one could not assess), unread; judge +, -, +, none: differences 0, 1/2, 0, none
-    found = read_items(opinions, "Magpie", by="category", group="hedging_any")
+    found = read_items(rubric_data, "Magpie", by="category", group="hedging_any")
     assert list(found["example_id"]) == [2, 1, 3, 4]
     assert list(found["n_met"]) == [1, 2, 2, 1]
     assert list(found["n_not_met"]) == [1, 0, 0, 0]
     assert list(found["n_cannot_assess"]) == [0, 0, 0, 1]
     assert found["judge_met"].tolist()[:3] == [0, 1, 1]
     assert np.isnan(found["judge_met"].iloc[3])
-    assert read_items(opinions, "Magpie", by="category", group="another").empty
+    assert read_items(rubric_data, "Magpie", by="category", group="another").empty
 
 
 # ---------------------------------------------------------------- properties
@@ -330,11 +330,11 @@ def test_the_items_of_a_row_are_those_read_with_the_worst_difference_first():
 @pytest.fixture(scope="module")
 def study():
     rng = np.random.default_rng(31)
-    opinions, _ = population.drawn(
+    rubric_data, _ = population.drawn(
         rng, n_examples=60, models=("Alder", "Briar"), judges={"Magpie": 0.8, "Wren": 0.4}, n_readers=2,
         reader_accuracy=0.85, share_read=0.5,
     )  # fmt: skip
-    return opinions
+    return rubric_data
 
 
 @given(seed=st.integers(0, 2**32 - 1), by=st.sampled_from(list(GROUPINGS)))
@@ -427,12 +427,12 @@ def test_a_judge_as_good_as_a_coin_is_called_inverted_seldom():
         told = np.repeat(
             rng.random(n_examples) < 0.5, 4
         )  # of the same kind throughout an example, and unrelated to the truth
-        opinions = of_columns(
+        rubric_data = of_columns(
             example=example.tolist(),
             criterion=[1, 2, 3, 4] * n_examples,
             judges={"Magpie": "".join("+" if met else "-" for met in told)},
             readers={"Dr. A": "".join("+" if met else "-" for met in truth)},
             cluster=["hedging_any"] * len(example),
         )
-        raised += int(row(opinions)["inverted"])
+        raised += int(row(rubric_data)["inverted"])
     assert raised / n_runs < 0.041  # 2.5 % and two standard errors

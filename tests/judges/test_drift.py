@@ -22,7 +22,7 @@ from evalcore.judges.drift import (
     flips,
     score_drift,
 )
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.stats.intervals import share_interval
 from tests import population
 from tests.opinion_rows import of_columns, shuffled
@@ -39,8 +39,8 @@ def two(old, new, *, example=None, criterion=None, **more):
     )
 
 
-def overall(opinions):
-    return flips(opinions, "old", "new", by=("overall",)).iloc[0]
+def overall(rubric_data):
+    return flips(rubric_data, "old", "new", by=("overall",)).iloc[0]
 
 
 # ---------------------------------------------------------------- counts
@@ -58,14 +58,14 @@ def test_flips_are_counted_in_their_direction_on_items_that_both_labelled():
 
 
 def test_flips_are_told_by_category_axis_and_sign():
-    opinions = two(
+    rubric_data = two(
         "++++",
         "+-+-",
         points=[3, -2, 5, math.nan],
         cluster=["hedging_any", None, "hedging_only", "hedging_any"],
         axis=["accuracy", "accuracy", "completeness", None],
     )
-    table = flips(opinions, "old", "new").set_index(["grouping", "group"])
+    table = flips(rubric_data, "old", "new").set_index(["grouping", "group"])
     assert table["n_flips"].to_dict() == {
         ("overall", "overall"): 2,
         ("category", "hedging_any"): 1,
@@ -195,14 +195,14 @@ def test_the_clustered_test_holds_its_level_where_the_naive_one_rejects_four_tim
 
 def test_scores_before_and_after_are_means_over_the_same_responses():
     # two examples, two criteria each (4 and -2 points): old 4/4 and 2/4; new 2/4 and 0/4; the third lacks a label
-    opinions = two(
+    rubric_data = two(
         "+-" "++" "+-",
         "++" "--" "+.",
         example=[1, 1, 2, 2, 3, 3],
         criterion=[1, 2] * 3,
         points=[4, -2] * 3,
     )  # fmt: skip
-    table = score_drift(opinions, "old", "new")
+    table = score_drift(rubric_data, "old", "new")
     assert len(table) == 1
     found = table.iloc[0]
     assert (found["model"], found["evaluation"]) == ("Alder", "invented")
@@ -221,13 +221,13 @@ def test_the_interval_of_a_difference_is_that_of_a_mean_over_examples():
 
 def test_all_models_together_are_clustered_by_the_examples_they_share():
     # two models on the same three examples, moving alike: together nothing is known beyond three examples
-    opinions = of_columns(
+    rubric_data = of_columns(
         example=[1, 2, 3] * 2,
         criterion=[1] * 6,
         model=["Alder"] * 3 + ["Briar"] * 3,
         judges={"old": "-+-" * 2, "new": "++-" * 2},
     )
-    table = score_drift(opinions, "old", "new").set_index("model")
+    table = score_drift(rubric_data, "old", "new").set_index("model")
     assert list(table.index) == ["Alder", "Briar", ALL_MODELS]
     for column in ("difference", "low", "high", "n_examples"):
         assert table[column].iloc[2] == pytest.approx(table[column].iloc[0])
@@ -245,15 +245,15 @@ def test_one_example_has_a_difference_and_no_interval():
 
 @pytest.fixture(scope="module")
 def study():
-    opinions, _ = population.drawn(
+    rubric_data, _ = population.drawn(
         np.random.default_rng(17),
         n_examples=40,
         models=("Alder", "Briar"),
         judges={"old": 0.8, "new": 0.7},
         n_repeats=2,
     )
-    told = opinions.judged.mask(np.random.default_rng(18).random(opinions.judged.shape) < 0.02)
-    return Opinions(opinions.items, told, opinions.reads)
+    told = rubric_data.judged.mask(np.random.default_rng(18).random(rubric_data.judged.shape) < 0.02)
+    return RubricData(rubric_data.items, told, rubric_data.reads)
 
 
 @given(seed=st.integers(0, 2**32 - 1))

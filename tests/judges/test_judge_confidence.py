@@ -25,22 +25,22 @@ from tests import opinion_rows
 from tests.triage_cases import drawn
 
 
-def read(triaged, *rows):
+def read(triage_data, *rows):
     """The same with these reads of responses alone: sample, label, and what differs from a blind first read."""
     columns = {"asked": "response_acuity", "rater": "Dr. Noor", "stage": "first", "blinded": True, "selection": "random",
                "inclusion_probability": 0.25}  # fmt: skip
     made = [
-        columns | {"sample": sample, "label": label, "row": triaged.samples["row"][sample]} | more
+        columns | {"sample": sample, "label": label, "row": triage_data.samples["row"][sample]} | more
         for sample, label, more in rows
     ]
-    return replace(triaged, reads=pd.DataFrame(made).assign(verdict_id=range(len(made))))
+    return replace(triage_data, reads=pd.DataFrame(made).assign(verdict_id=range(len(made))))
 
 
 def judged(level, confidence=0.9):
     """One case with one response, whose level Magpie reads."""
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=1, models=["Alder-2"], n_samples=1)
+    triage_data, _ = drawn(np.random.default_rng(1), n_cases=1, models=["Alder-2"], n_samples=1)
     return replace(
-        triaged,
+        triage_data,
         levels=pd.DataFrame({"Magpie": np.array([np.nan, level], dtype=np.float32)}),
         confidence=pd.DataFrame({"sample": [1], "rater": ["Magpie"], "confidence": [confidence]}),
     )
@@ -67,19 +67,19 @@ def test_a_level_is_right_that_has_a_letter_in_common_with_the_physicians(level,
 
 
 def test_only_blind_first_reads_that_could_assess_count_and_several_are_a_share():
-    triaged = judged(4)
+    triage_data = judged(4)
     others = [
         (1, "A", {"stage": "revised"}), (1, "A", {"blinded": False}), (1, "cannot_assess", {}), (1, "A", {"asked": "gold_acuity"}),
     ]  # fmt: skip
-    assert level_items(read(triaged, *others)).empty
-    both = level_items(read(triaged, (1, "D", {}), (1, "A", {"rater": "Dr. Brandt"}), *others))
+    assert level_items(read(triage_data, *others)).empty
+    both = level_items(read(triage_data, (1, "D", {}), (1, "A", {"rater": "Dr. Brandt"}), *others))
     assert both[["right", "n_reads"]].to_numpy().tolist() == [[0.5, 2]]
 
 
 def test_drawn_reads_weigh_by_their_probability_and_others_are_left_out():
-    triaged = judged(4)
-    assert level_items(read(triaged, (1, "D", {})), drawn=True)["weight"].tolist() == [4]
-    volunteered = read(triaged, (1, "D", {"selection": "volunteered", "inclusion_probability": np.nan}))
+    triage_data = judged(4)
+    assert level_items(read(triage_data, (1, "D", {})), drawn=True)["weight"].tolist() == [4]
+    volunteered = read(triage_data, (1, "D", {"selection": "volunteered", "inclusion_probability": np.nan}))
     assert level_items(volunteered, drawn=True).empty
     assert len(level_items(volunteered)) == 1
 
@@ -91,8 +91,8 @@ def test_no_level_is_no_label():
 
 
 def test_levels_of_a_drawn_study_stand_beside_its_reads():
-    triaged, _ = drawn(np.random.default_rng(3), n_cases=80, confidence=True, share_read=0.5)
-    items = level_items(triaged)
+    triage_data, _ = drawn(np.random.default_rng(3), n_cases=80, confidence=True, share_read=0.5)
+    items = level_items(triage_data)
     assert set(items["group"]) == {"Magpie, conversation", "parser, qa"}
     of_parser = items.loc[items["judge"].eq("parser")]
     assert of_parser["right"].eq(1).all()  # the parser is never wrong
@@ -100,8 +100,8 @@ def test_levels_of_a_drawn_study_stand_beside_its_reads():
 
 
 def test_a_rater_that_found_no_level_has_none_to_be_sure_of():
-    triaged = judged(0)
-    assert stated_levels(triaged).empty
+    triage_data = judged(0)
+    assert stated_levels(triage_data).empty
     assert stated_levels(judged(3))[["judge", "label", "confidence"]].to_numpy().tolist() == [["Magpie", 3.0, 0.9]]
 
 
@@ -169,17 +169,17 @@ def test_what_somebody_volunteered_enters_only_where_all_blind_reads_count():
 
 
 def test_what_most_judges_say_is_as_sure_as_many_of_them_say_it():
-    opinions = opinion_rows.of_columns(
+    rubric_data = opinion_rows.of_columns(
         example=[1, 1, 2, 2, 2], criterion=[1, 2, 1, 2, 3],
         judges={"Magpie": "++-?-", "Wren": "+--.-", "Owl": "++---"}, readers={"dr_a": "+-?+ ", "dr_b": "+  -+"},
     )  # fmt: skip
-    items = majority_items(opinions)
+    items = majority_items(rubric_data)
     # On the third nobody could assess; on the fourth one judge voted; on the last all say not met, and the physician met.
     assert items["confidence"].tolist() == pytest.approx([1, 2 / 3, np.nan, 1], nan_ok=True)
     assert items["right"].tolist() == pytest.approx([1, 0, np.nan, 0], nan_ok=True)
     assert items["refused"].tolist() == ["", "", TOO_FEW_VOTES, ""]
     assert items["group"].unique().tolist() == ["majority of 3 judges"]
-    assert set(majority_items(opinions, drawn=True)["weight"]) == {2}
+    assert set(majority_items(rubric_data, drawn=True)["weight"]) == {2}
 
 
 def test_two_judges_who_agree_are_no_confidence():

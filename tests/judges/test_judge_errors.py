@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore.judges.quality import AXIS, LANGUAGE, OVERALL, SIGN, THEME, balanced_f1, error_rates
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.stats.intervals import share_interval
 from tests.opinion_rows import of_drawing as study
 from tests.opinion_rows import shuffled
@@ -74,9 +74,9 @@ def test_groups_are_named_in_words_and_what_has_no_tag_is_a_group_too():
 
 
 def test_the_interval_is_that_of_shares_clustered_by_example():
-    opinions = opinions_of(4, n_examples=30)
-    row = row_of(error_rates(opinions))
-    reads = opinions.reads.assign(says=opinions.judged["Magpie"].to_numpy()[opinions.reads["row"]])
+    rubric_data = opinions_of(4, n_examples=30)
+    row = row_of(error_rates(rubric_data))
+    reads = rubric_data.reads.assign(says=rubric_data.judged["Magpie"].to_numpy()[rubric_data.reads["row"]])
     met = reads.loc[reads["met"].eq(1) & reads["says"].notna()]
     expected = share_interval(met["says"].eq(1), met["example_id"])
     assert (row["n_met"], row["n_met_right"]) == (expected.n, expected.n_hits)
@@ -94,20 +94,20 @@ def test_the_jury_is_one_more_judge():
 @many
 @given(st.integers(0, 10_000))
 def test_the_order_of_rows_does_not_matter(seed):
-    opinions = opinions_of(seed)
-    other = shuffled(opinions, np.random.default_rng(seed))
-    pd.testing.assert_frame_equal(error_rates(opinions), error_rates(other), rtol=1e-9)
+    rubric_data = opinions_of(seed)
+    other = shuffled(rubric_data, np.random.default_rng(seed))
+    pd.testing.assert_frame_equal(error_rates(rubric_data), error_rates(other), rtol=1e-9)
 
 
 @many
 @given(st.integers(0, 10_000))
 def test_groups_add_up_and_agree_with_the_recall_of_the_balanced_f1(seed):
-    opinions = opinions_of(seed)
-    table = error_rates(opinions)
+    rubric_data = opinions_of(seed)
+    table = error_rates(rubric_data)
     counts = ["n_pairs", "n_met", "n_met_right", "n_not_met", "n_not_met_right"]
     by_grouping = table.groupby(["judge", "grouping"])[counts].sum()
     assert by_grouping.groupby("judge").nunique().eq(1).all(axis=None)
-    recall = balanced_f1(opinions, by=[OVERALL]).query("rater_kind == 'judge'").set_index("rater")
+    recall = balanced_f1(rubric_data, by=[OVERALL]).query("rater_kind == 'judge'").set_index("rater")
     overall = table.loc[table["grouping"].eq(OVERALL)].set_index("judge")
     np.testing.assert_allclose(overall["sensitivity"], recall["recall_met"])
     np.testing.assert_allclose(overall["specificity"], recall["recall_not_met"])
@@ -116,18 +116,20 @@ def test_groups_add_up_and_agree_with_the_recall_of_the_balanced_f1(seed):
 @many
 @given(st.integers(0, 10_000))
 def test_turning_every_label_swaps_sensitivity_and_specificity(seed):
-    opinions = opinions_of(seed)
-    turned = Opinions(opinions.items, 1 - opinions.judged, opinions.reads.assign(met=1 - opinions.reads["met"]))
-    one, other = error_rates(opinions), error_rates(turned)
+    rubric_data = opinions_of(seed)
+    turned = RubricData(
+        rubric_data.items, 1 - rubric_data.judged, rubric_data.reads.assign(met=1 - rubric_data.reads["met"])
+    )
+    one, other = error_rates(rubric_data), error_rates(turned)
     for bound in ("", "_low", "_high"):
         np.testing.assert_allclose(one[f"sensitivity{bound}"], other[f"specificity{bound}"], rtol=1e-9)
 
 
 def test_a_judges_own_rates_are_found_again():
-    opinions, _ = drawn(
+    rubric_data, _ = drawn(
         np.random.default_rng(6), n_examples=1000, judges={"Magpie": 0.83}, share_read=1.0, readers=("dr_a",)
     )
-    row = row_of(error_rates(opinions))
+    row = row_of(error_rates(rubric_data))
     assert (row["sensitivity"], row["specificity"]) == pytest.approx((0.83, 0.83), abs=0.015)
     assert row["sensitivity_low"] < 0.83 < row["sensitivity_high"]
 

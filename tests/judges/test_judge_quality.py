@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalcore.judges.pairs import PHYSICIAN, PHYSICIANS, TOGETHER, judge_pairs
 from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.rubric.queries import load
 from evalcore.stats.confusion import f1_scores
 from evalcore.study.db import reading
@@ -107,8 +107,8 @@ def test_the_meta_evaluation_rows_come_out_as_scikit_learn_has_them(sqlite_datab
         for path in (*sorted(DATA.glob("examples/*.jsonl")), *sorted(DATA.glob("physicians/*.jsonl"), reverse=True)):
             bring(engine, path)
         with reading(engine) as session:
-            opinions = load(session)
-    table = balanced_f1(opinions)
+            rubric_data = load(session)
+    table = balanced_f1(rubric_data)
     pooled = table.loc[table["grouping"].eq(OVERALL)]
     expected = {
         "llama-3.1-70b-instruct-turbo": (124, 0.6696636696636696, 6, 0.5574074074074075),
@@ -139,19 +139,21 @@ def test_the_meta_evaluation_rows_come_out_as_scikit_learn_has_them(sqlite_datab
 @many
 @given(st.integers(0, 10_000))
 def test_the_order_of_rows_does_not_matter(seed):
-    opinions = opinions_of(seed)
-    other = shuffled(opinions, np.random.default_rng(seed))
+    rubric_data = opinions_of(seed)
+    other = shuffled(rubric_data, np.random.default_rng(seed))
     key = ["rater_kind", "rater", "grouping", "group"]
-    tables = [balanced_f1(each).sort_values(key, ignore_index=True) for each in (opinions, other)]
+    tables = [balanced_f1(each).sort_values(key, ignore_index=True) for each in (rubric_data, other)]
     pd.testing.assert_frame_equal(*tables, rtol=1e-9)
 
 
 @many
 @given(st.integers(0, 10_000))
 def test_met_and_not_met_are_treated_alike(seed):
-    opinions = opinions_of(seed)
-    turned = Opinions(opinions.items, 1 - opinions.judged, opinions.reads.assign(met=1 - opinions.reads["met"]))
-    one, other = balanced_f1(opinions), balanced_f1(turned)
+    rubric_data = opinions_of(seed)
+    turned = RubricData(
+        rubric_data.items, 1 - rubric_data.judged, rubric_data.reads.assign(met=1 - rubric_data.reads["met"])
+    )
+    one, other = balanced_f1(rubric_data), balanced_f1(turned)
     for name in ("balanced_f1", "low", "high"):
         np.testing.assert_allclose(one[name], other[name], rtol=1e-9)
     np.testing.assert_allclose(one["f1_met"], other["f1_not_met"], rtol=1e-12)
@@ -160,8 +162,8 @@ def test_met_and_not_met_are_treated_alike(seed):
 @many
 @given(st.integers(0, 10_000))
 def test_counts_add_up_over_raters_and_the_value_lies_in_its_interval(seed):
-    opinions = opinions_of(seed)
-    table = balanced_f1(opinions)
+    rubric_data = opinions_of(seed)
+    table = balanced_f1(rubric_data)
     assert table["n_pairs"].eq(table[["n_both", "n_rater_only", "n_other_only", "n_neither"]].sum(axis=1)).all()
     one_by_one = table.loc[table["rater_kind"].eq(PHYSICIAN)].groupby(["grouping", "group"])["n_pairs"].sum()
     together = table.loc[table["rater_kind"].eq(PHYSICIANS)].set_index(["grouping", "group"])["n_pairs"]
@@ -176,18 +178,18 @@ def test_counts_add_up_over_raters_and_the_value_lies_in_its_interval(seed):
 
 
 def test_a_judge_of_coin_flips_reaches_about_a_half_where_half_is_met():
-    opinions, _ = drawn(
+    rubric_data, _ = drawn(
         np.random.default_rng(1), n_examples=800, judges={"coin": 0.5}, share_read=1.0, readers=("dr_a",), spread=0.0
     )
-    row = row_of(balanced_f1(opinions), "coin")
+    row = row_of(balanced_f1(rubric_data), "coin")
     # half is met: precision and recall of both classes are 1/2, and so is every F1; 5,900 pairs: standard error .007
     assert row["balanced_f1"] == pytest.approx(0.5, abs=0.02)
     assert row["low"] < 0.5 < row["high"]
 
 
 def test_a_judge_that_says_what_all_physicians_say_has_1_and_no_interval_since_nothing_varies():
-    opinions, _ = drawn(np.random.default_rng(2), judges={"same": 1.0})
-    row = row_of(balanced_f1(opinions), "same")
+    rubric_data, _ = drawn(np.random.default_rng(2), judges={"same": 1.0})
+    row = row_of(balanced_f1(rubric_data), "same")
     assert row["balanced_f1"] == 1
     assert math.isnan(row["low"])
 
@@ -196,12 +198,12 @@ def test_a_judge_that_says_what_all_physicians_say_has_1_and_no_interval_since_n
 
 
 def test_the_interval_is_that_of_leaving_out_one_example_at_a_time():
-    opinions = opinions_of(5)
-    row = row_of(balanced_f1(opinions), "Magpie")
-    paired = judge_pairs(opinions, jury=False).query("rater == 'Magpie'")["row"]
-    examples = opinions.items.loc[paired, "example_id"].unique()
+    rubric_data = opinions_of(5)
+    row = row_of(balanced_f1(rubric_data), "Magpie")
+    paired = judge_pairs(rubric_data, jury=False).query("rater == 'Magpie'")["row"]
+    examples = rubric_data.items.loc[paired, "example_id"].unique()
     without = [
-        row_of(balanced_f1(opinions.without(frozenset([example]))), "Magpie")["balanced_f1"] for example in examples
+        row_of(balanced_f1(rubric_data.without(frozenset([example]))), "Magpie")["balanced_f1"] for example in examples
     ]
     n_examples = row["n_examples"]
     assert n_examples == len(examples)
@@ -239,8 +241,8 @@ def test_the_interval_covers_the_value_of_the_population(n_examples):
     truth = row_of(balanced_f1(whole, by=[OVERALL]), "Magpie")["balanced_f1"]
     covered = 0
     for _ in range(1000):
-        opinions, _ = drawn(rng, n_examples=n_examples, **told)
-        row = row_of(balanced_f1(opinions, by=[OVERALL]), "Magpie")
+        rubric_data, _ = drawn(rng, n_examples=n_examples, **told)
+        row = row_of(balanced_f1(rubric_data, by=[OVERALL]), "Magpie")
         covered += row["low"] <= truth <= row["high"]
     assert 920 <= covered <= 970
 

@@ -262,10 +262,10 @@ def test_what_cannot_be_a_jury_is_refused_in_one_sentence_and_nothing_is_written
 
 def test_a_jury_of_levels_stands_beside_its_members_and_has_no_vote_in_their_majority(database_url):
     rng = np.random.default_rng(3)
-    triaged, _ = drawn(rng, n_cases=6, n_samples=2, judges={"Magpie": 0.8, "Wren": 0.7, "Rook": 0.6})
+    triage_data, _ = drawn(rng, n_cases=6, n_samples=2, judges={"Magpie": 0.8, "Wren": 0.7, "Rook": 0.6})
     engine = open_study(database_url)
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     report = juries.convene(engine, "Bench", members=("Magpie", "Wren", "Rook"), actor=Administrator(name="Ana Ruiz"))
     with reading(engine) as session:
         found = triage_queries.load(session)
@@ -290,10 +290,10 @@ def test_a_jury_of_levels_stands_beside_its_members_and_has_no_vote_in_their_maj
 
 
 def test_a_level_that_lost_its_votes_is_taken_back_also_where_nothing_else_was_ever_superseded(database_url):
-    triaged, _ = drawn(np.random.default_rng(4), n_cases=3, n_samples=1, judges={"Magpie": 0.8, "Wren": 0.7})
+    triage_data, _ = drawn(np.random.default_rng(4), n_cases=3, n_samples=1, judges={"Magpie": 0.8, "Wren": 0.7})
     engine = open_study(database_url)
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     juries.convene(engine, "Bench", members=("Magpie", "Wren"), actor=Administrator(name="Ana Ruiz"))
     with writing(engine) as session:
         rater = store.ensure_rater(session, RaterKind.JUDGE, "Magpie", prompt_version="judge@99999999")

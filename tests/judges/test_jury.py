@@ -98,21 +98,21 @@ def test_the_mean_counts_each_judges_pairs_on_the_items_that_all_have_labelled()
 
 
 def test_one_judge_is_no_jury_and_a_jury_can_be_left_out():
-    opinions = study("Magpie | dr_a\n+ | +")
-    assert list(balanced_f1(opinions)["rater"].unique()) == ["Magpie"]
+    rubric_data = study("Magpie | dr_a\n+ | +")
+    assert list(balanced_f1(rubric_data)["rater"].unique()) == ["Magpie"]
     both = study("Magpie | Wren | dr_a\n+ | + | +")
     assert list(balanced_f1(both, jury=False)["rater"].unique()) == ["Magpie", "Wren"]
 
 
 def test_three_judges_that_err_alone_are_better_together():
-    opinions, _ = drawn(
+    rubric_data, _ = drawn(
         np.random.default_rng(3),
         n_examples=600,
         judges={"a": 0.8, "b": 0.8, "c": 0.8},
         share_read=1.0,
         readers=("dr_a",),
     )
-    table = balanced_f1(opinions, by=[OVERALL])
+    table = balanced_f1(rubric_data, by=[OVERALL])
     # right by two or three of three: 3 x .8^2 x .2 + .8^3 = .896 of the items, against .8
     row = row_of(table, "majority of 3 judges")
     assert (row["n_both"] + row["n_neither"]) / row["n_pairs"] == pytest.approx(0.896, abs=0.02)
@@ -121,9 +121,9 @@ def test_three_judges_that_err_alone_are_better_together():
 
 
 def test_three_times_the_same_judge_is_that_judge():
-    opinions, _ = drawn(np.random.default_rng(3), n_examples=60, judges={"a": 0.8})
-    thrice = pd.concat([opinions.judged["a"].rename(name) for name in "abc"], axis=1)
-    table = balanced_f1(type(opinions)(opinions.items, thrice, opinions.reads), by=[OVERALL])
+    rubric_data, _ = drawn(np.random.default_rng(3), n_examples=60, judges={"a": 0.8})
+    thrice = pd.concat([rubric_data.judged["a"].rename(name) for name in "abc"], axis=1)
+    table = balanced_f1(type(rubric_data)(rubric_data.items, thrice, rubric_data.reads), by=[OVERALL])
     alone, by_majority, by_mean = (row_of(table, name) for name in ("a", "majority of 3 judges", "mean of 3 judges"))
     for name in ("balanced_f1", "low", "high"):
         assert alone[name] == pytest.approx(by_majority[name], rel=1e-12)

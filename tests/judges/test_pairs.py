@@ -9,7 +9,7 @@ import pytest
 from evalcore.judges.pairs import TOGETHER, Reads, assessed, counted_reads, reads_words, usual_reads
 from evalcore.judges.pairs import left_out as pairs_left_out
 from evalcore.judges.quality import OVERALL, balanced_f1, error_rates
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import row_of
 
@@ -34,16 +34,16 @@ def test_an_item_with_three_reads_makes_three_pairs_with_a_judge_and_two_for_eac
 
 
 def test_reads_that_could_not_assess_and_items_without_the_judges_label_make_no_pair():
-    opinions = study("""
+    rubric_data = study("""
         Magpie | dr_a | dr_b
         +      | +    | ?
                | +    | -
         ?      | -    | -
     """)
-    table = balanced_f1(opinions)
+    table = balanced_f1(rubric_data)
     assert row_of(table, "Magpie")["n_pairs"] == 1
     assert row_of(table, "dr_a")["n_pairs"] == 2
-    assert pairs_left_out(opinions, "Magpie") == (1, 4)
+    assert pairs_left_out(rubric_data, "Magpie") == (1, 4)
 
 
 def test_only_blind_first_reads_count():
@@ -67,40 +67,41 @@ MIXED = """
 """
 
 
-def weighted(opinions):
+def weighted(rubric_data):
     """The first two items drawn with probabilities of .5 and .25."""
     return replace(
-        opinions, reads=opinions.reads.assign(inclusion_probability=opinions.reads["row"].map({0: 0.5, 1: 0.25}))
+        rubric_data,
+        reads=rubric_data.reads.assign(inclusion_probability=rubric_data.reads["row"].map({0: 0.5, 1: 0.25})),
     )
 
 
 def test_drawn_reads_enter_by_default_each_by_one_over_its_probability():
-    opinions = weighted(study(MIXED))
-    assert usual_reads(assessed(opinions.reads)) is Reads.DRAWN
+    rubric_data = weighted(study(MIXED))
+    assert usual_reads(assessed(rubric_data.reads)) is Reads.DRAWN
     # of two drawn reads the judge is right on the one that weighs 2 of 2 + 4
-    assert row_of(balanced_f1(opinions), "Magpie")["precision_met"] == pytest.approx(1 / 3)
-    assert row_of(balanced_f1(opinions), "Magpie")["n_pairs"] == 2
-    assert row_of(balanced_f1(opinions, reads=Reads.ALL), "Magpie")["precision_met"] == pytest.approx(3 / 4)
-    rates = error_rates(opinions, by=[OVERALL])
+    assert row_of(balanced_f1(rubric_data), "Magpie")["precision_met"] == pytest.approx(1 / 3)
+    assert row_of(balanced_f1(rubric_data), "Magpie")["n_pairs"] == 2
+    assert row_of(balanced_f1(rubric_data, reads=Reads.ALL), "Magpie")["precision_met"] == pytest.approx(3 / 4)
+    rates = error_rates(rubric_data, by=[OVERALL])
     assert rates[["n_met", "n_not_met", "sensitivity"]].to_numpy().tolist() == [[1, 1, 1]]
-    assert counted_reads(opinions.reads)["weight"].tolist() == [2, 4]
+    assert counted_reads(rubric_data.reads)["weight"].tolist() == [2, 4]
 
 
 def test_equal_chances_weigh_nothing_and_without_a_drawing_every_read_enters():
     assert counted_reads(study("Magpie | dr_a\n+ | +\n- | +").reads)["weight"].tolist() == [1, 1]
-    opinions = study("selection | Magpie | dr_a\nvolunteered | + | +\n | - | +")
-    assert usual_reads(assessed(opinions.reads)) is Reads.ALL
-    assert len(counted_reads(opinions.reads)) == 2
-    assert counted_reads(opinions.reads, Reads.DRAWN).empty
+    rubric_data = study("selection | Magpie | dr_a\nvolunteered | + | +\n | - | +")
+    assert usual_reads(assessed(rubric_data.reads)) is Reads.ALL
+    assert len(counted_reads(rubric_data.reads)) == 2
+    assert counted_reads(rubric_data.reads, Reads.DRAWN).empty
 
 
 def test_which_reads_are_shown_and_how_many_is_said():
-    opinions = weighted(study(MIXED))
-    assert reads_words(assessed(opinions.reads)) == (
+    rubric_data = weighted(study(MIXED))
+    assert reads_words(assessed(rubric_data.reads)) == (
         "Shown: drawn reads, 1 drawn at random, 1 drawn by importance; each counts by one over the probability with which its item was drawn. "
         "2 of all 4 blind first reads were not drawn and stay out."
     )
-    assert reads_words(assessed(opinions.reads), Reads.ALL).startswith(
+    assert reads_words(assessed(rubric_data.reads), Reads.ALL).startswith(
         "Shown: all blind first reads, 1 drawn at random, 1 drawn by importance, 1 volunteered, 1 of which no drawing is known; each counts once. Not all"
     )
     alone = reads_words(assessed(study("selection | Magpie | dr_a\nvolunteered | + | +").reads))
@@ -130,7 +131,7 @@ def volunteered_study(rng, *, n_examples=60, by_importance=True):
             "inclusion_probability": np.where(drawn[rows], probability[rows], np.nan),
         }
     )  # fmt: skip
-    return Opinions(items, pd.DataFrame({"Magpie": judged}), reads)
+    return RubricData(items, pd.DataFrame({"Magpie": judged}), reads)
 
 
 def coverage(n_runs, seed, reads=None):
@@ -139,9 +140,9 @@ def coverage(n_runs, seed, reads=None):
     true_f1 = (0.39 * 2 / (0.78 + 0.14 + 0.21) + 0.26 * 2 / (0.52 + 0.14 + 0.21)) / 2
     rng, hits = np.random.default_rng(seed), np.zeros(2)
     for _ in range(n_runs):
-        opinions = volunteered_study(rng)
-        rate = error_rates(opinions, by=[OVERALL], reads=reads).iloc[0]
-        f1 = row_of(balanced_f1(opinions, by=[OVERALL], reads=reads), "Magpie")
+        rubric_data = volunteered_study(rng)
+        rate = error_rates(rubric_data, by=[OVERALL], reads=reads).iloc[0]
+        f1 = row_of(balanced_f1(rubric_data, by=[OVERALL], reads=reads), "Magpie")
         hits += [
             rate["sensitivity_low"] <= 0.65 <= rate["sensitivity_high"], f1["low"] <= true_f1 <= f1["high"],
         ]  # fmt: skip

@@ -88,7 +88,7 @@ def test_a_theme_is_the_mean_of_its_categories_weighted_by_pairs_and_undefined_o
 
 
 def test_a_category_belongs_to_the_theme_in_its_name_else_to_that_of_most_of_its_items():
-    opinions = study("""
+    rubric_data = study("""
         cluster                     | theme       | Magpie
         emergency_referrals_now     |             | +
         emergency_referrals_now     | hedging     | +
@@ -98,7 +98,7 @@ def test_a_category_belongs_to_the_theme_in_its_name_else_to_that_of_most_of_its
         untagged                    |             | +
                                     | hedging     | +
     """)
-    assert theme_of_categories(opinions.items) == {
+    assert theme_of_categories(rubric_data.items) == {
         "emergency_referrals_now": "emergency_referrals", "our_own": "paediatrics", "untagged": NO_THEME,
     }  # fmt: skip
 
@@ -106,8 +106,8 @@ def test_a_category_belongs_to_the_theme_in_its_name_else_to_that_of_most_of_its
 @many
 @given(st.integers(0, 10_000), st.integers(0, 30))
 def test_percentiles_lie_in_0_to_100_and_a_better_judge_never_stands_lower(seed, min_pairs):
-    opinions = opinions_of(seed)
-    found = standings(balanced_f1(opinions), theme_of_categories(opinions.items))
+    rubric_data = opinions_of(seed)
+    found = standings(balanced_f1(rubric_data), theme_of_categories(rubric_data.items))
     ranks = percentiles(found, min_pairs=min_pairs)
     assert ranks["percentile"].dropna().between(0, 100).all()
     for _, group in ranks.loc[ranks["percentile"].notna()].groupby("group"):
@@ -115,9 +115,9 @@ def test_percentiles_lie_in_0_to_100_and_a_better_judge_never_stands_lower(seed,
 
 
 def test_the_finding_in_words():
-    opinions = opinions_of(8, n_examples=60, judges={"Magpie": 0.78})
-    table = balanced_f1(opinions)
-    ranks = percentiles(standings(table, theme_of_categories(opinions.items)))
+    rubric_data = opinions_of(8, n_examples=60, judges={"Magpie": 0.78})
+    table = balanced_f1(rubric_data)
+    ranks = percentiles(standings(table, theme_of_categories(rubric_data.items)))
     row, rank = row_of(table, "Magpie"), ranks.loc[ranks["grouping"].eq(OVERALL)].squeeze()
     assert rank["n_physicians"] == 3
     assert finding(table, ranks, "Magpie") == (
@@ -142,16 +142,16 @@ def test_the_finding_in_words():
     ],
 )  # fmt: skip
 def test_the_finding_says_what_is_missing(drawing, said):
-    opinions = study(drawing)
-    table = balanced_f1(opinions)
-    ranks = percentiles(standings(table, theme_of_categories(opinions.items)))
+    rubric_data = study(drawing)
+    table = balanced_f1(rubric_data)
+    ranks = percentiles(standings(table, theme_of_categories(rubric_data.items)))
     assert said in finding(table, ranks, "Magpie")
 
 
 def test_without_reads_every_table_is_empty():
-    opinions = study("Magpie | Wren\n+ | -")
-    table = balanced_f1(opinions)
+    rubric_data = study("Magpie | Wren\n+ | -")
+    table = balanced_f1(rubric_data)
     assert table.empty
-    assert judge_pairs(opinions).empty
-    assert physician_pairs(opinions).empty
+    assert judge_pairs(rubric_data).empty
+    assert physician_pairs(rubric_data).empty
     assert percentiles(standings(table, {})).empty

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalcore.judges.pairs import Reads
 from evalcore.judges.self_preference import MIN_EXAMPLES, by_label, finding, self_preference
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from tests.opinion_rows import of_columns, shuffled
 
 FAMILIES = {"Magpie": "Birds", "Alder": "Birds", "Briar": "Shrubs"}
@@ -29,8 +29,8 @@ def two_models(own, other, read_own, read_other, **more):
     )
 
 
-def only(opinions, families=None, **more):
-    table = self_preference(opinions, FAMILIES if families is None else families, **more)
+def only(rubric_data, families=None, **more):
+    table = self_preference(rubric_data, FAMILIES if families is None else families, **more)
     assert len(table) == 1
     return table.iloc[0]
 
@@ -40,14 +40,14 @@ def only(opinions, families=None, **more):
 
 def test_own_and_other_responses_are_compared_within_each_label_of_physicians():
     #                     judge own  other     physicians own, other
-    opinions = two_models("++-+--", "+---+-", "+++---", "++----")
+    rubric_data = two_models("++-+--", "+---+-", "+++---", "++----")
     # met: own 2/3, other 1/2: difference 1/6, m = 3 * 2 / 5 = 6/5; not met: own 1/3, other 1/4: 1/12, m = 3 * 4 / 7 = 12/7
-    found = only(opinions)
+    found = only(rubric_data)
     assert found["met_difference"] == pytest.approx(1 / 6)
     assert found["not_met_difference"] == pytest.approx(1 / 12)
     assert found["difference"] == pytest.approx((6 / 5 / 6 + 12 / 7 / 12) / (6 / 5 + 12 / 7))
     assert (found["n_own"], found["n_other"], found["n_shared_examples"], found["reason"]) == (6, 6, 6, "")
-    table = by_label(opinions, "Magpie", FAMILIES)
+    table = by_label(rubric_data, "Magpie", FAMILIES)
     assert table[["label", "sign", "n_own", "n_other"]].to_numpy().tolist() == [
         ["met", "desirable", 3, 2],
         ["not met", "desirable", 3, 4],
@@ -68,16 +68,16 @@ def test_of_an_undesirable_criterion_not_met_is_in_the_responses_favour():
 
 def test_what_was_drawn_seldom_weighs_more():
     # not met throughout; own labels + - - - - with weights 4 1 1 1 1: 4/8 in favour, others 0
-    opinions = two_models("+----", "-----", "-----", "-----", probability=[0.2] + [0.8] * 9)
-    assert only(opinions)["difference"] == pytest.approx(1 / 2)
-    assert only(opinions, reads=Reads.ALL)["difference"] == pytest.approx(1 / 5)
+    rubric_data = two_models("+----", "-----", "-----", "-----", probability=[0.2] + [0.8] * 9)
+    assert only(rubric_data)["difference"] == pytest.approx(1 / 2)
+    assert only(rubric_data, reads=Reads.ALL)["difference"] == pytest.approx(1 / 5)
 
 
 def test_volunteered_reads_stay_out_where_others_were_drawn():
-    opinions = two_models("+-----", "------", "------", "------")
-    reads = opinions.reads.copy()
+    rubric_data = two_models("+-----", "------", "------", "------")
+    reads = rubric_data.reads.copy()
     reads.loc[reads["row"].eq(0), ["selection", "inclusion_probability"]] = ["volunteered", np.nan]
-    found = only(Opinions(opinions.items, opinions.judged, reads))
+    found = only(RubricData(rubric_data.items, rubric_data.judged, reads))
     assert (found["difference"], found["n_own"], found["n_not_drawn"]) == (0, 5, 1)
     assert math.isnan(found["low"])  # nothing varies
 
@@ -86,11 +86,11 @@ def test_volunteered_reads_stay_out_where_others_were_drawn():
 
 
 def test_who_has_no_family_is_left_out_counted_and_named():
-    opinions = two_models("++++--", "+-+---", "++----", "++----")
-    found = only(opinions, {"Magpie": "Birds", "Alder": "Birds"})
+    rubric_data = two_models("++++--", "+-+---", "++----", "++----")
+    found = only(rubric_data, {"Magpie": "Birds", "Alder": "Birds"})
     assert (found["n_without_family"], found["models_without_family"]) == (6, "Briar")
     assert found["reason"].startswith("Physicians have read responses of other families in no conversations")
-    found = only(opinions, {"Alder": "Birds", "Briar": "Shrubs"})
+    found = only(rubric_data, {"Alder": "Birds", "Briar": "Shrubs"})
     assert found["family"] is None
     assert found["reason"] == "No pattern of the table of families fits the judge Magpie."
     assert math.isnan(found["difference"])
@@ -159,7 +159,7 @@ def study_of(rng, *, n_examples=40, favour=0.0):
             "inclusion_probability": probability.ravel()[row],
         }
     )  # fmt: skip
-    return Opinions(items, pd.DataFrame({"Magpie": judged.ravel()}), reads)
+    return RubricData(items, pd.DataFrame({"Magpie": judged.ravel()}), reads)
 
 
 def shares(n_runs, seed, **more):
@@ -212,13 +212,13 @@ def test_a_judge_of_the_other_family_has_the_opposite_difference(study, seed):
 
 def test_a_judge_that_says_what_physicians_say_favours_nobody_and_has_no_interval(study):
     truth = study.reads.groupby("row")["met"].mean().reindex(range(len(study.items)))
-    found = only(Opinions(study.items, pd.DataFrame({"Magpie": truth.astype(np.float32)}), study.reads))
+    found = only(RubricData(study.items, pd.DataFrame({"Magpie": truth.astype(np.float32)}), study.reads))
     assert found["difference"] == 0
     assert math.isnan(found["low"])
     assert "is not shown to treat" in finding(found)
 
 
 def test_a_study_without_reads_says_nothing_of_its_judges(study):
-    unread = Opinions(study.items, study.judged, study.reads.iloc[:0])
+    unread = RubricData(study.items, study.judged, study.reads.iloc[:0])
     assert only(unread)["reason"].startswith("Physicians have read responses of the family Birds in no conversations")
     assert by_label(unread, "Magpie", FAMILIES).empty

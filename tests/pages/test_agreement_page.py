@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from evalcore.cli.agreement import agreement as command
 from evalcore.judges.figures import pair_matrix
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.study.schema import Role, Viewer
 from pages.judges import agreement
 from pages.shared import judges_choice
@@ -27,9 +27,9 @@ READERS = ("Dr. Noor", "Dr. Brandt", "Dr. <b>Lind</b>")
 SHOWN: SimpleNamespace = SimpleNamespace()
 
 
-def study(*, n_readers=2, undecided=0) -> Opinions:
+def study(*, n_readers=2, undecided=0) -> RubricData:
     """Three readers, two or one of them an item; some reads could not be made."""
-    opinions, _ = population.drawn(
+    rubric_data, _ = population.drawn(
         np.random.default_rng(11),
         n_examples=50,
         readers=READERS,
@@ -37,9 +37,9 @@ def study(*, n_readers=2, undecided=0) -> Opinions:
         reader_accuracy=0.85,
         share_read=0.4,
     )
-    reads = opinions.reads.copy()
+    reads = rubric_data.reads.copy()
     reads.loc[: undecided - 1, "met"] = np.nan
-    return Opinions(opinions.items, opinions.judged, reads)
+    return RubricData(rubric_data.items, rubric_data.judged, reads)
 
 
 def page() -> None:
@@ -52,9 +52,9 @@ def page() -> None:
 def opened(monkeypatch: pytest.MonkeyPatch):
     """The section as somebody sees it."""
 
-    def open_section(viewer: Viewer, opinions: Opinions) -> AppTest:
+    def open_section(viewer: Viewer, rubric_data: RubricData) -> AppTest:
         SHOWN.show, SHOWN.viewer, SHOWN.row = agreement.show, viewer, st.container
-        monkeypatch.setattr(judges_choice, "computed", lambda make, _, *arguments: make(opinions, *arguments))
+        monkeypatch.setattr(judges_choice, "computed", lambda make, _, *arguments: make(rubric_data, *arguments))
         monkeypatch.setattr(st, "page_link", lambda page, *, label, icon: st.text(f"{label}: {page}"))
         return AppTest.from_function(page, default_timeout=30).run()
 
@@ -197,7 +197,7 @@ def test_where_names_are_long_the_matrix_numbers_the_raters_and_two_that_begin_a
 
 
 def test_where_most_pairs_have_no_criterion_in_common_the_table_stands_alone(opened):
-    opinions, _ = population.drawn(
+    rubric_data, _ = population.drawn(
         np.random.default_rng(3),
         n_examples=40,
         readers=tuple(f"Dr. {n:02d}" for n in range(40)),
@@ -205,7 +205,7 @@ def test_where_most_pairs_have_no_criterion_in_common_the_table_stands_alone(ope
         whole_responses=True,
         share_read=0.5,
     )
-    app = opened(LEAD, opinions)
+    app = opened(LEAD, rubric_data)
     assert re.search(
         r"Of the 105 pairs of the 15 raters with the most labels, \d+ have a criterion in common: too few", words(app)
     )

@@ -59,17 +59,17 @@ def test_a_study_without_cases_offers_no_filters_of_cases(location, open_page):
 def run(tmp_path):
     runner = Run(tmp_path)
     engine = open_study(str(runner.db))
-    triaged, _ = drawn(np.random.default_rng(3), n_cases=10, share_read=0, n_samples=2)
+    triage_data, _ = drawn(np.random.default_rng(3), n_cases=10, share_read=0, n_samples=2)
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         for name in ("Dr. Noor", "Dr. Brandt"):
             store.add_person(session, name, roles=[Role.REVIEWER], actor="set-up")
     engine.dispose()
-    return triaged, lambda *arguments: runner(*arguments, "--db", str(runner.db))
+    return triage_data, lambda *arguments: runner(*arguments, "--db", str(runner.db))
 
 
 def test_the_command_draws_by_format_source_and_level(run):
-    triaged, overread = run
+    triage_data, overread = run
     done = overread(
         "assign",
         "--ask",
@@ -83,12 +83,16 @@ def test_the_command_draws_by_format_source_and_level(run):
         "--dry-run",
         "--json",
     )
-    fits = triaged.samples["format"].eq(CONVERSATION) & triaged.levels["Magpie"].eq(4) & triaged.samples["has_text"]
+    fits = (
+        triage_data.samples["format"].eq(CONVERSATION)
+        & triage_data.levels["Magpie"].eq(4)
+        & triage_data.samples["has_text"]
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["n_items"] == fits.sum() > 0
-    sources = triaged.cases["source"].astype(str)[triaged.samples["row"]].to_numpy()
+    sources = triage_data.cases["source"].astype(str)[triage_data.samples["row"]].to_numpy()
     done = overread("assign", "--ask", "response_acuity", "--source", "clinic", "--dry-run", "--json")
-    assert json.loads(done.stdout)["n_items"] == ((sources == "clinic") & triaged.samples["has_text"]).sum()
+    assert json.loads(done.stdout)["n_items"] == ((sources == "clinic") & triage_data.samples["has_text"]).sum()
     for option, value in (("--format", "letter"), ("--level", "E")):
         done = overread("assign", "--ask", "response_acuity", option, value)
         assert done.returncode != 0

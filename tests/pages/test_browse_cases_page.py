@@ -30,7 +30,7 @@ def held(demo_study: str):
 
 
 def test_cases_are_found_by_kind_and_by_the_direction_of_a_miss(held, demo_study, open_page):
-    triaged, readers = held
+    triage_data, readers = held
     asked = {
         "kind": filters.KINDS[Kind.CLEAR],
         "miss": filters.MISSES[Miss.UNDER],
@@ -38,9 +38,9 @@ def test_cases_are_found_by_kind_and_by_the_direction_of_a_miss(held, demo_study
     }
     app = open_page(demo_study, "browse", LEAD, **asked)
     found = check(app)
-    wanted = sorted(chosen_cases(triaged, kind=Kind.CLEAR, miss=Miss.UNDER, asked="conversation"))
+    wanted = sorted(chosen_cases(triage_data, kind=Kind.CLEAR, miss=Miss.UNDER, asked="conversation"))
     (table,) = (element.value for element in app.dataframe)
-    assert 0 < len(table) == len(wanted) < len(triaged.cases)
+    assert 0 < len(table) == len(wanted) < len(triage_data.cases)
     assert f"{len(wanted)} fit" in found
     assert "clear cases" in found
     assert "a model answers too low: under-triage" in found
@@ -55,18 +55,20 @@ def test_cases_are_found_by_kind_and_by_the_direction_of_a_miss(held, demo_study
     assert not set(app.query_params) & {"kind", "miss", "format"}
 
 
-def last_words(triaged):
+def last_words(triage_data):
     """Physicians' reads by response, or by case: what each says last, and what is settled."""
-    reads = triaged.reads.assign(example_id=triaged.cases["example_id"].take(triaged.reads["row"]).to_numpy())
+    reads = triage_data.reads.assign(
+        example_id=triage_data.cases["example_id"].take(triage_data.reads["row"]).to_numpy()
+    )
     reads = reads.assign(settled=reads["stage"].eq("adjudicated")).sort_values("verdict_id")
     return reads.drop_duplicates(["row", "sample", "rater", "settled"], keep="last")
 
 
 @pytest.mark.parametrize("state", READ_STATES)
 def test_cases_are_found_by_what_physicians_said_of_levels(state, held, demo_study):
-    triaged, readers = held
-    last = last_words(triaged)
-    judged = triaged.levels.iloc[last["sample"].clip(lower=0)].reset_index(drop=True)
+    triage_data, readers = held
+    last = last_words(triage_data)
+    judged = triage_data.levels.iloc[last["sample"].clip(lower=0)].reset_index(drop=True)
     level = last["label"].map(LEVELS).fillna(NO_LEVEL).reset_index(drop=True)
     differs = judged.notna() & judged.ne(level, axis=0)
     of = last.reset_index(drop=True)
@@ -75,9 +77,9 @@ def test_cases_are_found_by_what_physicians_said_of_levels(state, held, demo_stu
     in_conflict = by_item.loc[by_item & ~by_item.index.isin(settled)].index.get_level_values("row")
     wanted = {
         READ: set(of["example_id"]),
-        UNREAD: set(triaged.cases["example_id"]) - set(readers.index),
+        UNREAD: set(triage_data.cases["example_id"]) - set(readers.index),
         OVERRIDDEN: set(of.loc[of["sample"].ge(0) & differs.any(axis=1), "example_id"]),
-        CONFLICTING: set(triaged.cases["example_id"].take(in_conflict)),
+        CONFLICTING: set(triage_data.cases["example_id"].take(in_conflict)),
     }[state]
     engine = open_study(demo_study)
     with reading(engine) as session:
@@ -96,9 +98,9 @@ def test_cases_are_found_by_what_physicians_said_of_levels(state, held, demo_stu
 
 @pytest.mark.parametrize("asked", list(Format))
 def test_with_a_format_only_reads_of_its_responses_count(asked, held, demo_study):
-    triaged, _ = held
-    reads = triaged.reads.loc[triaged.reads["sample"].ge(0)]
-    of_format = triaged.samples["format"].eq(asked).to_numpy()[reads["sample"]]
+    triage_data, _ = held
+    reads = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
+    of_format = triage_data.samples["format"].eq(asked).to_numpy()[reads["sample"]]
     engine = open_study(demo_study)
     with reading(engine) as session:
         found = browse.examples(session, Filters(dataset=CASES, reads=READ, format=asked))
@@ -107,20 +109,22 @@ def test_with_a_format_only_reads_of_its_responses_count(asked, held, demo_study
             browse.examples(session, Filters(dataset=CASES, reads=state, judge="Nobody")) for state in (READ, UNREAD)
         ]
     engine.dispose()
-    of_model = triaged.samples["model"].eq("Alder-2").to_numpy() & triaged.samples["format"].eq(asked).to_numpy()
-    answered = set(triaged.samples.loc[of_model, "row"])
-    assert set(unread["example_id"]) == set(
-        triaged.cases["example_id"].take(sorted(answered - set(reads.loc[of_model[reads["sample"]], "row"])))
+    of_model = (
+        triage_data.samples["model"].eq("Alder-2").to_numpy() & triage_data.samples["format"].eq(asked).to_numpy()
     )
-    assert set(found["example_id"]) == set(triaged.cases["example_id"].take(reads.loc[of_format, "row"]))
+    answered = set(triage_data.samples.loc[of_model, "row"])
+    assert set(unread["example_id"]) == set(
+        triage_data.cases["example_id"].take(sorted(answered - set(reads.loc[of_model[reads["sample"]], "row"])))
+    )
+    assert set(found["example_id"]) == set(triage_data.cases["example_id"].take(reads.loc[of_format, "row"]))
     assert all(found.empty for found in nobody)
 
 
 def test_either_database_finds_who_read_levels(database_url):
-    triaged, _ = drawn(np.random.default_rng(11), n_cases=12, share_read=0.6, judges={"Magpie": 0.5})
+    triage_data, _ = drawn(np.random.default_rng(11), n_cases=12, share_read=0.6, judges={"Magpie": 0.5})
     engine = open_study(database_url)
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     with reading(engine) as session:
         found = {state: set(browse.examples(session, Filters(reads=state))["example_id"]) for state in READ_STATES}
         every, readers = set(browse.examples(session, Filters())["example_id"]), set(level_readers(session).index)
@@ -131,6 +135,8 @@ def test_either_database_finds_who_read_levels(database_url):
 
 
 def test_physicians_are_counted_once_a_case_and_judges_not_at_all(held):
-    triaged, readers = held
-    reads = triaged.reads.assign(example_id=triaged.cases["example_id"].take(triaged.reads["row"]).to_numpy())
+    triage_data, readers = held
+    reads = triage_data.reads.assign(
+        example_id=triage_data.cases["example_id"].take(triage_data.reads["row"]).to_numpy()
+    )
     assert readers.to_dict() == reads.groupby("example_id")["rater"].nunique().to_dict() != {}

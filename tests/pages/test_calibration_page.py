@@ -52,13 +52,13 @@ def drawn_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Cases that two models answered, all with stated confidences of which nobody has said what they mean."""
     path = tmp_path_factory.mktemp("calibration") / "drawn.db"
     models = {"Alder-2": {"qa": 0.4}, "Briar-1": {"conversation": -0.9}}
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(3), n_cases=60, models=models, n_samples=3, confidence=True, share_read=0.4
     )
-    triaged.cases["first_words"] = [f"{HOSTILE} case {number}" for number in range(len(triaged.cases))]
+    triage_data.cases["first_words"] = [f"{HOSTILE} case {number}" for number in range(len(triage_data.cases))]
     engine = open_study(str(path))
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         triage_store.set_triage_settings(session, TriageSettings(rule=RULE), actor="set-up")
         people(session)
     with engine.connect() as connection:
@@ -214,10 +214,10 @@ def test_every_section_opens_for_a_reader_with_a_figure_and_its_foot(section: st
 def found_in(engine: Engine, *, stated: bool) -> tuple[object, object, dict[str, str]]:
     """The cases of the study and its predictions, from storage."""
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session), RULE)
-    judges = usual_judges(triaged)
-    found = joined(triaged, predictions(triaged, judges))
-    return triaged, own_confidence(found, stated=stated), judges
+        triage_data = described(stored_triage.load(session), RULE)
+    judges = usual_judges(triage_data)
+    found = joined(triage_data, predictions(triage_data, judges))
+    return triage_data, own_confidence(found, stated=stated), judges
 
 
 def test_the_models_own_confidence_waits_for_its_meaning_and_the_share_of_samples_stands_in(engine: Engine, look: Look):
@@ -242,12 +242,12 @@ def test_the_models_own_confidence_waits_for_its_meaning_and_the_share_of_sample
 def test_ambiguous_cases_lead_to_browse_in_the_order_of_the_surest(engine: Engine, look: Look):
     app = look(AMBIGUOUS)
     shown = words(app)
-    triaged, own, judges = found_in(engine, stated=False)
-    parts = sections.on_ambiguous(triaged, own, judges)
+    triage_data, own, judges = found_in(engine, stated=False)
+    parts = sections.on_ambiguous(triage_data, own, judges)
     for sentence in case_spread.spread_findings(parts.summary):
         assert sentence in shown
     listed = next(table.value for table in app.dataframe if "Concentration (bits)" in table.value)
-    assert listed["Case"].tolist() == triaged.cases["case_id"].iloc[parts.cases["row"]].tolist()
+    assert listed["Case"].tolist() == triage_data.cases["case_id"].iloc[parts.cases["row"]].tolist()
     assert "Open the case" in links(app)
     assert "article's calibration error" not in shown
     assert "http://canary.invalid/x" in shown  # the patient's words, letter for letter

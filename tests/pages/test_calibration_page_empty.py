@@ -56,10 +56,10 @@ def test_one_judge_without_confidence_says_what_would_help(location: str, opened
 def changed(location: str, *, read: bool = True, **more: object) -> None:
     """Drawn cases with something missing."""
     told = {"n_cases": 12, "models": ["Alder-2"], "n_samples": 2} | more
-    triaged, _ = drawn(np.random.default_rng(5), **told)
+    triage_data, _ = drawn(np.random.default_rng(5), **told)
     made = open_study(location)
     with writing(made) as session:
-        stored(session, triaged if read else replace(triaged, levels=triaged.levels[[]]))
+        stored(session, triage_data if read else replace(triage_data, levels=triage_data.levels[[]]))
         people(session)
     made.dispose()
 

@@ -121,11 +121,11 @@ def test_a_level_given_here_is_saved_and_counts_beside_those_that_were_drawn(dem
     assert control.value is other
     assert app.selectbox(key=f"cause_{response}_None")
     with reading(engine) as session:
-        triaged = triage_queries.load(session)
-    sample = int(triaged.samples.index[triaged.samples["response_id"].eq(response)][0])
-    levels = response_levels(triaged).set_index("sample")
+        triage_data = triage_queries.load(session)
+    sample = int(triage_data.samples.index[triage_data.samples["response_id"].eq(response)][0])
+    levels = response_levels(triage_data).set_index("sample")
     assert sample in levels.index
-    assert sample not in set(drawn_votes(triaged)["sample"]) or levels["is_drawn"][sample]
+    assert sample not in set(drawn_votes(triage_data)["sample"]) or levels["is_drawn"][sample]
     app.button(key=f"undo_{response}_None").click()
     check(app.run())
     assert own_verdicts(app)[0].value is None
@@ -179,9 +179,9 @@ def test_one_case_is_what_the_whole_study_holds_of_it(engine):
 
 def test_a_study_of_nothing_but_cases_opens_everywhere(location, open_page):
     made = open_study(location)
-    triaged, _ = drawn(np.random.default_rng(5), n_cases=8, share_read=0.3)
+    triage_data, _ = drawn(np.random.default_rng(5), n_cases=8, share_read=0.3)
     with writing(made) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         store.add_person(session, LEAD, roles=list(Role), actor="set-up")
     made.dispose()
     for page in (*PAGES, "review", "my_reads", "adjudicate"):

@@ -134,7 +134,7 @@ def test_a_lead_saves_a_table_and_goes_back_to_that_of_overread(small, opened):
 
 
 @pytest.fixture
-def opinions():
+def rubric_data():
     n = 12
     return of_columns(
         example=list(range(1, n + 1)) * 2,
@@ -154,8 +154,8 @@ def drawn(figure):
     return text
 
 
-def test_the_figure_of_criteria_draws_both_shares_of_each_group_and_no_markup(opinions):
-    table = criterion_health(opinions, "new").assign(words=[HOSTILE, "hedging"], alarms=["", "too lenient"])
+def test_the_figure_of_criteria_draws_both_shares_of_each_group_and_no_markup(rubric_data):
+    table = criterion_health(rubric_data, "new").assign(words=[HOSTILE, "hedging"], alarms=["", "too lenient"])
     figure = figures.health(table, HOSTILE)
     drawn(figure)
     assert list(figure.data[0].x) == table["judge"].tolist()
@@ -163,20 +163,20 @@ def test_the_figure_of_criteria_draws_both_shares_of_each_group_and_no_markup(op
     assert list(figure.layout.yaxis.ticktext) == ["&lt;b&gt;x&lt;/b&gt;", "hedging  <b>too lenient</b>"]
 
 
-def test_the_figures_of_versions_draw_what_they_are_given(opinions):
-    table = flips(opinions, "old", "new", by=("category",)).assign(words=HOSTILE, n_not_met_before=6)
+def test_the_figures_of_versions_draw_what_they_are_given(rubric_data):
+    table = flips(rubric_data, "old", "new", by=("category",)).assign(words=HOSTILE, n_not_met_before=6)
     figure = figures.flips(table)
     drawn(figure)
     # of the first category every label was met: no share of what was not met
     assert [list(trace.x) for trace in figure.data] == [[0.0], [1.0]]
-    scores = score_drift(opinions, "old", "new").assign(words=HOSTILE)
+    scores = score_drift(rubric_data, "old", "new").assign(words=HOSTILE)
     figure = figures.score_drift(scores, {"Alder": "#0072B2"})
     drawn(figure)
     assert list(figure.data[-1].x) == scores["score_after"].tolist()
 
 
-def test_the_figure_of_the_own_family_draws_each_label_and_both_together(opinions):
-    table = by_label(opinions, "new", {"new": "A", "Alder": "A", HOSTILE: HOSTILE})
+def test_the_figure_of_the_own_family_draws_each_label_and_both_together(rubric_data):
+    table = by_label(rubric_data, "new", {"new": "A", "Alder": "A", HOSTILE: HOSTILE})
     together = table["label"].eq("together")
     figure = figures.own_family(table.assign(words=table["label"] + " " + table["sign"], is_together=together))
     drawn(figure)

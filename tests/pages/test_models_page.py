@@ -56,7 +56,7 @@ def read(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
         n_repeats=2,
     )
     empty = study_made.reads.iloc[:0]
-    without = opinions_module.Opinions(study_made.items, study_made.judged, empty)
+    without = opinions_module.RubricData(study_made.items, study_made.judged, empty)
     monkeypatch.setattr(opinions_query, "judged_at", lambda engine, beside: without)
     monkeypatch.setattr(opinions_query, "with_reads", lambda session, judged, given: study_made)
     world.made(location, models=tuple(models)).engine.dispose()
@@ -252,7 +252,7 @@ def test_what_missing_reads_could_change_is_of_the_weights_and_the_claim_that_ar
 ):
     whole = opinions_query.with_reads(None, None, None)
     unknown = whole.reads.assign(met=whole.reads["met"].mask(np.arange(len(whole.reads)) % 9 == 0))
-    study = opinions_module.Opinions(whole.items, whole.judged, unknown)
+    study = opinions_module.RubricData(whole.items, whole.judged, unknown)
     monkeypatch.setattr(opinions_query, "with_reads", lambda session, judged, given: study)
     plain, weighted = (
         opened(LEAD, models_show="More", models_weighted=on).dataframe[0].value["As estimated"].tolist()

@@ -54,7 +54,7 @@ def test_cases_are_there_before_a_lead_opens_triage(read):
     finish()
     assert read == ["imported_at"]
     known = triage_choice.about(LEAD)
-    assert known.n_cases == len(triage_choice.read(LEAD, triage_choice.usual(known)).triaged.cases) == 3
+    assert known.n_cases == len(triage_choice.read(LEAD, triage_choice.usual(known)).triage_data.cases) == 3
     assert read == ["imported_at"]
     prefetch.begin(LEAD)
     assert not finish()
@@ -66,7 +66,7 @@ def test_labels_of_criteria_are_there_before_a_lead_opens_models(read, tmp_path,
     prefetch.begin(LEAD)
     finish()
     assert read == ["judged_at"]
-    assert len(common.opinions(LEAD).judged) == len(small.responses) * 2
+    assert len(common.rubric_data(LEAD).judged) == len(small.responses) * 2
     assert read == ["judged_at"]
 
 
@@ -93,4 +93,4 @@ def test_a_study_that_cannot_be_read_is_left_to_the_page_that_needs_it(read, mon
     prefetch.begin(LEAD)
     finish()
     with pytest.raises(RuntimeError, match="no such table"):
-        common.triaged(LEAD)
+        common.triage_data(LEAD)

@@ -322,12 +322,12 @@ def of_cases(engine):
 
 
 def test_every_level_is_the_same_with_and_without_repeats(database_url):
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(5), n_cases=6, n_samples=2, judges={"Magpie": 0.8, "Wren": 0.7}, confidence=True
     )
     engine = open_study(database_url)
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     before = of_cases(engine)
     with writing(engine) as session:
         known = triage_queries.load(session)

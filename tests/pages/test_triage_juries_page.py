@@ -31,9 +31,9 @@ def engine(location: str) -> Iterator[Engine]:
 
 def made(engine: Engine, **judges: float) -> None:
     """A study whose conversations these have read."""
-    triaged, _ = drawn(np.random.default_rng(5), n_cases=30, judges=judges, n_samples=1, share_read=0.4)
+    triage_data, _ = drawn(np.random.default_rng(5), n_cases=30, judges=judges, n_samples=1, share_read=0.4)
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         store.add_person(session, LEAD, roles=[Role.LEAD, Role.RESEARCHER], actor="set-up")
 
 

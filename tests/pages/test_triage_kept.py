@@ -15,7 +15,7 @@ from evalcore.study.schema import Acuity, RaterKind, Role, Selection, Stage, Ver
 from evalcore.triage import corrected
 from evalcore.triage import queries as stored_triage
 from evalcore.triage import store as triage_store
-from evalcore.triage.data import AmbiguityRule, Triaged
+from evalcore.triage.data import AmbiguityRule, TriageData
 from evalcore.triage.level_jury import JURY
 from evalcore.triage.settings import TriageSettings
 from pages.shared import triage_choice
@@ -30,7 +30,7 @@ Look = Callable[..., Any]
 
 
 @pytest.fixture
-def triaged(location: str) -> Triaged:
+def triage_data(location: str) -> TriageData:
     """A study of two judges and two physicians who have read most answers; some of its cases are ambiguous."""
     found, _ = drawn(
         np.random.default_rng(3), n_cases=60, judges={"Magpie": 0.9, "acuity_rules": 0.8}, n_samples=2, share_read=0.8
@@ -47,8 +47,8 @@ def triaged(location: str) -> Triaged:
 
 
 @pytest.fixture
-def look(triaged: Triaged, location: str, open_page: Open) -> Look:
-    assert len(triaged.cases)
+def look(triage_data: TriageData, location: str, open_page: Open) -> Look:
+    assert len(triage_data.cases)
     return partial(open_page, location)
 
 
@@ -64,14 +64,16 @@ def counting(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[
     return calls
 
 
-def read_one(location: str, triaged: Triaged) -> None:
+def read_one(location: str, triage_data: TriageData) -> None:
     """A physician reads an answer that nobody has read yet."""
-    left = triaged.samples.loc[triaged.samples["has_text"] & ~triaged.samples.index.isin(triaged.reads["sample"])]
+    left = triage_data.samples.loc[
+        triage_data.samples["has_text"] & ~triage_data.samples.index.isin(triage_data.reads["sample"])
+    ]
     sample = left.iloc[0]
     engine = open_study(location)
     with writing(engine) as session:
         verdict = Verdict(
-            example_id=int(triaged.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None,
+            example_id=int(triage_data.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None,
             rater_id=store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt"), stage=Stage.FIRST, label=Acuity.A, blinded=True,
             selection=Selection.RANDOM, inclusion_probability=0.8,
         )  # fmt: skip
@@ -80,7 +82,7 @@ def read_one(location: str, triaged: Triaged) -> None:
 
 
 def test_what_was_read_of_the_answers_is_put_together_once_whatever_the_weights(
-    monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triaged: Triaged
+    monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triage_data: TriageData
 ):
     made = counting(monkeypatch, corrected, "drawn_votes")
     app = look("triage", LEAD, triage_show="Harm", triage_basis="corrected")
@@ -91,7 +93,7 @@ def test_what_was_read_of_the_answers_is_put_together_once_whatever_the_weights(
     app.segmented_control(key="triage_show").set_value("Matrices").run()  # cells and rates
     assert "corrected" in words(app)
     assert len(made) == 1
-    read_one(location, triaged)
+    read_one(location, triage_data)
     app.run()
     assert len(made) == 2
 
@@ -108,25 +110,25 @@ def test_the_ambiguous_cases_of_the_calibration_page_are_those_of_the_triage_pag
 
 
 def test_what_most_judges_say_stands_while_physicians_read(
-    monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triaged: Triaged
+    monkeypatch: pytest.MonkeyPatch, look: Look, location: str, triage_data: TriageData
 ):
     made = counting(monkeypatch, triage_choice, "with_jury")
     address = {"triage_conversation_judge": JURY, "triage_basis": "by physicians"}
     before = words(look("triage", LEAD, **address))
-    read_one(location, triaged)
+    read_one(location, triage_data)
     assert words(look("triage", LEAD, **address)) != before
     assert len(made) == 1
 
 
 def test_who_has_read_a_format_is_counted_once(monkeypatch: pytest.MonkeyPatch, look: Look):
     asked: Counter[str] = Counter()
-    real = Triaged.judges
+    real = TriageData.judges
 
-    def counted(self: Triaged, word: str) -> list[str]:
+    def counted(self: TriageData, word: str) -> list[str]:
         asked[str(word)] += 1
         return real(self, word)
 
-    monkeypatch.setattr(Triaged, "judges", counted)
+    monkeypatch.setattr(TriageData, "judges", counted)
     words(look("triage", LEAD))
     assert asked == {"qa": 1, "conversation": 1}
 

@@ -43,8 +43,8 @@ def test_every_section_says_what_it_shows_and_names_stay_text(look: Look):
 
 def test_the_rates_of_a_model_stand_with_their_counts_intervals_and_denominators(look: Look, engine: Engine):
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    found = joined(triaged, predictions(triaged, usual_judges(triaged)))
+        triage_data = described(stored_triage.load(session))
+    found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
     made = rates(confusion(found))
     row = made.loc[made["model"].eq("Briar-1") & made["format"].eq("conversation") & made["measure"].eq("under")].iloc[
         0
@@ -57,8 +57,10 @@ def test_the_rates_of_a_model_stand_with_their_counts_intervals_and_denominators
 
 def test_a_cell_opens_its_cases_with_the_text_and_the_way_to_each_of_them(look: Look, engine: Engine):
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    found = joined(triaged, predictions(triaged, usual_judges(triaged)), ("gold", "kind", "case_id", "example_id"))
+        triage_data = described(stored_triage.load(session))
+    found = joined(
+        triage_data, predictions(triage_data, usual_judges(triage_data)), ("gold", "kind", "case_id", "example_id")
+    )
     mine = found.loc[
         found["kind"].eq("clear") & found["gold"].eq(3) & found["predicted"].eq(2) & found["model"].eq("Briar-1") & found["format"].eq("conversation")
     ]  # fmt: skip
@@ -83,8 +85,8 @@ def test_a_published_matrix_stands_among_the_models_and_its_cells_do_not_open(lo
 
 def test_the_dangerous_misses_are_counted_worst_first_and_can_be_narrowed(look: Look, engine: Engine):
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    found = misses(triaged, joined(triaged, predictions(triaged, usual_judges(triaged))))
+        triage_data = described(stored_triage.load(session))
+    found = misses(triage_data, joined(triage_data, predictions(triage_data, usual_judges(triage_data))))
     dangerous = found.loc[found["rank"].lt(4)]
     shown = words(look(triage_show="Dangerous misses"))
     assert f"{len(dangerous)} dangerous misses" in shown
@@ -111,8 +113,8 @@ def test_weights_of_harm_begin_as_the_settings_say_and_change_the_sentence(look:
 
 def test_harm_is_told_by_judge_by_physicians_and_corrected(look: Look, engine: Engine):
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    of_responses = physicians_harm(triaged, 5, 1).iloc[0]
+        triage_data = described(stored_triage.load(session))
+    of_responses = physicians_harm(triage_data, 5, 1).iloc[0]
     shown = words(look(triage_show="Harm"))
     assert "Two models on the same cases" in shown
     shown = words(look(triage_show="Harm", triage_basis="by physicians"))
@@ -147,9 +149,9 @@ def test_the_majority_of_the_judges_is_a_judge_to_choose_and_is_held_against_phy
     look: Look, engine: Engine
 ):
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
+        triage_data = described(stored_triage.load(session))
     judges = {"qa": "parser", "conversation": JURY}
-    several = with_jury(triaged)
+    several = with_jury(triage_data)
     made = rates(confusion(joined(several, predictions(several, judges)))).set_index(["model", "format", "measure"])
     row = made.loc[("Briar-1", "conversation", "under")]
     app = look(triage_conversation_judge=JURY, triage_matrix_of="Briar-1")
@@ -163,11 +165,11 @@ def test_the_majority_of_the_judges_is_a_judge_to_choose_and_is_held_against_phy
 
 def test_readers_stand_beside_one_another_and_a_response_without_a_level_is_counted_apart(look: Look, engine: Engine):
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    agreed = agreement_between(triaged, "acuity_rules", "Magpie", asked="conversation")
+        triage_data = described(stored_triage.load(session))
+    agreed = agreement_between(triage_data, "acuity_rules", "Magpie", asked="conversation")
     shown = words(look(triage_show="Who read the level"))
     assert f"({agreed.exact.n_hits}/{agreed.exact.n})" in shown
-    assert str(int(triaged.levels["Magpie"].eq(0).sum())) in shown.splitlines()
+    assert str(int(triage_data.levels["Magpie"].eq(0).sum())) in shown.splitlines()
 
 
 # ---------------------------------------------------------------- words

@@ -21,18 +21,18 @@ def test_an_empty_study_says_what_to_import(bare: Engine, location: str, open_pa
 
 
 def test_cases_without_answers_ask_for_predictions(bare: Engine, location: str, open_page: Open):
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=8, n_samples=0, share_read=0.0)
+    triage_data, _ = drawn(np.random.default_rng(1), n_cases=8, n_samples=0, share_read=0.0)
     with writing(bare) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     shown = words(open_page(location, "triage", LEAD))
     assert "no model's answers to them" in shown
 
 
 def test_answers_that_nobody_has_read_a_level_from_offer_to_read_them(bare: Engine, location: str, open_page: Open):
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=8, share_read=0.0)
-    triaged = triaged.__class__(**{**vars(triaged), "levels": triaged.levels.iloc[:, :0]})
+    triage_data, _ = drawn(np.random.default_rng(1), n_cases=8, share_read=0.0)
+    triage_data = triage_data.__class__(**{**vars(triage_data), "levels": triage_data.levels.iloc[:, :0]})
     with writing(bare) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     assert open_page(location, "triage", READER).button(key="triage_read_levels").disabled
     app = open_page(location, "triage", LEAD)
     assert "nobody has read a level from them yet" in words(app)

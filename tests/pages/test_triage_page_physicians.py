@@ -36,18 +36,20 @@ __all__ = ["_no_cache", "bare", "drawn_file", "engine", "location", "look", "ope
 
 def test_a_physicians_read_enters_the_matrix_by_physicians_at_once(look: Look, engine: Engine):
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    texts = triaged.samples.loc[
-        triaged.samples["has_text"] & triaged.samples["model"].eq("Alder-2") & triaged.samples["format"].eq("qa")
+        triage_data = described(stored_triage.load(session))
+    texts = triage_data.samples.loc[
+        triage_data.samples["has_text"]
+        & triage_data.samples["model"].eq("Alder-2")
+        & triage_data.samples["format"].eq("qa")
     ]
-    clear = triaged.cases["kind"].eq("clear").to_numpy() & triaged.cases["gold"].eq(4).to_numpy()
-    unread = texts.loc[clear[texts["row"].to_numpy()] & ~texts.index.isin(triaged.reads["sample"])]
+    clear = triage_data.cases["kind"].eq("clear").to_numpy() & triage_data.cases["gold"].eq(4).to_numpy()
+    unread = texts.loc[clear[texts["row"].to_numpy()] & ~texts.index.isin(triage_data.reads["sample"])]
     sample = unread.iloc[0]
     before = words(look(triage_basis="by physicians"))
     with writing(engine) as session:
         rater = store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt")
         verdict = Verdict(
-            example_id=int(triaged.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None, rater_id=rater,
+            example_id=int(triage_data.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None, rater_id=rater,
             stage=Stage.FIRST, label=Acuity.A, blinded=True, selection=Selection.RANDOM, inclusion_probability=0.2,
         )  # fmt: skip
         store.add_verdicts(session, [verdict], actor="test", action="verdicts")
@@ -72,19 +74,19 @@ def test_a_list_of_cases_takes_them_out_of_blind_reads_and_says_so(engine: Engin
 
 def test_a_cell_that_holds_only_what_somebody_chose_to_read_opens_it(look: Look, engine: Engine):
     with reading(engine) as session:
-        triaged = described(stored_triage.load(session))
-    samples = triaged.samples
-    clear = triaged.cases["kind"].eq("clear").to_numpy() & triaged.cases["gold"].eq(1).to_numpy()
+        triage_data = described(stored_triage.load(session))
+    samples = triage_data.samples
+    clear = triage_data.cases["kind"].eq("clear").to_numpy() & triage_data.cases["gold"].eq(1).to_numpy()
     unread = (
         samples["has_text"]
         & samples["format"].eq("qa")
         & samples["model"].eq("Alder-2")
-        & ~samples.index.isin(triaged.reads["sample"])
+        & ~samples.index.isin(triage_data.reads["sample"])
     )
     sample = samples.loc[unread & clear[samples["row"].to_numpy()]].iloc[0]
     with writing(engine) as session:
         verdict = Verdict(
-            example_id=int(triaged.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None,
+            example_id=int(triage_data.cases["example_id"][sample["row"]]), response_id=int(sample["response_id"]), criterion_id=None,
             rater_id=store.ensure_rater(session, RaterKind.REVIEWER, "Dr. Brandt"), stage=Stage.OPEN, label=Acuity.D, blinded=False,
             selection=Selection.VOLUNTEERED,
         )  # fmt: skip
@@ -110,13 +112,13 @@ def test_corrected_says_what_is_lacking_where_too_little_was_read(look: Look):
 def test_corrected_shares_hold_for_what_was_chosen_and_a_cell_opens_the_judges_cases(
     bare: Engine, location: str, open_page: Open
 ):
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(2), n_cases=90, models={"Briar-1": {"conversation": -0.9}}, n_samples=1, share_panel=0, share_read=0.9,
         readers=("Dr. Noor", "Dr. Brandt", "Dr. Vega"),
     )  # fmt: skip
     with writing(bare) as session:
-        stored(session, triaged)
-    known = described(triaged)
+        stored(session, triage_data)
+    known = described(triage_data)
     table = corrected_rates(known, usual_judges(known), claim=Claim.BENCHMARK).set_index(["format", "measure"])
     row = table.loc[("conversation", "under")]
     address = {"triage_basis": "corrected", "triage_matrix_of": "Briar-1", "triage_cell": cell("conversation", 3, 2)}

@@ -17,7 +17,7 @@ from evalcore.planning.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, mea
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
 from evalcore.planning.targets import Goal, Target, detectable, population
 from evalcore.rubric.corrected import corrected_scores
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import votes
 from evalcore.rubric.recipes import by_recipe
 from evalcore.stats import estimator
@@ -44,8 +44,8 @@ def difference(within=0.05, judges=("Magpie",)):
 ERROR = Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",))
 
 
-def unread(opinions):
-    return Opinions(opinions.items, opinions.judged, opinions.reads.iloc[:0])
+def unread(rubric_data):
+    return RubricData(rubric_data.items, rubric_data.judged, rubric_data.reads.iloc[:0])
 
 
 # ---------------------------------------------------------------- the formulas
@@ -138,8 +138,8 @@ def test_sizes_that_are_what_units_move_the_number_by_never_make_it_worse_than_d
 
 
 def test_with_nothing_read_a_judge_of_80_percent_is_assumed_and_said():
-    opinions = unread(study())
-    found = answer(opinions, score())
+    rubric_data = unread(study())
+    found = answer(rubric_data, score())
     assert found.pilot.basis is Basis.ASSUMED
     assert found.pilot.spread == pytest.approx(math.sqrt(0.8 * 0.2))
     assert found.pilot.correlation == ASSUMED_CORRELATION
@@ -149,9 +149,9 @@ def test_with_nothing_read_a_judge_of_80_percent_is_assumed_and_said():
 
 
 def test_without_reads_a_judges_errors_need_the_textbook_number_times_the_design_effect():
-    opinions = unread(study(n_examples=900))
-    found = answer(opinions, ERROR)
-    about = population(opinions, ERROR)
+    rubric_data = unread(study(n_examples=900))
+    found = answer(rubric_data, ERROR)
+    about = population(rubric_data, ERROR)
     n_items = np.bincount(about.unit)
     # deff = 1 + (b - 1) r with b = sum m^2 / sum m, the criteria of a response as a criterion meets them
     effect = 1 + ((n_items**2).sum() / n_items.sum() - 1) * ASSUMED_CORRELATION
@@ -174,9 +174,11 @@ def test_the_spread_is_that_of_what_was_read_and_a_handful_of_reads_promises_lit
 
 def test_several_judges_have_a_spread_where_they_agree_and_another_where_they_split():
     judges = {"Magpie": 0.85, "Wren": 0.85, "Finch": 0.85}
-    opinions = study(n_examples=300, judges=judges, share_read=0.5)
-    pilot = measured(opinions, score(judges=tuple(judges)), about := population(opinions, score(judges=tuple(judges))))
-    labels = about.opinions.judged
+    rubric_data = study(n_examples=300, judges=judges, share_read=0.5)
+    pilot = measured(
+        rubric_data, score(judges=tuple(judges)), about := population(rubric_data, score(judges=tuple(judges)))
+    )
+    labels = about.rubric_data.judged
     split = labels.nunique(axis=1).gt(1).to_numpy()
     assert pilot.spread[split].min() > 2 * pilot.spread[~split].max()
 
@@ -184,11 +186,11 @@ def test_several_judges_have_a_spread_where_they_agree_and_another_where_they_sp
 def test_criteria_of_one_response_that_go_wrong_together_are_found_to_be_alike():
     found = []
     for spread in (0.0, 4.0):  # of the examples' difficulty
-        opinions = study(judges={"Magpie": 0.5}, spread=spread, share_read=0.6)
-        desirable = Opinions(
-            opinions.items.assign(points=opinions.items["points"].abs()), opinions.judged, opinions.reads
+        rubric_data = study(judges={"Magpie": 0.5}, spread=spread, share_read=0.6)
+        desirable = RubricData(
+            rubric_data.items.assign(points=rubric_data.items["points"].abs()), rubric_data.judged, rubric_data.reads
         )
-        found += [measured(part, score(), population(part, score())).correlation for part in (desirable, opinions)]
+        found += [measured(part, score(), population(part, score())).correlation for part in (desirable, rubric_data)]
     apart, _, alike, with_signs = found
     assert apart < 0.15
     assert alike > 0.4
@@ -196,30 +198,30 @@ def test_criteria_of_one_response_that_go_wrong_together_are_found_to_be_alike()
 
 
 def test_reads_of_other_models_serve_where_too_few_of_the_models_own_are_there():
-    opinions = study(models=("Alder", "Birch"), share_read=0.3)
-    alder = opinions.items["model"].eq("Alder").to_numpy()[opinions.reads["row"].to_numpy()]
-    others = Opinions(opinions.items, opinions.judged, opinions.reads.loc[~alder].reset_index(drop=True))
+    rubric_data = study(models=("Alder", "Birch"), share_read=0.3)
+    alder = rubric_data.items["model"].eq("Alder").to_numpy()[rubric_data.reads["row"].to_numpy()]
+    others = RubricData(rubric_data.items, rubric_data.judged, rubric_data.reads.loc[~alder].reset_index(drop=True))
     pilot = measured(others, score(), about := population(others, score()))
     assert (pilot.basis, pilot.n_reads) == (Basis.OTHERS, len(others.reads))
     assert len(pilot.expected) == len(pilot.spread) == len(about.items)
-    met = about.opinions.judged["Magpie"].eq(1).to_numpy()
+    met = about.rubric_data.judged["Magpie"].eq(1).to_numpy()
     assert pilot.expected[met].min() > pilot.expected[~met].max()
 
 
 def test_reads_that_nobody_drew_are_a_guess_and_said_to_be():
-    opinions = study(share_read=0.3)
-    reads = opinions.reads.assign(selection="volunteered", inclusion_probability=np.nan)
-    found = answer(Opinions(opinions.items, opinions.judged, reads), score())
+    rubric_data = study(share_read=0.3)
+    reads = rubric_data.reads.assign(selection="volunteered", inclusion_probability=np.nan)
+    found = answer(RubricData(rubric_data.items, rubric_data.judged, reads), score())
     assert (found.pilot.basis, found.pilot.n_reads) == (Basis.NOT_DRAWN, len(reads))
     assert (found.n_responses_read, found.n_items_read) == (0, 0)  # they are no part of the estimate
     assert "not all of them were drawn" in planning_words.basis_words(found)
 
 
 def test_a_judges_errors_are_those_that_were_read():
-    opinions = study(judges={"Magpie": 0.7}, share_read=0.5)
-    pilot = measured(opinions, ERROR, population(opinions, ERROR))
-    rows = opinions.reads["row"].to_numpy()
-    wrong = opinions.reads["met"].to_numpy() != opinions.judged["Magpie"].to_numpy()[rows]
+    rubric_data = study(judges={"Magpie": 0.7}, share_read=0.5)
+    pilot = measured(rubric_data, ERROR, population(rubric_data, ERROR))
+    rows = rubric_data.reads["row"].to_numpy()
+    wrong = rubric_data.reads["met"].to_numpy() != rubric_data.judged["Magpie"].to_numpy()[rows]
     assert pilot.share_wrong == pytest.approx(wrong.mean())
     share = (10 * 0.2 + wrong.sum()) / (10 + len(rows))
     assert pilot.spread[0] ** 2 == pytest.approx(share * (1 - share))
@@ -229,16 +231,16 @@ def test_a_judges_errors_are_those_that_were_read():
 
 
 def test_what_is_read_and_what_is_assigned_counts_once():
-    opinions = study(share_read=0.2)
-    read = set(opinions.reads["response_id"])
+    rubric_data = study(share_read=0.2)
+    read = set(rubric_data.reads["response_id"])
     waiting = set(range(1, 121)) - read
     some = frozenset(sorted(waiting)[:30])
-    found = answer(opinions, score(), taken=some | frozenset(read))
-    assert (found.n_responses, found.n_items) == (120, len(opinions.items))
-    assert (found.n_responses_read, found.n_items_read) == (len(read), len(opinions.reads))
+    found = answer(rubric_data, score(), taken=some | frozenset(read))
+    assert (found.n_responses, found.n_items) == (120, len(rubric_data.items))
+    assert (found.n_responses_read, found.n_items_read) == (len(read), len(rubric_data.reads))
     assert found.n_responses_waiting == 30
     assert found.variances.n_free == 120 - len(read) - 30
-    alone = answer(opinions, score())
+    alone = answer(rubric_data, score())
     assert alone.n_responses_waiting == 0
     assert found.half_width_now < alone.half_width_now
     assert alone.design(UNIFORM).n_units - found.design(UNIFORM).n_units == 30
@@ -252,9 +254,9 @@ def test_with_everything_read_nothing_more_is_needed():
 
 
 def test_a_difference_takes_examples_that_both_models_have_answered_and_both_responses_of_them():
-    opinions = study(models=("Alder", "Birch", "Cedar"), share_read=0.2)
-    birch = opinions.items["model"].eq("Birch") & opinions.items["example_id"].gt(100)
-    about = population(opinions.where(~birch), difference())
+    rubric_data = study(models=("Alder", "Birch", "Cedar"), share_read=0.2)
+    birch = rubric_data.items["model"].eq("Birch") & rubric_data.items["example_id"].gt(100)
+    about = population(rubric_data.where(~birch), difference())
     assert set(about.items["model"]) == {"Alder", "Birch"}
     assert about.n_units == about.items["example_id"].nunique() == 100
     assert len({*zip(about.unit, about.items["example_id"], strict=True)}) == 100
@@ -273,20 +275,20 @@ def test_a_difference_that_the_examples_cannot_tell_is_not_promised():
 
 
 def test_what_has_no_points_or_lacks_a_judges_label_is_no_part_of_a_score():
-    opinions = study(n_examples=30)
-    items = opinions.items.assign(points=opinions.items["points"].where(opinions.items["example_id"].ne(3)))
-    judged = opinions.judged.assign(
-        Magpie=opinions.judged["Magpie"].where(opinions.items["item_id"].ne(items["item_id"].iloc[0]))
+    rubric_data = study(n_examples=30)
+    items = rubric_data.items.assign(points=rubric_data.items["points"].where(rubric_data.items["example_id"].ne(3)))
+    judged = rubric_data.judged.assign(
+        Magpie=rubric_data.judged["Magpie"].where(rubric_data.items["item_id"].ne(items["item_id"].iloc[0]))
     )
-    found = answer(Opinions(items, judged, opinions.reads), score())
+    found = answer(RubricData(items, judged, rubric_data.reads), score())
     assert found.n_responses == 28
-    errors = answer(Opinions(items, judged, opinions.reads), ERROR)
+    errors = answer(RubricData(items, judged, rubric_data.reads), ERROR)
     assert errors.n_items == len(items) - 1
 
 
 def test_nothing_to_read_is_said():
-    opinions = study(n_examples=5)
-    bare = Opinions(opinions.items.assign(points=np.nan), opinions.judged, opinions.reads)
+    rubric_data = study(n_examples=5)
+    bare = RubricData(rubric_data.items.assign(points=np.nan), rubric_data.judged, rubric_data.reads)
     found = answer(bare, score())
     assert (found.n_units, found.n_responses, len(found.designs)) == (0, 0, 0)
     assert math.isnan(found.half_width_now)
@@ -296,9 +298,9 @@ def test_nothing_to_read_is_said():
 
 @pytest.mark.parametrize("target", [score(), difference(), ERROR])
 def test_the_order_of_rows_does_not_matter(target):
-    opinions = study(models=("Alder", "Birch"), judges={"Magpie": 0.8, "Wren": 0.7}, share_read=0.3)
-    mixed = shuffled(opinions, np.random.default_rng(8))
-    one, other = answer(opinions, target), answer(mixed, target)
+    rubric_data = study(models=("Alder", "Birch"), judges={"Magpie": 0.8, "Wren": 0.7}, share_read=0.3)
+    mixed = shuffled(rubric_data, np.random.default_rng(8))
+    one, other = answer(rubric_data, target), answer(mixed, target)
     assert other.half_width_now == pytest.approx(one.half_width_now)
     pd.testing.assert_frame_equal(one.designs, other.designs)
 
@@ -316,11 +318,11 @@ def test_the_curve_ends_narrow_and_passes_what_is_needed():
 
 def test_sizes_can_be_made_again_when_responses_were_added():
     judges = {"Magpie": 0.8, "Wren": 0.7}
-    opinions, target = study(judges=judges, n_examples=60), score(judges=tuple(judges))
-    fewer = opinions.where(opinions.items["example_id"].le(40))
+    rubric_data, target = study(judges=judges, n_examples=60), score(judges=tuple(judges))
+    fewer = rubric_data.where(rubric_data.items["example_id"].le(40))
     recipe = {"goal": target.goal, "models": target.models, "judges": target.judges, "evaluation": target.evaluation}
     recipe |= {"voters": list(judges), "correlation": 0.1, "scale": 0.3, "floor": 0.02}
-    before, after = (by_recipe(study, recipe) for study in (fewer, opinions))
+    before, after = (by_recipe(study, recipe) for study in (fewer, rubric_data))
     assert len(before) == 40
     pd.testing.assert_series_equal(before, after.loc[before.index])
 
@@ -345,17 +347,17 @@ def holding(target, claim, physicians):
 def test_the_width_that_is_expected_is_that_of_the_claim_that_is_asked_for(claim, physicians):
     expected, found = [], []
     for seed in range(8):
-        opinions = leaning(seed, n_readers=1 + seed % 2)
-        row = corrected_scores(opinions, judges=["Magpie"], claim=claim, physicians=physicians).iloc[0]
-        expected.append(answer(opinions, holding(score(), claim, physicians)).half_width_now)
+        rubric_data = leaning(seed, n_readers=1 + seed % 2)
+        row = corrected_scores(rubric_data, judges=["Magpie"], claim=claim, physicians=physicians).iloc[0]
+        expected.append(answer(rubric_data, holding(score(), claim, physicians)).half_width_now)
         found.append((row["corrected_high"] - row["corrected_low"]) / 2)
     # both are guesses from five physicians: on average over eight studies they lie within a quarter of one another
     assert 0.8 < np.mean(expected) / np.mean(found) < 1.3
 
 
 def test_for_physicians_in_general_the_same_reads_are_less_exact_and_the_plan_says_so():
-    opinions = leaning(1)
-    these, general = (answer(opinions, holding(score(0.08), Claim.BENCHMARK, who)) for who in Physicians)
+    rubric_data = leaning(1)
+    these, general = (answer(rubric_data, holding(score(0.08), Claim.BENCHMARK, who)) for who in Physicians)
     assert general.half_width_now > 1.5 * these.half_width_now
     widths = these.claims.set_index(["claim", "physicians"])["half_width_now"]
     assert widths["benchmark", "in_general"] == pytest.approx(general.half_width_now)
@@ -420,14 +422,14 @@ def test_a_difference_of_three_points_with_80_percent_power_takes_a_half_width_o
 
 
 def test_what_is_needed_for_power_is_what_the_narrower_interval_needs_and_what_is_read_finds_so_much():
-    opinions = study(models=("Alder", "Birch"), n_examples=300, share_read=0.2)
-    found = answer(opinions, replace(difference(0.1), power=0.8))
-    assert found.designs.equals(answer(opinions, difference(found.target.half_width)).designs)
+    rubric_data = study(models=("Alder", "Birch"), n_examples=300, share_read=0.2)
+    found = answer(rubric_data, replace(difference(0.1), power=0.8))
+    assert found.designs.equals(answer(rubric_data, difference(found.target.half_width)).designs)
     least = f"{detectable(found.half_width_now, 0.8):.3f}"
     assert f"a true difference of {least} on new examples too, for these physicians" in planning_words.detectable_words(
         found, 0.8
     )
-    assert planning_words.detectable_words(answer(opinions, score()), 0.8) == ""
+    assert planning_words.detectable_words(answer(rubric_data, score()), 0.8) == ""
 
 
 # ---------------------------------------------------------------- whether it comes true
@@ -436,9 +438,9 @@ def test_what_is_needed_for_power_is_what_the_narrower_interval_needs_and_what_i
 def test_the_width_that_is_expected_of_what_is_read_is_that_of_the_corrected_score():
     ratios = []
     for seed in range(5):
-        opinions = study(seed, n_examples=400, judges={"Magpie": 0.8}, share_read=0.3)
-        expected = answer(opinions, score()).half_width_now
-        row = corrected_scores(opinions, judges=["Magpie"]).iloc[0]
+        rubric_data = study(seed, n_examples=400, judges={"Magpie": 0.8}, share_read=0.3)
+        expected = answer(rubric_data, score()).half_width_now
+        row = corrected_scores(rubric_data, judges=["Magpie"]).iloc[0]
         ratios.append(expected / ((row["corrected_high"] - row["corrected_low"]) / 2))
     # the assumptions still weigh as ten reads and ten responses: rather too wide than too narrow
     assert 0.9 < np.mean(ratios) < 1.25
@@ -447,12 +449,12 @@ def test_the_width_that_is_expected_of_what_is_read_is_that_of_the_corrected_sco
 @pytest.mark.parametrize("judges", [{"Magpie": 0.8}, {"Magpie": 0.8, "Wren": 0.78, "Finch": 0.78}])
 def test_the_width_that_is_expected_is_the_error_that_drawings_have(judges):
     # everything is read, so that the truth is known: what is expected of a third of it, against 300 drawings of a third
-    opinions = study(n_examples=500, judges=judges, share_read=1.0)
+    rubric_data = study(n_examples=500, judges=judges, share_read=1.0)
     target = score(judges=tuple(judges))
-    about = population(opinions, target)
-    expected = variances(about, measured(opinions, target, about), target, taken=frozenset())
+    about = population(rubric_data, target)
+    expected = variances(about, measured(rubric_data, target, about), target, taken=frozenset())
     rng, survey_of, n_drawn = np.random.default_rng(4), as_surveyed(about), about.n_units // 3
-    vote = votes(about.opinions.reads).set_index("row")["vote"].to_numpy()
+    vote = votes(about.rubric_data.reads).set_index("row")["vote"].to_numpy()
     truth = float(about.moves @ vote)
     for design in (UNIFORM, IMPORTANCE):
         pi = expected.probabilities(n_drawn, design).of_units

@@ -30,21 +30,21 @@ LEAD, READERS = "Ana Ruiz", ("Dr. Noor", "Dr. Brandt", "Dr. Lind")
 def study_of(database_url):
     """Ten cases that two models have answered; nobody has read any."""
     engine = open_study(database_url)
-    triaged, _ = drawn(np.random.default_rng(3), n_cases=10, share_read=0, n_samples=2)
+    triage_data, _ = drawn(np.random.default_rng(3), n_cases=10, share_read=0, n_samples=2)
     with writing(engine) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         for name in READERS:
             store.add_person(session, name, roles=[Role.REVIEWER], actor="set-up")
         store.add_person(session, LEAD, roles=[Role.LEAD, Role.ADJUDICATOR], actor="set-up")
-    yield engine, triaged
+    yield engine, triage_data
     engine.dispose()
 
 
-def texts(triaged, **asked):
-    kept = triaged.samples["has_text"]
+def texts(triage_data, **asked):
+    kept = triage_data.samples["has_text"]
     for name, value in asked.items():
-        kept &= triaged.samples[name].eq(value)
-    return triaged.samples.loc[kept, "response_id"].tolist()
+        kept &= triage_data.samples[name].eq(value)
+    return triage_data.samples.loc[kept, "response_id"].tolist()
 
 
 def loaded(engine):
@@ -75,8 +75,8 @@ def read_next(engine, name, label):
 
 
 def test_chosen_responses_are_read_blind_and_stand_for_no_others(study_of):
-    engine, triaged = study_of
-    numbers = texts(triaged)[:3]
+    engine, triage_data = study_of
+    numbers = texts(triage_data)[:3]
     done = assign_responses(
         engine,
         [*numbers, numbers[0]],
@@ -107,10 +107,12 @@ def test_chosen_responses_are_read_blind_and_stand_for_no_others(study_of):
 
 @pytest.mark.parametrize("n_chosen", [1, 5])
 def test_chosen_responses_are_read_among_as_many_that_were_drawn(study_of, n_chosen):
-    engine, triaged = study_of
-    chosen = texts(triaged, format=CONVERSATION)[:n_chosen]
+    engine, triage_data = study_of
+    chosen = texts(triage_data, format=CONVERSATION)[:n_chosen]
     with writing(engine) as session:  # of what a reader has seen none is a companion
-        seen = [int(triaged.samples["row"][number - 1]) + 1 for number in texts(triaged, format=CONVERSATION)[5:10]]
+        seen = [
+            int(triage_data.samples["row"][number - 1]) + 1 for number in texts(triage_data, format=CONVERSATION)[5:10]
+        ]
         exposure_store.add_exposures(session, person(engine, READERS[0]).person_id, Seen.CONVERSATION, seen)
     done = assign_responses(engine, chosen, actor=Administrator(name=LEAD), seed=5)
     wanted = max(3, n_chosen)
@@ -118,23 +120,25 @@ def test_chosen_responses_are_read_among_as_many_that_were_drawn(study_of, n_cho
     assert f"{wanted} of them were drawn at random to be read among the chosen ones" in " ".join(done.sentences())
     tasks = world.rows(engine, "SELECT example_id, response_id FROM task ORDER BY place")
     beside = [number for _, number in tasks if number not in chosen]
-    assert set(triaged.samples.loc[[number - 1 for number in beside], "format"]) == {CONVERSATION}
+    assert set(triage_data.samples.loc[[number - 1 for number in beside], "format"]) == {CONVERSATION}
     assert not {example for example, number in tasks if number in beside} & set(seen)
-    again = assign_responses(engine, texts(triaged, format=CONVERSATION)[5:6], actor=Administrator(name=LEAD), seed=5)
+    again = assign_responses(
+        engine, texts(triage_data, format=CONVERSATION)[5:6], actor=Administrator(name=LEAD), seed=5
+    )
     assert again.n_items > 1
 
 
 def test_where_nothing_is_left_to_be_drawn_beside_it_the_lead_is_told(study_of):
-    engine, triaged = study_of
-    numbers = texts(triaged, format="qa")
+    engine, triage_data = study_of
+    numbers = texts(triage_data, format="qa")
     report = assign_responses(engine, numbers, actor=Administrator(name=LEAD))
     assert (report.n_companions, report.n_alone) == (0, len(numbers))
     assert "a reader may guess which were chosen" in report.sentences()[-1]
 
 
 def test_what_is_assigned_already_is_left_out(study_of):
-    engine, triaged = study_of
-    numbers = texts(triaged)
+    engine, triage_data = study_of
+    numbers = texts(triage_data)
     assign_responses(engine, numbers[:2], actor=Administrator(name=LEAD), alone=True)
     assert assign_responses(engine, numbers[:3], actor=Administrator(name=LEAD), alone=True, dry_run=True).n_items == 1
     with pytest.raises(OverreadError, match="all that fit are assigned already"):
@@ -153,33 +157,33 @@ def test_what_is_assigned_already_is_left_out(study_of):
     ],
 )
 def test_what_cannot_be_read_is_refused(study_of, number, more, sentence, error):
-    engine, triaged = study_of
-    silent = int(triaged.samples.loc[~triaged.samples["has_text"], "response_id"].iloc[0])
-    numbers = {"no text": [silent], "text": texts(triaged)[:1], None: []}.get(number, [number])
+    engine, triage_data = study_of
+    silent = int(triage_data.samples.loc[~triage_data.samples["has_text"], "response_id"].iloc[0])
+    numbers = {"no text": [silent], "text": texts(triage_data)[:1], None: []}.get(number, [number])
     with pytest.raises(error, match=re.escape(sentence)):
         assign_responses(engine, numbers, actor=Administrator(name=LEAD), **more)
     assert world.count(engine, "assignment") == 0
 
 
 def test_readers_who_differ_on_a_chosen_response_go_to_an_adjudicator(study_of):
-    engine, triaged = study_of
-    number = texts(triaged, format=CONVERSATION)[0]
+    engine, triage_data = study_of
+    number = texts(triage_data, format=CONVERSATION)[0]
     assign_responses(engine, [number], actor=Administrator(name=LEAD), alone=True)
     read_next(engine, READERS[0], Acuity.A)
     assert not adjudication.cases(engine, person(engine, LEAD)).waiting
     read_next(engine, READERS[1], Acuity.D)
     (case,) = adjudication.cases(engine, person(engine, LEAD)).waiting
-    assert case.key == (int(triaged.samples["row"][number - 1]) + 1, number)
+    assert case.key == (int(triage_data.samples["row"][number - 1]) + 1, number)
 
 
 def test_where_the_study_reads_open_a_chosen_response_is_read_like_any_other(study_of):
-    engine, triaged = study_of
+    engine, triage_data = study_of
     with writing(engine) as session:
         store.set_rules(session, Rules(mode=ReadingMode.OPEN), actor=LEAD)
-    number = texts(triaged, format=CONVERSATION)[0]
+    number = texts(triage_data, format=CONVERSATION)[0]
     assign_responses(engine, [number], actor=Administrator(name=LEAD), alone=True)
     viewer = person(engine, READERS[0])
-    said = float(triaged.levels["Magpie"][number - 1])
+    said = float(triage_data.levels["Magpie"][number - 1])
     other = Acuity.D if said != 4 else Acuity.A
     assert read_next(engine, READERS[0], other) == number
     assert desks.desk(engine, viewer, 1).first[None].label == other
@@ -192,8 +196,8 @@ def test_where_the_study_reads_open_a_chosen_response_is_read_like_any_other(stu
 
 
 def test_what_was_chosen_may_still_be_drawn_and_its_read_then_counts(study_of):
-    engine, triaged = study_of
-    numbers = texts(triaged, format=CONVERSATION)
+    engine, triage_data = study_of
+    numbers = texts(triage_data, format=CONVERSATION)
     assign_responses(engine, numbers[:1], actor=Administrator(name=LEAD), n_readers=1, readers=READERS[:1], alone=True)
     read_next(engine, READERS[0], Acuity.C)
     done = assign(
@@ -214,8 +218,8 @@ def test_what_was_chosen_may_still_be_drawn_and_its_read_then_counts(study_of):
 
 def test_two_drawings_one_after_the_other_are_one_of_their_joint_probability(study_of):
     # First 10 of 20 conversations, then all qa and the 10 that were left: each conversation is certain to be read by then.
-    engine, triaged = study_of
-    numbers = texts(triaged, format=CONVERSATION)
+    engine, triage_data = study_of
+    numbers = texts(triage_data, format=CONVERSATION)
     assert len(numbers) == 20
     how = {"ask": Ask.RESPONSE_ACUITY, "filters": Filters(format=CONVERSATION), "readers": READERS[:1], "n_readers": 1}
     assign(engine, Choice(**how, n_items=10), actor=Administrator(name=LEAD))
@@ -249,16 +253,16 @@ def test_two_drawings_one_after_the_other_are_one_of_their_joint_probability(stu
     ],
 )
 def test_responses_with_a_text_are_found_by_format_source_model_and_level(study_of, filters):
-    engine, triaged = study_of
-    level = triaged.levels[filters.judge] if filters.judge else None
+    engine, triage_data = study_of
+    level = triage_data.levels[filters.judge] if filters.judge else None
     wanted = set()
-    for place, sample in enumerate(triaged.samples.to_dict(orient="records")):
-        said = {float(value) for value in (triaged.levels.iloc[place] if level is None else [level[place]])}
+    for place, sample in enumerate(triage_data.samples.to_dict(orient="records")):
+        said = {float(value) for value in (triage_data.levels.iloc[place] if level is None else [level[place]])}
         words = {"cannot_assess" if value == NO_LEVEL else WORDS[value].value for value in said if not np.isnan(value)}
         fits = (
             filters.format in (None, sample["format"])
             and filters.model in (None, sample["model"])
-            and filters.source in (None, triaged.cases["source"][sample["row"]])
+            and filters.source in (None, triage_data.cases["source"][sample["row"]])
             and (filters.level is None or filters.level in words)
         )
         if fits:
@@ -271,13 +275,13 @@ def test_responses_with_a_text_are_found_by_format_source_model_and_level(study_
 
 
 def test_no_plan_filter_or_question_assigns_a_response_without_a_text(study_of):
-    engine, triaged = study_of
+    engine, triage_data = study_of
     done = assign(engine, Choice(ask=Ask.RESPONSE_ACUITY), actor=Administrator(name=LEAD), dry_run=True)
-    assert done.n_items == triaged.samples["has_text"].sum()
+    assert done.n_items == triage_data.samples["has_text"].sum()
     with pytest.raises(OverreadError, match="no item fits"):
         assign(engine, Choice(ask=Ask.RUBRIC), actor=Administrator(name=LEAD))
-    sample = triaged.samples.loc[~triaged.samples["has_text"] & triaged.samples["format"].eq("qa")].iloc[0]
-    names = {"prompt_id": triaged.cases["case_id"][sample["row"]], "model": str(sample["model"])}
+    sample = triage_data.samples.loc[~triage_data.samples["has_text"] & triage_data.samples["format"].eq("qa")].iloc[0]
+    names = {"prompt_id": triage_data.cases["case_id"][sample["row"]], "model": str(sample["model"])}
     line = Planned(**names, sample_index=int(sample["sample_index"]), probability=0.5, dataset=Format.QA.evaluation)
     with pytest.raises(NotFound, match="of which only the level is known"):
         assign(engine, Choice(ask=Ask.RESPONSE_ACUITY, plan=(line,)), actor=Administrator(name=LEAD))

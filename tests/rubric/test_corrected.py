@@ -25,7 +25,7 @@ from evalcore.rubric.corrected import (
     estimated,
     surveyed,
 )
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from evalcore.stats import estimator
 from tests.population import drawn, example_terms
 
@@ -39,17 +39,17 @@ def study(seed=1, **how):
     return drawn(np.random.default_rng(seed), **({"n_examples": 60, "share_read": 0.5} | how))
 
 
-def one(opinions, **how):
+def one(rubric_data, **how):
     """The row of a study with one model."""
-    (row,) = corrected_scores(opinions, **how).to_dict(orient="records")
+    (row,) = corrected_scores(rubric_data, **how).to_dict(orient="records")
     return row
 
 
-def true_score(opinions, truth):
+def true_score(rubric_data, truth):
     """The mean over responses of achieved over possible points."""
-    points = opinions.items["points"]
+    points = rubric_data.items["points"]
     by_response = pd.DataFrame({"achieved": points * truth, "possible": points.clip(lower=0)}).groupby(
-        opinions.items["response_id"]
+        rubric_data.items["response_id"]
     )
     sums = by_response.sum()
     return (sums["achieved"] / sums["possible"]).mean()
@@ -63,48 +63,49 @@ def width(row, kind=CORRECTED):
 
 
 def test_judge_only_is_the_mean_of_the_responses_scores_without_sampling_error_on_this_benchmark():
-    opinions, _ = study()
-    row = one(opinions)
-    assert row["judge_only"] == pytest.approx(true_score(opinions, opinions.judged["Magpie"]))
+    rubric_data, _ = study()
+    row = one(rubric_data)
+    assert row["judge_only"] == pytest.approx(true_score(rubric_data, rubric_data.judged["Magpie"]))
     assert (row["judge_only_low"], row["judge_only_high"], row["judge_only_se"]) == (row[JUDGE], row[JUDGE], 0)
 
 
 def test_judge_only_for_new_examples_has_the_standard_error_of_the_examples_scores():
-    opinions, _ = study()
-    scored = opinions.items.assign(
-        achieved=opinions.items["points"] * opinions.judged["Magpie"], possible=opinions.items["points"].clip(lower=0)
+    rubric_data, _ = study()
+    scored = rubric_data.items.assign(
+        achieved=rubric_data.items["points"] * rubric_data.judged["Magpie"],
+        possible=rubric_data.items["points"].clip(lower=0),
     )
     sums = scored.groupby("example_id")[["achieved", "possible"]].sum()
     scores = sums["achieved"] / sums["possible"]
-    row = one(opinions, claim=Claim.NEW_EXAMPLES)
+    row = one(rubric_data, claim=Claim.NEW_EXAMPLES)
     assert row["judge_only_se"] == pytest.approx(scores.std(ddof=1) / np.sqrt(60))
     # t(59): .975 quantile 2.000995 (scipy 1.17, scipy.stats.t.ppf(.975, 59))
     assert width(row, JUDGE) == pytest.approx(2 * 2.000995 * row["judge_only_se"], rel=1e-6)
 
 
 def test_several_judges_are_judge_only_the_mean_of_their_labels():
-    opinions, _ = study(judges={"Magpie": 0.8, "Wren": 0.6, "Finch": 0.7})
-    row = one(opinions, judges=["Magpie", "Wren"])
+    rubric_data, _ = study(judges={"Magpie": 0.8, "Wren": 0.6, "Finch": 0.7})
+    row = one(rubric_data, judges=["Magpie", "Wren"])
     assert row["judge_only"] == pytest.approx(
-        true_score(opinions, opinions.judged[["Magpie", "Wren"]].mean(axis=1).to_numpy())
+        true_score(rubric_data, rubric_data.judged[["Magpie", "Wren"]].mean(axis=1).to_numpy())
     )
 
 
 @pytest.mark.parametrize("physicians", [Physicians.THESE])
 @pytest.mark.parametrize("accuracy", [0.8, 1.0])
 def test_at_full_read_corrected_and_physicians_only_are_the_truth_with_width_0(accuracy, physicians):
-    opinions, truth = study(share_read=1.0, judges={"Magpie": accuracy}, readers=("Dr. Noor",))
-    row = one(opinions, physicians=physicians)
+    rubric_data, truth = study(share_read=1.0, judges={"Magpie": accuracy}, readers=("Dr. Noor",))
+    row = one(rubric_data, physicians=physicians)
     for kind in (PHYSICIANS, CORRECTED):
-        assert row[kind] == pytest.approx(true_score(opinions, truth))
+        assert row[kind] == pytest.approx(true_score(rubric_data, truth))
         assert width(row, kind) == pytest.approx(0, abs=1e-12)
     assert (row["worth"], row["worth_low"], row["worth_high"]) == (0, 0, 0)
 
 
 def test_at_full_read_the_interval_for_new_examples_is_that_of_the_true_scores():
-    opinions, truth = study(share_read=1.0)
-    told = replace(opinions, judged=pd.DataFrame({"Truth": truth.astype(np.float32)}))
-    known, row = one(told, claim=Claim.NEW_EXAMPLES), one(opinions, claim=Claim.NEW_EXAMPLES)
+    rubric_data, truth = study(share_read=1.0)
+    told = replace(rubric_data, judged=pd.DataFrame({"Truth": truth.astype(np.float32)}))
+    known, row = one(told, claim=Claim.NEW_EXAMPLES), one(rubric_data, claim=Claim.NEW_EXAMPLES)
     assert known["judge_only_se"] == pytest.approx(known["corrected_se"])
     # leverage makes e/(1-h) of an imperfect judge a little larger than e
     assert row["corrected_se"] == pytest.approx(known["corrected_se"], rel=0.02)
@@ -117,10 +118,10 @@ def test_a_judge_who_is_always_right_still_has_an_interval_while_not_everything_
 
 
 def test_a_judge_who_is_always_too_kind_is_corrected():
-    opinions, truth = study(n_examples=300, judges={"Magpie": 0.8})
-    kind = np.where(opinions.items["points"].gt(0) & (truth == 0), 1.0, truth).astype(np.float32)
-    row = one(replace(opinions, judged=pd.DataFrame({"Kind": kind})))
-    true = true_score(opinions, truth)
+    rubric_data, truth = study(n_examples=300, judges={"Magpie": 0.8})
+    kind = np.where(rubric_data.items["points"].gt(0) & (truth == 0), 1.0, truth).astype(np.float32)
+    row = one(replace(rubric_data, judged=pd.DataFrame({"Kind": kind})))
+    true = true_score(rubric_data, truth)
     assert row["judge_only"] > true + 0.1
     assert row["corrected_low"] <= true <= row["corrected_high"]
 
@@ -129,8 +130,8 @@ def test_a_judge_who_is_always_too_kind_is_corrected():
 @pytest.mark.parametrize("physicians", Physicians)
 def test_the_interval_for_new_examples_is_never_narrower_than_that_for_this_benchmark(physicians, share_read):
     for seed in range(10):
-        opinions = drawn_by_three(study(seed, n_examples=100, share_read=share_read)[0])
-        narrow, wide = (one(opinions, claim=claim, physicians=physicians) for claim in Claim)
+        rubric_data = drawn_by_three(study(seed, n_examples=100, share_read=share_read)[0])
+        narrow, wide = (one(rubric_data, claim=claim, physicians=physicians) for claim in Claim)
         assert narrow["enough"]
         for kind in KINDS:
             assert width(narrow, kind) <= width(wide, kind) + 1e-12
@@ -165,10 +166,10 @@ def test_few_reads_have_few_degrees_of_freedom_however_many_examples_there_are()
     assert width(row) >= 2 * students.ppf(0.975, row["n_units"] - 1) * row["corrected_se"]
 
 
-def drawn_by_three(opinions):
+def drawn_by_three(rubric_data):
     """The same reads, made by three physicians in turn."""
     names = np.array(["Dr. A", "Dr. B", "Dr. C"])
-    return replace(opinions, reads=opinions.reads.assign(rater=names[np.arange(len(opinions.reads)) % 3]))
+    return replace(rubric_data, reads=rubric_data.reads.assign(rater=names[np.arange(len(rubric_data.reads)) % 3]))
 
 
 def test_physicians_who_differ_widen_the_interval_for_physicians_in_general():
@@ -176,7 +177,7 @@ def test_physicians_who_differ_widen_the_interval_for_physicians_in_general():
     leanings = {"Dr. A": 0.5, "Dr. B": -0.5, "Dr. C": 0.3}
     alike, _ = study(n_examples=300, readers=readers)
     apart, _ = study(n_examples=300, readers=readers, leanings=leanings)
-    widths = [width(one(opinions, physicians=Physicians.IN_GENERAL)) for opinions in (alike, apart)]
+    widths = [width(one(rubric_data, physicians=Physicians.IN_GENERAL)) for rubric_data in (alike, apart)]
     assert widths[1] > 2 * widths[0]
 
 
@@ -190,47 +191,47 @@ def test_the_standard_error_is_that_of_the_interval_also_where_a_narrower_claim_
 
 
 def test_terms_of_examples_average_to_the_scores():
-    opinions, _ = study(models=("Alder", "Birch"), n_repeats=2)
-    terms = example_terms(opinions).groupby("model").mean(numeric_only=True)
-    scores = corrected_scores(opinions).set_index("model")
+    rubric_data, _ = study(models=("Alder", "Birch"), n_repeats=2)
+    terms = example_terms(rubric_data).groupby("model").mean(numeric_only=True)
+    scores = corrected_scores(rubric_data).set_index("model")
     for psi, kind in (("psi_judge_only", JUDGE), ("psi_physicians_only", PHYSICIANS), ("psi_corrected", CORRECTED)):
         assert terms[psi].to_numpy() == pytest.approx(scores[kind].to_numpy())
-    sums = example_terms(opinions).groupby("model")
+    sums = example_terms(rubric_data).groupby("model")
     assert sums["share"].sum().to_numpy() == pytest.approx(1)
-    errors = corrected_scores(opinions, claim=Claim.NEW_EXAMPLES).set_index("model")["corrected_se"]
+    errors = corrected_scores(rubric_data, claim=Claim.NEW_EXAMPLES).set_index("model")["corrected_se"]
     assert (sums["psi_corrected"].std() / np.sqrt(sums.size())).to_numpy() == pytest.approx(errors.to_numpy())
 
 
 def test_repeats_of_an_example_are_together():
     # The same responses three times over, all said again by the judge: three times the responses, and not a bit surer.
-    opinions, _ = study(share_read=0.0)
-    again = [opinions.items.assign(response_id=opinions.items["response_id"] + 1000 * k) for k in range(3)]
+    rubric_data, _ = study(share_read=0.0)
+    again = [rubric_data.items.assign(response_id=rubric_data.items["response_id"] + 1000 * k) for k in range(3)]
     items = pd.concat(again, ignore_index=True)
-    thrice = Opinions(items, pd.concat([opinions.judged] * 3, ignore_index=True), opinions.reads)
-    row, wide = one(opinions, claim=Claim.NEW_EXAMPLES), one(thrice, claim=Claim.NEW_EXAMPLES)
+    thrice = RubricData(items, pd.concat([rubric_data.judged] * 3, ignore_index=True), rubric_data.reads)
+    row, wide = one(rubric_data, claim=Claim.NEW_EXAMPLES), one(thrice, claim=Claim.NEW_EXAMPLES)
     assert (wide["n_responses"], wide["n_examples"]) == (180, 60)
     assert [wide[name] for name in NUMBERS[:4]] == pytest.approx([row[name] for name in NUMBERS[:4]])
 
 
 def test_weights_weight_examples():
-    opinions, _ = study(n_examples=100)
+    rubric_data, _ = study(n_examples=100)
     ones = pd.Series(1.0, index=range(1, 101))
-    same = pd.DataFrame([one(opinions), one(opinions, weights=7 * ones)])
+    same = pd.DataFrame([one(rubric_data), one(rubric_data, weights=7 * ones)])
     assert same[NUMBERS].iloc[0].to_numpy(dtype=float) == pytest.approx(same[NUMBERS].iloc[1].to_numpy(dtype=float))
-    half = opinions.where(opinions.items["example_id"].le(50))
-    assert one(opinions, weights=ones.where(ones.index <= 50, 0.0))["judge_only"] == pytest.approx(
+    half = rubric_data.where(rubric_data.items["example_id"].le(50))
+    assert one(rubric_data, weights=ones.where(ones.index <= 50, 0.0))["judge_only"] == pytest.approx(
         one(half)["judge_only"]
     )
-    heavy = opinions.where(opinions.items["example_id"].eq(7))
+    heavy = rubric_data.where(rubric_data.items["example_id"].eq(7))
     tilted = ones.where(ones.index != 7, 99.0)
-    assert one(opinions, weights=tilted)["judge_only"] == pytest.approx(
-        (100 * one(opinions)["judge_only"] + 98 * one(heavy)["judge_only"]) / 198
+    assert one(rubric_data, weights=tilted)["judge_only"] == pytest.approx(
+        (100 * one(rubric_data)["judge_only"] + 98 * one(heavy)["judge_only"]) / 198
     )
 
 
 def test_an_example_without_a_weight_is_left_out():
-    opinions, _ = study()
-    row = one(opinions, weights=pd.Series(1.0, index=range(1, 60)))
+    rubric_data, _ = study()
+    row = one(rubric_data, weights=pd.Series(1.0, index=range(1, 60)))
     assert (row["n_examples"], row["n_left_out"]) == (59, 1)
 
 
@@ -238,56 +239,59 @@ def test_an_example_without_a_weight_is_left_out():
 
 
 def test_what_was_read_is_counted():
-    opinions, _ = study(n_readers=2, readers=("Dr. A", "Dr. B", "Dr. C"))
-    row = one(opinions)
-    read = opinions.reads["row"].nunique()
+    rubric_data, _ = study(n_readers=2, readers=("Dr. A", "Dr. B", "Dr. C"))
+    row = one(rubric_data)
+    read = rubric_data.reads["row"].nunique()
     assert {name: row[name] for name in ("n_read", "n_reads", "n_readers", "n_units", "n_cannot_assess", "n_items")} == {
-        "n_read": read, "n_reads": 2 * read, "n_readers": 3, "n_units": read, "n_cannot_assess": 0, "n_items": len(opinions.items),
+        "n_read": read, "n_reads": 2 * read, "n_readers": 3, "n_units": read, "n_cannot_assess": 0, "n_items": len(rubric_data.items),
     }  # fmt: skip
 
 
 def test_responses_that_no_drawing_could_have_taken_are_counted():
-    opinions, _ = study()
-    beyond = opinions.items["example_id"].le(5)
-    row = one(replace(opinions, items=opinions.items.assign(reachable=~beyond)))
-    assert (row["n_unreached"], one(opinions)["n_unreached"]) == (5, 0)
-    unread = replace(opinions, items=opinions.items.assign(reachable=False), reads=opinions.reads.head(0))
+    rubric_data, _ = study()
+    beyond = rubric_data.items["example_id"].le(5)
+    row = one(replace(rubric_data, items=rubric_data.items.assign(reachable=~beyond)))
+    assert (row["n_unreached"], one(rubric_data)["n_unreached"]) == (5, 0)
+    unread = replace(rubric_data, items=rubric_data.items.assign(reachable=False), reads=rubric_data.reads.head(0))
     assert one(unread)["n_unreached"] == 0  # nothing is read: there is no drawing that it could be out of reach of
 
 
 def test_whole_responses_are_the_units_where_they_were_drawn():
-    opinions, _ = study(whole_responses=True)
-    row = one(opinions)
-    assert row["n_units"] == opinions.reads["response_id"].nunique() < row["n_read"]
+    rubric_data, _ = study(whole_responses=True)
+    row = one(rubric_data)
+    assert row["n_units"] == rubric_data.reads["response_id"].nunique() < row["n_read"]
 
 
 def test_a_response_that_a_judge_has_not_labelled_wholly_is_left_out_for_all_kinds():
-    opinions, _ = study(judges={"Magpie": 0.8, "Wren": 0.7})
-    opinions.judged.loc[3, "Wren"] = np.nan
-    kept = opinions.where(opinions.items["response_id"].ne(opinions.items["response_id"][3]))
-    row, wanted = one(opinions), one(kept)
+    rubric_data, _ = study(judges={"Magpie": 0.8, "Wren": 0.7})
+    rubric_data.judged.loc[3, "Wren"] = np.nan
+    kept = rubric_data.where(rubric_data.items["response_id"].ne(rubric_data.items["response_id"][3]))
+    row, wanted = one(rubric_data), one(kept)
     assert (row["n_left_out"], row["n_responses"]) == (1, 59)
     assert {name: row[name] for name in NUMBERS} == pytest.approx({name: wanted[name] for name in NUMBERS})
-    assert one(opinions, judges=["Magpie"])["n_left_out"] == 0
+    assert one(rubric_data, judges=["Magpie"])["n_left_out"] == 0
 
 
 def test_a_response_without_a_score_is_left_out():
-    opinions, _ = study()
-    first = opinions.items["example_id"].eq(1)
-    negative = replace(opinions, items=opinions.items.assign(points=opinions.items["points"].where(~first, -2.0)))
-    unknown = replace(
-        opinions, items=opinions.items.assign(points=opinions.items["points"].where(opinions.items.index > 0))
+    rubric_data, _ = study()
+    first = rubric_data.items["example_id"].eq(1)
+    negative = replace(
+        rubric_data, items=rubric_data.items.assign(points=rubric_data.items["points"].where(~first, -2.0))
     )
-    assert [one(negative)["n_left_out"], one(unknown)["n_left_out"], one(opinions)["n_left_out"]] == [1, 1, 0]
+    unknown = replace(
+        rubric_data,
+        items=rubric_data.items.assign(points=rubric_data.items["points"].where(rubric_data.items.index > 0)),
+    )
+    assert [one(negative)["n_left_out"], one(unknown)["n_left_out"], one(rubric_data)["n_left_out"]] == [1, 1, 0]
 
 
 def test_a_read_that_could_not_assess_is_counted_and_is_as_if_the_item_had_not_been_drawn():
-    opinions, _ = study(share_read=1.0)
-    unknown = opinions.reads.index < 20
-    told = replace(opinions, reads=opinions.reads.assign(met=opinions.reads["met"].mask(unknown)))
-    fewer = replace(opinions, reads=opinions.reads.loc[~unknown].reset_index(drop=True))
+    rubric_data, _ = study(share_read=1.0)
+    unknown = rubric_data.reads.index < 20
+    told = replace(rubric_data, reads=rubric_data.reads.assign(met=rubric_data.reads["met"].mask(unknown)))
+    fewer = replace(rubric_data, reads=rubric_data.reads.loc[~unknown].reset_index(drop=True))
     row, wanted = one(told), one(fewer)
-    assert (row["n_cannot_assess"], row["n_read"]) == (20, len(opinions.items) - 20)
+    assert (row["n_cannot_assess"], row["n_read"]) == (20, len(rubric_data.items) - 20)
     assert {name: row[name] for name in NUMBERS} == pytest.approx({name: wanted[name] for name in NUMBERS})
     assert width(row) > 0  # not everything is known, though everything was drawn
 
@@ -296,32 +300,34 @@ def test_a_read_that_could_not_assess_is_counted_and_is_as_if_the_item_had_not_b
     "change", [{"selection": "volunteered"}, {"selection": "adjudication"}, {"blinded": False}, {"stage": "revised"}, {"stage": "open"}]
 )  # fmt: skip
 def test_reads_that_were_not_drawn_or_not_blind_change_nothing(change):
-    opinions, truth = study()
-    unread = np.setdiff1d(np.arange(len(truth)), opinions.reads["row"])
-    wrong = opinions.reads.iloc[np.zeros(len(unread), dtype=int)].assign(row=unread, met=1 - truth[unread].to_numpy())
-    more = replace(opinions, reads=pd.concat([opinions.reads, wrong.assign(**change)], ignore_index=True))
-    assert one(more) == pytest.approx(one(opinions), nan_ok=True)
+    rubric_data, truth = study()
+    unread = np.setdiff1d(np.arange(len(truth)), rubric_data.reads["row"])
+    wrong = rubric_data.reads.iloc[np.zeros(len(unread), dtype=int)].assign(
+        row=unread, met=1 - truth[unread].to_numpy()
+    )
+    more = replace(rubric_data, reads=pd.concat([rubric_data.reads, wrong.assign(**change)], ignore_index=True))
+    assert one(more) == pytest.approx(one(rubric_data), nan_ok=True)
 
 
 def test_where_settled_is_asked_the_adjudicated_label_takes_the_readers_place():
-    opinions, truth = study(reader_accuracy=0.6, share_read=1.0)
-    final = opinions.reads.assign(
-        stage="adjudicated", met=truth[opinions.reads["row"]].to_numpy(), selection="adjudication"
+    rubric_data, truth = study(reader_accuracy=0.6, share_read=1.0)
+    final = rubric_data.reads.assign(
+        stage="adjudicated", met=truth[rubric_data.reads["row"]].to_numpy(), selection="adjudication"
     )
-    both = replace(opinions, reads=pd.concat([opinions.reads, final], ignore_index=True))
-    assert one(both, settled=True)["physicians_only"] == pytest.approx(true_score(opinions, truth))
-    assert one(both)["physicians_only"] == pytest.approx(one(opinions)["physicians_only"])
+    both = replace(rubric_data, reads=pd.concat([rubric_data.reads, final], ignore_index=True))
+    assert one(both, settled=True)["physicians_only"] == pytest.approx(true_score(rubric_data, truth))
+    assert one(both)["physicians_only"] == pytest.approx(one(rubric_data)["physicians_only"])
 
 
 def test_who_could_not_assess_a_settled_item_stands_for_it_as_if_they_had_said_the_settled_label():
     readers = ("Dr. A", "Dr. B", "Dr. C")
-    opinions, _ = study(readers=readers)
-    unknown = opinions.reads.index < 15
-    final = opinions.reads.loc[unknown].assign(stage="adjudicated", selection="adjudication", rater="Dr. Z")
-    told = opinions.reads.assign(met=opinions.reads["met"].mask(unknown))
-    both = replace(opinions, reads=pd.concat([told, final], ignore_index=True))
+    rubric_data, _ = study(readers=readers)
+    unknown = rubric_data.reads.index < 15
+    final = rubric_data.reads.loc[unknown].assign(stage="adjudicated", selection="adjudication", rater="Dr. Z")
+    told = rubric_data.reads.assign(met=rubric_data.reads["met"].mask(unknown))
+    both = replace(rubric_data, reads=pd.concat([told, final], ignore_index=True))
     how = {"settled": True, "physicians": Physicians.IN_GENERAL}
-    row, wanted = one(both, **how), one(opinions, **how)
+    row, wanted = one(both, **how), one(rubric_data, **how)
     assert (row["n_cannot_assess"], row["n_read"]) == (15, wanted["n_read"])
     assert {name: row[name] for name in NUMBERS} == pytest.approx({name: wanted[name] for name in NUMBERS})
 
@@ -338,12 +344,12 @@ def test_without_a_judge_physicians_speak_alone():
 
 
 def test_models_and_evaluations_are_kept_apart():
-    opinions, _ = study(models=("Alder", "Birch"))
-    scores = corrected_scores(opinions)
+    rubric_data, _ = study(models=("Alder", "Birch"))
+    scores = corrected_scores(rubric_data)
     assert scores["model"].tolist() == ["Alder", "Birch"]
-    alone = one(opinions.where(opinions.items["model"].eq("Birch")))
+    alone = one(rubric_data.where(rubric_data.items["model"].eq("Birch")))
     assert scores.iloc[1].to_dict() == pytest.approx(alone)
-    nothing = corrected_scores(opinions.where(np.zeros(len(opinions.items), dtype=bool)))
+    nothing = corrected_scores(rubric_data.where(np.zeros(len(rubric_data.items), dtype=bool)))
     assert list(nothing.columns) == list(scores.columns)
     assert nothing.empty
 
@@ -354,35 +360,35 @@ def test_models_and_evaluations_are_kept_apart():
 @given(seeds, st.booleans())
 @some
 def test_the_order_of_rows_does_not_matter(seed, in_general):
-    opinions, _ = study(seed % 50, models=("Alder", "Birch"), readers=("A", "B", "C"), n_readers=2)
+    rubric_data, _ = study(seed % 50, models=("Alder", "Birch"), readers=("A", "B", "C"), n_readers=2)
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(opinions.items))
+    order = rng.permutation(len(rubric_data.items))
     places = np.argsort(order)
-    reads = opinions.reads.assign(row=places[opinions.reads["row"]])
-    turned = Opinions(
-        opinions.items.iloc[order].reset_index(drop=True),
-        opinions.judged.iloc[order].reset_index(drop=True),
+    reads = rubric_data.reads.assign(row=places[rubric_data.reads["row"]])
+    turned = RubricData(
+        rubric_data.items.iloc[order].reset_index(drop=True),
+        rubric_data.judged.iloc[order].reset_index(drop=True),
         reads.iloc[rng.permutation(len(reads))].reset_index(drop=True),
     )
     how = {"claim": Claim.NEW_EXAMPLES, "physicians": Physicians.IN_GENERAL if in_general else Physicians.THESE}
-    pd.testing.assert_frame_equal(corrected_scores(turned, **how), corrected_scores(opinions, **how), rtol=1e-7)
+    pd.testing.assert_frame_equal(corrected_scores(turned, **how), corrected_scores(rubric_data, **how), rtol=1e-7)
 
 
 @given(seeds, st.floats(0.2, 1.0))
 @some
 def test_a_drawing_that_is_partly_read_is_as_sure_as_what_was_read_of_it(seed, scale):
     # Probabilities of .5 for items of which only half were read so far: the numbers are those of a draw with .25.
-    opinions, _ = study(seed % 50)
-    told = opinions.reads.assign(inclusion_probability=opinions.reads["inclusion_probability"] * scale)
-    assert one(replace(opinions, reads=told)) == pytest.approx(one(opinions))
+    rubric_data, _ = study(seed % 50)
+    told = rubric_data.reads.assign(inclusion_probability=rubric_data.reads["inclusion_probability"] * scale)
+    assert one(replace(rubric_data, reads=told)) == pytest.approx(one(rubric_data))
 
 
 @given(seeds)
 @some
 def test_a_judge_that_always_says_the_same_changes_only_judge_only(seed):
-    opinions, _ = study(seed % 50)
-    more = replace(opinions, judged=opinions.judged.assign(Constant=np.float32(1)))
-    row, other = one(opinions), one(more)
+    rubric_data, _ = study(seed % 50)
+    more = replace(rubric_data, judged=rubric_data.judged.assign(Constant=np.float32(1)))
+    row, other = one(rubric_data), one(more)
     assert other["judge_only"] != row["judge_only"]
     assert {name: other[name] for name in NUMBERS[4:]} == pytest.approx({name: row[name] for name in NUMBERS[4:]})
 
@@ -425,14 +431,14 @@ def test_a_wider_claim_never_has_the_narrower_interval(seed, share_read, leaning
     # of scores and of differences; physicians who are alike by chance do not make the interval for all physicians the narrower one
     names = ("Dr. A", "Dr. B", "Dr. C", "Dr. D")
     leanings = dict(zip(names, (leaning, -leaning, leaning / 2, 0.0), strict=True))
-    opinions, _ = study(
+    rubric_data, _ = study(
         seed, share_read=share_read, readers=names, leanings=leanings, models=("Alder", "Birch"), reader_accuracy=0.9
     )
     halves = {}
     for claim in Claim:
         for physicians in Physicians:
-            scores = corrected_scores(opinions, claim=claim, physicians=physicians)
-            pairs = corrected_differences(opinions, claim=claim, physicians=physicians)
+            scores = corrected_scores(rubric_data, claim=claim, physicians=physicians)
+            pairs = corrected_differences(rubric_data, claim=claim, physicians=physicians)
             of_scores = [(scores[f"{kind}_high"] - scores[kind]).to_numpy() for kind in (PHYSICIANS, CORRECTED)]
             halves[claim, physicians] = np.concatenate([*of_scores, pairs["high"] - pairs["difference"]])
             assert not np.isnan(halves[claim, physicians]).any()

@@ -110,9 +110,9 @@ def test_intervals_of_differences_hold_where_models_are_equally_good():
     # 600 studies of 200 examples each, as the evaluations of one: 95 % is then measured as 93.2 % to 96.8 %
     readers = [f"Dr. {n}" for n in range(6)]
     rng = np.random.default_rng(16)
-    opinions, _ = drawn(rng, n_examples=600 * 200, models=("Alder", "Birch"), share_read=0.1, readers=readers)
-    of_study = (opinions.items["example_id"] - 1) // 200
-    studies = replace(opinions, items=opinions.items.assign(evaluation=of_study.astype("category")))
+    rubric_data, _ = drawn(rng, n_examples=600 * 200, models=("Alder", "Birch"), share_read=0.1, readers=readers)
+    of_study = (rubric_data.items["example_id"] - 1) // 200
+    studies = replace(rubric_data, items=rubric_data.items.assign(evaluation=of_study.astype("category")))
     for physicians in Physicians:
         found = corrected_differences(studies, physicians=physicians)
         assert len(found) == 600
@@ -124,7 +124,7 @@ def test_intervals_of_differences_hold_where_models_are_equally_good():
 def test_intervals_of_differences_on_this_benchmark_hold_though_all_of_it_is_read():
     # 300 studies of 40 examples each, that one or two of four have read whole: the difference that all four would say
     rng = np.random.default_rng(18)
-    opinions, truth = drawn(
+    rubric_data, truth = drawn(
         rng,
         n_examples=300 * 40,
         models=("Alder", "Birch"),
@@ -133,8 +133,8 @@ def test_intervals_of_differences_on_this_benchmark_hold_though_all_of_it_is_rea
         n_readers=4,
         reader_accuracy=0.85,
     )
-    of_study = ((opinions.items["example_id"] - 1) // 40).astype("category")
-    by_all = replace(opinions, items=opinions.items.assign(evaluation=of_study))
+    of_study = ((rubric_data.items["example_id"] - 1) // 40).astype("category")
+    by_all = replace(rubric_data, items=rubric_data.items.assign(evaluation=of_study))
     order = rng.random((len(truth), 4)).argsort(axis=1)
     turn = order[by_all.reads["row"], by_all.reads["rater"].map({name: place for place, name in enumerate("ABCD")})]
     wanted = np.where(rng.random(len(truth)) < 0.3, 2, 1)

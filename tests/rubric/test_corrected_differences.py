@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from evalcore.rubric import corrected
 from evalcore.rubric.corrected import Claim, Physicians, corrected_differences, corrected_scores, rank_intervals
-from evalcore.rubric.items import Opinions
+from evalcore.rubric.items import RubricData
 from tests.population import drawn, example_terms
 
 some = settings(max_examples=10, deadline=None)
@@ -24,21 +24,23 @@ def study(seed=1, **how):
     return drawn(np.random.default_rng(seed), **(plain | how))
 
 
-def one(opinions, **how):
-    (row,) = corrected_differences(opinions, **how).to_dict(orient="records")
+def one(rubric_data, **how):
+    (row,) = corrected_differences(rubric_data, **how).to_dict(orient="records")
     return row
 
 
-def renamed(opinions, names):
-    return replace(opinions, items=opinions.items.assign(model=opinions.items["model"].cat.rename_categories(names)))
+def renamed(rubric_data, names):
+    return replace(
+        rubric_data, items=rubric_data.items.assign(model=rubric_data.items["model"].cat.rename_categories(names))
+    )
 
 
 def test_a_difference_is_that_of_the_scores_and_its_error_that_of_the_paired_examples():
-    opinions, _ = study()
-    scores = corrected_scores(opinions).set_index("model")["corrected"]
-    psi = example_terms(opinions).pivot(index="example_id", columns="model", values="psi_corrected")
+    rubric_data, _ = study()
+    scores = corrected_scores(rubric_data).set_index("model")["corrected"]
+    psi = example_terms(rubric_data).pivot(index="example_id", columns="model", values="psi_corrected")
     apart = psi["Alder"] - psi["Birch"]
-    row = one(opinions)
+    row = one(rubric_data)
     assert (row["model_1"], row["model_2"], row["n_examples"]) == ("Alder", "Birch", 100)
     assert row["difference"] == pytest.approx(scores["Alder"] - scores["Birch"])
     assert row["se"] == pytest.approx(apart.std(ddof=1) / 10)
@@ -49,23 +51,25 @@ def test_a_difference_is_that_of_the_scores_and_its_error_that_of_the_paired_exa
 @given(st.integers(0, 50), st.sampled_from(Physicians))
 @some
 def test_models_that_change_places_change_the_sign(seed, physicians):
-    opinions, _ = study(seed, n_repeats=2, n_examples=40)
-    row = one(opinions, physicians=physicians)
-    other = one(renamed(opinions, {"Alder": "Birch", "Birch": "Alder"}), physicians=physicians)
+    rubric_data, _ = study(seed, n_repeats=2, n_examples=40)
+    row = one(rubric_data, physicians=physicians)
+    other = one(renamed(rubric_data, {"Alder": "Birch", "Birch": "Alder"}), physicians=physicians)
     assert other["difference"] == pytest.approx(-row["difference"])
     assert (other["low"], other["high"]) == pytest.approx((-row["high"], -row["low"]))
     assert (other["se"], other["p"]) == pytest.approx((row["se"], row["p"]))
 
 
 def test_a_model_and_its_copy_do_not_differ():
-    opinions, _ = study(models=("Alder",))
-    copy = opinions.items.assign(
-        model="Copy", response_id=opinions.items["response_id"] + 1000, item_id=opinions.items["item_id"] + 10**9
+    rubric_data, _ = study(models=("Alder",))
+    copy = rubric_data.items.assign(
+        model="Copy", response_id=rubric_data.items["response_id"] + 1000, item_id=rubric_data.items["item_id"] + 10**9
     )
-    items = pd.concat([opinions.items.astype({"model": str}), copy], ignore_index=True).astype({"model": "category"})
-    n = len(opinions.items)
-    reads = pd.concat([opinions.reads, opinions.reads.assign(row=opinions.reads["row"] + n)], ignore_index=True)
-    twice = Opinions(items, pd.concat([opinions.judged] * 2, ignore_index=True), reads)
+    items = pd.concat([rubric_data.items.astype({"model": str}), copy], ignore_index=True).astype({"model": "category"})
+    n = len(rubric_data.items)
+    reads = pd.concat(
+        [rubric_data.reads, rubric_data.reads.assign(row=rubric_data.reads["row"] + n)], ignore_index=True
+    )
+    twice = RubricData(items, pd.concat([rubric_data.judged] * 2, ignore_index=True), reads)
     for physicians in Physicians:
         row = one(twice, physicians=physicians)
         assert row["difference"] == pytest.approx(0, abs=1e-12)
@@ -73,42 +77,42 @@ def test_a_model_and_its_copy_do_not_differ():
 
 
 def test_only_examples_that_both_have_answered_count():
-    opinions, _ = study()
-    is_birch, example = opinions.items["model"].eq("Birch"), opinions.items["example_id"]
-    part = opinions.where(~is_birch | example.le(60))
+    rubric_data, _ = study()
+    is_birch, example = rubric_data.items["model"].eq("Birch"), rubric_data.items["example_id"]
+    part = rubric_data.where(~is_birch | example.le(60))
     row = one(part)
     assert row["n_examples"] == 60
     # Alder is corrected by all of its reads, and its score is then that on the 60: its examples' own corrected scores, averaged.
     psi = example_terms(part).pivot(index="example_id", columns="model", values="psi_corrected").loc[:60]
     assert row["difference"] == pytest.approx((psi["Alder"] - psi["Birch"]).mean())
-    none = opinions.where(np.where(is_birch, example.le(50), example.gt(50)))
+    none = rubric_data.where(np.where(is_birch, example.le(50), example.gt(50)))
     assert one(none)["n_examples"] == 0
     assert np.isnan([one(none)[name] for name in ("difference", "low", "high", "se", "p", "p_holm")]).all()
 
 
 def test_where_too_little_was_read_of_a_model_there_is_no_difference():
-    opinions, _ = study(models=("Alder", "Birch", "Cedar"))
-    of_cedar = opinions.items["model"].eq("Cedar").to_numpy()
-    reads = opinions.reads.loc[~of_cedar[opinions.reads["row"]]].reset_index(drop=True)
-    found = corrected_differences(replace(opinions, reads=reads)).set_index(["model_1", "model_2"])
+    rubric_data, _ = study(models=("Alder", "Birch", "Cedar"))
+    of_cedar = rubric_data.items["model"].eq("Cedar").to_numpy()
+    reads = rubric_data.reads.loc[~of_cedar[rubric_data.reads["row"]]].reset_index(drop=True)
+    found = corrected_differences(replace(rubric_data, reads=reads)).set_index(["model_1", "model_2"])
     assert found["p"].notna().tolist() == [True, False, False]
     # Holm's over one pair is the p itself
     assert found.loc[("Alder", "Birch"), "p_holm"] == found.loc[("Alder", "Birch"), "p"]
 
 
 def test_p_values_are_adjusted_over_the_pairs_of_an_evaluation():
-    opinions, _ = study(models=("Alder", "Birch", "Cedar"))
-    found = corrected_differences(opinions)
+    rubric_data, _ = study(models=("Alder", "Birch", "Cedar"))
+    found = corrected_differences(rubric_data)
     assert found["p_holm"].tolist() == pytest.approx(multipletests(found["p"], method="holm")[1].tolist())
-    other = opinions.items.assign(
-        evaluation="other", response_id=opinions.items["response_id"] + 10_000, example_id=opinions.items["example_id"] + 5_000
+    other = rubric_data.items.assign(
+        evaluation="other", response_id=rubric_data.items["response_id"] + 10_000, example_id=rubric_data.items["example_id"] + 5_000
     )  # fmt: skip
-    items = pd.concat([opinions.items.astype({"evaluation": str}), other], ignore_index=True)
+    items = pd.concat([rubric_data.items.astype({"evaluation": str}), other], ignore_index=True)
     reads = pd.concat(
-        [opinions.reads, opinions.reads.assign(row=opinions.reads["row"] + len(other))], ignore_index=True
+        [rubric_data.reads, rubric_data.reads.assign(row=rubric_data.reads["row"] + len(other))], ignore_index=True
     )
-    both = Opinions(
-        items.astype({"evaluation": "category", "model": "category"}), pd.concat([opinions.judged] * 2, ignore_index=True), reads
+    both = RubricData(
+        items.astype({"evaluation": "category", "model": "category"}), pd.concat([rubric_data.judged] * 2, ignore_index=True), reads
     )  # fmt: skip
     again = corrected_differences(both)
     assert again["evaluation"].tolist() == ["invented"] * 3 + ["other"] * 3
@@ -118,26 +122,28 @@ def test_p_values_are_adjusted_over_the_pairs_of_an_evaluation():
 def test_a_physician_who_leans_alike_on_both_models_does_not_set_them_apart():
     # All four lean strongly, each alike on both models: that widens either score for physicians in general, and hardly their difference.
     leanings = {"Dr. A": 0.6, "Dr. B": -0.6, "Dr. C": 0.4, "Dr. D": -0.4}
-    opinions, _ = study(n_examples=600, leanings=leanings, models=("Alder", "Birch"))
-    scores = corrected_scores(opinions, physicians=Physicians.IN_GENERAL, claim=Claim.NEW_EXAMPLES)
-    apart = one(opinions, physicians=Physicians.IN_GENERAL)
+    rubric_data, _ = study(n_examples=600, leanings=leanings, models=("Alder", "Birch"))
+    scores = corrected_scores(rubric_data, physicians=Physicians.IN_GENERAL, claim=Claim.NEW_EXAMPLES)
+    apart = one(rubric_data, physicians=Physicians.IN_GENERAL)
     assert apart["se"] < 0.6 * np.sqrt((scores["corrected_se"] ** 2).sum())
 
 
 def test_four_physicians_who_lean_one_way_on_one_model_and_the_other_on_the_other_leave_three_degrees_of_freedom():
     # t(3) is 3.18 (scipy 1.17, scipy.stats.t.ppf(.975, 3)); loads that are not quite equal make it a little more, the examples a little less
     leanings = {"Dr. A": 0.9, "Dr. B": -0.9, "Dr. C": 0.5, "Dr. D": -0.5}
-    opinions, _ = study(n_examples=600, leanings=leanings, models=("Alder", "Birch"))
-    is_birch = opinions.items["model"].eq("Birch").to_numpy()[opinions.reads["row"]]
-    other = opinions.reads["rater"].map({"Dr. A": "Dr. B", "Dr. B": "Dr. A", "Dr. C": "Dr. D", "Dr. D": "Dr. C"})
-    turned = replace(opinions, reads=opinions.reads.assign(rater=opinions.reads["rater"].where(~is_birch, other)))
+    rubric_data, _ = study(n_examples=600, leanings=leanings, models=("Alder", "Birch"))
+    is_birch = rubric_data.items["model"].eq("Birch").to_numpy()[rubric_data.reads["row"]]
+    other = rubric_data.reads["rater"].map({"Dr. A": "Dr. B", "Dr. B": "Dr. A", "Dr. C": "Dr. D", "Dr. D": "Dr. C"})
+    turned = replace(
+        rubric_data, reads=rubric_data.reads.assign(rater=rubric_data.reads["rater"].where(~is_birch, other))
+    )
     row = one(turned, physicians=Physicians.IN_GENERAL)
     assert (row["high"] - row["low"]) / 2 == pytest.approx(3.18 * row["se"], rel=0.05)
 
 
 def test_where_judges_are_always_right_a_difference_is_widened_as_the_scores_are():
-    opinions, truth = study()
-    right = replace(opinions, judged=pd.DataFrame({"Right": truth.astype(np.float32)}))
+    rubric_data, truth = study()
+    right = replace(rubric_data, judged=pd.DataFrame({"Right": truth.astype(np.float32)}))
     psi = example_terms(right).pivot(index="example_id", columns="model", values="psi_corrected")
     scores = corrected_scores(right)  # for this benchmark: V_A is 0, and all is what was not seen
     paired = (psi["Alder"] - psi["Birch"]).var() / 100
@@ -145,23 +151,23 @@ def test_where_judges_are_always_right_a_difference_is_widened_as_the_scores_are
 
 
 def test_at_full_read_physicians_who_agree_add_nothing():
-    opinions, truth = study(share_read=1.0)
-    right = replace(opinions, judged=pd.DataFrame({"Right": truth.astype(np.float32)}))
+    rubric_data, truth = study(share_read=1.0)
+    right = replace(rubric_data, judged=pd.DataFrame({"Right": truth.astype(np.float32)}))
     assert one(right, physicians=Physicians.IN_GENERAL)["se"] == pytest.approx(one(right)["se"])
 
 
 def test_a_study_without_items_has_no_pairs():
-    opinions, _ = study()
-    found = corrected_differences(opinions.where(np.zeros(len(opinions.items), dtype=bool)))
+    rubric_data, _ = study()
+    found = corrected_differences(rubric_data.where(np.zeros(len(rubric_data.items), dtype=bool)))
     assert found.empty
     assert "p_holm" in found.columns
 
 
 def test_on_a_benchmark_that_one_physician_has_read_whole_differences_are_as_sure_as_the_scores():
     # Both scores are then known to the last digit, and so is their difference; for new examples it is not.
-    opinions, _ = study(share_read=1.0, readers=("Dr. A",))
-    known = {claim: one(opinions, claim=claim) for claim in Claim}
-    scores = corrected_scores(opinions, claim=Claim.BENCHMARK)
+    rubric_data, _ = study(share_read=1.0, readers=("Dr. A",))
+    known = {claim: one(rubric_data, claim=claim) for claim in Claim}
+    scores = corrected_scores(rubric_data, claim=Claim.BENCHMARK)
     assert scores["corrected_se"].to_numpy() == pytest.approx([0, 0], abs=1e-12)
     assert known[Claim.BENCHMARK]["se"] == pytest.approx(0, abs=1e-12)
     assert known[Claim.NEW_EXAMPLES]["se"] > 0.01
@@ -174,17 +180,17 @@ def test_what_rounding_leaves_of_a_difference_that_is_known_without_error_is_no_
 
 
 def test_two_models_read_apart_differ_on_this_benchmark_by_both_their_errors():
-    opinions, _ = study(n_examples=400, share_read=0.2)
-    scores = corrected_scores(opinions, claim=Claim.BENCHMARK)
-    row = one(opinions, claim=Claim.BENCHMARK)
+    rubric_data, _ = study(n_examples=400, share_read=0.2)
+    scores = corrected_scores(rubric_data, claim=Claim.BENCHMARK)
+    row = one(rubric_data, claim=Claim.BENCHMARK)
     # by example, not by item: criteria of one example err apart, so that it is the same on average
     assert row["se"] == pytest.approx(np.sqrt((scores["corrected_se"] ** 2).sum()), rel=0.1)
     assert row["df"] > 100
 
 
 def test_all_pairs_hold_at_once_by_bonferroni():
-    opinions, _ = study(models=("Alder", "Birch", "Cedar"))
-    found = corrected_differences(opinions)
+    rubric_data, _ = study(models=("Alder", "Birch", "Cedar"))
+    found = corrected_differences(rubric_data)
     # t(99) at 1 - .05/6: 2.436 (scipy 1.17, scipy.stats.t.ppf(1 - .05/6, 99))
     assert ((found["sim_high"] - found["sim_low"]) / 2 / found["se"]).tolist() == pytest.approx([2.436] * 3, abs=1e-3)
     alone = one(study()[0])
@@ -214,21 +220,21 @@ def test_a_model_of_which_nothing_is_known_has_no_rank_and_takes_none():
 @given(st.integers(0, 30))
 @some
 def test_ranks_hold_the_order_of_the_scores(seed):
-    opinions, _ = study(seed, n_examples=40, models={"Alder": 0.0, "Birch": 0.5, "Cedar": 1.5})
-    scores = corrected_scores(opinions).set_index("model")["corrected"]
-    ranks = rank_intervals(corrected_differences(opinions)).set_index("model")
+    rubric_data, _ = study(seed, n_examples=40, models={"Alder": 0.0, "Birch": 0.5, "Cedar": 1.5})
+    scores = corrected_scores(rubric_data).set_index("model")["corrected"]
+    ranks = rank_intervals(corrected_differences(rubric_data)).set_index("model")
     place = scores.rank(ascending=False)
     assert ranks["rank_low"].le(place).all()
     assert ranks["rank_high"].ge(place).all()
 
 
 def test_only_examples_of_both_count_and_are_as_sure_as_if_there_were_no_others():
-    opinions, _ = study(n_examples=100, share_read=0.4)
-    half = opinions.items["example_id"].le(50).to_numpy()
-    part = opinions.items["model"].eq("Alder").to_numpy() | half
+    rubric_data, _ = study(n_examples=100, share_read=0.4)
+    half = rubric_data.items["example_id"].le(50).to_numpy()
+    part = rubric_data.items["model"].eq("Alder").to_numpy() | half
     for claim, physicians in product(Claim, Physicians):
-        row = one(opinions.where(part), claim=claim, physicians=physicians)
-        alone = one(opinions.where(half), claim=claim, physicians=physicians)
+        row = one(rubric_data.where(part), claim=claim, physicians=physicians)
+        alone = one(rubric_data.where(half), claim=claim, physicians=physicians)
         assert row["n_examples"] == alone["n_examples"] == 50
         # Alder's reads of the other examples still say how far the judge is to be trusted
         assert row["se"] == pytest.approx(alone["se"], rel=0.15)

@@ -28,26 +28,30 @@ def study(seed=1, **more):
     return drawn(np.random.default_rng(seed), **{"n_examples": 120, "models": ["A", "B"], "share_read": 0.4} | more)
 
 
-def grouped(opinions, grouping, **how):
-    return group_corrected_scores(opinions, by_group(opinions, grouping, **how), **HOW)
+def grouped(rubric_data, grouping, **how):
+    return group_corrected_scores(rubric_data, by_group(rubric_data, grouping, **how), **HOW)
 
 
 def test_a_group_of_examples_has_the_score_of_a_study_of_these_alone():
-    opinions, _ = study()
-    found = grouped(opinions, "theme")
-    for theme in opinions.items["theme"].unique():
-        alone = corrected_scores(opinions.where(opinions.items["theme"].eq(theme)), **HOW)
+    rubric_data, _ = study()
+    found = grouped(rubric_data, "theme")
+    for theme in rubric_data.items["theme"].unique():
+        alone = corrected_scores(rubric_data.where(rubric_data.items["theme"].eq(theme)), **HOW)
         here = found.loc[found["group"].eq(theme)].drop(columns="group").reset_index(drop=True)
         pd.testing.assert_frame_equal(here, alone)
 
 
 @pytest.mark.parametrize("grouping", ["theme", "axis", "language"])
 def test_judge_only_is_healthbenchs_score_of_the_group_and_leaves_out_the_same(grouping):
-    opinions, _ = study()
-    gone = opinions.items["response_id"].eq(opinions.items["response_id"].iloc[0]) & opinions.items["position"].eq(1)
-    opinions = opinions.where(~gone)  # a criterion is missing: the response has no score in any group
-    found = grouped(opinions, grouping)
-    both = found.merge(group_scores(opinions, "Magpie", by=(grouping,)), on=["group", "model"], suffixes=("", "_judge"))
+    rubric_data, _ = study()
+    gone = rubric_data.items["response_id"].eq(rubric_data.items["response_id"].iloc[0]) & rubric_data.items[
+        "position"
+    ].eq(1)
+    rubric_data = rubric_data.where(~gone)  # a criterion is missing: the response has no score in any group
+    found = grouped(rubric_data, grouping)
+    both = found.merge(
+        group_scores(rubric_data, "Magpie", by=(grouping,)), on=["group", "model"], suffixes=("", "_judge")
+    )
     assert len(both) == len(found) > 0
     np.testing.assert_allclose(both["judge_only"], both["raw_mean"], atol=1e-12)
     assert both["n_examples"].to_list() == both["n_examples_judge"].to_list()
@@ -57,22 +61,22 @@ def test_judge_only_is_healthbenchs_score_of_the_group_and_leaves_out_the_same(g
 @pytest.mark.parametrize("grouping", ["theme", "axis"])
 def test_with_everything_read_the_corrected_score_of_a_group_is_its_true_one(grouping):
     """A judge who is wrong in 3 of 10 labels; physicians who read everything and are right."""
-    opinions, truth = study(share_read=1.0, judges={"Magpie": 0.7})
-    found = grouped(opinions, grouping).set_index(["group", "model"])
-    right = opinions.judged.assign(truth=truth.to_numpy())
-    true = group_scores(type(opinions)(opinions.items, right, opinions.reads), "truth", by=(grouping,))
+    rubric_data, truth = study(share_read=1.0, judges={"Magpie": 0.7})
+    found = grouped(rubric_data, grouping).set_index(["group", "model"])
+    right = rubric_data.judged.assign(truth=truth.to_numpy())
+    true = group_scores(type(rubric_data)(rubric_data.items, right, rubric_data.reads), "truth", by=(grouping,))
     true = true.set_index(["group", "model"])["raw_mean"]
     np.testing.assert_allclose(found["corrected"], true.reindex(found.index), atol=1e-9)
     assert (found["judge_only"] - found["corrected"]).abs().max() > 0.02
 
 
 def test_a_group_of_which_little_is_read_says_what_lacks_and_no_score():
-    opinions, _ = study(share_read=0.03)
-    found = grouped(opinions, "theme")
+    rubric_data, _ = study(share_read=0.03)
+    found = grouped(rubric_data, "theme")
     assert not found["enough"].any()
     assert found["corrected"].isna().all()
     assert found["needed"].str.contains("more criteria to be read").all()
-    tests = interactions(by_group(opinions, "theme"), "theme")
+    tests = interactions(by_group(rubric_data, "theme"), "theme")
     assert tests["p"].isna().all()
     assert tests["n_groups"].eq(0).all()
     assert interaction_words(tests.iloc[0], "theme") == (
@@ -81,12 +85,12 @@ def test_a_group_of_which_little_is_read_says_what_lacks_and_no_score():
 
 
 def test_differences_are_adjusted_over_all_groups_and_pairs():
-    opinions, _ = study(models=["A", "B", "C"])
-    known = by_group(opinions, "axis")
-    found = group_differences(opinions, known, **HOW)
+    rubric_data, _ = study(models=["A", "B", "C"])
+    known = by_group(rubric_data, "axis")
+    found = group_differences(rubric_data, known, **HOW)
     assert len(found) == 4 * 3
     np.testing.assert_allclose(found["p_holm"], holm(found["p"].to_numpy()))
-    one = group_differences(opinions, known, **HOW, pair=("C", "A"))
+    one = group_differences(rubric_data, known, **HOW, pair=("C", "A"))
     assert set(zip(one["model_1"], one["model_2"], strict=True)) == {("A", "C")}
     np.testing.assert_allclose(one["p_holm"], holm(one["p"].to_numpy()))
 
@@ -96,12 +100,12 @@ def test_welchs_test_is_that_of_groups_of_plain_values():
 
     The judge's error is then 1 less that mean; Welch's test of it is that of the values themselves, but for the widening for votes not seen (0 here).
     """
-    opinions, truth = study(share_read=1.0, n_examples=200)
-    first = opinions.items["position"].eq(1) & opinions.items["model"].eq("A")
-    opinions = opinions.where(first)
-    items = opinions.items.assign(n_expected=1, points=1.0)
-    opinions = type(opinions)(items, opinions.judged.assign(Magpie=1.0), opinions.reads)
-    test = interactions(by_group(opinions, "theme"), "theme").iloc[0]
+    rubric_data, truth = study(share_read=1.0, n_examples=200)
+    first = rubric_data.items["position"].eq(1) & rubric_data.items["model"].eq("A")
+    rubric_data = rubric_data.where(first)
+    items = rubric_data.items.assign(n_expected=1, points=1.0)
+    rubric_data = type(rubric_data)(items, rubric_data.judged.assign(Magpie=1.0), rubric_data.reads)
+    test = interactions(by_group(rubric_data, "theme"), "theme").iloc[0]
     assert test["about"] == JUDGE_ERROR
     values = [truth.to_numpy()[first.to_numpy()][items["theme"].eq(theme)] for theme in items["theme"].unique()]
     sizes, means, variances = (np.array([f(v) for v in values]) for f in (len, np.mean, lambda v: v.var(ddof=1)))
@@ -116,13 +120,13 @@ def test_welchs_test_is_that_of_groups_of_plain_values():
 
 @pytest.mark.parametrize("grouping", ["theme", "axis"])
 def test_a_judge_that_is_lenient_in_one_group_alone_is_found(grouping):
-    opinions, _ = study(seed=3, n_examples=240)
-    before = interactions(by_group(opinions, grouping), grouping)
-    group = opinions.items[grouping].eq(opinions.items[grouping].iloc[0]).to_numpy()
-    best = opinions.items["points"].gt(0).astype(float)  # desirable things met, undesirable ones not
-    lenient = opinions.judged.assign(Magpie=opinions.judged["Magpie"].where(~group, best))
-    opinions = type(opinions)(opinions.items, lenient, opinions.reads)
-    after = interactions(by_group(opinions, grouping), grouping)
+    rubric_data, _ = study(seed=3, n_examples=240)
+    before = interactions(by_group(rubric_data, grouping), grouping)
+    group = rubric_data.items[grouping].eq(rubric_data.items[grouping].iloc[0]).to_numpy()
+    best = rubric_data.items["points"].gt(0).astype(float)  # desirable things met, undesirable ones not
+    lenient = rubric_data.judged.assign(Magpie=rubric_data.judged["Magpie"].where(~group, best))
+    rubric_data = type(rubric_data)(rubric_data.items, lenient, rubric_data.reads)
+    after = interactions(by_group(rubric_data, grouping), grouping)
     errors, differences = after["about"].eq(JUDGE_ERROR), after["about"].eq(DIFFERENCE)
     assert (after.loc[errors, "p_holm"] < 0.01).all()
     assert (before.loc[errors, "p_holm"] > 0.05).all()
@@ -137,9 +141,9 @@ def test_a_judge_that_is_lenient_in_one_group_alone_is_found(grouping):
 
 
 def test_an_unknown_grouping_is_refused():
-    opinions, _ = study(n_examples=20)
+    rubric_data, _ = study(n_examples=20)
     with pytest.raises(ValueError, match="expected one of theme"):
-        by_group(opinions, "weather")
+        by_group(rubric_data, "weather")
 
 
 @pytest.mark.slow
@@ -148,15 +152,15 @@ def test_where_groups_are_alike_the_test_says_otherwise_in_one_study_of_twenty(g
     """60 studies, 3 tests each (pair, two judge's errors): 180 p, of which 5 % below .05; at most 10 % (3.1 SE)."""
     chances = []
     for seed in range(60):
-        opinions, _ = study(seed=seed, share_read=0.3)
-        chances += interactions(by_group(opinions, grouping), grouping)["p"].to_list()
+        rubric_data, _ = study(seed=seed, share_read=0.3)
+        chances += interactions(by_group(rubric_data, grouping), grouping)["p"].to_list()
     assert np.mean(np.array(chances) < 0.05) <= 0.1
 
 
 def test_the_sentence_is_about_the_primary_comparison_where_one_is_stated_else_about_the_two_best():
-    opinions, _ = study(models={"A": 1.0, "B": 0.5, "C": -1.0})
-    known = by_group(opinions, "axis")
-    scores, tests = group_corrected_scores(opinions, known, **HOW), interactions(known, "axis")
+    rubric_data, _ = study(models={"A": 1.0, "B": 0.5, "C": -1.0})
+    known = by_group(rubric_data, "axis")
+    scores, tests = group_corrected_scores(rubric_data, known, **HOW), interactions(known, "axis")
     assert "the difference between A and B" in group_words(scores, tests, "axis").replace("The diff", "the diff")
     stated = group_words(scores, tests, "axis", ("C", "A")).replace("The diff", "the diff")
     assert "the difference between A and C" in stated

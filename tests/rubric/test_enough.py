@@ -16,21 +16,21 @@ def study(seed=1, **how):
     return drawn(np.random.default_rng(seed), **({"n_examples": 60, "share_read": 0.5} | how))
 
 
-def one(opinions, **how):
+def one(rubric_data, **how):
     """The row of a study with one model."""
-    (row,) = corrected_scores(opinions, **how).to_dict(orient="records")
+    (row,) = corrected_scores(rubric_data, **how).to_dict(orient="records")
     return row
 
 
-def reads_of(opinions, rows):
-    return replace(opinions, reads=opinions.reads.loc[opinions.reads["row"].isin(rows)].reset_index(drop=True))
+def reads_of(rubric_data, rows):
+    return replace(rubric_data, reads=rubric_data.reads.loc[rubric_data.reads["row"].isin(rows)].reset_index(drop=True))
 
 
 def test_with_29_items_read_there_is_no_corrected_score_and_one_more_is_needed():
-    opinions, _ = study(share_read=1.0)
+    rubric_data, _ = study(share_read=1.0)
     rng = np.random.default_rng(2)
-    rows = rng.permutation(len(opinions.items))[:MIN_READ]
-    row, fewer = one(reads_of(opinions, rows)), one(reads_of(opinions, rows[1:]))
+    rows = rng.permutation(len(rubric_data.items))[:MIN_READ]
+    row, fewer = one(reads_of(rubric_data, rows)), one(reads_of(rubric_data, rows[1:]))
     assert row["enough"]
     assert (row["n_needed"], row["needed"]) == (0, "")
     assert not fewer["enough"]
@@ -41,16 +41,16 @@ def test_with_29_items_read_there_is_no_corrected_score_and_one_more_is_needed()
 
 
 def test_reads_must_come_from_ten_examples():
-    opinions, _ = study(share_read=1.0)
-    row = one(reads_of(opinions, np.flatnonzero(opinions.items["example_id"].le(8))))
+    rubric_data, _ = study(share_read=1.0)
+    row = one(reads_of(rubric_data, np.flatnonzero(rubric_data.items["example_id"].le(8))))
     assert row["n_read"] > MIN_READ
     assert row["needed"] == "2 more criteria to be read, from 2 more examples"
 
 
 def test_whole_responses_must_be_ten_more_than_what_is_fitted():
     # 11 responses are drawn, and at least the mean, the judge and the sign are fitted: 13 or more are needed.
-    opinions, _ = study(share_read=1.0, whole_responses=True)
-    row = one(reads_of(opinions, np.flatnonzero(opinions.items["example_id"].le(11))))
+    rubric_data, _ = study(share_read=1.0, whole_responses=True)
+    row = one(reads_of(rubric_data, np.flatnonzero(rubric_data.items["example_id"].le(11))))
     assert row["n_units"] == 11
     assert not row["enough"]
     by_response = row["n_read"] / 11
@@ -58,9 +58,9 @@ def test_whole_responses_must_be_ten_more_than_what_is_fitted():
 
 
 def test_physicians_in_general_need_three():
-    opinions, _ = study()
-    assert one(opinions)["enough"]
-    row = one(opinions, physicians=Physicians.IN_GENERAL)
+    rubric_data, _ = study()
+    assert one(rubric_data)["enough"]
+    row = one(rubric_data, physicians=Physicians.IN_GENERAL)
     assert (row["enough"], row["needed"]) == (False, "1 more criterion to be read, by 1 more physician")
 
 
@@ -74,21 +74,21 @@ def test_where_nothing_was_read_the_judge_alone_speaks():
     assert not np.isnan(row["judge_only"])
 
 
-def unequally(opinions, loads):
+def unequally(rubric_data, loads):
     """The same reads by as many physicians as there are loads, in turn."""
     names = np.repeat([f"Dr. {letter}" for letter in "ABCDE"[: len(loads)]], loads)
-    reads = opinions.reads
-    return replace(opinions, reads=reads.assign(rater=names[np.arange(len(reads)) % len(names)]))
+    reads = rubric_data.reads
+    return replace(rubric_data, reads=reads.assign(rater=names[np.arange(len(reads)) % len(names)]))
 
 
 def test_five_physicians_of_whom_one_reads_nearly_everything_are_not_enough_for_physicians_in_general():
     # 1 / (.75^2 + 4 x .0625^2) = 1.73 (loads 12 : 1 : 1 : 1 : 1)
-    opinions = unequally(study(n_examples=200)[0], [12, 1, 1, 1, 1])
-    row = one(opinions, physicians=Physicians.IN_GENERAL)
+    rubric_data = unequally(study(n_examples=200)[0], [12, 1, 1, 1, 1])
+    row = one(rubric_data, physicians=Physicians.IN_GENERAL)
     assert (row["n_readers"], row["n_effective_readers"]) == (5, pytest.approx(256 / 148, rel=0.01))
     assert (row["enough"], row["n_needed"]) == (False, 2)
     assert row["needed"].endswith("by those who have read less: so far 5 physicians say as much as 1.7 who read alike")
-    assert one(opinions)["enough"]
+    assert one(rubric_data)["enough"]
 
 
 def test_the_default_holds_for_physicians_in_general_from_three_effective_readers_on():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalcore.rubric import queries as opinion_queries
 from evalcore.rubric import score
 from evalcore.rubric.comparison import example_scores, response_scores
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.study import frames
 from evalcore.study.db import reading
 from tests import opinion_rows, population, tables, world
@@ -44,20 +44,20 @@ def test_responses_and_examples_score_as_metrics_score_says(rows, judge):
     verdicts = drawn(rows)
     expected = score.response_scores(verdicts, by=["overall"])
     expected = expected.loc[expected["judge"].eq(judge)].set_index("response_id")["score"].sort_index()
-    opinions = of_verdicts(verdicts)
-    found = response_scores(opinions, judge).set_index("response_id")["score"]
+    rubric_data = of_verdicts(verdicts)
+    found = response_scores(rubric_data, judge).set_index("response_id")["score"]
     pd.testing.assert_series_equal(found, expected, rtol=1e-12)
     wide = verdicts.drop_duplicates("response_id").set_index("response_id").join(expected)
     by_hand = wide.groupby(["example_id", "model"])["score"].mean().unstack("model")
-    pd.testing.assert_frame_equal(example_scores(opinions, judge), by_hand, rtol=1e-12)
+    pd.testing.assert_frame_equal(example_scores(rubric_data, judge), by_hand, rtol=1e-12)
 
 
 @given(st.integers(0, 2**32))
 def test_the_order_of_items_does_not_matter_to_scores(number):
-    opinions, _ = population.drawn(chance(number), n_examples=6, models=("Birch", "Alder"), n_repeats=2)
-    mixed = opinion_rows.shuffled(opinions, chance(number))
-    pd.testing.assert_frame_equal(example_scores(mixed, "Magpie"), example_scores(opinions, "Magpie"), rtol=1e-12)
-    pd.testing.assert_frame_equal(response_scores(mixed, "Magpie"), response_scores(opinions, "Magpie"), rtol=1e-12)
+    rubric_data, _ = population.drawn(chance(number), n_examples=6, models=("Birch", "Alder"), n_repeats=2)
+    mixed = opinion_rows.shuffled(rubric_data, chance(number))
+    pd.testing.assert_frame_equal(example_scores(mixed, "Magpie"), example_scores(rubric_data, "Magpie"), rtol=1e-12)
+    pd.testing.assert_frame_equal(response_scores(mixed, "Magpie"), response_scores(rubric_data, "Magpie"), rtol=1e-12)
 
 
 DRAWING = """
@@ -87,8 +87,8 @@ def test_a_response_without_a_score_is_left_out_of_the_mean_of_its_example():
 
 
 def test_a_label_that_is_missing_leaves_the_response_incomplete():
-    opinions = of_verdicts(tables.verdicts(DRAWING, n_expected=2))
-    found = response_scores(opinions, "judge").set_index("response_id")
+    rubric_data = of_verdicts(tables.verdicts(DRAWING, n_expected=2))
+    found = response_scores(rubric_data, "judge").set_index("response_id")
     assert found["is_complete"].tolist() == [True, True, False, False, False]
     assert found["score"].tolist() == pytest.approx([3 / 7, 1, math.nan, math.nan, math.nan], nan_ok=True)
 
@@ -115,13 +115,13 @@ def test_the_study_in_the_database_scores_the_same_both_ways(database_url):
 
 
 def test_an_unknown_judge_is_refused_with_the_names_that_are_known():
-    opinions = opinion_rows.of_columns(example=[1], criterion=[1], judges={"Magpie": "+"})
+    rubric_data = opinion_rows.of_columns(example=[1], criterion=[1], judges={"Magpie": "+"})
     with pytest.raises(ValueError, match="judge: Wren came, expected one of Magpie"):
-        example_scores(opinions, "Wren")
+        example_scores(rubric_data, "Wren")
 
 
 def test_two_evaluations_at_once_are_refused():
-    opinions = of_verdicts(tables.verdicts(DRAWING))
-    items = opinions.items.assign(evaluation=np.where(opinions.items["response_id"].eq(1), "hard", "full"))
+    rubric_data = of_verdicts(tables.verdicts(DRAWING))
+    items = rubric_data.items.assign(evaluation=np.where(rubric_data.items["response_id"].eq(1), "hard", "full"))
     with pytest.raises(ValueError, match=r"responses of 2 evaluations came \(full, hard\), expected those of one"):
-        example_scores(Opinions(items, opinions.judged, opinions.reads), "judge")
+        example_scores(RubricData(items, rubric_data.judged, rubric_data.reads), "judge")

@@ -81,9 +81,9 @@ def test_every_group_has_the_score_that_metrics_score_gives(examples):
 
 @given(studies, st.integers(0, 2**32))
 def test_the_order_of_items_does_not_matter(examples, number):
-    opinions = of_verdicts(drawn(examples))
-    mixed = group_scores(opinion_rows.shuffled(opinions, chance(number)), "judge")
-    pd.testing.assert_frame_equal(mixed, group_scores(opinions, "judge"), rtol=1e-9)
+    rubric_data = of_verdicts(drawn(examples))
+    mixed = group_scores(opinion_rows.shuffled(rubric_data, chance(number)), "judge")
+    pd.testing.assert_frame_equal(mixed, group_scores(rubric_data, "judge"), rtol=1e-9)
 
 
 @given(studies)
@@ -99,14 +99,14 @@ def test_what_is_shown_lies_in_its_interval_and_between_nought_and_one(examples)
 
 
 def test_groups_come_in_the_order_that_was_asked_for():
-    opinions, _ = population.drawn(chance(), n_examples=40, models=("Birch", "Alder"))
-    found = group_scores(opinions, "Magpie", by=["axis", "overall", "theme"])
+    rubric_data, _ = population.drawn(chance(), n_examples=40, models=("Birch", "Alder"))
+    found = group_scores(rubric_data, "Magpie", by=["axis", "overall", "theme"])
     assert found["grouping"].drop_duplicates().tolist() == ["axis", "overall", "theme"]
     themes = found.loc[found["grouping"].eq("theme")]
     assert themes["group"].is_monotonic_increasing
     assert themes["model"].tolist() == ["Alder", "Birch"] * 4
     assert only(found, "overall")["group"] == "overall"
-    assert set(group_scores(opinions, "Magpie")["grouping"]) == set(DEFAULT_GROUPINGS) - {
+    assert set(group_scores(rubric_data, "Magpie")["grouping"]) == set(DEFAULT_GROUPINGS) - {
         "category"
     }  # nothing is tagged with one
 
@@ -121,9 +121,9 @@ def test_a_category_brings_the_clusters_of_its_criteria():
 
 
 def test_a_grouping_that_is_not_known_is_refused():
-    opinions = opinion_rows.of_columns(example=[1], criterion=[1], judges={"Magpie": "+"})
+    rubric_data = opinion_rows.of_columns(example=[1], criterion=[1], judges={"Magpie": "+"})
     with pytest.raises(ValueError, match="by: colour came, expected some of overall, theme"):
-        group_scores(opinions, "Magpie", by=["theme", "colour"])
+        group_scores(rubric_data, "Magpie", by=["theme", "colour"])
 
 
 DRAWING = """
@@ -162,15 +162,15 @@ def test_where_all_examples_score_the_same_there_is_no_interval():
 
 def test_from_twenty_examples_on_a_group_is_not_small():
     for n, expected in ((19, True), (20, False)):
-        opinions = opinion_rows.of_columns(
+        rubric_data = opinion_rows.of_columns(
             example=list(range(1, n + 1)), criterion=[1] * n, judges={"Magpie": ("+-" * 10)[:n]}
         )
-        assert group_scores(opinions, "Magpie", by=["theme"])["small"].tolist() == [expected]
+        assert group_scores(rubric_data, "Magpie", by=["theme"])["small"].tolist() == [expected]
 
 
 def test_a_study_without_items_has_the_columns_and_no_row():
-    opinions, _ = population.drawn(chance(), n_examples=3)
-    empty = group_scores(opinions.where(np.zeros(len(opinions.items))), "Magpie")
+    rubric_data, _ = population.drawn(chance(), n_examples=3)
+    empty = group_scores(rubric_data.where(np.zeros(len(rubric_data.items))), "Magpie")
     assert empty.empty
     assert {"grouping", "group", "model", "n_examples", "score", "low", "high"} <= set(empty.columns)
 
@@ -179,17 +179,17 @@ def test_a_study_without_items_has_the_columns_and_no_row():
 
 
 def test_the_interval_is_the_t_interval_of_the_examples_means():
-    opinions, _ = population.drawn(chance(), n_examples=30, n_repeats=3)
-    scores = score_by_example(opinions)
+    rubric_data, _ = population.drawn(chance(), n_examples=30, n_repeats=3)
+    scores = score_by_example(rubric_data)
     expected = scipy.stats.t.interval(0.95, len(scores) - 1, scores.mean(), scipy.stats.sem(scores))
-    row = only(group_scores(opinions, "Magpie", by=["overall"]), "overall")
+    row = only(group_scores(rubric_data, "Magpie", by=["overall"]), "overall")
     assert (row["raw_low"], row["raw_high"]) == pytest.approx(expected)
     assert (row["n_examples"], row["n_responses"]) == (30, 90)
 
 
-def score_by_example(opinions):
+def score_by_example(rubric_data):
     """Mean score of the responses to each example, in plain pandas."""
-    items = opinions.items.assign(met=opinions.judged["Magpie"].astype(float))
+    items = rubric_data.items.assign(met=rubric_data.judged["Magpie"].astype(float))
     items = items.assign(achieved=items["points"] * items["met"], possible=items["points"].clip(lower=0))
     sums = items.groupby(["example_id", "response_id"])[["achieved", "possible"]].sum()
     return (sums["achieved"] / sums["possible"]).groupby("example_id").mean()
@@ -243,9 +243,9 @@ def test_with_repeats_it_covers_what_it_says_and_responses_taken_apart_would_not
 
 
 def test_the_reference_std_comes_only_when_asked_for_and_belongs_to_its_group():
-    opinions, _ = population.drawn(chance(), n_examples=120, models={"Alder": 0.5, "Birch": 1.5})
-    assert "bootstrap_std" not in group_scores(opinions, "Magpie")
-    found = group_scores(opinions, "Magpie", by=["theme", "overall"], rng=chance())
+    rubric_data, _ = population.drawn(chance(), n_examples=120, models={"Alder": 0.5, "Birch": 1.5})
+    assert "bootstrap_std" not in group_scores(rubric_data, "Magpie")
+    found = group_scores(rubric_data, "Magpie", by=["theme", "overall"], rng=chance())
     half = (found["raw_high"] - found["raw_low"]) / 2 / scipy.stats.t.ppf(0.975, found["n_examples"] - 1)
     shrink = np.sqrt((found["n_examples"] - 1) / found["n_examples"])  # ddof 0
     assert found["bootstrap_std"].to_numpy() == pytest.approx((half * shrink).to_numpy(), rel=0.1)
@@ -264,8 +264,8 @@ def test_the_reference_std_is_that_of_the_tools_own_files(name, n_at_least, sqli
             bring(engine, examples)
         bring(engine, path, model="a model", judge="gpt-4.1")
         with reading(engine) as session:
-            opinions = opinion_queries.load(session)
-    found = group_scores(opinions, "gpt-4.1", by=["overall", "theme", "axis", "category", "level"], rng=chance())
+            rubric_data = opinion_queries.load(session)
+    found = group_scores(rubric_data, "gpt-4.1", by=["overall", "theme", "axis", "category", "level"], rng=chance())
     told = json.loads((DATA / "results" / f"{name}.json").read_text(encoding="utf-8"))
     n_compared = 0
     for row in found.to_dict(orient="records"):

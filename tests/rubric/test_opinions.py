@@ -16,7 +16,7 @@ from evalcore.reading import overriding
 from evalcore.reading.candidates import Planned
 from evalcore.reading.overriding import Reading as Given
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, Opinions
+from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData
 from evalcore.rubric.items import coefficients, first_reads, is_scored, votes
 from evalcore.rubric.score import response_scores, scores
 from evalcore.study import frames, store
@@ -29,7 +29,7 @@ from tests.invented import study
 MET = {"met": 1.0, "not_met": 0.0}
 
 
-def loaded(engine: Engine) -> Opinions:
+def loaded(engine: Engine) -> RubricData:
     with reading(engine) as session:
         return rubric_queries.load(session)
 
@@ -89,7 +89,7 @@ def test_what_was_imported_between_the_two_reads_is_described_too(seeded: Engine
     assert_equal(found, whole)
 
 
-def assert_equal(one: Opinions, other: Opinions) -> None:
+def assert_equal(one: RubricData, other: RubricData) -> None:
     for name in ("items", "judged", "reads"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
 

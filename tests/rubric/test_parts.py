@@ -5,7 +5,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.rubric.data import Opinions
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import is_scored
 from evalcore.rubric.parts import common_weighting, evaluations, jury, part
 from tests.population import drawn
@@ -13,19 +13,19 @@ from tests.population import drawn
 TWO = {"Magpie": 0.8, "Wren": 0.7}
 
 
-def made(seed: int = 1, **wanted: object) -> Opinions:
+def made(seed: int = 1, **wanted: object) -> RubricData:
     """A drawn study with two models and two judges."""
     return drawn(
         np.random.default_rng(seed), **{"n_examples": 12, "models": ("Alder", "Briar"), "judges": TWO} | wanted
     )[0]
 
 
-def in_two_data_sets(opinions: Opinions) -> Opinions:
+def in_two_data_sets(rubric_data: RubricData) -> RubricData:
     """Examples 1 to 4 belong to a second, smaller data set, on which Wren gave no label."""
-    second = opinions.items["example_id"].le(4)
-    names = pd.Series("first", index=opinions.items.index).mask(second, "second").astype("category")
-    judged = opinions.judged.assign(Wren=opinions.judged["Wren"].mask(second))
-    return Opinions(opinions.items.assign(evaluation=names), judged, opinions.reads)
+    second = rubric_data.items["example_id"].le(4)
+    names = pd.Series("first", index=rubric_data.items.index).mask(second, "second").astype("category")
+    judged = rubric_data.judged.assign(Wren=rubric_data.judged["Wren"].mask(second))
+    return RubricData(rubric_data.items.assign(evaluation=names), judged, rubric_data.reads)
 
 
 def test_data_sets_come_with_their_judges_the_one_with_most_responses_first():
@@ -64,7 +64,7 @@ def test_on_cluster_criteria_alone_a_response_is_asked_no_more_than_these():
     whole = made()
     items = whole.items.assign(level=np.where(whole.items["position"].le(2), "cluster", "example"))
     found = part(
-        Opinions(items.astype({"level": "category"}), whole.judged, whole.reads),
+        RubricData(items.astype({"level": "category"}), whole.judged, whole.reads),
         evaluation="invented",
         clusters_only=True,
     )
@@ -108,4 +108,4 @@ def test_weights_are_offered_where_all_models_answered_the_same_examples_and_the
     assert set(weights.weights.index) == set(whole.items["example_id"])
     assert common_weighting(whole.where(~(whole.items["model"].eq("Alder") & whole.items["example_id"].eq(1)))) is None
     untagged = whole.items.assign(theme=pd.Categorical([None] * len(whole.items)))
-    assert common_weighting(Opinions(untagged, whole.judged, whole.reads)) is None
+    assert common_weighting(RubricData(untagged, whole.judged, whole.reads)) is None

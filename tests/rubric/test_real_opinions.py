@@ -1,4 +1,4 @@
-"""Real results files through `Opinions`: the reference tool's own metrics come out equal by the scores of groups as well; skipped where the files are not."""
+"""Real results files through `RubricData`: the reference tool's own metrics come out equal by the scores of groups as well; skipped where the files are not."""
 
 import json
 import math
@@ -22,9 +22,9 @@ def test_every_metric_of_the_tool_comes_out_equal_by_opinions(path, sqlite_datab
         bring_examples(engine)
         bring_results(engine, path)
         with reading(engine) as session:
-            opinions = load(session)
-    (judge,) = opinions.judges
-    ours = group_scores(opinions, judge, GROUPINGS).set_index("tag")
+            rubric_data = load(session)
+    (judge,) = rubric_data.judges
+    ours = group_scores(rubric_data, judge, GROUPINGS).set_index("tag")
     assert ours.index.is_unique
     told = json.loads(path.with_name(path.name.replace("_allresults", "")).read_text(encoding="utf-8"))
     n_compared = 0

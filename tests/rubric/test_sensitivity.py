@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore.rubric import drawings
-from evalcore.rubric import queries as opinions
+from evalcore.rubric import queries as rubric_data
 from evalcore.rubric.corrected import corrected_scores
 from evalcore.rubric.sensitivity import Scenario, sensitivity, sensitivity_sentence
 from evalcore.study.db import reading
@@ -29,26 +29,26 @@ def by_scenario(table, column="corrected"):
     return {Scenario(row["scenario"]): row[column] for row in table.to_dict(orient="records")}
 
 
-def held_back(opinions, n):
+def held_back(rubric_data, n):
     """The same study before its last responses were read, and these."""
-    late = sorted(opinions.reads["response_id"].unique())[-n:]
-    is_late = opinions.reads["response_id"].isin(late)
-    unread = opinions.reads.loc[is_late, ["response_id", "inclusion_probability"]].drop_duplicates("response_id")
-    return replace(opinions, reads=opinions.reads.loc[~is_late].reset_index(drop=True)), unread
+    late = sorted(rubric_data.reads["response_id"].unique())[-n:]
+    is_late = rubric_data.reads["response_id"].isin(late)
+    unread = rubric_data.reads.loc[is_late, ["response_id", "inclusion_probability"]].drop_duplicates("response_id")
+    return replace(rubric_data, reads=rubric_data.reads.loc[~is_late].reset_index(drop=True)), unread
 
 
 def test_a_criterion_nobody_could_assess_counts_by_the_sign_of_its_points():
     # everything is read, so that the corrected score is what physicians say: sum a y; an item that nobody could assess adds max(a, 0) at best
-    opinions = study(share_read=1.0, judges={"Magpie": 0.8})
+    rubric_data = study(share_read=1.0, judges={"Magpie": 0.8})
     a = (
-        opinions.items["points"]
-        / opinions.items["points"].clip(lower=0).groupby(opinions.items["response_id"]).transform("sum")
+        rubric_data.items["points"]
+        / rubric_data.items["points"].clip(lower=0).groupby(rubric_data.items["response_id"]).transform("sum")
         / 60
     )
-    met = opinions.reads.set_index("row")["met"].reindex(opinions.items.index)
+    met = rubric_data.reads.set_index("row")["met"].reindex(rubric_data.items.index)
     best = (a * met.fillna(a.gt(0).astype(float))).sum()
     worst = (a * met.fillna(a.lt(0).astype(float))).sum()
-    found = by_scenario(sensitivity(opinions))
+    found = by_scenario(sensitivity(rubric_data))
     assert found[Scenario.CANNOT_ASSESS_FOR] == pytest.approx(best)
     assert found[Scenario.CANNOT_ASSESS_AGAINST] == pytest.approx(worst)
     assert found[Scenario.UNREAD_FOR] == found[Scenario.ESTIMATED]  # nothing that was drawn is unread
@@ -107,8 +107,8 @@ def test_a_study_without_missing_reads_says_so_and_moves_nowhere():
 
 
 def test_too_little_read_has_no_score_and_no_shift():
-    opinions = study(share_read=0.02)
-    table = sensitivity(opinions)
+    rubric_data = study(share_read=0.02)
+    table = sensitivity(rubric_data)
     assert table["corrected"].isna().all()
     assert table["shift"].isna().all()
     assert "Too little has been read" in sensitivity_sentence(table)
@@ -122,7 +122,7 @@ def test_responses_that_were_drawn_here_and_not_read_are_told_with_their_probabi
         assert drawings.unread(session).empty  # nobody has begun
     world.submitted(small, reader, "+")
     with reading(small.engine) as session:
-        known, unread = opinions.load(session), drawings.unread(session)
+        known, unread = rubric_data.load(session), drawings.unread(session)
     small.engine.dispose()
     # one of four drawn of ten is read: 1/10, on the scale of the read one
     assert unread["inclusion_probability"].tolist() == pytest.approx([known.reads["inclusion_probability"].max()] * 3)

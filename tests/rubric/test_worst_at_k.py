@@ -78,10 +78,10 @@ def test_only_the_mean_is_clipped():
 
 
 def test_at_one_it_is_the_mean_score_and_the_interval_is_that_of_examples():
-    opinions, _ = population.drawn(
+    rubric_data, _ = population.drawn(
         np.random.default_rng(1), n_examples=40, models={"Alder": 0.0, "Birch": 1.0}, n_repeats=4
     )
-    responses = response_scores(opinions, "Magpie")
+    responses = response_scores(rubric_data, "Magpie")
     found = worst_at_k(responses).set_index(["model", "k"])
     means = responses.groupby(["model", "example_id"], observed=True)["score"].mean()
     for model in ("Alder", "Birch"):

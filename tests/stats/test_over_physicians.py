@@ -34,16 +34,16 @@ def found(about, read):
 
 
 def test_forty_examples_that_one_of_five_readers_has_read_whole_are_not_known_to_the_last_digit():
-    opinions, _ = drawn(np.random.default_rng(1), n_examples=40, share_read=1.0, readers=FIVE, reader_accuracy=0.9)
-    (row,) = corrected_scores(opinions).to_dict(orient="records")
+    rubric_data, _ = drawn(np.random.default_rng(1), n_examples=40, share_read=1.0, readers=FIVE, reader_accuracy=0.9)
+    (row,) = corrected_scores(rubric_data).to_dict(orient="records")
     assert min(row[f"{kind}_se"] for kind in (PHYSICIANS, CORRECTED)) > 0.01
 
 
 def test_what_all_physicians_have_read_whole_is_known():
-    opinions, _ = drawn(
+    rubric_data, _ = drawn(
         np.random.default_rng(1), n_examples=40, share_read=1.0, readers=FIVE, n_readers=5, reader_accuracy=0.9
     )
-    (row,) = corrected_scores(opinions).to_dict(orient="records")
+    (row,) = corrected_scores(rubric_data).to_dict(orient="records")
     assert [row[f"{kind}_se"] for kind in (PHYSICIANS, CORRECTED)] == pytest.approx([0, 0], abs=1e-9)
 
 
@@ -97,13 +97,13 @@ def test_one_physician_leaves_the_draw_alone_and_several_add_to_it(seed):
 
 def test_an_adjudicated_label_has_no_reader_in_it_and_what_they_said_stays_known():
     # Two of three have read each item; a fifth of the reads is not as the others. Settled, all of them: no other reader would change a label.
-    opinions, truth = drawn(
+    rubric_data, truth = drawn(
         np.random.default_rng(2), n_examples=40, share_read=1.0, readers=FIVE[:3], n_readers=2, reader_accuracy=0.8
     )
-    reads = opinions.reads
+    reads = rubric_data.reads
     last = reads.drop_duplicates("row").assign(stage="adjudicated", rater="Dr. E")
     last["met"] = truth.to_numpy()[last["row"]]
-    settled = replace(opinions, reads=pd.concat([reads, last], ignore_index=True))
+    settled = replace(rubric_data, reads=pd.concat([reads, last], ignore_index=True))
     (plain,), (known,) = (list(surveyed(settled, settled=how)) for how in (False, True))
     assert known.sample.votes == pytest.approx(truth.to_numpy())
     assert known.sample.own == pytest.approx(plain.sample.said)

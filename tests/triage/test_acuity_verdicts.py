@@ -44,9 +44,9 @@ GOOD = {
 
 def filled(engine, *, with_reads):
     """Drawn cases, with every column of a verdict filled by somebody."""
-    triaged, _ = drawn(np.random.default_rng(21), n_cases=8, share_read=0.3, confidence=True)
+    triage_data, _ = drawn(np.random.default_rng(21), n_cases=8, share_read=0.3, confidence=True)
     with writing(engine) as session:
-        stored(session, triaged if with_reads else replace(triaged, reads=triaged.reads.iloc[:0]))
+        stored(session, triage_data if with_reads else replace(triage_data, reads=triage_data.reads.iloc[:0]))
         if not with_reads:
             return
         rater = store.ensure_rater(session, RaterKind.REVIEWER, "=Dr. Tove Lind")

@@ -72,28 +72,28 @@ def test_the_sentence_names_what_is_used_and_why_the_rest_is_not():
 
 
 def test_the_rule_decides_what_is_ambiguous():
-    triaged = made(CASES[3:4])
+    triage_data = made(CASES[3:4])
     wide = AmbiguityRule(spread=1.0)
-    assert case_flow(triaged).loc[0, "outcome"] == "ambiguous"
-    assert case_flow(described(triaged, wide), wide).loc[0, ["outcome", "gold"]].tolist() == ["consensus", "A/B"]
+    assert case_flow(triage_data).loc[0, "outcome"] == "ambiguous"
+    assert case_flow(described(triage_data, wide), wide).loc[0, ["outcome", "gold"]].tolist() == ["consensus", "A/B"]
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0, 1), st.integers(1, 6))
 def test_every_case_is_counted_once_in_any_order_and_in_parts(seed, share_panel, n_votes):
     rng = np.random.default_rng(seed)
-    triaged, _ = drawn(rng, n_cases=40, models=["m"], n_samples=1, share_panel=share_panel, n_votes=n_votes)
-    triaged = described(triaged)
-    flow = case_flow(triaged)
+    triage_data, _ = drawn(rng, n_cases=40, models=["m"], n_samples=1, share_panel=share_panel, n_votes=n_votes)
+    triage_data = described(triage_data)
+    flow = case_flow(triage_data)
     assert flow["n"].sum() == 40
     assert flow["n"].min() > 0
     assert not flow.duplicated(list(flows.COLUMNS[:-1])).any()
-    kinds = triaged.cases["kind"].value_counts()
+    kinds = triage_data.cases["kind"].value_counts()
     with_gold = flow.loc[flow["gold"].ne("")]
     assert with_gold.loc[with_gold["gold"].str.contains("/"), "n"].sum() == kinds["boundary"]
     assert flow.loc[flow["outcome"].eq("ambiguous"), "n"].sum() == kinds["ambiguous"]
     assert flow.loc[flow["outcome"].eq("excluded"), "n"].sum() == kinds["unlabelled"]
     half = rng.random(40) < 0.5
-    parts = [case_flow(triaged.where(half)), case_flow(triaged.where(~half))]
+    parts = [case_flow(triage_data.where(half)), case_flow(triage_data.where(~half))]
     pd.testing.assert_frame_equal(flows.in_order(pd.concat(parts)), flow)
     labels = flows.mapping(flow)
     assert labels["n"].sum() == labels.filter(like="n_").to_numpy().sum() == 40

@@ -21,7 +21,7 @@ from evalcore.triage import label_maps
 from evalcore.triage import queries as triage_queries
 from evalcore.triage.bases import usual_held
 from evalcore.triage.corrected import corrected_rates
-from evalcore.triage.data import LEVELS, Triaged
+from evalcore.triage.data import LEVELS, TriageData
 from evalcore.triage.levels.answer import stated_level
 from evalcore.triage.panels import Kind, described
 from evalcore.triage.predictions import joined, predictions, usual_judges
@@ -40,7 +40,7 @@ def seeded(demo_file: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def triaged(seeded: Engine) -> Triaged:
+def triage_data(seeded: Engine) -> TriageData:
     with reading(seeded) as session:
         return described(triage_queries.load(session))
 
@@ -64,8 +64,8 @@ def own_maps():
     return sorted((demo.folder() / demo.LABEL_MAPS).glob("*.csv"))
 
 
-def test_there_are_cases_of_every_kind_and_level_from_three_sources(triaged):
-    cases = triaged.cases
+def test_there_are_cases_of_every_kind_and_level_from_three_sources(triage_data):
+    cases = triage_data.cases
     assert Counter(cases["kind"]) == {Kind.CLEAR: 45, Kind.BOUNDARY: 7, Kind.AMBIGUOUS: 7, Kind.UNLABELLED: 1}
     clear = cases.loc[cases["kind"].eq(Kind.CLEAR)]
     assert Counter(clear["gold"]) == {A: 10, B: 12, C: 11, D: 12}
@@ -95,8 +95,8 @@ def test_the_sources_have_different_words_and_every_label_is_known_to_its_map(ro
             assert label_maps.level_of(meaning) is None  # the panel decides
 
 
-def test_what_the_file_says_of_a_panel_is_what_its_votes_say(triaged):
-    cases = triaged.cases
+def test_what_the_file_says_of_a_panel_is_what_its_votes_say(triage_data):
+    cases = triage_data.cases
     panels = cases.loc[cases["n_votes"].gt(1)]
     assert set(panels["n_votes"] + panels["n_removed"]) == {5}
     assert panels["kind"].eq(Kind.AMBIGUOUS).equals(panels["method"].eq(MappingMethod.DISAGREEMENT))
@@ -154,37 +154,37 @@ def test_a_conversation_names_no_level(answers):
 # ---------------------------------------------------------------- how they err
 
 
-def of(triaged: Triaged, model: str, word: Format) -> tuple[int, int, int]:
+def of(triage_data: TriageData, model: str, word: Format) -> tuple[int, int, int]:
     """Clear cases that a model puts too high, too low, and emergencies that it keeps at home."""
-    found = joined(triaged, predictions(triaged, usual_judges(triaged)))
+    found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
     mine = found.loc[found["model"].eq(model) & found["format"].eq(word) & found["kind"].eq(Kind.CLEAR)]
     home = mine["gold"].eq(D) & mine["predicted"].eq(A)
     return int(mine["predicted"].gt(mine["gold"]).sum()), int(mine["predicted"].lt(mine["gold"]).sum()), int(home.sum())
 
 
-def test_each_model_errs_in_its_own_direction(triaged):
-    over, under, _ = of(triaged, "Briar-1", Format.QA)
+def test_each_model_errs_in_its_own_direction(triage_data):
+    over, under, _ = of(triage_data, "Briar-1", Format.QA)
     assert over >= 15 > under
-    over, under, _ = of(triaged, "Briar-1", Format.CONVERSATION)
+    over, under, _ = of(triage_data, "Briar-1", Format.CONVERSATION)
     assert max(over, under) <= 6
-    over, under, home = of(triaged, "Clover-mini", Format.CONVERSATION)
+    over, under, home = of(triage_data, "Clover-mini", Format.CONVERSATION)
     assert under >= 15 > over
     assert home >= 2
-    over, under, home = of(triaged, "Clover-mini", Format.QA)
+    over, under, home = of(triage_data, "Clover-mini", Format.QA)
     assert (max(over, under) <= 6, home) == (True, 0)
     for word in Format:
-        over, under, home = of(triaged, "Alder-2", word)
+        over, under, home = of(triage_data, "Alder-2", word)
         assert (0 < over + under <= 5, home) == (True, 0)
 
 
-def test_models_are_sure_where_physicians_are_not(triaged):
-    found = joined(triaged, predictions(triaged, usual_judges(triaged)))
+def test_models_are_sure_where_physicians_are_not(triage_data):
+    found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
     ambiguous = found.loc[found["kind"].eq(Kind.AMBIGUOUS)]
     assert ambiguous["share"].mean() > 0.8
 
 
-def test_some_samples_have_no_level_and_every_clear_case_has_a_prediction(triaged):
-    found = joined(triaged, predictions(triaged, usual_judges(triaged)))
+def test_some_samples_have_no_level_and_every_clear_case_has_a_prediction(triage_data):
+    found = joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
     assert found["n_invalid"].sum() > 10
     assert found.loc[found["kind"].eq(Kind.CLEAR), "predicted"].notna().all()
 
@@ -192,14 +192,14 @@ def test_some_samples_have_no_level_and_every_clear_case_has_a_prediction(triage
 # ---------------------------------------------------------------- physicians
 
 
-def test_physicians_correct_the_judge_and_change_golds(triaged):
-    reads = triaged.reads.loc[triaged.reads["stage"].eq(Stage.FIRST)]
+def test_physicians_correct_the_judge_and_change_golds(triage_data):
+    reads = triage_data.reads.loc[triage_data.reads["stage"].eq(Stage.FIRST)]
     of_responses = reads.loc[reads["asked"].eq(Ask.RESPONSE_ACUITY)]
     drawn = of_responses.drop_duplicates("sample")
-    samples = triaged.samples.iloc[drawn["sample"]]
+    samples = triage_data.samples.iloc[drawn["sample"]]
     assert Counter(samples["format"]) == {Format.CONVERSATION: 129, Format.QA: 10}
     assert Counter(samples.loc[samples["format"].eq(Format.CONVERSATION), "model"]) == dict.fromkeys(MODELS, 43)
-    emergency = triaged.cases["gold"].eq(D).to_numpy()[samples["row"].to_numpy()]
+    emergency = triage_data.cases["gold"].eq(D).to_numpy()[samples["row"].to_numpy()]
     stratum = np.where(samples["format"].eq(Format.QA), "qa", np.where(emergency, "emergencies", "others"))
     shares = drawn["inclusion_probability"].groupby(stratum).unique()
     assert {name: float(*value) for name, value in shares.items()} == pytest.approx(
@@ -207,32 +207,34 @@ def test_physicians_correct_the_judge_and_change_golds(triaged):
     )
     assert of_responses["sample"].duplicated().sum() >= 8  # two readers
     said = of_responses["label"].map(LEVELS.get).fillna(0).to_numpy(dtype=float)
-    judged = triaged.levels[demo.JUDGE].to_numpy()[of_responses["sample"]]
+    judged = triage_data.levels[demo.JUDGE].to_numpy()[of_responses["sample"]]
     assert (said < judged).sum() >= 4  # it heard an emergency where there was none
     of_cases = reads.loc[reads["asked"].eq(Ask.GOLD_ACUITY)]
     assert of_cases["row"].nunique() == 14
-    gold = triaged.cases["gold"].to_numpy()[of_cases["row"]]
+    gold = triage_data.cases["gold"].to_numpy()[of_cases["row"]]
     changed = of_cases.loc[of_cases["label"].map(LEVELS.get).to_numpy(dtype=float) != gold]
     assert changed["row"].nunique() >= 4
-    settled = triaged.reads.loc[triaged.reads["stage"].eq(Stage.ADJUDICATED)]
+    settled = triage_data.reads.loc[triage_data.reads["stage"].eq(Stage.ADJUDICATED)]
     assert set(settled["asked"]) == {Ask.RESPONSE_ACUITY, Ask.GOLD_ACUITY}
 
 
-def test_of_every_model_enough_conversations_were_read_for_corrected_rates_of_physicians_in_general(seeded, triaged):
-    judges = usual_judges(triaged)
+def test_of_every_model_enough_conversations_were_read_for_corrected_rates_of_physicians_in_general(
+    seeded, triage_data
+):
+    judges = usual_judges(triage_data)
     with reading(seeded) as session:
         stated = contents.stated_analysis(session)
     assert stated is not None
-    held, _ = usual_held(triaged, judges, stated.spec)
+    held, _ = usual_held(triage_data, judges, stated.spec)
     assert (held.claim, held.physicians) == (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL)
-    made = corrected_rates(triaged, judges, claim=held.claim, physicians=held.physicians)
+    made = corrected_rates(triage_data, judges, claim=held.claim, physicians=held.physicians)
     made = made.loc[made["format"].eq(Format.CONVERSATION)]
     assert set(made["model"]) == set(MODELS)
     assert made["enough"].all()
     assert made["n_effective_readers"].ge(3).all()
 
 
-def test_emergencies_and_ambiguous_cases_wait_in_review(seeded, triaged):
+def test_emergencies_and_ambiguous_cases_wait_in_review(seeded, triage_data):
     with reading(seeded) as session:
         assigned = tasks.assignments(session).set_index("ask")["n_tasks"]
     assert assigned[Ask.RESPONSE_ACUITY] == demo.N_EMERGENCIES
@@ -240,9 +242,9 @@ def test_emergencies_and_ambiguous_cases_wait_in_review(seeded, triaged):
 
 
 @pytest.mark.slow
-def test_the_demo_is_the_same_on_both_databases(database_url, triaged):
+def test_the_demo_is_the_same_on_both_databases(database_url, triage_data):
     with seeded_study(database_url) as engine, reading(engine) as session:
         found = described(triage_queries.load(session))
-    assert found.cases["case_id"].equals(triaged.cases["case_id"])
-    assert found.levels[demo.JUDGE].equals(triaged.levels[demo.JUDGE])
-    assert len(found.reads) == len(triaged.reads)
+    assert found.cases["case_id"].equals(triage_data.cases["case_id"])
+    assert found.levels[demo.JUDGE].equals(triage_data.levels[demo.JUDGE])
+    assert len(found.reads) == len(triage_data.reads)

@@ -39,7 +39,7 @@ TRIAGED = described(drawn(np.random.default_rng(0), n_cases=8)[0])
 
 
 def study(seed: int):
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(seed),
         n_cases=70,
         models=("Alder-2", "Briar-1", "Clover-mini"),
@@ -47,8 +47,8 @@ def study(seed: int):
         invalid=0.5,
         n_samples=2,
     )
-    triaged = described(triaged)
-    return joined(triaged, predictions(triaged, usual_judges(triaged)))
+    triage_data = described(triage_data)
+    return joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
 
 
 def test_harm_of_the_published_matrices():

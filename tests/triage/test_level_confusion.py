@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import RULES, Acuity, Ask, Label, Stage
-from evalcore.triage.data import LEVELS, NO_LEVEL, READ_COLUMNS, Triaged
+from evalcore.triage.data import LEVELS, NO_LEVEL, READ_COLUMNS, TriageData
 from evalcore.triage.level_confusion import (
     NO_PAIR,
     ONE_LEVEL,
@@ -28,7 +28,7 @@ NAMES = {value: label for label, value in LEVELS.items() if not np.isnan(value)}
 LEVEL = st.sampled_from([NAN, NO_LEVEL, 1.0, 2.0, 3.0, 4.0, 1.5, 3.5])
 
 
-def world(one, other, *, cases=None, asked=CONVERSATION, physicians=None) -> Triaged:
+def world(one, other, *, cases=None, asked=CONVERSATION, physicians=None) -> TriageData:
     """Responses with the level that each of two judges gives, the case of each, and one blind read of some."""
     n = len(one)
     cases = list(range(n)) if cases is None else cases
@@ -75,12 +75,12 @@ def pairs_of(matrix) -> tuple[list[float], list[float]]:
 
 
 def test_every_response_that_both_looked_at_is_in_one_cell():
-    triaged = world([1, 2, 4, 0, 0, NAN, 3, 3.5], [1, 3, 0, 4, 0, 2, NAN, 4])
-    cells = between(triaged, MAGPIE, RULES, asked=CONVERSATION)
+    triage_data = world([1, 2, 4, 0, 0, NAN, 3, 3.5], [1, 3, 0, 4, 0, 2, NAN, 4])
+    cells = between(triage_data, MAGPIE, RULES, asked=CONVERSATION)
     assert counts(cells) == {(1, 1): 1, (2, 3): 1, (4, 0): 1, (0, 4): 1, (0, 0): 1, (3.5, 4): 1}
     assert len(cells) == 6 * 6  # no level, A to D, and the one boundary that occurs
     assert cells.loc[cells["one"].eq(NO_LEVEL), "n_one"].unique().tolist() == [2]
-    found = agreement_between(triaged, MAGPIE, RULES, asked=CONVERSATION)
+    found = agreement_between(triage_data, MAGPIE, RULES, asked=CONVERSATION)
     assert (found.n, found.n_one_none, found.n_other_none, found.n_both_none) == (6, 2, 2, 1)
     assert (found.n_boundary, found.n_within) == (1, 1)  # C/D beside D
     assert (found.exact.n_hits, found.exact.n) == (1, 2)  # A and A; B and C
@@ -91,9 +91,9 @@ def test_without_a_boundary_there_are_five_by_five_cells():
 
 
 def test_only_responses_of_the_format_count():
-    triaged = world([1, 2], [1, 2], asked=QA)
-    assert between(triaged, MAGPIE, RULES, asked=CONVERSATION)["n"].sum() == 0
-    assert between(triaged, MAGPIE, RULES, asked=QA)["n"].sum() == 2
+    triage_data = world([1, 2], [1, 2], asked=QA)
+    assert between(triage_data, MAGPIE, RULES, asked=CONVERSATION)["n"].sum() == 0
+    assert between(triage_data, MAGPIE, RULES, asked=QA)["n"].sum() == 2
 
 
 @pytest.mark.parametrize(
@@ -164,46 +164,46 @@ def test_a_judge_that_has_read_nothing_agrees_with_nobody():
 
 def test_against_physicians_their_levels_are_the_rows():
     labels = [Acuity.D, Acuity.C, Label.CANNOT_ASSESS, Acuity.REMOVE, None, Acuity.C_D]
-    triaged = world([NAN] * 6, [4, 4, 1, 1, 1, 3], physicians=labels)
-    assert counts(against_physicians(triaged, RULES)) == {(4, 4): 1, (3, 4): 1, (0, 1): 1, (3.5, 3): 1}
-    found = agreement_with_physicians(triaged, RULES)
+    triage_data = world([NAN] * 6, [4, 4, 1, 1, 1, 3], physicians=labels)
+    assert counts(against_physicians(triage_data, RULES)) == {(4, 4): 1, (3, 4): 1, (0, 1): 1, (3.5, 3): 1}
+    found = agreement_with_physicians(triage_data, RULES)
     assert (found.exact.n_hits, found.exact.n, found.n_one_none, found.n_boundary, found.n_within) == (1, 2, 1, 1, 1)
-    assert against_physicians(triaged, RULES, asked=QA)["n"].sum() == 0
-    assert against_physicians(triaged, MAGPIE)["n"].sum() == 0
+    assert against_physicians(triage_data, RULES, asked=QA)["n"].sum() == 0
+    assert against_physicians(triage_data, MAGPIE)["n"].sum() == 0
 
 
 def test_a_read_that_was_revised_once_the_judge_was_shown_is_no_agreement_with_it():
     """A judge that says D throughout; physicians said D on 16 of 22 blind, and 4 of the others went over to it once it was shown: .73, not .91."""
     blind = [Acuity.D] * 16 + [Acuity.C] * 6
-    triaged = world([NAN] * 22, [4] * 22, physicians=blind)
-    after = triaged.reads.iloc[16:20].assign(
+    triage_data = world([NAN] * 22, [4] * 22, physicians=blind)
+    after = triage_data.reads.iloc[16:20].assign(
         label=Acuity.D.value, stage=Stage.REVISED.value, blinded=False, verdict_id=[101, 102, 103, 104]
     )
-    settled = triaged.reads.iloc[20:21].assign(
+    settled = triage_data.reads.iloc[20:21].assign(
         label=Acuity.D.value, stage=Stage.ADJUDICATED.value, blinded=False, verdict_id=201
     )
-    triaged = replace(triaged, reads=pd.concat([triaged.reads, after, settled], ignore_index=True))
-    found = agreement_with_physicians(triaged, RULES).exact
+    triage_data = replace(triage_data, reads=pd.concat([triage_data.reads, after, settled], ignore_index=True))
+    found = agreement_with_physicians(triage_data, RULES).exact
     assert (found.n_hits, found.n) == (16, 22)
-    assert counts(against_physicians(triaged, RULES)) == {(4, 4): 16, (3, 4): 6}
+    assert counts(against_physicians(triage_data, RULES)) == {(4, 4): 16, (3, 4): 6}
 
 
 def test_a_read_that_somebody_chose_does_not_count_among_those_that_were_drawn():
-    triaged = world([NAN, NAN], [4, 4], physicians=[Acuity.D, Acuity.C])
-    reads = triaged.reads.assign(selection=["random", "volunteered"], inclusion_probability=[0.5, NAN])
-    triaged = replace(triaged, reads=reads)
-    assert agreement_with_physicians(triaged, RULES).exact.n == 2
-    assert agreement_with_physicians(triaged, RULES, drawn_only=True).exact.n == 1
+    triage_data = world([NAN, NAN], [4, 4], physicians=[Acuity.D, Acuity.C])
+    reads = triage_data.reads.assign(selection=["random", "volunteered"], inclusion_probability=[0.5, NAN])
+    triage_data = replace(triage_data, reads=reads)
+    assert agreement_with_physicians(triage_data, RULES).exact.n == 2
+    assert agreement_with_physicians(triage_data, RULES, drawn_only=True).exact.n == 1
 
 
 def test_drawn_cases_agree_as_often_as_the_judge_is_right():
-    triaged, truth = drawn(np.random.default_rng(3), n_cases=60, judges={MAGPIE: 0.9, RULES: 0.6})
-    found = agreement_between(triaged, MAGPIE, RULES, asked=CONVERSATION)
-    of_format = triaged.levels.loc[triaged.samples["format"].eq(CONVERSATION), [MAGPIE, RULES]]
+    triage_data, truth = drawn(np.random.default_rng(3), n_cases=60, judges={MAGPIE: 0.9, RULES: 0.6})
+    found = agreement_between(triage_data, MAGPIE, RULES, asked=CONVERSATION)
+    of_format = triage_data.levels.loc[triage_data.samples["format"].eq(CONVERSATION), [MAGPIE, RULES]]
     told = of_format.loc[of_format.gt(0).all(axis=1)]
     assert found.exact.n == len(told)
     assert found.exact.n_hits == int((told[MAGPIE] == told[RULES]).sum())
-    assert len(truth) == len(triaged.samples)
+    assert len(truth) == len(triage_data.samples)
 
 
 @given(st.lists(st.tuples(LEVEL, LEVEL, st.integers(0, 4)), max_size=30), st.randoms())
@@ -211,10 +211,10 @@ def test_the_order_of_responses_does_not_matter_and_no_response_is_lost(rows, ra
     shuffled = random.sample(rows, len(rows))
     found = [
         (
-            between(triaged, MAGPIE, RULES, asked=CONVERSATION),
-            agreement_between(triaged, MAGPIE, RULES, asked=CONVERSATION),
+            between(triage_data, MAGPIE, RULES, asked=CONVERSATION),
+            agreement_between(triage_data, MAGPIE, RULES, asked=CONVERSATION),
         )
-        for triaged in (
+        for triage_data in (
             world([r[0] for r in part], [r[1] for r in part], cases=[r[2] for r in part]) for part in (rows, shuffled)
         )
     ]

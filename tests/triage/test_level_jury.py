@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalcore.calibration.judge_confidence import level_vote_items
 from evalcore.study.schema import PARSER
-from evalcore.triage.data import NO_LEVEL, Triaged
+from evalcore.triage.data import NO_LEVEL, TriageData
 from evalcore.triage.level_jury import JURY, members, votes, with_jury
 from evalcore.triage.panels import described
 from evalcore.triage.predictions import predictions, usual_judges
@@ -54,27 +54,27 @@ def test_neither_the_order_of_judges_nor_one_that_abstains_changes_anything(draw
 
 
 def test_a_majority_is_offered_where_two_judges_read_a_format_and_the_parser_is_none():
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=20, judges={"Magpie": 0.9, "Wren": 0.7})
-    assert (set(members(triaged.judges(CONVERSATION))), members(triaged.judges(QA))) == ({"Magpie", "Wren"}, [])
-    found = with_jury(triaged)
-    of_conversation = triaged.samples["format"].eq(CONVERSATION)
+    triage_data, _ = drawn(np.random.default_rng(1), n_cases=20, judges={"Magpie": 0.9, "Wren": 0.7})
+    assert (set(members(triage_data.judges(CONVERSATION))), members(triage_data.judges(QA))) == ({"Magpie", "Wren"}, [])
+    found = with_jury(triage_data)
+    of_conversation = triage_data.samples["format"].eq(CONVERSATION)
     assert found.levels.loc[~of_conversation, JURY].isna().all()
-    wanted = votes(triaged.levels.loc[of_conversation, ["Magpie", "Wren"]])["level"].to_numpy()
+    wanted = votes(triage_data.levels.loc[of_conversation, ["Magpie", "Wren"]])["level"].to_numpy()
     assert found.levels.loc[of_conversation, JURY].to_numpy() == pytest.approx(wanted, nan_ok=True)
-    assert usual_judges(found) == usual_judges(triaged)  # chosen, never usual
-    one = replace(triaged, levels=triaged.levels[[PARSER, "Magpie"]])
+    assert usual_judges(found) == usual_judges(triage_data)  # chosen, never usual
+    one = replace(triage_data, levels=triage_data.levels[[PARSER, "Magpie"]])
     assert with_jury(one) is one
 
 
-def with_bench(**looked: list[float]) -> Triaged:
+def with_bench(**looked: list[float]) -> TriageData:
     """Four conversations that these judges have read, and Bench, a jury of the study."""
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=4, models=["Alder-2"], n_samples=1, share_read=0)
-    levels = pd.DataFrame(np.nan, index=triaged.levels.index, columns=[PARSER, *looked], dtype=np.float32)
-    qa = triaged.samples["format"].eq(QA)
-    levels.loc[qa, PARSER] = triaged.levels.loc[qa, PARSER]
+    triage_data, _ = drawn(np.random.default_rng(1), n_cases=4, models=["Alder-2"], n_samples=1, share_read=0)
+    levels = pd.DataFrame(np.nan, index=triage_data.levels.index, columns=[PARSER, *looked], dtype=np.float32)
+    qa = triage_data.samples["format"].eq(QA)
+    levels.loc[qa, PARSER] = triage_data.levels.loc[qa, PARSER]
     for name, said_of in looked.items():
         levels.loc[~qa, name] = np.array(said_of, dtype=np.float32)
-    return replace(triaged, levels=levels, juries=frozenset({"Bench"}))
+    return replace(triage_data, levels=levels, juries=frozenset({"Bench"}))
 
 
 def test_a_jury_of_the_study_is_not_usual_while_a_judge_that_reads_itself_has_looked():
@@ -91,14 +91,14 @@ def test_a_jury_of_the_study_is_usual_where_it_alone_has_looked():
 
 
 def test_what_most_judges_say_has_no_vote_beside_them():
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(1), n_cases=20, judges={"Magpie": 0.9, "Wren": 0.7, "Rook": 0.8}, share_read=0.5
     )
-    triaged = described(triaged)
-    found = with_jury(triaged)
+    triage_data = described(triage_data)
+    found = with_jury(triage_data)
     assert found.juries == {JURY}
     assert JURY in found.judges(CONVERSATION)
     assert set(found.voters(CONVERSATION)) == {"Magpie", "Wren", "Rook"}
     pd.testing.assert_frame_equal(with_jury(found).levels, found.levels)
-    assert len(level_vote_items(triaged))
-    pd.testing.assert_frame_equal(level_vote_items(found), level_vote_items(triaged))
+    assert len(level_vote_items(triage_data))
+    pd.testing.assert_frame_equal(level_vote_items(found), level_vote_items(triage_data))

@@ -108,8 +108,8 @@ def test_every_response_with_text_gets_the_level_of_its_text(engine):
 def test_what_is_invalid_is_counted_apart_and_never_a_level(engine):
     read_levels(engine, actor=Administrator(name="Dr. Noor"))
     with reading(engine) as session:
-        triaged = triage_queries.load(session)
-    table = triaged.samples.assign(**{name: triaged.levels[name] for name in triaged.levels})
+        triage_data = triage_queries.load(session)
+    table = triage_data.samples.assign(**{name: triage_data.levels[name] for name in triage_data.levels})
     qa = table.loc[table["format"].eq(QA.value)].sort_values("sample_index")
     assert qa[PARSER].tolist() == [4.0, NO_LEVEL, NO_LEVEL]
     talk = table.loc[table["response_id"].between(4, 8)].sort_values("response_id")

@@ -28,9 +28,9 @@ from tests.triage_matrices import GPT_CONVERSATION, GPT_QA, MODEL, as_triaged, f
 
 
 def study(seed: int, **how):
-    triaged, _ = drawn(np.random.default_rng(seed), **{"n_cases": 60, "noise": 0.9, **how})
-    triaged = described(triaged)
-    return triaged, joined(triaged, predictions(triaged, usual_judges(triaged)))
+    triage_data, _ = drawn(np.random.default_rng(seed), **{"n_cases": 60, "noise": 0.9, **how})
+    triage_data = described(triage_data)
+    return triage_data, joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
 
 
 def of_answers(*rows, model="Alder-2") -> pd.DataFrame:
@@ -109,8 +109,8 @@ def test_ambiguous_cases_have_levels_and_sureness_and_no_right_answer():
 @given(st.integers(0, 200), st.sampled_from([0.0, 0.3, 0.9, 1.0]))
 @settings(max_examples=15)
 def test_every_case_and_sample_is_accounted_for_once(seed, invalid):
-    triaged, found = study(seed, n_cases=30, invalid=invalid)
-    table = accounted(triaged, found)
+    triage_data, found = study(seed, n_cases=30, invalid=invalid)
+    table = accounted(triage_data, found)
     states = ("predicted", "unread", "no_level")
     assert (table["n_cases"] + table["n_no_response"] == 30).all()
     assert (table[[f"n_{kind}" for kind in Kind]].sum(axis=1) == table["n_cases"]).all()
@@ -124,9 +124,11 @@ def test_every_case_and_sample_is_accounted_for_once(seed, invalid):
 
 
 def test_not_looked_at_and_no_level_are_told_apart():
-    triaged, _ = drawn(np.random.default_rng(3), n_cases=10, invalid=1.0, share_panel=0)
-    triaged = described(triaged)
-    table = accounted(triaged, joined(triaged, predictions(triaged, {QA: "parser", CONVERSATION: "nobody"})))
+    triage_data, _ = drawn(np.random.default_rng(3), n_cases=10, invalid=1.0, share_panel=0)
+    triage_data = described(triage_data)
+    table = accounted(
+        triage_data, joined(triage_data, predictions(triage_data, {QA: "parser", CONVERSATION: "nobody"}))
+    )
     told = table.set_index(["model", "format"])[["clear_unread", "clear_no_level", "samples_unread", "samples_invalid"]]
     assert told.loc[("Alder-2", QA)].to_list() == [0, 10, 0, 50]
     assert told.loc[("Alder-2", CONVERSATION)].to_list() == [10, 0, 50, 0]
@@ -136,8 +138,8 @@ def test_not_looked_at_and_no_level_are_told_apart():
 
 
 def test_the_queue_of_the_published_matrices_is_their_cells_below_the_diagonal():
-    triaged = as_triaged()
-    table = misses(triaged, found_of(triaged))
+    triage_data = as_triaged()
+    table = misses(triage_data, found_of(triage_data))
     assert list(table["rank"]) == sorted(table["rank"])
     assert (table["gold"] > table["predicted"]).all()
     for name, matrix in ((QA, GPT_QA), (CONVERSATION, GPT_CONVERSATION)):
@@ -157,31 +159,31 @@ def test_the_queue_of_the_published_matrices_is_their_cells_below_the_diagonal()
 @given(st.integers(0, 200))
 @settings(max_examples=15)
 def test_a_miss_shows_the_first_text_that_says_what_the_model_said(seed):
-    triaged, found = study(seed, n_cases=25, noise=1.4, n_samples=4)
+    triage_data, found = study(seed, n_cases=25, noise=1.4, n_samples=4)
     rng = np.random.default_rng(seed)
-    triaged.samples["has_text"] = rng.random(len(triaged.samples)) < 0.6
-    judges = usual_judges(triaged)
-    found = joined(triaged, predictions(triaged, judges))
-    table = misses(triaged, found.sample(frac=1, random_state=seed))
-    pd.testing.assert_frame_equal(table, misses(triaged, found))
-    samples = triaged.samples
+    triage_data.samples["has_text"] = rng.random(len(triage_data.samples)) < 0.6
+    judges = usual_judges(triage_data)
+    found = joined(triage_data, predictions(triage_data, judges))
+    table = misses(triage_data, found.sample(frac=1, random_state=seed))
+    pd.testing.assert_frame_equal(table, misses(triage_data, found))
+    samples = triage_data.samples
     for miss in table.to_dict(orient="records"):
         here = (
             samples["row"].eq(miss["row"]) & samples["model"].eq(miss["model"]) & samples["format"].eq(miss["format"])
         )
         texts = samples.index[here & samples["has_text"]]
-        saying = [place for place in texts if triaged.levels[judges[miss["format"]]][place] == miss["predicted"]]
+        saying = [place for place in texts if triage_data.levels[judges[miss["format"]]][place] == miss["predicted"]]
         assert miss["sample"] == (saying or [*texts, -1])[0]
         assert miss["says_so"] == bool(saying)
         assert miss["response_id"] == (samples["response_id"][miss["sample"]] if miss["sample"] >= 0 else -1)
-        assert miss["case_id"] == triaged.cases["case_id"][miss["row"]]
+        assert miss["case_id"] == triage_data.cases["case_id"][miss["row"]]
     under = rates(confusion(found)).set_index("measure").loc[Measure.UNDER, "k"].sum()
     assert len(table) == under
 
 
 def test_of_equal_misses_the_surer_one_comes_first():
-    triaged, found = study(4, n_cases=120, noise=1.4)
-    table = misses(triaged, found)
+    triage_data, found = study(4, n_cases=120, noise=1.4)
+    table = misses(triage_data, found)
     assert len(table) > 10
     assert all(not group["share"].diff().gt(0).any() for _, group in table.groupby("rank"))
 
@@ -190,8 +192,8 @@ def test_of_equal_misses_the_surer_one_comes_first():
 
 
 def test_flips_of_the_published_cases_are_those_whose_answers_differ():
-    triaged = as_triaged()
-    found = found_of(triaged)
+    triage_data = as_triaged()
+    found = found_of(triage_data)
     wide = found.pivot(index="row", columns="format", values="predicted")
     table = flips(found)
     assert set(table["row"]) == set(wide.index[wide[QA].ne(wide[CONVERSATION])])
@@ -262,8 +264,8 @@ def test_the_paired_interval_covers():
 
 @pytest.mark.parametrize("name", list(TriageGrouping))
 def test_the_groups_of_clear_cases_add_up_to_all_of_them(name):
-    triaged, found = study(6, n_cases=90)
-    table = by_group(triaged, found, name)
+    triage_data, found = study(6, n_cases=90)
+    table = by_group(triage_data, found, name)
     keys = ["model", "format", "measure"]
     whole = rates(confusion(found)).astype({"measure": str}).set_index(keys)[["k", "n"]]
     of_clear = table.astype({"measure": str}).loc[table["measure"].isin(list(Measure))]
@@ -271,14 +273,14 @@ def test_the_groups_of_clear_cases_add_up_to_all_of_them(name):
     assert parts.to_dict(orient="index") == whole.to_dict(orient="index")
     assert table["is_small"].equals(table["n"].lt(FEW))
     assert not table.duplicated(["model", "format", "group", "measure"]).any()
-    shuffled = by_group(triaged, found.sample(frac=1, random_state=1), name)
+    shuffled = by_group(triage_data, found.sample(frac=1, random_state=1), name)
     pd.testing.assert_frame_equal(shuffled, table)
 
 
 def test_groups_are_those_of_the_cases():
-    triaged, found = study(7, n_cases=90)
-    of_case = triaged.cases["source"].take(found["row"]).to_numpy()
-    table = by_group(triaged, found, "source").set_index(["model", "format", "group", "measure"])
+    triage_data, found = study(7, n_cases=90)
+    of_case = triage_data.cases["source"].take(found["row"]).to_numpy()
+    table = by_group(triage_data, found, "source").set_index(["model", "format", "group", "measure"])
     for source in ("clinic", "hotline", "vignettes"):
         alone = rates(confusion(found.loc[of_case == source])).set_index(["model", "format", "measure"])
         mine = table.xs(source, level="group")
@@ -287,18 +289,18 @@ def test_groups_are_those_of_the_cases():
 
 
 def test_groups_stand_in_their_order_and_what_has_no_answer_says_why():
-    triaged, found = study(8, n_cases=90)
-    by_kind = by_group(triaged, found, "kind")
+    triage_data, found = study(8, n_cases=90)
+    by_kind = by_group(triage_data, found, "kind")
     ambiguous_rows = by_kind.loc[by_kind["group"].eq(Kind.AMBIGUOUS)]
     assert set(ambiguous_rows["reason"]) == {NO_RIGHT}
     assert ambiguous_rows["value"].isna().all()
     assert set(by_kind.loc[by_kind["group"].eq(Kind.BOUNDARY), "measure"]) == set(BOUNDARY_MEASURES)
-    by_gold = by_group(triaged, found, "gold")
+    by_gold = by_group(triage_data, found, "gold")
     assert list(by_gold["group"].unique()) == [
         word for word in ("A", "A/B", "B", "B/C", "C", "C/D", "D") if word in set(by_gold["group"])
     ]
     assert NO_LEVEL not in set(by_gold["group"])
-    strengths = list(by_group(triaged, found, "strength")["group"].unique())
+    strengths = list(by_group(triage_data, found, "strength")["group"].unique())
     assert strengths[0] == "unanimous"
     assert strengths.index("4-1") < strengths.index("3-2") < strengths.index("direct")
     assert NO_PANEL not in strengths

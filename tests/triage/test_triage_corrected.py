@@ -20,7 +20,7 @@ from evalcore.triage.corrected import (
     corrected_rates,
     on_simplex,
 )
-from evalcore.triage.data import READ_COLUMNS, Triaged
+from evalcore.triage.data import READ_COLUMNS, TriageData
 from evalcore.triage.panels import Kind, described
 from evalcore.triage.predictions import predictions
 from evalcore.triage.rates import Measure
@@ -34,19 +34,19 @@ seeds = st.integers(0, 10_000)
 
 def world(
     seed: int, *, n_cases: int = 80, accuracy: float = 0.8, n_samples: int = 2, **more
-) -> tuple[Triaged, np.ndarray]:
+) -> tuple[TriageData, np.ndarray]:
     """One model's conversations about cases that all have a gold, and the true level of each response; nobody has read any."""
     leans = {"Alder-2": {CONVERSATION: -0.3}}
     how = {"n_samples": n_samples, "judges": {JUDGE: accuracy}, "share_panel": 0, "share_read": 0, "noise": 0.6} | more
-    triaged, truth = drawn(np.random.default_rng(seed), n_cases=n_cases, models=leans, **how)
-    return described(triaged), truth.to_numpy()
+    triage_data, truth = drawn(np.random.default_rng(seed), n_cases=n_cases, models=leans, **how)
+    return described(triage_data), truth.to_numpy()
 
 
-def read(triaged: Triaged, truth: np.ndarray, rows: np.ndarray, probability: float = 1.0, **more) -> Triaged:
+def read(triage_data: TriageData, truth: np.ndarray, rows: np.ndarray, probability: float = 1.0, **more) -> TriageData:
     """With these responses read by one physician, who is always right."""
     table = pd.DataFrame(
         {
-            "row": triaged.samples["row"].to_numpy()[rows],
+            "row": triage_data.samples["row"].to_numpy()[rows],
             "sample": rows,
             "asked": Ask.RESPONSE_ACUITY.value,
             "rater": "Dr. Noor",
@@ -58,29 +58,29 @@ def read(triaged: Triaged, truth: np.ndarray, rows: np.ndarray, probability: flo
             "verdict_id": np.arange(len(rows)),
         }
     ).assign(**more)
-    return replace(triaged, reads=table[list(READ_COLUMNS)])
+    return replace(triage_data, reads=table[list(READ_COLUMNS)])
 
 
-def texts(triaged: Triaged) -> np.ndarray:
+def texts(triage_data: TriageData) -> np.ndarray:
     """Responses of conversations that can be read."""
-    return np.flatnonzero(triaged.samples["format"].eq(CONVERSATION) & triaged.samples["has_text"])
+    return np.flatnonzero(triage_data.samples["format"].eq(CONVERSATION) & triage_data.samples["has_text"])
 
 
-def looked_at(triaged: Triaged) -> np.ndarray:
+def looked_at(triage_data: TriageData) -> np.ndarray:
     """Those of them in which the judge found a level."""
-    rows = texts(triaged)
-    return rows[triaged.levels[JUDGE].to_numpy()[rows] > 0]
+    rows = texts(triage_data)
+    return rows[triage_data.levels[JUDGE].to_numpy()[rows] > 0]
 
 
 # ---------------------------------------------------------------- by hand
 
 
-def by_hand(triaged: Triaged, gold: int) -> tuple[np.ndarray, np.ndarray]:
+def by_hand(triage_data: TriageData, gold: int) -> tuple[np.ndarray, np.ndarray]:
     """Judge-only and corrected shares of one row, one response at a time."""
-    samples, level = triaged.samples, triaged.levels[JUDGE].to_numpy()
+    samples, level = triage_data.samples, triage_data.levels[JUDGE].to_numpy()
     mine = [i for i in range(len(samples)) if samples["format"][i] == CONVERSATION and level[i] > 0]
-    golds = triaged.cases["gold"].to_numpy()
-    said = {read["sample"]: read for read in triaged.reads.to_dict(orient="records")}
+    golds = triage_data.cases["gold"].to_numpy()
+    said = {read["sample"]: read for read in triage_data.reads.to_dict(orient="records")}
     voted = {i: np.eye(4)[list("ABCD").index(said[i]["label"])] for i in mine if i in said}
     means = {}
     for j in (1, 2, 3, 4):
@@ -99,26 +99,26 @@ def by_hand(triaged: Triaged, gold: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_shares_are_those_of_the_formulas():
-    triaged, truth = world(1, n_cases=140)
+    triage_data, truth = world(1, n_cases=140)
     rng = np.random.default_rng(2)
     pi = rng.uniform(0.3, 0.9, len(truth))
-    rows = texts(triaged)
+    rows = texts(triage_data)
     rows = rows[rng.random(len(rows)) < pi[rows]]
-    found = corrected_cells(read(triaged, truth, rows, inclusion_probability=pi[rows]), BY)
+    found = corrected_cells(read(triage_data, truth, rows, inclusion_probability=pi[rows]), BY)
     assert len(found) == 16
     assert found["enough"].all()
     for gold in (1, 2, 3, 4):
         row = found.loc[found["gold"].eq(gold)]
-        judge, corrected = by_hand(read(triaged, truth, rows, inclusion_probability=pi[rows]), gold)
+        judge, corrected = by_hand(read(triage_data, truth, rows, inclusion_probability=pi[rows]), gold)
         assert row["judge_only"].to_numpy() == pytest.approx(judge)
         assert row["corrected"].to_numpy() == pytest.approx(corrected)
         assert row["n"].to_numpy() == pytest.approx(row["share"].to_numpy() * row["n_gold"].iloc[0])
 
 
 def test_where_the_judge_is_asked_alone_a_case_counts_once_with_wilsons_interval():
-    triaged, _ = world(3, n_cases=60, n_samples=1, invalid=0)
-    found = corrected_cells(triaged, BY).set_index(["gold", "predicted"])
-    counted = predictions(triaged, BY).assign(gold=triaged.cases["gold"])
+    triage_data, _ = world(3, n_cases=60, n_samples=1, invalid=0)
+    found = corrected_cells(triage_data, BY).set_index(["gold", "predicted"])
+    counted = predictions(triage_data, BY).assign(gold=triage_data.cases["gold"])
     of_d = counted.loc[counted["gold"].eq(4), "predicted"]
     wanted = share_interval((of_d == 3).to_numpy(), np.arange(len(of_d)))
     cell = found.loc[(4.0, 3.0)]
@@ -129,11 +129,11 @@ def test_where_the_judge_is_asked_alone_a_case_counts_once_with_wilsons_interval
 
 
 def test_what_lacks_is_said():
-    triaged, truth = world(4)
-    emergencies = triaged.cases["gold"].to_numpy()[triaged.samples["row"].to_numpy()] == 4
-    rows = looked_at(triaged)
+    triage_data, truth = world(4)
+    emergencies = triage_data.cases["gold"].to_numpy()[triage_data.samples["row"].to_numpy()] == 4
+    rows = looked_at(triage_data)
     chosen = np.concatenate([rows[emergencies[rows]][:7], rows[~emergencies[rows]][:15]])
-    found = corrected_rates(read(triaged, truth, chosen), BY).set_index("measure")
+    found = corrected_rates(read(triage_data, truth, chosen), BY).set_index("measure")
     assert found.loc[Measure.EXACT, "n_needed"] == MIN_READ - 22
     assert found.loc[Measure.EXACT, "needed"] == "8 more responses to be read"
     assert found.loc[Measure.MISSED_EMERGENCIES, ["n_read", "n_cases_read", "n_needed"]].tolist() == [7, 7, 8]
@@ -142,7 +142,7 @@ def test_what_lacks_is_said():
         == "8 more responses to be read, 3 of them to as many other cases with the gold D"
     )
     few_cases = np.concatenate([rows[emergencies[rows]][: MIN_EXAMPLES_READ - 1], rows[~emergencies[rows]]])
-    row = corrected_cells(read(triaged, truth, few_cases), BY).set_index(["gold", "predicted"]).loc[(4.0, 4.0)]
+    row = corrected_cells(read(triage_data, truth, few_cases), BY).set_index(["gold", "predicted"]).loc[(4.0, 4.0)]
     assert row["needed"] == "1 more response to be read, 1 of them to another case with the gold D"
 
 
@@ -150,22 +150,22 @@ def test_what_lacks_is_said():
     "more", [{"selection": "volunteered"}, {"blinded": False}, {"stage": "open"}, {"inclusion_probability": np.nan}, {"label": "cannot_assess"}]
 )  # fmt: skip
 def test_what_was_chosen_or_seen_or_not_told_does_not_enter(more):
-    triaged, truth = world(5)
-    rows = texts(triaged)
-    assert corrected_rates(read(triaged, truth, rows), BY)["n_read"].gt(0).all()
-    found = corrected_rates(read(triaged, truth, rows, **more), BY)
+    triage_data, truth = world(5)
+    rows = texts(triage_data)
+    assert corrected_rates(read(triage_data, truth, rows), BY)["n_read"].gt(0).all()
+    found = corrected_rates(read(triage_data, truth, rows, **more), BY)
     assert found["n_read"].eq(0).all()
     assert found["corrected"].isna().all()
 
 
 def test_an_adjudicated_level_takes_the_place_of_the_votes_unless_told_otherwise():
-    triaged, truth = world(6)
-    rows = looked_at(triaged)
-    reads = read(triaged, truth, rows).reads
+    triage_data, truth = world(6)
+    rows = looked_at(triage_data)
+    reads = read(triage_data, truth, rows).reads
     final = reads.assign(
         stage="adjudicated", blinded=True, label="A", verdict_id=reads["verdict_id"] + len(reads), rater="Dr. Osk"
     )
-    both = replace(triaged, reads=pd.concat([reads, final], ignore_index=True))
+    both = replace(triage_data, reads=pd.concat([reads, final], ignore_index=True))
     shares = [
         corrected_rates(both, BY, settled=settled).set_index("measure")["physicians_only"] for settled in (True, False)
     ]
@@ -174,11 +174,11 @@ def test_an_adjudicated_level_takes_the_place_of_the_votes_unless_told_otherwise
 
 
 def test_responses_without_a_level_by_the_judge_or_without_a_text_are_counted_apart():
-    triaged, truth = world(7, invalid=0.3, n_samples=3)
-    clear = triaged.cases["kind"].eq(Kind.CLEAR).to_numpy()[triaged.samples["row"].to_numpy()]
-    mine = triaged.samples["format"].eq(CONVERSATION).to_numpy() & clear
-    level, has_text = triaged.levels[JUDGE].to_numpy(), triaged.samples["has_text"].to_numpy()
-    known = read(triaged, truth, texts(triaged))
+    triage_data, truth = world(7, invalid=0.3, n_samples=3)
+    clear = triage_data.cases["kind"].eq(Kind.CLEAR).to_numpy()[triage_data.samples["row"].to_numpy()]
+    mine = triage_data.samples["format"].eq(CONVERSATION).to_numpy() & clear
+    level, has_text = triage_data.levels[JUDGE].to_numpy(), triage_data.samples["has_text"].to_numpy()
+    known = read(triage_data, truth, texts(triage_data))
     found = corrected_rates(known, BY).iloc[0]
     assert found["n_no_level"] == (mine & (level == 0)).sum()
     assert found["n_responses"] == (mine & (level > 0)).sum()
@@ -189,22 +189,22 @@ def test_responses_without_a_level_by_the_judge_or_without_a_text_are_counted_ap
 
 
 def test_no_responses_no_judge_and_no_gold_give_no_row_or_no_value():
-    triaged, truth = world(8)
-    assert corrected_cells(triaged, {}).empty
-    assert corrected_rates(triaged, {CONVERSATION: "Nobody"}).empty
-    none = triaged.where(np.zeros(len(triaged.cases), dtype=bool))
+    triage_data, truth = world(8)
+    assert corrected_cells(triage_data, {}).empty
+    assert corrected_rates(triage_data, {CONVERSATION: "Nobody"}).empty
+    none = triage_data.where(np.zeros(len(triage_data.cases), dtype=bool))
     assert corrected_cells(none, BY).empty
-    no_emergency = triaged.where(triaged.cases["gold"].ne(4))
+    no_emergency = triage_data.where(triage_data.cases["gold"].ne(4))
     found = corrected_rates(read(no_emergency, truth, np.zeros(0, dtype=int)), BY).set_index("measure")
     assert np.isnan(found.loc[Measure.MISSED_EMERGENCIES, "judge_only"])
     assert found.loc[Measure.MISSED_EMERGENCIES, "n_cases"] == 0
 
 
 def test_the_physicians_who_read_are_told_apart_and_three_are_needed_to_speak_of_physicians():
-    triaged, truth = world(5, n_cases=120, n_samples=1)
-    rows = looked_at(triaged)
+    triage_data, truth = world(5, n_cases=120, n_samples=1)
+    rows = looked_at(triage_data)
     names = np.array(["Dr. Noor", "Dr. Brandt", "Dr. Vega"])
-    of = {n: read(triaged, truth, rows, 0.9, rater=names[np.arange(len(rows)) % n]) for n in (2, 3)}
+    of = {n: read(triage_data, truth, rows, 0.9, rater=names[np.arange(len(rows)) % n]) for n in (2, 3)}
     two, three = (corrected_rates(of[n], BY, physicians=Physicians.IN_GENERAL).set_index("measure") for n in (2, 3))
     assert two.loc[Measure.EXACT, ["n_readers", "needed"]].to_list() == [
         2,
@@ -219,12 +219,12 @@ def test_the_physicians_who_read_are_told_apart_and_three_are_needed_to_speak_of
 @given(seeds)
 @few
 def test_physicians_who_differ_widen_only_what_is_said_of_physicians_in_general(seed):
-    triaged, truth = world(seed, n_cases=120, n_samples=1, invalid=0)
-    rows = looked_at(triaged)
+    triage_data, truth = world(seed, n_cases=120, n_samples=1, invalid=0)
+    rows = looked_at(triage_data)
     names = np.array(["Dr. Noor", "Dr. Brandt", "Dr. Vega", "Dr. Lund"])[np.arange(len(rows)) % 4]
     harsh = np.where(names == "Dr. Vega", np.minimum(truth[rows] + 1, 4), truth[rows])
     said = [WORDS[float(level)].value for level in harsh]
-    known = read(triaged, truth, rows, 0.9, rater=names, label=said)
+    known = read(triage_data, truth, rows, 0.9, rater=names, label=said)
 
     def width(claim: Claim, physicians: Physicians) -> float:
         row = corrected_rates(known, BY, claim=claim, physicians=physicians).set_index("measure").loc[Measure.OVER]
@@ -237,8 +237,8 @@ def test_physicians_who_differ_widen_only_what_is_said_of_physicians_in_general(
 
 
 def test_answers_that_are_at_hand_are_not_put_together_again():
-    triaged, truth = world(4)
-    known = read(triaged, truth, texts(triaged)[:60], inclusion_probability=0.75)
+    triage_data, truth = world(4)
+    known = read(triage_data, truth, texts(triage_data)[:60], inclusion_probability=0.75)
     at_hand = list(answers(known, BY))
     unread = replace(known, reads=known.reads.iloc[:0])
     for made in (corrected_cells, corrected_rates, lambda *of, **more: corrected_harm(*of, 5, 1, **more)):
@@ -248,11 +248,11 @@ def test_answers_that_are_at_hand_are_not_put_together_again():
 @given(seeds, st.booleans())
 @few
 def test_corrected_harm_is_the_mean_of_what_each_response_costs_by_the_formulas(seed, steps):
-    triaged, truth = world(seed, n_cases=120)
+    triage_data, truth = world(seed, n_cases=120)
     pi = np.random.default_rng(seed).uniform(0.4, 0.9, len(truth))
-    rows = texts(triaged)
+    rows = texts(triage_data)
     rows = rows[np.random.default_rng(seed + 1).random(len(rows)) < pi[rows]]
-    known = read(triaged, truth, rows, inclusion_probability=pi[rows])
+    known = read(triage_data, truth, rows, inclusion_probability=pi[rows])
     found = corrected_harm(known, BY, 5, 1, steps=steps).iloc[0]
     made = corrected_rates(known, BY).set_index("measure")["corrected"]
     assert found["low"] <= found["harm"] <= found["high"]
@@ -264,14 +264,14 @@ def test_corrected_harm_is_the_mean_of_what_each_response_costs_by_the_formulas(
 
 
 def test_corrected_harm_of_everything_read_is_what_physicians_say_and_of_too_little_says_what_lacks():
-    triaged, truth = world(6, accuracy=0.3, n_samples=1, invalid=0)
-    rows = texts(triaged)
-    known = read(triaged, truth, rows)
-    step = truth[rows] - triaged.cases["gold"].to_numpy()[triaged.samples["row"].to_numpy()[rows]]
+    triage_data, truth = world(6, accuracy=0.3, n_samples=1, invalid=0)
+    rows = texts(triage_data)
+    known = read(triage_data, truth, rows)
+    step = truth[rows] - triage_data.cases["gold"].to_numpy()[triage_data.samples["row"].to_numpy()[rows]]
     found = corrected_harm(known, BY, 5, 1, claim=Claim.BENCHMARK).iloc[0]
     assert found["harm"] == pytest.approx((np.where(step < 0, 5, 1) * np.abs(step)).mean())
     assert (found["low"], found["high"]) == pytest.approx((found["harm"], found["harm"]), abs=1e-6)
-    little = corrected_harm(read(triaged, truth, rows[:12]), BY, 5, 1).iloc[0]
+    little = corrected_harm(read(triage_data, truth, rows[:12]), BY, 5, 1).iloc[0]
     assert np.isnan(little["harm"])
     assert little["reason"] == "18 more responses to be read"
 
@@ -282,10 +282,10 @@ def test_corrected_harm_of_everything_read_is_what_physicians_say_and_of_too_lit
 @given(seeds)
 @few
 def test_rows_add_up_to_one_and_exact_over_and_under_too(seed):
-    triaged, truth = world(seed, accuracy=0.6)
+    triage_data, truth = world(seed, accuracy=0.6)
     rng = np.random.default_rng(seed)
-    rows = texts(triaged)
-    known = read(triaged, truth, rows[rng.random(len(rows)) < 0.7], 0.7)
+    rows = texts(triage_data)
+    known = read(triage_data, truth, rows[rng.random(len(rows)) < 0.7], 0.7)
     cells, rates = corrected_cells(known, BY), corrected_rates(known, BY).set_index("measure")
     kinds = ["judge_only", "physicians_only", "corrected", "share"]
     sums = cells.groupby("gold")[kinds].sum(min_count=4)
@@ -305,8 +305,8 @@ def test_rows_add_up_to_one_and_exact_over_and_under_too(seed):
 @given(seeds)
 @few
 def test_a_judge_that_says_what_physicians_say_of_everything_has_no_interval_and_needs_no_correction(seed):
-    triaged, truth = world(seed, accuracy=1.0, n_samples=1, invalid=0)
-    known = read(triaged, truth, texts(triaged))
+    triage_data, truth = world(seed, accuracy=1.0, n_samples=1, invalid=0)
+    known = read(triage_data, truth, texts(triage_data))
     for made in (corrected_cells, corrected_rates):
         found = made(known, BY, claim=Claim.BENCHMARK)
         said = found.loc[found["enough"]]
@@ -321,10 +321,12 @@ def test_a_judge_that_says_what_physicians_say_of_everything_has_no_interval_and
 @given(seeds)
 @few
 def test_everything_read_is_what_physicians_say_whatever_the_judge_says(seed):
-    triaged, truth = world(seed, accuracy=0.3, n_samples=1, invalid=0)
-    found = corrected_rates(read(triaged, truth, texts(triaged)), BY, claim=Claim.BENCHMARK).set_index("measure")
-    gold = triaged.cases["gold"].to_numpy()[triaged.samples["row"].to_numpy()[texts(triaged)]]
-    said = truth[texts(triaged)]
+    triage_data, truth = world(seed, accuracy=0.3, n_samples=1, invalid=0)
+    found = corrected_rates(read(triage_data, truth, texts(triage_data)), BY, claim=Claim.BENCHMARK).set_index(
+        "measure"
+    )
+    gold = triage_data.cases["gold"].to_numpy()[triage_data.samples["row"].to_numpy()[texts(triage_data)]]
+    said = truth[texts(triage_data)]
     assert found.loc[Measure.EXACT, "corrected"] == pytest.approx((said == gold).mean())
     assert found.loc[Measure.UNDER, "corrected"] == pytest.approx((said < gold).mean())
     assert found.loc[Measure.WITHIN_ONE, "corrected"] == pytest.approx((abs(said - gold) <= 1).mean())
@@ -336,8 +338,8 @@ def test_everything_read_is_what_physicians_say_whatever_the_judge_says(seed):
 @given(seeds, st.randoms(use_true_random=False))
 @few
 def test_the_order_of_rows_and_a_scale_of_the_probabilities_change_nothing(seed, chance):
-    triaged, truth = world(seed, n_cases=50)
-    known = read(triaged, truth, texts(triaged), 0.8)
+    triage_data, truth = world(seed, n_cases=50)
+    known = read(triage_data, truth, texts(triage_data), 0.8)
     order = list(range(len(known.reads)))
     chance.shuffle(order)
     mixed = replace(known, reads=known.reads.iloc[order].reset_index(drop=True))
@@ -359,18 +361,18 @@ def test_the_nearest_shares_are_shares_and_no_further_from_any_truth(three):
 
 
 def test_every_measure_has_its_columns():
-    triaged, truth = world(9)
-    found = corrected_rates(read(triaged, truth, texts(triaged)), BY)
+    triage_data, truth = world(9)
+    found = corrected_rates(read(triage_data, truth, texts(triage_data)), BY)
     assert list(found.columns) == ["model", "format", "measure", *ALL_COLUMNS]
     assert list(found["measure"].astype(str)) == [measure.value for measure in MEASURES]
 
 
 def test_cases_that_one_of_three_physicians_has_read_whole_are_not_known_to_the_last_digit():
     # one physician who has read every response leaves nothing to chance; where three have shared them, another might have read each
-    triaged, truth = world(6, n_cases=120, n_samples=1)
-    rows = texts(triaged)
+    triage_data, truth = world(6, n_cases=120, n_samples=1)
+    rows = texts(triage_data)
     names = np.array(["Dr. Noor", "Dr. Brandt", "Dr. Vega"])
     for n, is_known in ((1, True), (3, False)):
-        told = read(triaged, truth, rows, 1.0, rater=names[np.arange(len(rows)) % n])
+        told = read(triage_data, truth, rows, 1.0, rater=names[np.arange(len(rows)) % n])
         row = corrected_rates(told, BY, claim=Claim.BENCHMARK).set_index("measure").loc[Measure.EXACT]
         assert (row["corrected_high"] - row["corrected_low"] < 1e-9) == is_known

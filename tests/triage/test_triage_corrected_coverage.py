@@ -5,7 +5,7 @@ import pytest
 
 from evalcore.rubric.corrected import Claim
 from evalcore.triage.corrected import MEASURES, corrected_rates
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.rates import Measure
 from tests.triage.test_triage_corrected import BY, JUDGE, read, texts, world
 from tests.triage_cases import CONVERSATION
@@ -16,15 +16,15 @@ N_STUDIES = 300
 """A coverage of 95 % is then measured as 92.5 % to 97.5 %."""
 
 
-def true_rates(triaged: Triaged, truth: np.ndarray, *, only_texts: bool) -> dict[Measure, float]:
+def true_rates(triage_data: TriageData, truth: np.ndarray, *, only_texts: bool) -> dict[Measure, float]:
     """What `corrected_rates` estimates, from the true levels."""
-    level = triaged.levels[JUDGE].to_numpy()
-    counts = triaged.samples["format"].eq(CONVERSATION).to_numpy() & (level > 0)
+    level = triage_data.levels[JUDGE].to_numpy()
+    counts = triage_data.samples["format"].eq(CONVERSATION).to_numpy() & (level > 0)
     if only_texts:
-        counts &= triaged.samples["has_text"].to_numpy()
-    row = triaged.samples["row"].to_numpy()[counts]
+        counts &= triage_data.samples["has_text"].to_numpy()
+    row = triage_data.samples["row"].to_numpy()[counts]
     weight = 1 / np.bincount(row)[row]
-    gold, said = triaged.cases["gold"].to_numpy()[row].astype(int) - 1, truth[counts].astype(int) - 1
+    gold, said = triage_data.cases["gold"].to_numpy()[row].astype(int) - 1, truth[counts].astype(int) - 1
     value = {measure: hits[gold, said] for measure, hits in MEASURES.items()}
     return {
         measure: float(np.average(hits[~np.isnan(hits)], weights=weight[~np.isnan(hits)]))

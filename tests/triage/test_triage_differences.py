@@ -13,7 +13,7 @@ from evalcore.rubric.corrected import Claim, Physicians
 from evalcore.study.analysis import Analysis
 from evalcore.triage.bases import Basis, Held, Weights, ranked, stated_judges, usual_held
 from evalcore.triage.corrected import MEASURES, answered, corrected_rates, on_same_answers
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.differences import (
     NO_PAIR,
     SAFETY,
@@ -32,7 +32,7 @@ few = settings(max_examples=6, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
-def study(seed: int, *, share_read: float = 0.7, n_cases: int = 90, readers: int = 4) -> Triaged:
+def study(seed: int, *, share_read: float = 0.7, n_cases: int = 90, readers: int = 4) -> TriageData:
     """Clover-mini sends conversations a level too low."""
     models = {"Alder-2": {}, "Briar-1": {}, "Clover-mini": {CONVERSATION: -1.2}}
     names = [f"Dr. {number}" for number in range(readers)]
@@ -42,8 +42,8 @@ def study(seed: int, *, share_read: float = 0.7, n_cases: int = 90, readers: int
     return described(made[0])
 
 
-def found_of(triaged: Triaged) -> pd.DataFrame:
-    return joined(triaged, predictions(triaged, usual_judges(triaged)))
+def found_of(triage_data: TriageData) -> pd.DataFrame:
+    return joined(triage_data, predictions(triage_data, usual_judges(triage_data)))
 
 
 # ---------------------------------------------------------------- by judge
@@ -87,12 +87,14 @@ def test_models_without_a_case_in_common_have_a_reason():
 @given(seeds, st.sampled_from(["corrected", "physicians_only"]))
 @few
 def test_a_corrected_difference_is_that_of_the_corrected_rates_where_all_cases_are_of_both(seed, kind):
-    triaged = study(seed)
-    levels = triaged.levels.where(triaged.levels.isna() | triaged.levels.gt(0), 2.0)  # every case of every model
-    triaged = replace(triaged, levels=levels)
-    judges = usual_judges(triaged)
-    known = answered(triaged, judges, settled=False)
-    rates = corrected_rates(triaged, judges, known=known).set_index(["model", "format", "measure"])[kind]
+    triage_data = study(seed)
+    levels = triage_data.levels.where(
+        triage_data.levels.isna() | triage_data.levels.gt(0), 2.0
+    )  # every case of every model
+    triage_data = replace(triage_data, levels=levels)
+    judges = usual_judges(triage_data)
+    known = answered(triage_data, judges, settled=False)
+    rates = corrected_rates(triage_data, judges, known=known).set_index(["model", "format", "measure"])[kind]
     table = read_differences(known, kind=kind)
     assert set(table["measure"]) == {measure.value for measure in SAFETY}
     for row in table.loc[table["difference"].notna()].to_dict(orient="records"):
@@ -133,10 +135,10 @@ def test_physicians_in_general_are_wider_than_these():
 @given(seeds)
 @few
 def test_answers_on_some_cases_are_those_of_a_study_with_these_cases_alone(seed):
-    triaged = study(seed, n_cases=40)
+    triage_data = study(seed, n_cases=40)
     kept = np.random.default_rng(seed).random(40) < 0.6
-    whole = {about.model: about for about in answered(triaged, {CONVERSATION: "Magpie"})}
-    for about in answered(triaged.where(kept), {CONVERSATION: "Magpie"}):
+    whole = {about.model: about for about in answered(triage_data, {CONVERSATION: "Magpie"})}
+    for about in answered(triage_data.where(kept), {CONVERSATION: "Magpie"}):
         part = whole[about.model].on(np.flatnonzero(kept))
         for name in (
             "gold",
@@ -209,28 +211,28 @@ def test_the_stated_comparison_is_held_against_the_stated_margin():
 
 
 def test_triage_takes_judge_and_claim_from_the_stated_analysis_else_the_widest_claim():
-    triaged = study(6)
-    judges = usual_judges(triaged)
-    held, why = usual_held(triaged, judges, Analysis())
+    triage_data = study(6)
+    judges = usual_judges(triage_data)
+    held, why = usual_held(triage_data, judges, Analysis())
     assert (held.claim, held.physicians, held.settled) == (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL, False)
     assert "effective readers" in why
     held, why = usual_held(study(6, readers=2), judges, Analysis())
     assert held.physicians is Physicians.THESE
     assert why.startswith("Fewer than 3 effective readers")
     stated = Analysis(claim=Claim.BENCHMARK, physicians=Physicians.THESE, settled=True, judges=("Nobody", "Magpie"))
-    assert usual_held(triaged, judges, stated) == (Held(Claim.BENCHMARK, Physicians.THESE, settled=True), "")
-    assert stated_judges(triaged, stated) == {CONVERSATION: "Magpie"}
+    assert usual_held(triage_data, judges, stated) == (Held(Claim.BENCHMARK, Physicians.THESE, settled=True), "")
+    assert stated_judges(triage_data, stated) == {CONVERSATION: "Magpie"}
 
 
 def test_corrected_harm_is_ranked_on_the_same_cases_with_paired_differences():
-    triaged = study(7)
-    judges = usual_judges(triaged)
-    made = ranked(Basis.CORRECTED, triaged, found_of(triaged), Weights(5, 1), judges=judges)
+    triage_data = study(7)
+    judges = usual_judges(triage_data)
+    made = ranked(Basis.CORRECTED, triage_data, found_of(triage_data), Weights(5, 1), judges=judges)
     assert made.harm.groupby("format")["n"].nunique().eq(1).all()
     row = made.differences.set_index(["format", "model_1", "model_2"]).loc[(CONVERSATION, "Alder-2", "Clover-mini")]
     assert row["high"] < 0
     assert row["p_holm"] < 0.05
-    none = ranked(Basis.PHYSICIANS, triaged, found_of(triaged), Weights(5, 1), judges=judges)
+    none = ranked(Basis.PHYSICIANS, triage_data, found_of(triage_data), Weights(5, 1), judges=judges)
     assert none.harm.empty
     assert none.changes.empty
     assert set(MEASURES) == set(RULES)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask
 from evalcore.triage.corrected import VOTES, drawn_votes
-from evalcore.triage.data import LEVELS, READ_COLUMNS, Triaged
+from evalcore.triage.data import LEVELS, READ_COLUMNS, TriageData
 from evalcore.triage.groups import TriageGrouping, by_group
 from evalcore.triage.panels import Kind, described
 from evalcore.triage.physicians import physicians_cells
@@ -30,18 +30,18 @@ few = settings(max_examples=12, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
-def read(triaged: Triaged, *said: tuple, of_case: bool = False) -> Triaged:
+def read(triage_data: TriageData, *said: tuple, of_case: bool = False) -> TriageData:
     """With these reads alone, in the order in which they were given.
 
     Args:
-        triaged: Cases without reads.
+        triage_data: Cases without reads.
         said: Response (row of samples; of a case its row), reader, label, and what is not usual of the read.
         of_case: They are gold audits.
     """
     rows = []
     for number, (place, rater, label, *more) in enumerate(said, start=1):
         row = {
-            "row": place if of_case else int(triaged.samples["row"][place]),
+            "row": place if of_case else int(triage_data.samples["row"][place]),
             "sample": -1 if of_case else place,
             "asked": (Ask.GOLD_ACUITY if of_case else Ask.RESPONSE_ACUITY).value,
             "rater": rater,
@@ -53,11 +53,11 @@ def read(triaged: Triaged, *said: tuple, of_case: bool = False) -> Triaged:
             "verdict_id": number,
         }
         rows.append(row | dict(*more))
-    return replace(triaged, reads=pd.DataFrame(rows, columns=list(READ_COLUMNS)))
+    return replace(triage_data, reads=pd.DataFrame(rows, columns=list(READ_COLUMNS)))
 
 
 @pytest.fixture(scope="module")
-def study() -> Triaged:
+def study() -> TriageData:
     return described(drawn(np.random.default_rng(1), n_cases=12)[0])
 
 
@@ -135,12 +135,12 @@ def test_reads_of_cases_and_of_responses_stay_apart(study):
 @given(seeds, st.randoms(use_true_random=False))
 @few
 def test_the_order_of_rows_changes_nothing(seed, chance):
-    triaged = described(drawn(np.random.default_rng(seed), n_cases=15, share_read=0.8)[0])
-    order = list(range(len(triaged.reads)))
+    triage_data = described(drawn(np.random.default_rng(seed), n_cases=15, share_read=0.8)[0])
+    order = list(range(len(triage_data.reads)))
     chance.shuffle(order)
-    mixed = replace(triaged, reads=triaged.reads.iloc[order].reset_index(drop=True))
+    mixed = replace(triage_data, reads=triage_data.reads.iloc[order].reset_index(drop=True))
     for made in (response_levels, case_levels, drawn_votes, transitions, physicians_cells, read_counts):
-        pd.testing.assert_frame_equal(made(triaged), made(mixed))
+        pd.testing.assert_frame_equal(made(triage_data), made(mixed))
 
 
 def test_no_read_gives_no_row(study):
@@ -153,16 +153,16 @@ def test_no_read_gives_no_row(study):
 # ---------------------------------------------------------------- changes of the gold
 
 
-def of_kind(triaged: Triaged, kind: Kind) -> int:
-    return int(np.flatnonzero(triaged.cases["kind"].eq(kind))[0])
+def of_kind(triage_data: TriageData, kind: Kind) -> int:
+    return int(np.flatnonzero(triage_data.cases["kind"].eq(kind))[0])
 
 
 @pytest.fixture(scope="module")
-def mixed() -> Triaged:
-    triaged = drawn(np.random.default_rng(4), n_cases=60)[0]
-    direct = triaged.cases.index[triaged.cases["file_gold"].notna()]
-    triaged.cases.loc[direct[0], "file_gold"] = np.nan  # a case without any gold
-    return described(triaged)
+def mixed() -> TriageData:
+    triage_data = drawn(np.random.default_rng(4), n_cases=60)[0]
+    direct = triage_data.cases.index[triage_data.cases["file_gold"].notna()]
+    triage_data.cases.loc[direct[0], "file_gold"] = np.nan  # a case without any gold
+    return described(triage_data)
 
 
 @pytest.mark.parametrize("old", list(Kind))
@@ -211,12 +211,12 @@ def test_transitions_say_which_cases_went_where(mixed):
 @given(seeds)
 @few
 def test_every_audited_case_is_in_one_transition_and_the_changed_ones_are_those_whose_gold_is_another(seed):
-    triaged = described(drawn(np.random.default_rng(seed), n_cases=30, share_read=0.6)[0])
-    found, after = transitions(triaged), with_physicians_gold(triaged).cases
+    triage_data = described(drawn(np.random.default_rng(seed), n_cases=30, share_read=0.6)[0])
+    found, after = transitions(triage_data), with_physicians_gold(triage_data).cases
     rows = [row for group in found["rows"] for row in group]
-    assert sorted(rows) == sorted(set(triaged.reads.loc[triaged.reads["sample"].lt(0), "row"]))
+    assert sorted(rows) == sorted(set(triage_data.reads.loc[triage_data.reads["sample"].lt(0), "row"]))
     assert found["n"].tolist() == [len(group) for group in found["rows"]]
-    differs = (after["gold"] != triaged.cases["gold"]) & ~(after["gold"].isna() & triaged.cases["gold"].isna())
+    differs = (after["gold"] != triage_data.cases["gold"]) & ~(after["gold"].isna() & triage_data.cases["gold"].isna())
     changed = [row for group in found.loc[found["changed"], "rows"] for row in group]
     assert sorted(changed) == np.flatnonzero(differs).tolist()
 
@@ -255,10 +255,10 @@ def test_votes_of_a_response_are_the_mean_of_its_blind_drawn_reads(study):
     assert drawn_votes(settled, settled=False)[list(VOTES)].to_numpy()[0] == pytest.approx([0, 0, 0.25, 0.75])
 
 
-def responses_of(triaged: Triaged, gold: float, n: int) -> list[int]:
+def responses_of(triage_data: TriageData, gold: float, n: int) -> list[int]:
     """So many responses of conversations by Alder-2 to clear cases of one level, two of a case."""
-    rows = np.flatnonzero(triaged.cases["kind"].eq(Kind.CLEAR) & triaged.cases["gold"].eq(gold))
-    samples = triaged.samples
+    rows = np.flatnonzero(triage_data.cases["kind"].eq(Kind.CLEAR) & triage_data.cases["gold"].eq(gold))
+    samples = triage_data.samples
     mine = samples["model"].eq("Alder-2") & samples["format"].eq(CONVERSATION) & samples["sample_index"].lt(2)
     return [place for place in np.flatnonzero(mine) if samples["row"][place] in rows][:n]
 
@@ -299,14 +299,14 @@ def test_the_interval_of_a_cell_is_wilsons_clustered_by_case(mixed):
 @given(seeds)
 @few
 def test_physicians_cells_of_a_row_add_up_and_hold_what_was_read(seed):
-    triaged = described(drawn(np.random.default_rng(seed), n_cases=30, share_read=0.5)[0])
-    found = physicians_cells(triaged)
+    triage_data = described(drawn(np.random.default_rng(seed), n_cases=30, share_read=0.5)[0])
+    found = physicians_cells(triage_data)
     rows = found.groupby(["model", "format", "gold"], observed=True)
     assert rows["share"].sum(min_count=1).dropna().to_numpy() == pytest.approx(1)
     assert rows["n"].sum().to_numpy() == pytest.approx(rows["n_gold"].first().to_numpy())
-    kind = triaged.cases["kind"]
-    texts = triaged.reads.loc[triaged.reads["sample"].ge(0)]
+    kind = triage_data.cases["kind"]
+    texts = triage_data.reads.loc[triage_data.reads["sample"].ge(0)]
     levels = [LEVELS[label] for label in texts["label"]]
     counted = [kind[row] == Kind.CLEAR and not np.isnan(level) for row, level in zip(texts["row"], levels, strict=True)]
     assert found["n"].sum() == sum(counted)
-    assert read_counts(triaged)["n_clear"].sum() == sum(counted)
+    assert read_counts(triage_data)["n_clear"].sum() == sum(counted)

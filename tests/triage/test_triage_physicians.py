@@ -12,7 +12,7 @@ from scipy.stats import t
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask
 from evalcore.triage.corrected import VOTES, corrected_rates, drawn_votes
-from evalcore.triage.data import Triaged
+from evalcore.triage.data import TriageData
 from evalcore.triage.harm import costs
 from evalcore.triage.panels import Kind, described
 from evalcore.triage.physicians import NOT_READ, physicians_cells, physicians_harm, physicians_rates, physicians_summary
@@ -23,37 +23,37 @@ few = settings(max_examples=8, deadline=None)
 seeds = st.integers(0, 10_000)
 
 
-def votes_of(triaged: Triaged, word: str) -> pd.DataFrame:
+def votes_of(triage_data: TriageData, word: str) -> pd.DataFrame:
     """Votes on responses of a format to clear cases, with the gold of their case."""
-    found = drawn_votes(triaged)
-    found = found.assign(gold=triaged.cases["gold"].to_numpy()[found["row"]])
-    clear = triaged.cases["kind"].eq(Kind.CLEAR).to_numpy()[found["row"]]
-    return found.loc[clear & triaged.samples["format"].eq(word).to_numpy()[found["sample"]]]
+    found = drawn_votes(triage_data)
+    found = found.assign(gold=triage_data.cases["gold"].to_numpy()[found["row"]])
+    clear = triage_data.cases["kind"].eq(Kind.CLEAR).to_numpy()[found["row"]]
+    return found.loc[clear & triage_data.samples["format"].eq(word).to_numpy()[found["sample"]]]
 
 
-def several(seed: int, n_cases: int = 40) -> Triaged:
+def several(seed: int, n_cases: int = 40) -> TriageData:
     """Three responses of a case, all with a text and all read."""
-    triaged = drawn(
+    triage_data = drawn(
         np.random.default_rng(seed), n_cases=n_cases, models=("Alder-2",), n_samples=3, share_panel=0, share_read=0
     )[0]
-    rows, cases = np.arange(len(triaged.samples)), triaged.samples["row"].to_numpy()
+    rows, cases = np.arange(len(triage_data.samples)), triage_data.samples["row"].to_numpy()
     off = np.random.default_rng(seed).choice([-1, 0, 0, 0.5], len(rows))
     reads = pd.DataFrame(
         {
             "row": cases, "sample": rows, "asked": Ask.RESPONSE_ACUITY.value, "rater": "Dr. Noor",
-            "label": [WORDS[level].value for level in np.clip(triaged.cases["file_gold"].to_numpy()[cases] + off, 1, 4)],
+            "label": [WORDS[level].value for level in np.clip(triage_data.cases["file_gold"].to_numpy()[cases] + off, 1, 4)],
             "stage": "first", "blinded": True, "selection": "random", "inclusion_probability": 1.0, "verdict_id": rows + 1,
         }
     )  # fmt: skip
-    return described(replace(triaged, samples=triaged.samples.assign(has_text=True), reads=reads))
+    return described(replace(triage_data, samples=triage_data.samples.assign(has_text=True), reads=reads))
 
 
 @given(seeds)
 @few
 def test_rates_are_shares_of_responses_with_an_interval_clustered_by_case(seed):
-    triaged = several(seed)
-    found = physicians_rates(triaged).set_index(["format", "measure"])
-    mine = votes_of(triaged, CONVERSATION)
+    triage_data = several(seed)
+    found = physicians_rates(triage_data).set_index(["format", "measure"])
+    mine = votes_of(triage_data, CONVERSATION)
     gold = mine["gold"].to_numpy(dtype=int) - 1
     for measure, rule in RULES.items():
         hits, base = (mine[list(VOTES)].to_numpy() * rule.hits[gold]).sum(axis=1), rule.base[gold, 0]
@@ -67,11 +67,11 @@ def test_rates_are_shares_of_responses_with_an_interval_clustered_by_case(seed):
 
 
 def test_an_interval_of_responses_alike_within_a_case_is_wider_than_plain_wilsons():
-    triaged = several(3)
-    triaged = replace(
-        triaged, reads=triaged.reads.assign(label=triaged.reads.groupby("row")["label"].transform("first"))
+    triage_data = several(3)
+    triage_data = replace(
+        triage_data, reads=triage_data.reads.assign(label=triage_data.reads.groupby("row")["label"].transform("first"))
     )
-    made = (physicians_rates(triaged), rates(physicians_cells(triaged)))
+    made = (physicians_rates(triage_data), rates(physicians_cells(triage_data)))
     row, plain = (table.set_index(["format", "measure"]).loc[(CONVERSATION, Measure.EXACT)] for table in made)
     assert row["value"] == pytest.approx(plain["value"])
     assert row["high"] - row["low"] > 1.4 * (plain["high"] - plain["low"])  # three alike: about the root of three
@@ -80,11 +80,11 @@ def test_an_interval_of_responses_alike_within_a_case_is_wider_than_plain_wilson
 @given(seeds)
 @few
 def test_coefficients_leave_out_a_case_with_all_its_responses(seed):
-    triaged = several(seed, n_cases=14)
-    found = physicians_summary(triaged).set_index("format").loc[CONVERSATION]
-    whole = summary_of(triaged)
-    ids = triaged.cases["example_id"].to_numpy()[votes_of(triaged, CONVERSATION)["row"].unique()]
-    without = pd.DataFrame([summary_of(triaged.without(frozenset({int(number)}))) for number in ids])
+    triage_data = several(seed, n_cases=14)
+    found = physicians_summary(triage_data).set_index("format").loc[CONVERSATION]
+    whole = summary_of(triage_data)
+    ids = triage_data.cases["example_id"].to_numpy()[votes_of(triage_data, CONVERSATION)["row"].unique()]
+    without = pd.DataFrame([summary_of(triage_data.without(frozenset({int(number)}))) for number in ids])
     n = len(ids)
     for name in SCORES:
         assert found[name] == pytest.approx(whole[name], nan_ok=True)
@@ -100,13 +100,13 @@ def test_coefficients_leave_out_a_case_with_all_its_responses(seed):
 
 def test_shares_are_weighted_by_the_draw_and_each_case_counts_once():
     """Of one case every text was drawn for sure, of another one in four: each of the latter stands for four, shared by the texts of its case."""
-    triaged = several(5)
+    triage_data = several(5)
     rng = np.random.default_rng(1)
-    chance = rng.choice([1.0, 0.25], len(triaged.reads))
-    triaged = replace(triaged, reads=triaged.reads.assign(inclusion_probability=chance))
-    fewer = replace(triaged, samples=triaged.samples.assign(has_text=triaged.samples["sample_index"].lt(2)))
+    chance = rng.choice([1.0, 0.25], len(triage_data.reads))
+    triage_data = replace(triage_data, reads=triage_data.reads.assign(inclusion_probability=chance))
+    fewer = replace(triage_data, samples=triage_data.samples.assign(has_text=triage_data.samples["sample_index"].lt(2)))
     fewer = replace(fewer, reads=fewer.reads.loc[fewer.samples["has_text"].to_numpy()].reset_index(drop=True))
-    for known, texts in ((triaged, 3), (fewer, 2)):
+    for known, texts in ((triage_data, 3), (fewer, 2)):
         found = physicians_rates(known).set_index(["format", "measure"]).loc[(CONVERSATION, Measure.UNDER)]
         mine = votes_of(known, CONVERSATION)
         hits = (mine[list(VOTES)].to_numpy() * RULES[Measure.UNDER].hits[mine["gold"].to_numpy(dtype=int) - 1]).sum(1)
@@ -117,32 +117,34 @@ def test_shares_are_weighted_by_the_draw_and_each_case_counts_once():
 
 
 def test_physicians_alone_say_the_same_beside_the_judge_and_by_themselves():
-    triaged = several(11, n_cases=80)
+    triage_data = several(11, n_cases=80)
     rng = np.random.default_rng(2)
-    chance = rng.choice([0.8, 0.5, 0.3], len(triaged.reads))
-    drawn_too = triaged.reads.assign(inclusion_probability=chance).loc[rng.random(len(chance)) < chance]
-    triaged = replace(triaged, reads=drawn_too.reset_index(drop=True))
-    levels = triaged.levels.where(triaged.levels.isna() | triaged.levels.gt(0), 2.0)  # a level for every response
-    triaged = replace(triaged, levels=levels)
-    alone = physicians_rates(triaged).set_index(["format", "measure"])["value"]
-    beside = corrected_rates(triaged, {CONVERSATION: "Magpie"}).set_index(["format", "measure"])["physicians_only"]
+    chance = rng.choice([0.8, 0.5, 0.3], len(triage_data.reads))
+    drawn_too = triage_data.reads.assign(inclusion_probability=chance).loc[rng.random(len(chance)) < chance]
+    triage_data = replace(triage_data, reads=drawn_too.reset_index(drop=True))
+    levels = triage_data.levels.where(
+        triage_data.levels.isna() | triage_data.levels.gt(0), 2.0
+    )  # a level for every response
+    triage_data = replace(triage_data, levels=levels)
+    alone = physicians_rates(triage_data).set_index(["format", "measure"])["value"]
+    beside = corrected_rates(triage_data, {CONVERSATION: "Magpie"}).set_index(["format", "measure"])["physicians_only"]
     for measure in (Measure.EXACT, Measure.UNDER, Measure.MISSED_EMERGENCIES):
         assert alone[CONVERSATION, measure] == pytest.approx(beside[CONVERSATION, measure.value])
 
 
-def summary_of(triaged: Triaged) -> pd.Series:
+def summary_of(triage_data: TriageData) -> pd.Series:
     """Coefficients of conversation from the cells, counted twice so that halves are whole."""
-    cells = physicians_cells(triaged)
+    cells = physicians_cells(triage_data)
     return summary(cells.loc[cells["format"].eq(CONVERSATION)].assign(n=cells["n"] * 2)).iloc[0]
 
 
 def test_the_mean_signed_error_has_the_interval_of_the_cases():
-    triaged = several(7)
-    mine = votes_of(triaged, CONVERSATION)
+    triage_data = several(7)
+    mine = votes_of(triage_data, CONVERSATION)
     error = (mine[list(VOTES)].to_numpy() * np.arange(1, 5)).sum(axis=1) - mine["gold"].to_numpy()
     means = pd.Series(error).groupby(mine["row"].to_numpy()).mean()  # of three responses each
     half = t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
-    found = physicians_summary(triaged).set_index("format").loc[CONVERSATION]
+    found = physicians_summary(triage_data).set_index("format").loc[CONVERSATION]
     assert found["mean_signed"] == pytest.approx(means.mean())
     assert (found["mean_signed_low"], found["mean_signed_high"]) == pytest.approx(
         (means.mean() - half, means.mean() + half)
@@ -152,11 +154,11 @@ def test_the_mean_signed_error_has_the_interval_of_the_cases():
 @given(seeds, st.booleans())
 @few
 def test_harm_is_the_mean_of_what_responses_cost_clustered_by_case(seed, steps):
-    triaged = several(seed)
-    mine = votes_of(triaged, CONVERSATION)
+    triage_data = several(seed)
+    mine = votes_of(triage_data, CONVERSATION)
     step = np.arange(1, 5) - mine["gold"].to_numpy()[:, None]
     cost = (mine[list(VOTES)].to_numpy() * costs(step, 5, 1, steps=steps)).sum(axis=1)
-    found = physicians_harm(triaged, 5, 1, steps=steps).set_index("format").loc[CONVERSATION]
+    found = physicians_harm(triage_data, 5, 1, steps=steps).set_index("format").loc[CONVERSATION]
     means = pd.Series(cost).groupby(mine["row"].to_numpy()).mean()
     half = t.ppf(0.975, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
     assert (found["n"], found["harm"]) == pytest.approx((len(mine), cost.mean()))
@@ -169,16 +171,16 @@ def test_harm_is_the_mean_of_what_responses_cost_clustered_by_case(seed, steps):
 
 
 def test_without_a_read_there_is_no_row_and_without_an_emergency_a_reason():
-    triaged = several(1)
-    nothing = replace(triaged, reads=triaged.reads.iloc[:0])
+    triage_data = several(1)
+    nothing = replace(triage_data, reads=triage_data.reads.iloc[:0])
     for made in (physicians_cells, physicians_rates, physicians_summary, lambda one: physicians_harm(one, 5, 1)):
         assert made(nothing).empty
-    mild = triaged.where(triaged.cases["gold"].lt(4))
+    mild = triage_data.where(triage_data.cases["gold"].lt(4))
     found = physicians_rates(mild).set_index(["format", "measure"])
     assert (
         found.loc[(CONVERSATION, Measure.SENT_HOME), "reason"] == "no response to an emergency was drawn and read blind"
     )
-    chosen = replace(triaged, reads=triaged.reads.assign(selection="volunteered"))
+    chosen = replace(triage_data, reads=triage_data.reads.assign(selection="volunteered"))
     assert set(physicians_rates(chosen)["reason"]) == {NOT_READ}
     assert physicians_harm(chosen, 5, 1)["reason"].eq(NOT_READ).all()
     assert set(physicians_summary(chosen)["kappa_reason"]) == {NOT_READ}

@@ -194,17 +194,21 @@ def test_every_interval_holds_its_value(counts):
 
 
 def test_invalid_answers_change_only_what_is_counted_as_left_out():
-    triaged, _ = drawn(np.random.default_rng(2), n_cases=60, share_panel=0, invalid=0)
-    triaged = described(triaged)
-    found = joined(triaged, predictions(triaged, JUDGES))
-    more = triaged.samples.assign(sample_index=triaged.samples["sample_index"] + 5)
-    both = pd.concat([triaged.samples, more], ignore_index=True)
-    levels = pd.concat([triaged.levels, triaged.levels.mask(triaged.levels.notna(), NO_LEVEL)], ignore_index=True)
-    padded = type(triaged)(**{**vars(triaged), "samples": both, "levels": levels})
+    triage_data, _ = drawn(np.random.default_rng(2), n_cases=60, share_panel=0, invalid=0)
+    triage_data = described(triage_data)
+    found = joined(triage_data, predictions(triage_data, JUDGES))
+    more = triage_data.samples.assign(sample_index=triage_data.samples["sample_index"] + 5)
+    both = pd.concat([triage_data.samples, more], ignore_index=True)
+    levels = pd.concat(
+        [triage_data.levels, triage_data.levels.mask(triage_data.levels.notna(), NO_LEVEL)], ignore_index=True
+    )
+    padded = type(triage_data)(**{**vars(triage_data), "samples": both, "levels": levels})
     again = joined(padded, predictions(padded, JUDGES))
     assert again["n_invalid"].eq(5).all()
     pd.testing.assert_frame_equal(confusion(again), confusion(found))
-    spoilt = type(triaged)(**{**vars(triaged), "levels": triaged.levels.mask(triaged.levels.notna(), NO_LEVEL)})
+    spoilt = type(triage_data)(
+        **{**vars(triage_data), "levels": triage_data.levels.mask(triage_data.levels.notna(), NO_LEVEL)}
+    )
     assert confusion(joined(spoilt, predictions(spoilt, JUDGES)))["n"].eq(0).all()
 
 

@@ -109,9 +109,9 @@ def test_panels_agree_with_their_plain_definition_in_any_order(cases, chance):
 
 
 def test_the_kind_of_a_case_follows_its_panel_and_the_rule():
-    triaged, _ = drawn(np.random.default_rng(1), n_cases=200)
-    strict = panels.described(triaged).cases
-    lax = panels.described(triaged, AmbiguityRule(spread=9)).cases
+    triage_data, _ = drawn(np.random.default_rng(1), n_cases=200)
+    strict = panels.described(triage_data).cases
+    lax = panels.described(triage_data, AmbiguityRule(spread=9)).cases
     has_panel = strict["n_votes"].gt(1)
     assert strict.loc[has_panel, "kind"].eq(Kind.AMBIGUOUS).equals(strict.loc[has_panel, "spread"].gt(0.75))
     assert not lax["kind"].eq(Kind.AMBIGUOUS).any()
@@ -119,25 +119,27 @@ def test_the_kind_of_a_case_follows_its_panel_and_the_rule():
     assert (strict["gold"] % 1 == 0.5).equals(strict["kind"].eq(Kind.BOUNDARY))
     assert strict.loc[~has_panel & strict["n_votes"].eq(0), "strength"].eq("direct").all()
     assert strict.loc[has_panel, list(SHARES)].sum(axis=1).to_numpy() == pytest.approx(1)
-    five_alike = triaged.votes.groupby("row")["vote"].agg(lambda votes: votes.notna().all() and len(set(votes)) == 1)
+    five_alike = triage_data.votes.groupby("row")["vote"].agg(
+        lambda votes: votes.notna().all() and len(set(votes)) == 1
+    )
     assert strict["strength"].eq("unanimous").loc[five_alike.index[five_alike]].all()
 
 
 def test_a_stated_uncertainty_above_the_rule_makes_a_case_ambiguous():
-    triaged, _ = drawn(np.random.default_rng(2), n_cases=4, share_panel=0)
-    triaged.cases["uncertainty"] = [np.nan, 0.7, 0.71, 1.0]
-    assert list(panels.described(triaged).cases["kind"]) == [Kind.CLEAR, Kind.CLEAR, Kind.AMBIGUOUS, Kind.AMBIGUOUS]
+    triage_data, _ = drawn(np.random.default_rng(2), n_cases=4, share_panel=0)
+    triage_data.cases["uncertainty"] = [np.nan, 0.7, 0.71, 1.0]
+    assert list(panels.described(triage_data).cases["kind"]) == [Kind.CLEAR, Kind.CLEAR, Kind.AMBIGUOUS, Kind.AMBIGUOUS]
 
 
 # ---------------------------------------------------------------- predictions
 
 
 def test_a_prediction_is_the_most_frequent_level_and_of_equals_the_more_severe():
-    triaged, _ = drawn(np.random.default_rng(3), n_cases=80, invalid=0.3, noise=1.0)
-    found = predictions(triaged, {QA: PARSER, CONVERSATION: "Magpie"})
+    triage_data, _ = drawn(np.random.default_rng(3), n_cases=80, invalid=0.3, noise=1.0)
+    found = predictions(triage_data, {QA: PARSER, CONVERSATION: "Magpie"})
     assert len(found) == 80 * 2 * 2
-    of_samples = triaged.samples.assign(
-        level=np.where(triaged.samples["format"].eq(QA), triaged.levels[PARSER], triaged.levels["Magpie"])
+    of_samples = triage_data.samples.assign(
+        level=np.where(triage_data.samples["format"].eq(QA), triage_data.levels[PARSER], triage_data.levels["Magpie"])
     )
     for row in found.to_dict(orient="records"):
         mine = of_samples.loc[
@@ -150,13 +152,13 @@ def test_a_prediction_is_the_most_frequent_level_and_of_equals_the_more_severe()
         best = max(counts, key=lambda level: (counts[level], level)) if valid else np.nan
         assert row["predicted"] == pytest.approx(best, nan_ok=True)
         assert row["share"] == pytest.approx(counts[best] / len(valid) if valid else np.nan, nan_ok=True)
-        assert triaged.samples["has_text"][row["first"]]
+        assert triage_data.samples["has_text"][row["first"]]
         assert mine.index[0] == row["first"]
 
 
 def test_no_invalid_output_becomes_a_level():
-    triaged, _ = drawn(np.random.default_rng(4), invalid=1.0)
-    found = predictions(triaged, usual_judges(triaged))
+    triage_data, _ = drawn(np.random.default_rng(4), invalid=1.0)
+    found = predictions(triage_data, usual_judges(triage_data))
     assert found["predicted"].isna().all()
     assert found["share"].isna().all()
     assert found["n_invalid"].eq(5).all()
@@ -164,15 +166,15 @@ def test_no_invalid_output_becomes_a_level():
 
 
 def test_what_nobody_looked_at_is_unread_and_not_invalid():
-    triaged, _ = drawn(np.random.default_rng(5))
-    found = predictions(triaged, {QA: "Magpie"})
+    triage_data, _ = drawn(np.random.default_rng(5))
+    found = predictions(triage_data, {QA: "Magpie"})
     assert found["n_unread"].eq(5).all()
     assert found["n_invalid"].eq(0).all()
 
 
 def test_no_case_gives_no_prediction():
-    triaged, _ = drawn(np.random.default_rng(6))
-    empty = triaged.where(np.zeros(len(triaged.cases), dtype=bool))
+    triage_data, _ = drawn(np.random.default_rng(6))
+    empty = triage_data.where(np.zeros(len(triage_data.cases), dtype=bool))
     found = joined(panels.described(empty), predictions(empty, {QA: PARSER}))
     assert found.empty
     assert list(found.columns[-2:]) == ["gold", "kind"]
@@ -184,12 +186,12 @@ def test_no_case_gives_no_prediction():
 @pytest.mark.parametrize("gain", [5, 0])
 def test_what_is_stored_is_read_back_by_a_walk_and_by_the_index(study: Engine, gain, monkeypatch):
     monkeypatch.setattr(triage_queries, "_SCAN_GAIN", gain)
-    triaged, _ = drawn(np.random.default_rng(7), n_cases=12, confidence=True)
+    triage_data, _ = drawn(np.random.default_rng(7), n_cases=12, confidence=True)
     with writing(study) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     found = loaded(study)
     for name in FRAMES:
-        one, other = getattr(found, name), getattr(triaged, name)
+        one, other = getattr(found, name), getattr(triage_data, name)
         if name == "reads":
             one, other = one.drop(columns="verdict_id"), other.drop(columns="verdict_id")
         if name == "levels":
@@ -205,54 +207,54 @@ def test_what_is_stored_is_read_back_by_a_walk_and_by_the_index(study: Engine, g
 
 
 def test_a_level_on_a_response_that_came_since_waits_for_the_next_look(study: Engine):
-    triaged, _ = drawn(np.random.default_rng(7), n_cases=3)
+    triage_data, _ = drawn(np.random.default_rng(7), n_cases=3)
     with writing(study) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     with reading(study) as session:
         cases = triage_queries._cases(session)
         samples = triage_queries._samples(session, cases["example_id"].to_numpy(), triage_queries._last_repeat(session))
         said = triage_queries._said(session)
         found = triage_queries._joined(session, cases, said, samples.iloc[:-1], triage_queries._votes(session, cases))
-    assert len(found.levels) == len(triaged.samples) - 1
-    assert np.isnan(found.levels.to_numpy()).sum() == np.isnan(triaged.levels.iloc[:-1].to_numpy()).sum()
+    assert len(found.levels) == len(triage_data.samples) - 1
+    assert np.isnan(found.levels.to_numpy()).sum() == np.isnan(triage_data.levels.iloc[:-1].to_numpy()).sum()
 
 
 def test_a_case_that_came_since_waits_for_the_next_look_with_its_votes_and_responses(study: Engine):
-    triaged, _ = drawn(
+    triage_data, _ = drawn(
         np.random.default_rng(8), n_cases=9, share_panel=1.0
     )  # the ninth needs one bit more than the eighth
     with writing(study) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
     with reading(study) as session:
         cases = triage_queries._cases(session).iloc[:7]
         samples = triage_queries._samples(session, cases["example_id"].to_numpy(), triage_queries._last_repeat(session))
         found = triage_queries._joined(
             session, cases, triage_queries._said(session), samples, triage_queries._votes(session, cases)
         )
-    here = triaged.where(np.arange(9) < 7)
+    here = triage_data.where(np.arange(9) < 7)
     pd.testing.assert_frame_equal(found.votes, here.votes, check_dtype=False)
     pd.testing.assert_frame_equal(found.samples, here.samples, check_dtype=False, check_categorical=False)
 
 
 def test_a_repeat_too_far_on_to_count_with_is_one_clear_error(study: Engine, monkeypatch):
     monkeypatch.setattr(triage_queries, "_WIDEST", 40)  # as with millions of cases and responses
-    triaged, _ = drawn(np.random.default_rng(7), n_cases=3)
+    triage_data, _ = drawn(np.random.default_rng(7), n_cases=3)
     with writing(study) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         session.connection().exec_driver_sql("UPDATE response SET sample_index = 2147483647 WHERE id = 1")
     with pytest.raises(OverreadError, match="a sample_index of 2,147,483,647 came"):
         loaded(study)
 
 
 def test_a_response_of_another_evaluation_is_in_neither_format_and_is_counted_apart(study: Engine):
-    triaged, _ = drawn(np.random.default_rng(7), n_cases=4)
-    mine = triaged.samples.loc[triaged.samples["format"].eq(CONVERSATION) & triaged.samples["row"].eq(1)]
+    triage_data, _ = drawn(np.random.default_rng(7), n_cases=4)
+    mine = triage_data.samples.loc[triage_data.samples["format"].eq(CONVERSATION) & triage_data.samples["row"].eq(1)]
     other = mine["response_id"].loc[mine["model"].eq("Alder-2")].tolist()
     with writing(study) as session:
-        stored(session, triaged, elsewhere=other)
+        stored(session, triage_data, elsewhere=other)
     found = panels.described(loaded(study))
     assert not set(other) & set(found.samples["response_id"])
-    assert len(found.samples) == len(triaged.samples) - 5
+    assert len(found.samples) == len(triage_data.samples) - 5
     assert found.elsewhere.to_numpy().tolist() == [[1, "Alder-2"]] * 5
     table = accounted(found, joined(found, predictions(found, usual_judges(found)))).set_index(["model", "format"])
     assert table["n_elsewhere"].to_dict() == {
@@ -277,38 +279,42 @@ def test_an_empty_study_has_no_cases_and_all_columns(study: Engine):
 
 @given(st.integers(0, 1000), st.sets(st.integers(0, 9)))
 def test_cases_are_taken_with_all_that_belongs_to_them(seed, kept):
-    triaged, _ = drawn(np.random.default_rng(seed), n_cases=10, confidence=True, share_read=0.5)
-    part = triaged.where([number in kept for number in range(10)])
-    names = triaged.cases["case_id"]
+    triage_data, _ = drawn(np.random.default_rng(seed), n_cases=10, confidence=True, share_read=0.5)
+    part = triage_data.where([number in kept for number in range(10)])
+    names = triage_data.cases["case_id"]
     assert list(part.cases["case_id"]) == [names[number] for number in sorted(kept)]
     for frame in ("votes", "samples", "reads"):
-        whole = getattr(triaged, frame)
+        whole = getattr(triage_data, frame)
         told = list(getattr(part, frame)["row"].map(part.cases["case_id"]))
         assert told == [names[row] for row in whole["row"] if row in kept]
-    responses = triaged.samples["response_id"]
+    responses = triage_data.samples["response_id"]
     for frame in ("confidence", "reads"):
-        whole, mine = getattr(triaged, frame), getattr(part, frame)
-        rows = whole["row"] if frame == "reads" else triaged.samples["row"].take(whole["sample"]).reset_index(drop=True)
+        whole, mine = getattr(triage_data, frame), getattr(part, frame)
+        rows = (
+            whole["row"]
+            if frame == "reads"
+            else triage_data.samples["row"].take(whole["sample"]).reset_index(drop=True)
+        )
         wanted = [-1 if sample < 0 else responses[sample] for sample in whole.loc[rows.isin(kept), "sample"]]
         assert [-1 if sample < 0 else part.samples["response_id"][sample] for sample in mine["sample"]] == wanted
 
 
 def test_models_are_taken_with_their_responses_and_reads_of_cases_stay():
-    triaged, _ = drawn(np.random.default_rng(9), confidence=True, share_read=0.5)
-    part = triaged.of_models(["Briar-1"])
+    triage_data, _ = drawn(np.random.default_rng(9), confidence=True, share_read=0.5)
+    part = triage_data.of_models(["Briar-1"])
     assert set(part.samples["model"]) == {"Briar-1"}
-    assert part.reads["sample"].lt(0).sum() == triaged.reads["sample"].lt(0).sum()
-    kept = triaged.samples["model"].eq("Briar-1").to_numpy()
-    of_briar = triaged.reads["sample"].ge(0) & kept[triaged.reads["sample"]]
+    assert part.reads["sample"].lt(0).sum() == triage_data.reads["sample"].lt(0).sum()
+    kept = triage_data.samples["model"].eq("Briar-1").to_numpy()
+    of_briar = triage_data.reads["sample"].ge(0) & kept[triage_data.reads["sample"]]
     assert part.reads["sample"].ge(0).sum() == of_briar.sum()
-    assert len(part.confidence) == kept[triaged.confidence["sample"]].sum()
+    assert len(part.confidence) == kept[triage_data.confidence["sample"]].sum()
 
 
 def test_a_confidence_counts_with_the_level_that_it_was_stated_with(study: Engine):
     """The newer prompt gives the level, also where the older one, with a confidence, was asked about the response later."""
-    triaged, _ = drawn(np.random.default_rng(5), n_cases=3, judges={})
+    triage_data, _ = drawn(np.random.default_rng(5), n_cases=3, judges={})
     with writing(study) as session:
-        stored(session, triaged)
+        stored(session, triage_data)
         old, new = (store.ensure_rater(session, RaterKind.JUDGE, "Wren", prompt_version=word) for word in ("p1", "p2"))
         given = [
             (0, new, Acuity.B, None),
@@ -319,7 +325,7 @@ def test_a_confidence_counts_with_the_level_that_it_was_stated_with(study: Engin
         ]
         verdicts = [
             Verdict(
-                example_id=int(triaged.cases["example_id"][triaged.samples["row"][place]]), response_id=int(triaged.samples["response_id"][place]),
+                example_id=int(triage_data.cases["example_id"][triage_data.samples["row"][place]]), response_id=int(triage_data.samples["response_id"][place]),
                 criterion_id=None, rater_id=rater, stage=Stage.JUDGE, label=label, confidence=confidence,
             )
             for place, rater, label, confidence in given

@@ -38,8 +38,8 @@ def test_the_finding_names_missed_emergencies_and_both_directions():
 
 
 def test_exactness_never_stands_alone():
-    triaged = as_triaged()
-    found = found_of(triaged)
+    triage_data = as_triaged()
+    found = found_of(triage_data)
     table = rates(confusion(found))
     said = [*findings(table, flip_counts(found)), *(words for line in decision_lines(table) for words in line.figures)]
     assert any("exact" in words for words in said)
@@ -151,15 +151,15 @@ def test_harm_names_a_model_that_does_less_only_where_the_paired_difference_show
 
 
 def test_physicians_reads_are_told_as_responses_with_their_halves():
-    triaged = described(
+    triage_data = described(
         drawn(np.random.default_rng(5), n_cases=60, share_read=0.9, models={"Alder-2": {CONVERSATION: -1.5}})[0]
     )
-    said = findings(physicians_rates(triaged), by_physicians=True)
+    said = findings(physicians_rates(triage_data), by_physicians=True)
     assert re.search(
         r"physicians read \d+(\.5)? of \d+ responses of Alder-2 to emergencies as asking for less", said[0]
     )
     assert not any(".0" in words or " cases" in words for words in said)
-    nothing = physicians_rates(triaged.without(frozenset(triaged.cases["example_id"])))
+    nothing = physicians_rates(triage_data.without(frozenset(triage_data.cases["example_id"])))
     assert findings(nothing, by_physicians=True) == ["No physician here has read a drawn response to a clear case yet."]
 
 
@@ -192,9 +192,9 @@ def test_the_panel_uses_sureness_and_routing_where_they_are_known():
         {"model": [MODEL], "format": [CONVERSATION], "threshold": [0.8], "k_caught": [9], "n_caught": [10], "caught": [0.9], "k_routed": [30],
          "n_routed": [120], "routed": [0.25]}
     )  # fmt: skip
-    triaged, _ = drawn(np.random.default_rng(8), n_cases=90)
-    triaged = described(triaged)
-    found = joined(triaged, predictions(triaged, JUDGES))
+    triage_data, _ = drawn(np.random.default_rng(8), n_cases=90)
+    triage_data = described(triage_data)
+    found = joined(triage_data, predictions(triage_data, JUDGES))
     high, _, _, unclear = decision_lines(rates(of_matrices(published())), ambiguous=ambiguous(found), routing=routing)
     surest = ambiguous(found)["sure"].max()
     assert f"say one level on {100 * surest:.0f} % (" in high.figures[-1]

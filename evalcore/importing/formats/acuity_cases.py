@@ -27,7 +27,7 @@ from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
 from evalcore.study.store import Bulk
 from evalcore.triage import setting_queries
 from evalcore.triage.case_flow import case_flow
-from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, Triaged
+from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, TriageData
 from evalcore.triage.label_maps import level_named, level_of, meaning_of
 from evalcore.triage.panels import described
 
@@ -353,7 +353,7 @@ def _example_row(case: Case) -> dict[str, Any]:
     }
 
 
-def _triaged(went: Sequence[Went]) -> Triaged:
+def _triaged(went: Sequence[Went]) -> TriageData:
     """The cases of a file, without responses."""
     cases = pd.DataFrame(
         {
@@ -367,7 +367,7 @@ def _triaged(went: Sequence[Went]) -> Triaged:
     )
     none = {names: pd.DataFrame(columns=list(names)) for names in (SAMPLE_COLUMNS, CONFIDENCE_COLUMNS, READ_COLUMNS)}
     votes = frame_of([case.votes for case in went])
-    return Triaged(
+    return TriageData(
         cases, votes, none[SAMPLE_COLUMNS], pd.DataFrame(), none[CONFIDENCE_COLUMNS], none[READ_COLUMNS], pd.DataFrame()
     )
 
