@@ -74,12 +74,18 @@ Mapper._compiled_cache = COMPILED  # type: ignore[method-assign]
 QUICK_SETTINGS = ("fsync = off", "synchronous_commit = off", "full_page_writes = off", "jit = off")
 
 
+ON_BOTH_DATABASES = (Path(__file__).parent / "study", Path(__file__).parent / "reading")
+"""Storage and reading: what the other rooms do behaves alike on both databases, and the everyday run tries it on SQLite alone."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of what behaves alike on both databases, and takes long, the everyday run tries SQLite alone."""
+    """Leave to the slow tests what the everyday run tries on SQLite alone."""
     for item in items:
-        named = getattr(item, "callspec", None)
-        if item.get_closest_marker("slow_on_postgresql") and named and "postgresql" in named.params.values():
+        drawn = getattr(item, "callspec", None)
+        if drawn is None or not any(value == "postgresql" for value in drawn.params.values() if isinstance(value, str)):
+            continue
+        if item.get_closest_marker("slow_on_postgresql") or item.path.parent not in ON_BOTH_DATABASES:
             item.add_marker(pytest.mark.slow)
 
 

@@ -97,7 +97,6 @@ def files(engine: Engine, part: export_tables.Part) -> dict[str, bytes]:
     return made | {"meta-eval": export_tables.meta_eval_rows(engine, part)}
 
 
-@pytest.mark.slow_on_postgresql
 def test_files_for_a_blind_reader_hold_no_secret_and_do_not_change_with_what_is_hidden(engine):
     parts = [export_tables.Part(blind=leaks.blind(engine, name)) for name in WALKERS]
     assert parts[0] == parts[1]

@@ -36,8 +36,6 @@ from pages.judges import versions
 from tests import world
 from tests.triage_cases import CONVERSATION, drawn, stored
 
-pytestmark = pytest.mark.slow_on_postgresql
-
 PROMPT = "judge@1a2b3c4d"
 POINTS = ((7, -4), (5, 3))
 OTHER = {Label.MET: Label.NOT_MET, Label.NOT_MET: Label.MET}

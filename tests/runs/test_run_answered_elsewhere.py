@@ -1,6 +1,5 @@
 """Items of a run that were answered in another way since: with a file, or by another run."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -13,7 +12,6 @@ from tests.run_world import begun, judged, judging, planned, worked
 
 __all__ = ["small"]  # fixtures
 
-pytestmark = pytest.mark.slow_on_postgresql
 
 N_ITEMS = 6
 

@@ -16,8 +16,6 @@ from tests.judge_server.running import judge_server
 from tests.run_steps import MET, Scripted
 from tests.run_world import KEY, begun, judging, keys, settings, study, worked
 
-pytestmark = pytest.mark.slow_on_postgresql
-
 QUICK = Patience(attempts=2, seconds=60, wait_initial=0.001, wait_max=0.002, wait_jitter=0.001)
 BODIES = {Fault.MALFORMED, Fault.TRUNCATED, Fault.PAGE, Fault.NO_CHOICES, Fault.NULL_CONTENT}
 """Whole replies, none of them a chat completion."""

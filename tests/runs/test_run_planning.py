@@ -27,8 +27,6 @@ from tests.run_world import (
 
 __all__ = ["small"]  # fixtures
 
-pytestmark = pytest.mark.slow_on_postgresql
-
 
 def asked(small, run_id):
     return small.rows(

@@ -20,7 +20,6 @@ from tests.run_world import KEY, add_cases, add_response, begun, done, judging, 
 
 __all__ = ["larger", "quick", "small"]  # fixtures
 
-pytestmark = pytest.mark.slow_on_postgresql
 
 THIRD, EVEN = 3, 0.5
 
