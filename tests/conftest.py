@@ -35,8 +35,8 @@ PAGES = Path(__file__).resolve().parents[1] / "pages"
 
 # Every property is tried on so many drawn cases, or on more where a case costs next to nothing.
 # `make unit ARGS="--hypothesis-profile thorough"` takes nearly 40 times as many.
-settings.register_profile("quick", max_examples=8, deadline=None)
-settings.register_profile("thorough", max_examples=300, deadline=None)
+settings.register_profile("quick", max_examples=8, stateful_step_count=15, deadline=None)
+settings.register_profile("thorough", max_examples=300, stateful_step_count=40, deadline=None)
 settings.load_profile("quick")
 
 

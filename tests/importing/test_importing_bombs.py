@@ -63,6 +63,7 @@ def repeated(text: str, n_rows: int) -> bytes:
     return file.getvalue()
 
 
+@pytest.mark.slow
 def test_a_text_that_parquet_holds_once_and_shows_a_thousand_times_does_not_fill_the_memory(tmp_path):
     path = tmp_path / "cases.parquet"
     path.write_bytes(repeated("a" * 8_000_000, 1_000))  # 8 GB
@@ -77,6 +78,7 @@ def test_a_text_that_parquet_holds_once_and_shows_a_thousand_times_does_not_fill
 EXPECTED = "expected at most that (100 bytes for each of the file's, and 17,179,869,184)"
 
 
+@pytest.mark.slow
 def test_gzip_that_unpacks_to_gigabytes_of_one_document_does_not_fill_the_memory(tmp_path):
     path = tmp_path / "made_m_20260101_000000_allresults.json.gz"
     head = gzip.compress(b'{"score": 1, "metadata": {"example_level_metadata": [')

@@ -19,9 +19,11 @@ from tests.kills import N_KILLS, killed
 
 __all__ = ["small"]  # a fixture
 
+pytestmark = pytest.mark.slow
+
 FEW = 2
 N_JUDGES = 100
-KILLS = [FEW, pytest.param(N_KILLS, marks=pytest.mark.slow)]
+KILLS = [FEW, N_KILLS]
 SMALL_PARTS = {"AT_ONCE_SECONDS": -1.0, "PART_SECONDS": 0.0, "PAUSE_SECONDS": 0.02}
 engines = {}
 

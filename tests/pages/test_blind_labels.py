@@ -50,7 +50,8 @@ def changed(
     }
 
 
-@pytest.mark.parametrize("name", [REVIEWER, pytest.param(EVERY_ROLE, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [REVIEWER, EVERY_ROLE])
 def test_other_labels_where_somebody_is_blind_change_no_byte_of_what_they_see(name, walker, phases):
     # No page is left out, and no total: what a blind reader is told of the whole study is counted without what waits for them.
     none: dict[str, list[str]] = {which: [] for which in leaks.FLIPS}
@@ -68,6 +69,7 @@ def test_other_labels_where_somebody_is_blind_change_no_byte_of_what_they_see(na
     assert changed(walker, phases["in_hand"], name, visits, None) == none
 
 
+@pytest.mark.slow
 def test_other_labels_are_seen_by_whoever_is_not_blind(walker, phases):
     visits = [Visit("overview"), Visit("judges"), Visit("export")]
     found = changed(walker, phases["in_hand"], OPEN_EYES, visits, None)

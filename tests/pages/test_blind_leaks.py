@@ -93,26 +93,30 @@ def found_with_open_eyes(one: Walker, visits: Sequence[Visit]) -> None:
     assert MODEL in by_page["study"]
     assert by_section[str(RUNS[1])] >= {leaks.RUN_REPLY, *BLIND}
     clear, ambiguous, edge = leaks.CASES
-    for section, words in {
+    shown_by_section = {
         "Dangerous misses": {clear, leaks.LEVELS_EXPLAINED[0]},
         "Groups": {leaks.MODEL},
         "Boundary": {edge},
         "Ambiguous": {ambiguous},
         "Flips": {clear},
         "Harm": {MODEL},
-    }.items():
-        assert by_section[str(Visit("triage", {"triage_show": section}))] >= words, section
-    assert by_section[str(Visit("triage", {"triage_cell": "conversation: needs C, answers A"}))] >= {clear}
-    assert by_section[str(Visit("calibration", {"calibration_show": "Ambiguous cases"}))] >= {ambiguous}
+    }
+    for visit, words in [
+        *((Visit("triage", {"triage_show": section}), words) for section, words in shown_by_section.items()),
+        (Visit("triage", {"triage_cell": "conversation: needs C, answers A"}), {clear}),
+        (Visit("calibration", {"calibration_show": "Ambiguous cases"}), {ambiguous}),
+    ]:
+        assert visit not in visits or by_section[str(visit)] >= words, visit
 
 
 EXAMPLES = tuple(visit for visit in ADDRESSES if "example" in visit.query and visit not in BRIEF)
-CONVERSATIONS = tuple(visit for visit in EXAMPLES if len(visit.query) == 1)
 
 
-def leaked_after_open_eyes(one: Walker, phase: Phase, walks: dict[str, Sequence[Visit]]) -> list[str]:
+def leaked_after_open_eyes(
+    one: Walker, phase: Phase, seen_first: Sequence[Visit], walks: dict[str, Sequence[Visit]]
+) -> list[str]:
     """Somebody who sees everything comes first, then the walkers, one after the other: what the server keeps of one must not reach the next."""
-    found_with_open_eyes(one, (*BRIEF, *BY_LEVEL, *EXAMPLES))
+    found_with_open_eyes(one, seen_first)
     return [
         f"{name}: {line}"
         for name, visits in walks.items()
@@ -146,7 +150,7 @@ def an_adjudicator_sees_readers_of_what_waits_without_names_in_adjudicate_and_no
 def test_no_page_or_file_shows_a_secret_while_an_item_is_half_marked(walker, phases, said):
     one = walker(phases["in_hand"].path)
     shown = leaked_after_open_eyes(
-        one, phases["in_hand"], {EVERY_ROLE: (*BRIEF, *BY_LEVEL, *CONVERSATIONS), REVIEWER: (*BRIEF, *CONVERSATIONS)}
+        one, phases["in_hand"], (*BRIEF, *EXAMPLES), dict.fromkeys((EVERY_ROLE, REVIEWER), BRIEF)
     )
     assert not shown, "\n".join(shown)
     assert leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), said()) == set()
@@ -156,7 +160,9 @@ def test_no_page_or_file_shows_a_secret_while_an_item_is_half_marked(walker, pha
 @pytest.mark.slow
 def test_nor_does_any_address_at_all(walker, phases, said):
     one = walker(phases["in_hand"].path)
-    shown = leaked_after_open_eyes(one, phases["in_hand"], dict.fromkeys((EVERY_ROLE, REVIEWER), ADDRESSES))
+    shown = leaked_after_open_eyes(
+        one, phases["in_hand"], (*BRIEF, *BY_LEVEL, *EXAMPLES), dict.fromkeys((EVERY_ROLE, REVIEWER), ADDRESSES)
+    )
     assert not shown, "\n".join(shown)
     assert leaks.found((*SECRETS, leaks.RUN_REPLY, *BLIND), said()) == set()
 

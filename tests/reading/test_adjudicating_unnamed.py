@@ -44,6 +44,7 @@ def test_a_case_names_neither_reader_nor_model_nor_judge(small):
     assert "Drink water" in shown
 
 
+@pytest.mark.slow
 def test_readers_are_numbered_at_random_and_the_same_each_time(sqlite_database_url):
     """Over twenty responses Reader 1 is now the one, now the other; within a response always the same."""
     made = world.made(sqlite_database_url, points=tuple((5, 3) for _ in range(20)), judged=" " * 40)

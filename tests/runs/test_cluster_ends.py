@@ -29,6 +29,7 @@ __all__ = ["asked", "judge", "overread", "quick"]  # fixtures
 ROOT = Path(__file__).resolve().parents[2]
 SOMEWHERE = "tcp://10.0.0.1:8786"
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.timeout(180),
     # Dask's own: a connection that broke and its loop are left behind.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -200,7 +201,6 @@ def dask(folder, program, *options, **environment) -> Iterator[subprocess.Popen]
             process.kill()
 
 
-@pytest.mark.slow
 def test_a_scheduler_that_is_killed_ends_the_command_with_a_sentence(
     overread, tmp_path, postgres_database_url, judge, monkeypatch
 ):
@@ -289,7 +289,6 @@ def n_free(small):
     return small.one("SELECT count(*) FROM run_question WHERE outcome IS NULL AND worker_id IS NULL")
 
 
-@pytest.mark.slow
 def test_ctrl_c_finishes_what_is_in_flight_on_workers_here(tmp_path, sqlite_database_url, judge):
     judge.told.delay = 4.0
     with study(sqlite_database_url, n_examples=300, points=(5, -3)) as small, in_two_workers(small, judge, tmp_path) as run:  # fmt: skip
@@ -309,7 +308,6 @@ def test_ctrl_c_finishes_what_is_in_flight_on_workers_here(tmp_path, sqlite_data
     assert (found["outcomes"]["answered"], found["state"], found["interrupted"]) == (n_asked, "stopped", True)
 
 
-@pytest.mark.slow
 def test_ctrl_c_twice_does_not_wait_for_what_is_in_flight_on_workers_here(tmp_path, sqlite_database_url, judge):
     judge.told.delay = 100.0
     with study(sqlite_database_url, n_examples=300, points=(5, -3)) as small, in_two_workers(small, judge, tmp_path) as run:  # fmt: skip

@@ -10,6 +10,8 @@ from tests.judge_server.running import judge_server
 from tests.run_steps import Scripted, Working, until
 from tests.run_world import begun, judging, keys, study, worked
 
+pytestmark = pytest.mark.slow
+
 SEED = 20_261_120
 
 
@@ -58,7 +60,6 @@ def test_a_process_that_is_killed_loses_nothing_and_doubles_nothing(database_url
     killed(database_url, n_examples=40, n_kills=2)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_process_that_is_killed_at_ten_moments_loses_nothing_and_doubles_nothing(database_url):
     killed(database_url, n_examples=700, n_kills=10, concurrency=50)

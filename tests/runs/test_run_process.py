@@ -53,6 +53,7 @@ def pids(larger, run_id):
     return [row.pid for row in found]
 
 
+@pytest.mark.slow
 def test_a_worker_is_started_found_and_stopped(larger, judge, keyed, tmp_path):
     pid = start_worker(larger.url, keyed)
     assert pids(larger, keyed) == [pid]
@@ -120,7 +121,8 @@ def test_what_cannot_be_worked_on_is_refused_before_a_process_is_started(larger,
 # ---------------------------------------------------------------- Ctrl-C
 
 
-@pytest.mark.parametrize("presses", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("presses", [1, 2])
 def test_ctrl_c_in_a_process(larger, tmp_path, presses):
     """Once: what is in flight comes; twice: it does not. The same command then asks only what is missing."""
     command = [sys.executable, "-m", "evalcore", "judge", "--judge", "Magpie", "--concurrency", "2", "--db", larger.url]
