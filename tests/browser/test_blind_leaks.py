@@ -142,6 +142,7 @@ WALKS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_whoever_waits_for_nothing_is_sent_every_secret_on_such_a_walk(browser: Browser, blind_study: Study):
     context = steps.new_context(browser)
     ears = Ears(context.new_page())
@@ -155,6 +156,7 @@ def test_whoever_waits_for_nothing_is_sent_every_secret_on_such_a_walk(browser: 
     context.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WALKS)
 def test_whoever_is_to_read_blind_is_sent_none(name: str, browser: Browser, blind_study: Study):
     context = steps.new_context(browser)

@@ -76,6 +76,7 @@ def test_the_answer_draws_the_diagram_and_a_case_opens_in_browse_and_comes_back(
     said = listed.locator(".or-triage-words").inner_text()
     page.get_by_role("link", name="Open the case").click()
     expect(page.locator(".or-conversation")).to_contain_text(said)
+    steps.settled(page)
     page.go_back()
     expect(steps.keyed(page, "calibration_show").locator("[aria-checked=true]")).to_have_text(AMBIGUOUS)
     expect(listed.first).to_be_visible()
@@ -92,6 +93,7 @@ def test_a_link_of_the_triage_page_opens_its_section_whatever_was_open_before(pa
         expect(shown).to_have_text(section)
 
 
+@pytest.mark.slow
 def test_no_section_is_wider_than_the_page_or_breaks_a_rule_of_axe(page: Page, server: AppServer):
     found: list[str] = []
     complaints = steps.Complaints()

@@ -7,6 +7,7 @@ policy in the headers (it blocks what a renderer would let through).
 import json
 from urllib.parse import quote
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import steps
@@ -97,6 +98,7 @@ def test_no_page_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hos
     visit.context.close()
 
 
+@pytest.mark.slow
 def test_no_import_export_or_audit_loads_runs_or_links_hostile_text(browser: Browser, hostile: Hostile):  # noqa: PLR0915 - one walk
     visit = Visit(browser, hostile)
     page, name = visit.page, hostile.name

@@ -74,6 +74,7 @@ def test_a_row_with_an_alarm_lists_its_items_and_leads_to_the_conversation(page:
     page.get_by_role("link", name="Open the conversation").first.click()
     expect(page.locator(".or-response h3 span")).to_have_text(model)
     assert f"judge={CONTRARY}" in page.url
+    steps.settled(page)
     page.go_back()
     expect(page.locator(".or-heading h1")).to_contain_text(SECTIONS["Criteria"])
     expect(page.locator(".or-heading p")).to_contain_text(CONTRARY)

@@ -41,9 +41,11 @@ def reach(page: Page, server: AppServer, name: str, query: str = "") -> None:
 
 
 SECTIONS = ("Against+physicians", "Criteria", "Between+physicians", "Versions+and+families")
-VIEWS = [
+OPENED = [
     *((name, "") for name in steps.PAGES if name not in {"models", "triage"}),  # looked at in files of their own
     ("browse", f"?{ONE}"),
+]
+SECTIONS_OPENED = [
     ("browse", f"?{THREE}"),
     *(("judges", f"?judges_show={section}") for section in SECTIONS),
     ("study", PLAN),
@@ -130,12 +132,15 @@ def test_a_letter_typed_in_a_note_moves_nothing(page: Page, app_server: AppServe
 
 
 @pytest.mark.timeout(300)  # two looks at each of some twenty screens
-def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: Page, app_server: AppServer):
+@pytest.mark.parametrize(
+    "views", [OPENED, pytest.param(SECTIONS_OPENED, marks=pytest.mark.slow)], ids=["pages", "sections"]
+)
+def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: Page, app_server: AppServer, views):
     page.goto(app_server.url)
     expect(page.locator("a.or-profile").first).to_be_visible()
     found = looked_at(page, "welcome")
     steps.choose_reader(page, app_server, LEAD)
-    for name, query in VIEWS:
+    for name, query in views:
         reach(page, app_server, name, query)
         found += looked_at(page, f"{name}{query}")
     steps.change_reader(page, PHYSICIAN)
@@ -146,6 +151,7 @@ def test_no_page_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: 
     assert found == []
 
 
+@pytest.mark.slow
 def test_no_screen_of_reading_has_a_serious_fault_or_scrolls_sideways(page: Page, tmp_path: Path, demo_file: Path):
     """Review blind, asked for a reason, locked; My reads; Adjudicate; assigning; the map of keys."""
     found: list[str] = []

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import steps
@@ -50,6 +51,7 @@ def test_a_point_of_head_to_head_opens_its_conversation_with_both_responses_and_
     expect(page.locator(".or-response")).to_have_count(2)
     assert [name.strip() for name in page.locator(".or-response h3 span").all_inner_texts()] == [ALDER, BRIAR]
     expect(page).to_have_url(re.compile(r"/browse\?.*example=\d+"))
+    steps.settled(page)
     page.go_back()
     expect(page.locator(".or-heading h1")).to_contain_text("On which conversations two models differ")
     expect(points).to_have_count(30)
@@ -62,6 +64,7 @@ def test_a_row_of_the_table_opens_its_conversation_too(page: Page, app_server: A
     expect(page.locator(".or-response")).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_no_section_has_a_serious_fault_of_accessibility_or_scrolls_sideways(page: Page, app_server: AppServer):
     found = []
     steps.choose_reader(page, app_server, LEAD, path="/models")

@@ -240,6 +240,7 @@ def test_a_reload_brings_back_every_mark_and_the_criterion_in_hand(page: Page, d
     assert labels(page) == before
 
 
+@pytest.mark.slow
 def test_a_killed_server_loses_no_mark_and_the_next_key_counts_on_the_criterion_that_is_shown(
     page: Page, tmp_path: Path
 ):

@@ -241,6 +241,7 @@ def a_physician_sees_neither_buttons_nor_replies(browser: Browser, address: str)
     context.close()
 
 
+@pytest.mark.slow
 def test_hostile_replies_are_shown_as_text_and_are_asked_again(browser: Browser, server: AppServer, rogue: Rogue):
     context = steps.new_context(browser, scheme="dark", width=1600)
     complaints = steps.Complaints()

@@ -82,6 +82,7 @@ def test_a_click_on_a_cell_opens_its_cases_one_of_them_opens_in_browse_and_back_
     words = cases.first.locator(".or-triage-words").inner_text()
     page.get_by_role("link", name="Open the case").first.click()
     expect(page.locator(".or-conversation")).to_contain_text(words)
+    steps.settled(page)
     page.go_back()
     expect(cases).to_have_count(min(n, 10))
 

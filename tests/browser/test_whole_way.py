@@ -156,6 +156,7 @@ def test_an_address_opens_the_same_view_for_somebody_else(page: Page, app_server
 
     # Back leads to the list with its filters, forward to the conversation again. While a page is still being drawn the press may be lost.
     steps.settled(page)
+    steps.settled(page)
     page.go_back()
     expect(page.get_by_text("physicians differ from the judge")).to_be_visible()
     expect(page.locator(".or-conversation")).to_have_count(0)
