@@ -143,8 +143,6 @@ def served_hosts(address: str, port: int, allowed: Iterable[str] = ()) -> frozen
     """What a browser that is ours may send as `Host`: this machine's own names with our port, and the names that are allowed.
 
     Args:
-        address: On which we listen.
-        port: On which we listen.
         allowed: Names under which a tunnel or a proxy serves us; without a port, with ours or with none.
 
     Raises:
@@ -187,12 +185,7 @@ class OwnPages:
 
 
 def refusal(scope: Scope, hosts: frozenset[str]) -> str:
-    """Why a request is not let in, as a sentence; empty where it is.
-
-    Args:
-        scope: Of HTTP or a socket.
-        hosts: As `served_hosts` gives them.
-    """
+    """Why a request is not let in, as a sentence; empty where it is."""
     asked, origins = _values(scope, b"host"), _values(scope, b"origin")
     host = asked[0].lower() if len(asked) == 1 else ""
     if host not in hosts:

@@ -30,11 +30,8 @@ class Known:
     """What the study holds.
 
     Attributes:
-        triage_data: The cases, described.
         formats: Those that the study shows: nothing is said of what models answer in others.
         meanings: What the confidence of each judge means, as far as somebody has said it.
-        counts: As `calibration.queries.stated` gives them.
-        beside: As `calibration.queries.beside_reads` gives them.
         rubric_data: What everybody says of criteria; None where judges were not asked for.
     """
 

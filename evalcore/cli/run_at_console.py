@@ -37,10 +37,8 @@ class Gone:
     """How working on a run went.
 
     Attributes:
-        worked: What this process did.
         at: The run as it stands; None where the database does not answer any more.
         n_cut_off: Answers of the run that are not whole.
-        is_interrupted: Somebody pressed Ctrl-C.
         again: How to go on, in words.
     """
 

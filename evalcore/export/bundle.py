@@ -41,7 +41,6 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     SHA-256. The same state of the study gives the same bytes. Returns them with the number of labels.
 
     Args:
-        engine: The study.
         blind: Conversations that wait for the viewer's own first read: nothing on them is in the bundle.
     """
     with reading(engine) as session:

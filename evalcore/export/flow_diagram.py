@@ -17,9 +17,6 @@ _UNITS = (("n_examples", "example"), ("n_responses", "response"), ("n_items", "i
 def flow_svg(flow: pd.DataFrame) -> str:
     """Boxes from top to bottom, what leaves and what is a part beside them.
 
-    Args:
-        flow: As `study_flow.study_flow` gives it.
-
     Returns:
         A whole SVG document, every word in it escaped. `INK` and `GROUND` stand in it once each, so that a page may put its own in their place.
     """

@@ -88,9 +88,6 @@ class Clause:
     """One statement of the methods.
 
     Attributes:
-        key: Its name, for the checklist.
-        section: Under which heading it stands.
-        text: A sentence or some.
         is_blank: The study does not know it: somebody has to fill it in, or it was not recorded.
     """
 
@@ -123,7 +120,6 @@ class TriageFacts:
     """What was done on levels of care.
 
     Attributes:
-        kinds: Cases by `panels.Kind`.
         n_voted: Cases that came with votes of physicians; n_votes of them in all.
         formats, models: Responses to the cases, by how their model was asked and by model.
         levels: Responses that each judge (parser and rules are judges too) has looked at for a level.
@@ -158,7 +154,6 @@ class Facts:
         responses: Responses of each model that somebody has labelled.
         n_sent_otherwise: Responses (labelled or not) to which something else than the conversation was sent.
         languages: Conversations by language; "" where it is not known.
-        runs: As `reporting.asked` gives them.
         judges: Each judge that gave labels, with its prompt versions; "" where they came with a file.
         repeats: How often each was asked again, at most.
         n_recorded: Readers whose profile is in the study.
@@ -166,7 +161,6 @@ class Facts:
         dates: Of the earliest and the latest first read; None where there is none.
         by_selection: Blind first reads by how their item came to be read; "" where a file did not say.
         brought: Inclusion probability, lowest and highest, of drawn reads that came with a file; None where none did.
-        n_brought: So many reads.
         n_blind: First reads of which it is recorded that they were blind; of the others the file did not say.
         by_guideline: First reads by the version of the guideline that the reader had; 0: none recorded.
         not_blind: First reads that were not blind, by the reason (`schema.NotBlind`; empty where a file gave none); they are no first reads here.
@@ -174,13 +168,11 @@ class Facts:
         n_open: Reads that were made with the judge in view.
         n_wanted, n_missing: Reads that were assigned here, and those of them that were not made.
         n_conflicting: Items whose first reads differ; n_adjudicated of them are settled, by n_adjudicators.
-        agreement: Rows of `judges.agreement.agreement`, overall.
         pull: Share of first reads that were changed after the reveal, in words; empty where none was revealed.
         n_looks: Reads of a criterion that got a second look without the judge's verdict; effect: what seeing it changes, in words, empty where that is
             not known.
         triage: What was done on levels of care.
         claim: What the intervals of the corrected scores hold for, in words, and why; empty where there is none.
-        n_estimated: Models with a corrected score.
         n_compared: Paired differences of corrected scores with a p value.
         stated: Every version of the stated analysis, the newest first.
         otherwise: What was computed otherwise than stated.
@@ -243,7 +235,6 @@ def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Analyse
     """What was done in the study.
 
     Args:
-        engine: The study.
         blind: Conversations that wait for the viewer's own first read: left out.
         found: The stated analysis without them, where it is at hand.
     """
@@ -421,7 +412,6 @@ def documents(done: Facts, files: Iterable[str] = ()) -> tuple[dict[str, str], d
     """What of a bundle tells how the study was done.
 
     Args:
-        done: What was done.
         files: Names of the bundle's other files, for the checklist.
 
     Returns:
@@ -468,11 +458,7 @@ def _shown(reads: pd.DataFrame) -> dict[str, Any]:
 
 
 def triage_facts(triage_data: TriageData) -> TriageFacts:
-    """What was done on levels of care.
-
-    Args:
-        triage_data: The cases, `panels.described`.
-    """
+    """What was done on levels of care."""
     first = first_reads(triage_data.reads)
     of_case = first["sample"].lt(0)
     reads, case_reads = first.loc[~of_case], first.loc[of_case]

@@ -152,11 +152,7 @@ def checklist(said: Iterable[Said], files: Collection[str]) -> pd.DataFrame:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """The checklist as a page, a table a guideline.
-
-    Args:
-        table: As `checklist` gives it.
-    """
+    """The checklist as a page, a table a guideline."""
     parts = ["# Where the reporting guidelines' items are\n"]
     parts.append("".join(f"- {status}: {words}\n" for status, words in STATUSES.items()))
     for guideline, source in SOURCES.items():

@@ -38,7 +38,6 @@ def study_flow(
         responses: Every response to one of them in the analysed data set: response_id, example_id.
         assigned: Responses that were drawn here to be read: response_id, selection.
         enough: Models of which enough is read for a corrected score.
-        judges: Whose labels are corrected.
         settled: An adjudicated label takes the place of the readers' votes.
         weights: By example_id, as in `corrected_scores`.
 

@@ -317,10 +317,7 @@ def record(
     A study that is read-only keeps no event.
 
     Args:
-        engine: The study.
         actor: Who takes it; where it is nobody of the study, whom they show it to is not known here.
-        what: A table, or bundle.
-        file_format: Of the file.
         n_rows: Of the table; with none, nothing was seen.
         part: Which part of the study was taken.
         named: Which examples are in it, as its column example_id names them; None: all but those that the part leaves out.

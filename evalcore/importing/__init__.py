@@ -92,9 +92,7 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     """Import one file whole, or refuse it whole.
 
     Args:
-        engine: The study.
         path: Where the bytes are, plain or gzip.
-        actor: Who imports.
         name: The file's own name, where `path` is a copy of an upload.
         format_name: A key of `formats.FORMATS`; recognised from the content where it is None.
         dataset: Data set of the examples, or the evaluation that responses were made for; `healthbench_hard` names its part.

@@ -18,10 +18,7 @@ class Hand:
     """The transaction of one import, what writes in it, and what it tells.
 
     Attributes:
-        bulk: Writes by the thousand.
-        report: What came of the file.
         faults: What is wrong with it: after the first one rows are checked, and nothing is written.
-        readers: Whose verdicts it may bring.
     """
 
     session: Session
@@ -32,11 +29,7 @@ class Hand:
 
 
 class Taker(ABC):
-    """Takes the rows of one file, batch by batch: checks them against the study and, while nothing in the file was wrong, writes them.
-
-    Attributes:
-        batch: So many rows at once.
-    """
+    """Takes the rows of one file, batch by batch: checks them against the study and, while nothing in the file was wrong, writes them."""
 
     batch = 500
 

@@ -24,10 +24,8 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
     """An example of the study, or one about to be added (without a number yet).
 
     Attributes:
-        messages: JSON of the conversation.
         former_messages: What it was before this batch, where a better one came.
         changed: Its row is to be written again.
-        moved: Positions in its rubric changed.
         reworded: Its text is to be indexed again.
     """
 

@@ -34,7 +34,6 @@ class Pace:
     """How the batches of a file follow each other: here all in one transaction.
 
     Args:
-        session: The transaction.
         seconds: How long it may last before it is given up; None: as long as it takes.
     """
 
@@ -79,11 +78,8 @@ def join(
 
     Args:
         pace: Is told of each batch.
-        session: Has the transaction.
-        file: Whose rows they are.
         options: What a person said about it.
         rows: Of the file, in order.
-        report: Takes what comes of them.
         written: What came of the first rows, which the study has already: they come again, and only what they lead to is remembered.
 
     Raises:

@@ -19,7 +19,6 @@ class Readers:
     A name is that of a person with an account however it is spelt in capitals, blanks or widths: one person is one rater.
 
     Args:
-        session: The transaction.
         faults: Takes one sentence a name that may not come.
         reads_of: Names of people with an account whose reads, made elsewhere, the file brings.
 
@@ -51,7 +50,6 @@ class Readers:
         """Note a fault where a verdict that is not in the study yet may not come under this name.
 
         Args:
-            rater_id: Whose it is.
             line: Of the file; 0: unknown.
             has_own: The person has verdicts of their own on the item.
         """

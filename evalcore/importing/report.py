@@ -24,7 +24,6 @@ class ImportReport:
         without_partner: Rows that were left out because nothing in the study fits them; the first are named.
         criteria_without_points: Criteria that came without points: read, never scored.
         cases_new, cases_completed, cases_known: Cases of triage; completed: votes came for one that had none.
-        votes_new, votes_known: Votes of panels on cases.
         texts_new: Responses to cases that came with their text, or got it.
         levels_new, levels_superseding, levels_known: Levels of care that judges read out of responses; superseding: the judge said something else before.
         without_level: Of the levels that are new: the judge found none.

@@ -150,9 +150,6 @@ def arranged(
     """Both rubrics as one, newcomers included; criteria without points stand behind, by cluster and text.
 
     Args:
-        known: What the study holds.
-        rubric: What came.
-        partners: As `match` gives them.
         newer_order: What came decides the order; else it follows what the study holds.
     """
     came = [

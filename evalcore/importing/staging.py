@@ -307,12 +307,7 @@ def _unkept(connection: sqlite3.Connection, _record: object) -> None:
 
 
 class Parts(Pace):
-    """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn.
-
-    Args:
-        session: Has the transactions.
-        begun: What is written.
-    """
+    """Ends a transaction when others have waited long enough, with an event that names its rows, and lets them have their turn."""
 
     def __init__(self, session: Session, begun: Unfinished) -> None:
         self._session = session

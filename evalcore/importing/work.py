@@ -58,7 +58,6 @@ class Work:
 
         Args:
             found: What the study remembers of it.
-            path: A copy of the file.
 
         Raises:
             ImportFailed: The file cannot be read any more.

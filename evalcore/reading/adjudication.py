@@ -149,13 +149,7 @@ def cases(engine: Engine, viewer: Viewer) -> Queue:
 
 
 def to_settle(session: Session, viewer: Viewer, example_id: int | None = None) -> frozenset[int]:
-    """Conversations with something that waits to be settled by this person; none for who does not adjudicate.
-
-    Args:
-        session: Where to read.
-        viewer: Who.
-        example_id: Look at this conversation alone.
-    """
+    """Conversations with something that waits to be settled by this person; none for who does not adjudicate."""
     if not allows(check_can_adjudicate, viewer):
         return frozenset()
     keys = set(map(_key, _needing(session, contents.rules(session), example_id)[CASE].to_dict(orient="records")))

@@ -67,7 +67,6 @@ def reads(
     Also assigned open reads that their reader has changed since, where conversations are browsed: what was submitted decides.
 
     Args:
-        session: Where to read.
         judge: The judge that the study shows, or None, as `sheets.judge_on` chooses.
         with_judge: Read the judge's labels too; else judge_label is missing throughout.
         case: Only on this response, or this case: (example_id, response_id or None); or on everything of this example.
@@ -323,10 +322,6 @@ def questions(
     """The items in question, in the rubric's order, acuity last.
 
     Args:
-        session: Where to read.
-        viewer: The adjudicator.
-        key: The response or case.
-        sheet: Its texts.
         needing: Its items that need an adjudicator, settled or not (`conflicts.needing`), with told_reasons (those that tell nothing
             of the judge) and tells_judge.
         judge: The judge that the study shows, or None.

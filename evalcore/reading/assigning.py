@@ -59,7 +59,6 @@ class Choice:
     """What is to be read.
 
     Attributes:
-        ask: What readers are asked.
         filters: Which items; a plan goes before.
         plan: Items with their probabilities, from `read_plan`; empty: by filters.
         drawn: Items that were drawn here, with their probabilities; goes before filters and plan.
@@ -68,7 +67,6 @@ class Choice:
         alone: Without these others: readers who see what few items they were given may guess why.
         n_items: How many are drawn of those that fit; None: all.
         readers: Names of those who may read; empty: everybody who can.
-        specialty: Only readers with this specialty.
         n_readers: How many readers an item gets.
         seed: Of the drawing and the order; None: drawn.
         reserve_minutes: For how long an opened item is kept.
@@ -260,13 +258,9 @@ def assign_responses(
     verdicts are volunteered, without a probability, and enter no estimate. Of a response that is drawn as well, before or after, the read counts as drawn.
 
     Args:
-        engine: The study.
-        response_ids: Numbers of the responses.
-        actor: Who assigns.
         ask: What readers are asked of them.
         readers: Names of those who may read; empty: everybody who can.
         n_readers: How many readers a response gets.
-        dry_run: Report and change nothing.
         **more: Fields of `Choice`: alone, specialty, seed, reserve_minutes.
 
     Raises:

@@ -42,7 +42,6 @@ def responses(session: Session, filters: Filters, *, with_rubric: bool) -> list[
     """Responses with a text that fit, as (example_id, response_id), oldest first. Nobody can read one of which only the level is known.
 
     Args:
-        session: Where to read.
         filters: Which; filters on items have to hold on one criterion of the response.
         with_rubric: Only responses to conversations that have criteria.
     """
@@ -66,10 +65,7 @@ def planned(
     """The items that a plan names, with their probabilities.
 
     Args:
-        session: Where to read.
-        plan: Its lines.
         of_cases: They name cases, not responses.
-        with_rubric: Each has to have criteria.
 
     Raises:
         NotFound: The study has no such item, or several, or it has no criteria, or no text.
@@ -194,8 +190,6 @@ def assigned(session: Session, ask: Ask, *, drawn: bool = False) -> set[Item]:
     """Items that are assigned already for the same question.
 
     Args:
-        session: Where to read.
-        ask: The question.
         drawn: Only those that were drawn: what somebody chose has had no chance of its own, and may be drawn yet.
     """
     table = TABLES["task"]

@@ -56,10 +56,6 @@ NEEDING_COLUMNS = [*ITEM, "points", "n_reads", "reasons", "differ"]
 def without_judge(items: pd.DataFrame, rules: Rules) -> pd.DataFrame:
     """Items that need an adjudicator, as one meets them who has not looked at the judge's verdicts.
 
-    Args:
-        items: As `needing` gives them.
-        rules: What the study has chosen.
-
     Returns:
         The rows of `items` with told_reasons (without those of `OF_JUDGE`; an item with no other is to be checked, as those that are drawn)
         and tells_judge (being in question tells by itself what the judge said: nothing else sends the item on, and none like it is drawn).
@@ -98,7 +94,6 @@ def needing(reads: pd.DataFrame, rules: Rules, *, seed: str) -> pd.DataFrame:
             criterion_id (missing for acuity), points (missing where unknown), rater_id, stage, label, severity, selection, judge_label (of the
             judge that the study shows; missing where it gave none) and n_wanted (readers that the item was assigned to; missing where
             it was not assigned).
-        rules: What the study has chosen.
         seed: Draws the items to be checked: the same seed draws the same items, and a larger share draws those of a smaller one too.
 
     Returns:
@@ -189,9 +184,6 @@ def cases(items: pd.DataFrame) -> pd.DataFrame:
 
     Ordered by the worst reason, then by the most points that an item with it is worth either way, then by number.
 
-    Args:
-        items: As `needing` gives them.
-
     Returns:
         example_id, response_id (missing for a case), n_items, reasons (a tuple, worst first), points (largest of the items with the
         worst reason, without its sign; missing where none has points).
@@ -234,9 +226,6 @@ OF_CRITERION = ["dataset", "prompt_id", "example_id", "criterion_id", "position"
 
 def faulted_criteria(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Criteria that adjudicators or readers call wrong, ambiguous or unclear: the list for the rubric's authors. Nobody is named.
-
-    Args:
-        verdicts: As `frames.verdicts(kind=reviewer, texts=True)` gives them.
 
     Returns:
         One row a criterion, those called at fault most often first: dataset, prompt_id, example_id, criterion_id, position, criterion, points,

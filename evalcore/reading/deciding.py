@@ -74,11 +74,8 @@ def decide(
     verdict is `blinded`.
 
     Args:
-        engine: The study.
-        viewer: Who reads.
         reading_id: The item in hand, or one that is done.
         criterion_id: The criterion; None for a question on the whole.
-        decision: What is said.
         seen: The newest decision on the item that the screen showed, or None.
         at: When; now by default.
 

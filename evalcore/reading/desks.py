@@ -29,8 +29,6 @@ class Desk:
     """What a reader has in hand.
 
     Attributes:
-        asked: The task.
-        sheet: Its texts.
         drafts: The newest mark on each item, by criterion_id (None: the response or case as a whole).
         first: The locked first read, by criterion_id; empty before.
         decided: What was kept or revised since, by criterion_id.
@@ -143,7 +141,6 @@ def control_keys(
         seed: Of the drawing; None: there was none.
         share: Of the criteria that are drawn, in [0, 1]; None: there was no drawing.
         keys: All criteria of the rubric, in any order.
-        judged: Those with the judge's label.
     """
     if seed is None or share is None:
         return ()
@@ -218,7 +215,6 @@ def check_against_judge(
     """What is said of the judge's error belongs to a difference from the judge, "reason wrong" to an agreement.
 
     Args:
-        label: What the physician says.
         judge_label: The judge's label on the item; None where the judge gave none: there is nothing to differ from then.
         names_error: A cause, a severity or a kind of error is said.
         right_for_wrong_reason: The judge's label is said to be right, its reason wrong.

@@ -95,8 +95,6 @@ def choose_reader(engine: Engine, viewer: Viewer, browser: str) -> None:
     """Leave an event where somebody comes by a browser by which somebody else came last, or nobody yet.
 
     Args:
-        engine: The study.
-        viewer: Who was chosen.
         browser: What it says of itself: browsers that say the same are taken for one.
     """
     subject = "".join(filter(str.isprintable, browser))[:MAX_BROWSER] or "a browser that does not say which"

@@ -20,9 +20,6 @@ def add_exposures(session: Session, person_id: int, what: Seen, examples: Collec
     Where it is not 0 an event has to follow in the transaction, which vouches for the rows.
 
     Args:
-        session: Where to write.
-        person_id: Who sees them.
-        what: In which way.
         examples: Numbers of the examples; None: of every example that is there now (for those who are released: later ones too), as one row.
     """
     missing = unseen(session, person_id, what, examples)

@@ -17,7 +17,6 @@ def has_seen(person_id: int, example: Any) -> ColumnElement[bool]:
     """The condition that somebody has seen others' verdicts on an example, or has been released from reading it blind.
 
     Args:
-        person_id: Who.
         example: The example's number: a column of the statement around it, or a number.
     """
     number = func.coalesce(col(Exposure.example_id), 0)

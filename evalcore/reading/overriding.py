@@ -67,12 +67,7 @@ def give_verdict(
     """Store an open verdict, volunteered, with the judge's in view. Returns its number.
 
     Args:
-        engine: The study.
-        viewer: Who reads.
-        response_id: The response.
         criterion_id: The criterion; None: the level of care that the response recommends.
-        reading: What is said.
-        judge: Whose verdict was in view.
         seen: The viewer's own newest open verdict on the item that the screen showed, or None.
 
     Raises:

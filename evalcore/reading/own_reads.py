@@ -14,7 +14,6 @@ def own_items(verdicts: pd.DataFrame, reader: str) -> pd.DataFrame:
 
     Args:
         verdicts: As `frames.verdicts` or `acuity_verdicts` gives them, of the examples that the physician read.
-        reader: The physician's name.
 
     Returns:
         One row an item that the physician read, index item_id: example_id, response_id, criterion_id (missing for acuity), first_label

@@ -17,10 +17,7 @@ def item(session: Session, response_id: int, criterion_id: int | None, *, judge:
     """The item's example_id and the judge's label on it (None where that judge gave none); None where there is no such item.
 
     Args:
-        session: Where to read.
-        response_id: The response.
         criterion_id: The criterion; None: the response as a whole.
-        judge: Whose label.
     """
     verdict = TABLES["verdict"]
     of_judge = select(col(Rater.id)).where(is_judge(), col(Rater.name) == judge)

@@ -35,9 +35,6 @@ def reference_labels(verdicts: pd.DataFrame) -> pd.DataFrame:
     The adjudicated label, else the one that all readers gave, else the only reader's. "Cannot assess" is a label like the
     others: beside another one it is a conflict.
 
-    Args:
-        verdicts: As `frames.verdicts` gives them.
-
     Returns:
         One row an item, index item_id: n_reads, n_met, n_not_met, n_cannot_assess, reference_label (missing where
         unsettled), reference_source, selection and blinded of the reads (joined by ";" where they differ), inclusion_probability (of drawn
@@ -101,7 +98,6 @@ def item_labels(verdicts: pd.DataFrame, judge: str) -> pd.DataFrame:
     """One row an item with the judge's label, the physicians' and the reference label.
 
     Args:
-        verdicts: As `frames.verdicts(texts=True)` gives them.
         judge: Whose labels stand beside the physicians'.
 
     Returns:
@@ -148,10 +144,6 @@ def standing_marks(marks: pd.DataFrame) -> pd.DataFrame:
 
 def overridden_items(marks: pd.DataFrame, judge: str) -> pd.DataFrame:
     """How many items of each example physicians have read, overridden, and read differently from one another.
-
-    Args:
-        marks: As `read_queries.read_marks` gives them.
-        judge: Whose label counts as overridden.
 
     Returns:
         One row an example, index example_id: n_read, n_overridden, n_conflicting (items; a conflict that has been

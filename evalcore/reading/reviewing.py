@@ -121,13 +121,9 @@ def mark(  # noqa: PLR0913 - what a mark says
     """Store a draft; the newest of an item counts.
 
     Args:
-        engine: The study.
-        viewer: Who reads.
-        reading_id: The item in hand.
         criterion_id: The criterion; None for a question on the whole.
         label: The answer; None: only a note so far.
         reason: Why it cannot be assessed; the submission asks for it.
-        note: What the reader adds.
         then: Place, from 0, of the item that is in hand afterwards; None: the same.
         at: When; now by default.
 
@@ -203,9 +199,6 @@ def submit(
     conversation, or who leads the study, is stored as not blind, with the reason.
 
     Args:
-        engine: The study.
-        viewer: Who reads.
-        reading_id: The item in hand.
         knows_model: The reader says that they know which model wrote the response: by its style, or since the text names it.
         at: When; now by default.
 

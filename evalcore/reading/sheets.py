@@ -107,8 +107,6 @@ def judge_on(session: Session, asked: Asked, judge: str | None) -> tuple[str | N
     """The name of the judge to be shown and its verdicts on a task, by criterion_id.
 
     Args:
-        session: Where to read.
-        asked: The task.
         judge: The study's choice; None, or one without a verdict here: the judge with the most verdicts on this task, by name.
     """
     verdict, rater = TABLES["verdict"].c, TABLES["rater"].c

@@ -34,17 +34,13 @@ def add_assignment(  # noqa: PLR0913 - what an assignment is made of
     """Write an assignment with its tasks, in their order, and one audit event. Returns its number.
 
     Args:
-        session: Where to write.
         items: (example_id, response_id or None, inclusion probability), in the order of reading.
-        ask: What readers are asked.
         readers: Numbers of the people who may read.
         n_readers: How many readers an item gets.
         seed: Of the drawing and the order.
         reserve_minutes: For how long an opened item is kept for its reader.
-        selection: How the items were chosen.
         chosen_by: The filters or the plan, for the record.
         n_population: How many items they were drawn from.
-        actor: Who assigns.
     """
     row = Assignment(
         ask=ask,

@@ -82,7 +82,6 @@ class Progress(msgspec.Struct, frozen=True):
     """How far a reader is.
 
     Attributes:
-        n_done: Items that were locked.
         n_left: Items that wait, the one in hand too.
         seconds_each: Median time of an item; None where nobody has finished one.
     """
@@ -285,8 +284,6 @@ def blind_examples(session: Session, viewer: Viewer, *, among: Collection[int] |
     In a study that is set to blind: for a reader who has not been released, everything that they have not read.
 
     Args:
-        session: Where to read.
-        viewer: Who reads.
         among: Only these examples are asked about; None: all.
     """
 

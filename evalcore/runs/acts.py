@@ -30,9 +30,6 @@ def start(
     """Start a run, or the same run again: its questions are those that have no answer yet. Nothing is asked before `work`.
 
     Args:
-        engine: The study.
-        spec: What is asked.
-        actor: Who acts.
         concurrency: Questions in flight at once, in each process that works on it.
         max_cost: US dollars at which it stops; None: no limit. That of the latest start counts.
         max_failures: So many failures in a row, of one process, stop it.

@@ -253,7 +253,6 @@ class Asking:
     Attributes:
         reason: Why it stopped; None where nothing was left to take.
         for_all: The reason stops the whole run, not this worker alone.
-        kept: What has arrived.
     """
 
     def __init__(

@@ -89,13 +89,10 @@ def work_on_cluster(
     """Ask what a run has to ask, on the workers of a cluster, until nothing is left or somebody says stop.
 
     Args:
-        engine: The study.
         run_id: Of a run that was started.
         address: Of the scheduler (tcp://HOST:PORT), or local:N for N workers on this machine.
-        actor: Who acts.
         stop: How it is told to stop: the run is stopped, and its workers finish what is in flight.
         progress: Is told about once a second how far the run is.
-        batch: Questions of one task.
 
     Returns:
         What the batches did that came to their end, and how the run stands. What a worker had saved that was killed is in the run alone.

@@ -65,7 +65,6 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     """A question with the texts that it is made from.
 
     Attributes:
-        case: The example's turns.
         response, criterion, points: Of what is judged; "" and None where there is none.
         suspects: Sentences on words in the response that speak to the judge.
     """

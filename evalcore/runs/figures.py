@@ -15,13 +15,11 @@ class Figures:
     """How far a run is, as one of its workers sees it: as the study told when it began, and what it has done itself.
 
     Attributes:
-        run_id: Of the run.
         n_questions, outcomes: Of the run, when all was last added up.
         calls: Of the run without this worker's, then.
         max_cost: US dollars; None: no limit.
         cost_each: US dollars expected of a question before the first was answered; None where prices are unknown.
         n_workers: Of the run, this one among them.
-        streak: Failures in a row.
     """
 
     run_id: int
@@ -83,9 +81,6 @@ class Figures:
         """The run as it stands now: its questions, what came of them, and the calls without this worker's.
 
         Args:
-            n_questions: Of the run.
-            outcomes: Of all its questions.
-            calls: Of the others.
             unsaved: What has ended here and is not in the study yet.
         """
         self.n_questions, self.outcomes, self.calls = n_questions, outcomes, calls

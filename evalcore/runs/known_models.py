@@ -68,7 +68,6 @@ def named(name: str, *, path: Path | None, **options: Unpack[ModelOptions]) -> M
     Args:
         name: As the study calls the model.
         path: The file; None: there is none.
-        options: What a command says.
 
     Raises:
         RunRefused: As `load`; or nobody says where the model is.

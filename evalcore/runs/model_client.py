@@ -229,7 +229,6 @@ class CallFailed(OverreadError):
 
     Attributes:
         outcome: UNREACHABLE, UNREADABLE (whole replies, none of them a chat completion), REFUSED or REJECTED.
-        sentence: Why. It holds no key.
         status: Of the last HTTP reply; None where there was none.
         raw: What the last reply held, without the key, at most `MAX_RAW` characters; None where nothing came.
         attempts: How many times it was sent.

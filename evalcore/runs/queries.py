@@ -42,8 +42,6 @@ class Progress:
     """How far a run is.
 
     Attributes:
-        reason: Why it was stopped.
-        n_questions: All of the run.
         outcomes: Questions by what came of them; those that are still open are not in it.
         n_calls: Asked in all: an unreadable reply is asked for again.
         prompt_tokens, completion_tokens: Of all calls whose server counts them.
@@ -183,7 +181,6 @@ class Calls(NamedTuple):
     """What the calls of a run took.
 
     Attributes:
-        n_with_cost: Calls whose cost is known.
         n_without_cost: Calls that brought a reply and whose cost is not known.
     """
 
@@ -338,7 +335,6 @@ class Taken(NamedTuple):
     Attributes:
         n_questions: So many questions the averages are of.
         prompt_tokens, completion_tokens: None where no server has counted them.
-        seconds: In flight.
     """
 
     n_questions: int
@@ -452,9 +448,7 @@ class Subject(NamedTuple):
     """What a run asks about.
 
     Attributes:
-        n_examples: Conversations, or cases of triage.
         n_responses: That are judged; 0 where answers are asked for.
-        n_models: That gave them.
     """
 
     n_examples: int
@@ -477,13 +471,7 @@ CHUNK = 500  # bound variables in one statement
 
 
 class Texts(NamedTuple):
-    """What some questions are about, by the numbers of the rows.
-
-    Attributes:
-        conversations: Of examples.
-        responses: Of what is judged.
-        criteria: Text and points.
-    """
+    """What some questions are about, by the numbers of the rows."""
 
     conversations: dict[int, tuple[Message, ...]]
     responses: dict[int, str]

@@ -31,7 +31,6 @@ class Items(NamedTuple):
     Attributes:
         statement: Their example_id, response_id and criterion_id, in the order in which they are asked.
         is_there: The condition that an item has an answer.
-        key: The three columns, for conditions.
         mixed: A number by which the items stand in an order that has nothing to do with what they are.
     """
 

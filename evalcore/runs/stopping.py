@@ -50,7 +50,6 @@ def on_interrupt(stop: Stop, *, told: Callable[[Stop], None] | None = None) -> I
     """Within the block Ctrl-C (and SIGTERM, as a cluster or a container sends it) presses `stop` instead of raising; in the main thread only.
 
     Args:
-        stop: Of the worker.
         told: Is called after each press, e.g. to say that a second one does not wait.
     """
 

@@ -223,9 +223,7 @@ class Ended(NamedTuple):
     """How a run stands when one of its workers has ended.
 
     Attributes:
-        state, reason: Of the run.
         n_left: Questions that are open, those that others hold among them.
-        n_held: Questions that other workers hold.
     """
 
     state: RunState
@@ -311,10 +309,6 @@ def end_worker(
     """The worker ends: what it still held is free again.
 
     Args:
-        session: The writing transaction.
-        run_id: Of the run.
-        worker_id: Of the worker.
-        actor: Who acts.
         reason: Why it ends, one sentence; None where nothing was left to take.
         for_all: The reason stops the run; otherwise the run is stopped only where nobody else works on it.
     """
@@ -355,7 +349,6 @@ def flag_suspects(session: Session, reasons: Mapping[int, Sequence[str]]) -> Non
     What was said of such a response before is replaced, so that to say the same again changes nothing. Two processes may flag the same responses at once.
 
     Args:
-        session: The caller's.
         reasons: By response, sentences of `prompts.suspects`, one or more.
     """
     rows, connection = _table(), session.connection()
@@ -403,7 +396,6 @@ class Saved(NamedTuple):
     """What a transaction has written.
 
     Attributes:
-        n_answers: New responses or verdicts.
         n_there: Answers that were not kept, since the item has one by now: it came with a file, from another run, or from a worker that
             took the question over.
     """
@@ -416,7 +408,6 @@ class Saving(NamedTuple):
     """Whose answers are written.
 
     Attributes:
-        actor: Who started the run.
         meaning: What a judge's confidence is the probability of, where it states one.
     """
 

@@ -25,8 +25,6 @@ def asked_words(spec: RunSpec, subject: Subject, *, name: str | None = None) -> 
     """What a run asks, of whom, and about what.
 
     Args:
-        spec: Of the run.
-        subject: What its questions are about.
         name: Of the model or judge, where it is shown otherwise than it is.
 
     >>> asked = ModelSettings(name="Magpie", base_url="http://127.0.0.1:8000/v1", api_model="magpie-1")
@@ -62,7 +60,6 @@ class State(NamedTuple):
     """How a run stands.
 
     Attributes:
-        word: In a word or two.
         more: What there is to say of it; may be empty.
     """
 
@@ -74,7 +71,6 @@ def state_of(at: Progress, *, with_words: bool) -> State:
     """How a run stands.
 
     Args:
-        at: The run.
         with_words: The reason for which it stopped is told whole; else without the words of a failure, in which a judge may speak.
     """
     if at.state is RunState.DONE:

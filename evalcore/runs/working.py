@@ -40,7 +40,6 @@ class Worked:
     """What one process did on a run, and how the run stands.
 
     Attributes:
-        state: Of the run.
         reason: Why this worker, or the run, stopped; None where nothing was left to ask.
         outcomes: Questions that this worker has ended, by what came of them.
         cost: US dollars of the run so far, as far as it is known; None where nothing is.
@@ -133,7 +132,6 @@ def work(
     hold. A run that is done or stopped is left as it is: `start` opens it. At the end of a run of triage the judges that ship read the levels.
 
     Args:
-        engine: The study.
         run_id: Of a run that was started.
         key: Is sent to the server, and kept nowhere.
         stop: How this worker is told to stop.

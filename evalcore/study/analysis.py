@@ -61,9 +61,7 @@ class StatedAnalysis:
 
     Attributes:
         version: 1, 2, ...
-        spec: What was stated.
         stated_by: By whom.
-        stated_at: When.
         n_reads_before: Physicians' blind first reads of items that existed then.
     """
 

@@ -88,10 +88,7 @@ def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> 
     """A page of the trail and how many events fit, as `contents.audit_trail` gives them.
 
     Args:
-        engine: The study.
-        viewer: Who looks.
         is_blind: Something waits for the viewer's own read: then only what tells them nothing.
-        **wanted: Search, filters and page.
 
     Raises:
         NotAllowed: The viewer is no researcher and no lead.
@@ -103,11 +100,6 @@ def events(engine: Engine, viewer: Viewer, *, is_blind: bool, **wanted: Any) -> 
 
 def words(engine: Engine, viewer: Viewer, *, is_blind: bool) -> dict[str, list[str]]:
     """Who and what occur in the trail, as `contents.audit_words` gives them.
-
-    Args:
-        engine: The study.
-        viewer: Who looks.
-        is_blind: As in `events`.
 
     Raises:
         NotAllowed: The viewer is no researcher and no lead.

@@ -56,8 +56,6 @@ def pairs(text: str, name: str, columns: tuple[str, str]) -> list[tuple[str, str
     """The rows as (place, one, other); an empty cell is "". Other columns are left out.
 
     Args:
-        text: Of the file.
-        name: Of the file, for faults.
         columns: The two that it must have.
 
     Raises:

@@ -75,7 +75,6 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     """An engine on a database URL or the path of a SQLite file; nothing is created or migrated yet.
 
     Args:
-        location: As the settings have it.
         wait_seconds: How long a transaction waits for others' writing before it is a fault; `writing` may be told to be patient.
 
     Raises:
@@ -239,7 +238,6 @@ def writing(engine: Engine, *, patient: bool = False) -> Iterator[Session]:
     """One transaction: kept whole when the block ends, undone whole when it raises.
 
     Args:
-        engine: The study.
         patient: Wait for others' writing as long as a command does, also where a press started this.
 
     Raises:

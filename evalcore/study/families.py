@@ -79,7 +79,6 @@ def mentions(text: str, models: Iterable[str], table: Table) -> bool:
     Whole words alone count, upper and lower case are the same; a version may follow ("Llama3"). It is no proof: some names are common words.
 
     Args:
-        text: What is looked through.
         models: Names of models; of a path the last part counts too.
         table: Whose patterns tell a maker's other names: "gpt" of "gpt-4*".
 

@@ -162,9 +162,7 @@ def verdicts(
     Of a judge's several prompt versions the newest one's verdict on the item counts, and repeats do not.
 
     Args:
-        session: Where to read.
         kind: Judges' or reviewers' only.
-        texts: With the column `explanation`.
         example_ids: Of these examples only.
         history: All verdicts that were ever given, those taken back too (label None).
         every_prompt: Judges' verdicts by older prompts and their repeats as well.
@@ -232,7 +230,6 @@ def acuity_verdicts(
     """The newest verdict of each rater on the acuity of each response or case, and stage; those taken back are left out, judges' repeats are not.
 
     Args:
-        session: Where to read.
         kind: Judges' or reviewers' only; judges may have given millions.
         example_ids: Of these examples only.
         origin: With not_blind, came_by, file_sha256 and recorded_at.

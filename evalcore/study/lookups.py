@@ -157,7 +157,6 @@ def said_of_acuity(session: Session, items: Collection[tuple[int, int | None]]) 
     """The standing verdicts of acuity on some items, of every rater and stage; those taken back too.
 
     Args:
-        session: Where to read.
         items: Example, and response to it or None for the case itself.
     """
     return _in_chunks(session, _of_acuity(), [(example_id, response_id or 0) for example_id, response_id in items])

@@ -108,7 +108,6 @@ def check_can_settle(viewer: Viewer, readers: Collection[str]) -> None:
     """An adjudicator settles only what others have read.
 
     Args:
-        viewer: Who would settle.
         readers: Names of those who have given a verdict on the response.
     """
     check_can_adjudicate(viewer)
@@ -121,9 +120,7 @@ def check_can_mark(viewer: Viewer, reader: int, state: ReadingState) -> None:
     """Drafts are made by their reader alone, and until the first read is locked.
 
     Args:
-        viewer: Who would mark.
         reader: person_id of whose reading it is.
-        state: How far it is.
     """
     _check_own(viewer, reader)
     if state is not ReadingState.READING:

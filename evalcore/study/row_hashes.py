@@ -55,7 +55,6 @@ def row_hash(names: Sequence[str], values: Iterable[Any]) -> bytes:
 
     Args:
         names: Of the columns, sorted.
-        values: In their order.
 
     Raises:
         TypeError: A value is none that the program writes: the row was changed past it.

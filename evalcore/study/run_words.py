@@ -69,9 +69,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a model is reached and asked. Holds no key: only the name of the environment variable that has it.
 
     Attributes:
-        name: As the study calls it.
         base_url: Up to and without /chat/completions, e.g. http://127.0.0.1:8000/v1; no user name or password in it.
-        api_model: As the server calls it.
         temperature, max_tokens: As the API takes them; None: not sent.
         price_in, price_out: US dollars for a million tokens of the question and of the answer; None: unknown.
         family: Of the model, for self-preference; None: the study's own table of families tells.
@@ -114,7 +112,6 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         model: Who is asked: the model, or the judge.
         prompt_version: Of the prompt, as `prompts` gives it.
-        with_points, with_confidence: Which judge prompt.
         dataset: Whose examples (respond), or whose responses (judge), e.g. healthbench; `schema.CASES` for cases of triage.
         of_models: Whose responses are judged, sorted; empty: of all models.
         formats: Of cases of triage (`schema.Format`), sorted.
@@ -169,10 +166,8 @@ class Question(msgspec.Struct, frozen=True, gc=False):
     """One thing that is asked of the model, as its row holds it.
 
     Attributes:
-        question_id: Its row.
         response_id, criterion_id: Of what a judge is asked; no criterion: the level of care.
         format: Of an answer to a case of triage (`schema.Format`); "" otherwise.
-        sample_index: Of an answer.
         repeat: Of a verdict, from 0.
     """
 
@@ -231,7 +226,6 @@ class ChatRequest(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         messages: Oldest first.
         schema: JSON schema of the answer, where one is asked for.
-        schema_name: Its name for the API.
     """
 
     messages: tuple[Message, ...]

@@ -283,7 +283,6 @@ class Unfinished(msgspec.Struct, frozen=True):
     """An import that is being written in parts, or was broken off between two of them.
 
     Attributes:
-        name: Of the file.
         source_hash: SHA-256 of its content, unpacked.
         actor: Who imports, as the trail says it.
         asked: What the file was to be imported as, as JSON.
@@ -368,7 +367,6 @@ class Criterion(msgspec.Struct, frozen=True, gc=False):
     """One line of a rubric.
 
     Attributes:
-        text: The criterion as written.
         points: -10..10 without 0; negative for undesirable behaviour. None where the source gives none
             (a row of a meta-evaluation): such a criterion can be read and is never scored.
         tags: The source's tags in their order, e.g. `level:cluster`, `cluster:...`, `axis:accuracy`.
@@ -394,7 +392,6 @@ class Example(msgspec.Struct, frozen=True):
         prompt_id: The source's name for it, unique within a data set.
         messages: The turns, oldest first; roles system, user, assistant.
         rubric: Criteria in the source's order; a criterion's position counts from 1.
-        tags: `theme:...` and `physician_agreed_category:...` among others.
         subsets: Parts of the data set that it belongs to, e.g. hard.
         provisional: Known only from a result on it, so theme, conversation and rubric may be incomplete.
     """

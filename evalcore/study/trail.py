@@ -17,7 +17,6 @@ class Row(NamedTuple):
     """A row of which the trail keeps a hash.
 
     Attributes:
-        number: In its table.
         kept: The hash that was kept of it; None: none was.
         found: The hash of what stands there now; None: it cannot even be read.
     """

@@ -86,9 +86,7 @@ def usual_held(
     """What intervals are to hold for where nobody chooses otherwise, and why: as the study states, else the widest claim that the reads can carry.
 
     Args:
-        triage_data: The cases, `panels.described`.
         judges: By format whose levels count.
-        spec: What the study states.
         known: What `answered` gave for further cases, these judges and the stated rule of settling, where it is at hand.
     """
     known = answered(triage_data, judges, settled=spec.settled) if known is None else known
@@ -131,12 +129,7 @@ class Matrices:
 
 
 def by_judge(triage_data: TriageData, found: pd.DataFrame) -> Matrices:
-    """What judges say of every answer, and the published matrices behind them, marked `PUBLISHED`.
-
-    Args:
-        triage_data: The cases.
-        found: As `predictions.joined` gives it.
-    """
+    """What judges say of every answer, and the published matrices behind them, marked `PUBLISHED`."""
     cells = _judged(triage_data, found)
     return Matrices(cells.assign(n_open=cells["n"]), rates(cells), summary(cells))
 
@@ -153,7 +146,6 @@ def by_physicians(triage_data: TriageData, *, settled: bool = False) -> Matrices
     """What physicians of the study say of the responses that they have read; responses are counted, not cases.
 
     Args:
-        triage_data: The cases, `panels.described`.
         settled: An adjudicated level takes the place of the readers' votes.
     """
     cells = physicians_cells(triage_data, settled=settled).astype(_WORDS)
@@ -175,8 +167,6 @@ def corrected(
     """The judge's levels of all responses, put right by physicians'; estimates, so without counts.
 
     Args:
-        triage_data: The cases, `panels.described`.
-        found: As `predictions.joined` gives it.
         judges: By format whose levels count.
         held: What the intervals are to hold for.
         known: What `triage_corrected.answered` gave for the same cases, judges and claim, where it is at hand.
@@ -214,12 +204,8 @@ def harm(
 
     Args:
         basis: Who says which level an answer gives.
-        triage_data: The cases, `panels.described`.
-        found: As `predictions.joined` gives it.
-        weights: What errors cost.
         judges: By format whose levels count; corrected.
         held: What the intervals are to hold for; corrected.
-        known: As in `corrected`.
 
     Returns:
         As `harm.expected_harm`, model and format as plain words: by judge with the published matrices, by physicians of responses, corrected with the
@@ -244,7 +230,6 @@ class Ranked:
 
     Attributes:
         harm: As `harm.expected_harm`, of the models that have cases here, over the cases that all of them answered in the format.
-        changes: As `harm.changes`.
         differences: As `harm.harm_differences`: of every two models, on the cases that both answered.
     """
 
@@ -269,12 +254,8 @@ def ranked(
 
     Args:
         basis: Who says which level an answer gives.
-        triage_data: The cases, `panels.described`.
-        found: As `predictions.joined` gives it.
-        weights: What errors cost.
         judges: By format whose levels count.
         held: What the intervals are to hold for; not by judge.
-        known: As in `corrected`.
     """
     under, over, steps = weights.under, weights.over, weights.steps
     if basis is Basis.JUDGE:
@@ -303,7 +284,6 @@ def safety(basis: Basis, found: pd.DataFrame, *, known: Sequence[Answers] = (), 
 
     Args:
         basis: Who says which level an answer gives; by judge they are the judge's opinion.
-        found: As `predictions.joined` gives it.
         known: What `triage_corrected.answered` gave; not by judge.
         held: What the intervals are to hold for; not by judge.
 

@@ -44,7 +44,6 @@ def case_table(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFra
     """One row a case, model and format that has any response; a case that nobody answered has one row.
 
     Args:
-        triage_data: `panels.described`.
         judges: By format whose levels count.
 
     Returns:
@@ -114,12 +113,9 @@ def chosen_cases(
     """The examples of the cases that fit.
 
     Args:
-        triage_data: `panels.described`.
         kind: What can be asked about the case; None: anything.
         miss: At least one model's prediction in one format is wrong this way; counted are cases with one letter as their gold, as in every rate.
         judge: Whose levels count where this judge has looked; else the usual one of each format.
-        model: Of this model's predictions alone.
-        asked: Of this format alone.
     """
     cases = triage_data.cases
     fits = np.ones(len(cases), dtype=bool) if kind is None else cases["kind"].eq(kind).to_numpy(dtype=bool)
@@ -142,7 +138,6 @@ def shown_samples(
     """The response to show for each prediction: the first with text that was read as the predicted level, else the first with text.
 
     Args:
-        triage_data: The cases.
         mine: Rows of `predictions.predictions`: row, model, format, predicted, first; each case, model and format once.
         judges: By format the judge whose levels the predictions have.
 

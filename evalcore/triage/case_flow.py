@@ -64,7 +64,6 @@ def case_flow(triage_data: TriageData, rule: AmbiguityRule = USUAL) -> pd.DataFr
     """How many cases of each source and label went which way.
 
     Args:
-        triage_data: As `panels.described` gives it.
         rule: The rule that it was described with.
 
     Returns:
@@ -202,11 +201,7 @@ Stages = tuple[dict[str, int], dict[str, int], dict[str, int]]
 
 
 def stages(flow: pd.DataFrame) -> Stages:
-    """The columns of the figure: sources (those with most cases first), outcomes, and what the cases stand at in the end.
-
-    Args:
-        flow: As `folded` gives it.
-    """
+    """The columns of the figure: sources (those with most cases first), outcomes, and what the cases stand at in the end."""
     sources = flow.groupby("source", sort=False)["n"].sum().sort_values(ascending=False, kind="stable")
     outcomes, ends = flow.groupby("outcome")["n"].sum(), flow.groupby(_ends(flow))["n"].sum()
     order = [*LEVEL_WORDS.values(), Outcome.AMBIGUOUS.value, *dict.fromkeys(LEFT_OUT.values())]
@@ -219,9 +214,6 @@ def stages(flow: pd.DataFrame) -> Stages:
 
 def links(flow: pd.DataFrame) -> pd.DataFrame:
     """The flow as the figure draws it.
-
-    Args:
-        flow: As `folded` gives it.
 
     Returns:
         stage (0: from a source to an outcome; 1: from an outcome to what the cases stand at in the end: a level, ambiguous, or why they are left

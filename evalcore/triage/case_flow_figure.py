@@ -43,7 +43,6 @@ def case_flow(links: pd.DataFrame, stages: Stages, *, ink: str = INK_ON_PAPER) -
     Args:
         links: stage (0: from a source to an outcome; 1: from an outcome to an end), start, end, n (cases).
         stages: The nodes of each column from top to bottom, each with its cases; all columns hold the same cases.
-        ink: Colour of words.
     """
     figure = go.Figure()
     most = max(map(len, stages))

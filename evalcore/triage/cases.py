@@ -36,10 +36,6 @@ MISS_COLUMNS = (
 def boundary(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
     """How models answer cases whose gold lies between two letters, either of which is right.
 
-    Args:
-        found: As `predictions.joined` gives it.
-        keys: What is told apart.
-
     Returns:
         One row a model and format that occur in `found` and each of `BOUNDARY_MEASURES`, with the columns of `triage.rates`. constituent, outside_high and
         outside_low are of all boundary cases with a prediction and add up to 1; upper_share is of those answered with one of their letters.
@@ -61,9 +57,6 @@ def boundary(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame
 
 def ambiguous(found: pd.DataFrame) -> pd.DataFrame:
     """What models answer where physicians do not agree: there is no right or wrong, only which level and how surely.
-
-    Args:
-        found: As `predictions.joined` gives it.
 
     Returns:
         Four rows a model and format that occur in `found`: model, format, predicted (1..4), n (ambiguous cases so answered), n_cases (ambiguous cases with
@@ -98,7 +91,6 @@ def accounted(triage_data: TriageData, found: pd.DataFrame) -> pd.DataFrame:
     """What of the study each model's numbers are of, and what they leave out.
 
     Args:
-        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it, of these cases.
 
     Returns:
@@ -144,7 +136,6 @@ def misses(triage_data: TriageData, found: pd.DataFrame, *, judges: Mapping[str,
     that more of the samples agree on, then by case, model and format.
 
     Args:
-        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it, of these cases.
         judges: By format the judge whose levels `found` has; default: `usual_judges`.
 

@@ -39,7 +39,6 @@ def drawn_votes(triage_data: TriageData, *, settled: bool = True) -> pd.DataFram
     chose, reads with the judge in view, and "cannot assess" and "remove" are left out, the latter as if the response had not been drawn.
 
     Args:
-        triage_data: The cases.
         settled: A level that was adjudicated without the judge in view takes the place of the readers' votes (`rubric_data.settlements`).
 
     Returns:
@@ -66,7 +65,6 @@ def drawn_reads(triage_data: TriageData, *, settled: bool = True) -> pd.DataFram
     """The reads that `drawn_votes` is made from, one by one: one row a reader and response.
 
     Args:
-        triage_data: The cases.
         settled: As in `drawn_votes`: the settled level takes the place of what each reader of the response said.
 
     Returns:
@@ -106,13 +104,11 @@ class Answers:
     Each response counts 1 / the responses of its case, so that each case counts once.
 
     Attributes:
-        model, format: Whose they are.
         cases: By case, its row of `TriageData.cases`; ascending.
         gold: By case, 0..3.
         judged: By case and level, the share that the judge says; adds up to 1, a boundary is half of each.
         rest: By case and level, the share that the judge says of responses that were not read (of a boundary the more severe).
         read: By response drawn and read, its case: a place in `gold`.
-        once: Of these, what they count.
         level: Of these, the judge's level, 0..3; of a boundary the more severe.
         votes: Of these, physicians' mean vote by level; adds up to 1.
         probabilities: Of these, the probability that they were drawn.
@@ -120,7 +116,6 @@ class Answers:
         readers: By read, the number of the physician.
         said: By read and level, what that physician says; where an adjudicator has settled the response, the settled level.
         own: The same, what that physician said.
-        n_responses: How many there are.
         n_no_level: Responses in which the judge found no level: they are left out.
         n_unreached: Responses with a level and without a text, which nobody can draw.
     """
@@ -223,7 +218,6 @@ def answers(
     """The responses to clear cases of every model, in every format, in which the judge found a level, by format and model.
 
     Args:
-        triage_data: `panels.described`.
         judges: By format the judge whose levels count.
         settled: An adjudicated level takes the place of the readers' votes.
         only_texts: Leave out responses whose level alone is known, which nobody can read.
@@ -321,9 +315,7 @@ def asked(about: Answers, counts: Floats, model: tuple[Floats, Floats]) -> Asked
     """One share of one model.
 
     Args:
-        about: Its responses.
         counts: Gold x level: 1 where it counts, 0 where it does not (or what it costs), NaN throughout a gold that it is not about.
-        model: `Answers.by_level`.
     """
     means, leverage = model
     kept = ~np.isnan(counts[:, 0])[about.gold]
@@ -440,7 +432,6 @@ def corrected_cells(
     left out.
 
     Args:
-        triage_data: `panels.described`.
         judges: By format the judge whose levels count.
         claim: What the interval is to hold for: further cases of the same kind, or these cases alone (then its width is 0 where everything was read).
         physicians: Whose judgement it is to hold for: those who have read, or physicians in general.
@@ -480,15 +471,6 @@ def corrected_rates(
     """How often responses are right, too high, too low, and dangerously so: by the judge, by physicians, and corrected.
 
     The formulas of `corrected_cells` with what counts as y, over the cases of all golds that a rate is about; not sums of rounded cells.
-
-    Args:
-        triage_data: As in `corrected_cells`.
-        judges: As in `corrected_cells`.
-        claim: As in `corrected_cells`.
-        physicians: As in `corrected_cells`.
-        settled: As in `corrected_cells`.
-        known: As in `corrected_cells`.
-        level: As in `corrected_cells`.
 
     Returns:
         One row a model, format and measure of `MEASURES`: model, format, measure, and the columns of `corrected_cells` from judge_only on, of the
@@ -618,14 +600,7 @@ def corrected_harm(  # noqa: PLR0913 - all but the weights by name
     cases of which 30 to 50 % were read, judge accuracy .65 and .9: .945 to .985, for these cases and for further ones.
 
     Args:
-        triage_data: `panels.described`.
         judges: By format the judge whose levels count.
-        under: As in `harm.expected_harm`.
-        over: As in `harm.expected_harm`.
-        steps: As in `harm.expected_harm`.
-        claim: As in `triage_corrected.corrected_cells`.
-        physicians: As in `triage_corrected.corrected_cells`.
-        known: As in `triage_corrected.corrected_cells`.
         level: Of confidence, in (0, 1).
 
     Returns:

@@ -43,7 +43,6 @@ class DecisionLine:
     """One line of the panel.
 
     Attributes:
-        question: What somebody has to decide.
         answer: Which views it needs, and why, in a sentence.
         views: Those views, the one to open first before the others.
         figures: What they say in this study, sentence by sentence; at least one, which says what is missing where nothing is known.

@@ -49,10 +49,6 @@ def judged_differences(found: pd.DataFrame, measures: Sequence[Measure] = SAFETY
     With b of n cases that count for the first model alone and c for the second alone, the difference is (b - c)/n; its interval is that of
     `triage_formats.bonett_price`, p is McNemar's exact one (1 where no case differs).
 
-    Args:
-        found: As `predictions.joined` gives it.
-        measures: Which rates.
-
     Returns:
         One row a format, measure and pair of models: `COLUMNS`, with n (cases of both that the rate is of), k_1, k_2 (what counts of either), difference
         (first model less second: below 0, the first does better), low, high, p, p_holm (Holm's, over the pairs of the format and measure), reason
@@ -118,10 +114,8 @@ def read_differences(
 
     Args:
         known: As `triage_corrected.answered` gives them, for this claim.
-        kind: `CORRECTED` or `PHYSICIANS`.
         claim: What the interval is to hold for.
         physicians: Whose judgement it is to hold for.
-        measures: Which rates.
         level: Of confidence, in (0, 1).
 
     Returns:
@@ -148,11 +142,7 @@ def paired_costs(
     """Differences of the mean of anything that a gold and a level cost, as `read_differences`.
 
     Args:
-        known: As in `read_differences`.
         counts: Gold x level, in [0, 1]: what it costs; NaN throughout a gold that it is not about.
-        kind: As in `read_differences`.
-        claim: As in `read_differences`.
-        physicians: As in `read_differences`.
         level: Of confidence, in (0, 1).
 
     Returns:
@@ -272,7 +262,6 @@ def margin_sentences(differences: pd.DataFrame, spec: Analysis) -> list[str]:
 
     Args:
         differences: As `read_differences` gives them: what a judge alone says is held against no margin.
-        spec: What the study states.
     """
     if spec.primary is None:
         return []

@@ -55,7 +55,6 @@ def matrix(
         names: What the four levels are called, A first, e.g. "home".
         counts: What n counts, for the hover.
         chosen: Gold and predicted of the cell that is open: it is marked.
-        ink: Colour of words.
     """
     rows = cells.to_dict(orient="records")
     figure = go.Figure(layout={"shapes": [shape for row in rows for shape in _cell_shapes(row, chosen, ink)]})
@@ -153,7 +152,6 @@ def hover(row: Mapping[Any, Any], counts: str) -> str:
 
     Args:
         row: gold, predicted, n, n_gold, share, low, high.
-        counts: What n counts.
     """
     gold, predicted = int(row["gold"]), int(row["predicted"])
     head = f"Needs {LETTERS[gold - 1]}, answer gives {LETTERS[predicted - 1]}: {error_words(gold, predicted)}"
@@ -191,7 +189,6 @@ def overview(
         cells: model, format, gold, predicted, n, n_gold, share, low, high; models in the order in which they first occur.
         formats: Words by format, in the order from top to bottom.
         counts: What n counts, for the hover.
-        ink: Colour of words.
     """
     models = list(dict.fromkeys(str(model) for model in cells["model"]))
     corners = {
@@ -269,7 +266,6 @@ def directions(
             where they are known; models from top to bottom in the order in which they first occur.
         formats: Words by format, in the order from top to bottom within a model.
         counts: What they are shares of.
-        ink: Colour of words.
     """
     models = list(dict.fromkeys(str(model) for model in rates["model"]))
     known = {
@@ -340,9 +336,6 @@ def readers(cells: pd.DataFrame, one: str, other: str, *, ink: str = INK_ON_PAPE
 
     Args:
         cells: one, other (levels; 0: no level found), n, n_one (of the row).
-        one: Who the rows belong to.
-        other: Who the columns belong to.
-        ink: Colour of words.
     """
     levels = sorted(set(cells["one"]) | set(cells["other"]))
     places = {level: place for place, level in enumerate(levels)}

@@ -31,9 +31,6 @@ class Direction(StrEnum):
 def in_both(found: pd.DataFrame) -> pd.DataFrame:
     """Cases with a prediction in both formats.
 
-    Args:
-        found: As `predictions.joined` gives it.
-
     Returns:
         One row a case and model, by model and case: row, model, gold, kind, qa, conversation (levels 1..4), qa_share, conversation_share, qa_first,
         conversation_first.

@@ -30,8 +30,6 @@ def by_group(
         table: format, group, measure (under, over; others are not drawn), k, n, value (NaN: no mark), low, high, is_small; groups from top to bottom in the
             order in which they first occur.
         formats: Words by format, from left to right.
-        words: What the groups are called.
-        ink: Colour of words.
     """
     groups = list(dict.fromkeys(str(group) for group in table["group"]))
     places = {group: place for place, group in enumerate(groups)}
@@ -82,9 +80,7 @@ def apart(
 
     Args:
         table: model, format, and for each part its share (NaN: no bar), PART_k and n; in the order from top to bottom.
-        formats: Words by format.
         parts: Column and words of each part, from left to right; the first stands in a heavy border.
-        ink: Colour of words.
     """
     figure = go.Figure()
     rows = table.to_dict(orient="records")

@@ -41,9 +41,7 @@ def by_group(triage_data: TriageData, found: pd.DataFrame, name: str) -> pd.Data
     one row without a value and why.
 
     Args:
-        triage_data: The cases, `panels.described`.
         found: As `predictions.joined` gives it, of these cases.
-        name: A `TriageGrouping`.
 
     Returns:
         One row a model, format, group (words, categorical, in order) and measure, with the columns of `triage.rates`, and n_group (cases of the group with

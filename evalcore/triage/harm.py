@@ -62,7 +62,6 @@ def expected_harm(
         under: Weight of an answer too low, 0 or more.
         over: Weight of an answer too high, 0 or more.
         steps: Whether an error counts as many times as it is levels wide, or once.
-        keys: What one matrix is of.
 
     Returns:
         One row a model and format: model, format, n (cases), harm (0 or more; at most 3 times the larger weight), low, high (between 0 and that), of_under and
@@ -101,11 +100,7 @@ def expected_harm(
 
 
 def on_same_cases(found: pd.DataFrame) -> pd.DataFrame:
-    """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases.
-
-    Args:
-        found: As `predictions.joined` gives it.
-    """
+    """The predictions on cases with a clear gold that every model with any answer in the format answered, so that models are ranked on the same cases."""
     known = found["kind"].eq(Kind.CLEAR).to_numpy(dtype=bool) & found["predicted"].notna().to_numpy()
     numbers, _ = coded(found, ["format"])
     models, _ = coded(found, ["model"])
@@ -125,7 +120,6 @@ def orders(harm: pd.DataFrame, ratios: Sequence[float] | Floats, *, steps: bool 
     Args:
         harm: As `expected_harm` gives it, with any weights.
         ratios: Weight of an answer too low where one too high weighs 1; 0 or more.
-        steps: As in `expected_harm`.
 
     Returns:
         One row a format, model and ratio: model, format, ratio, harm (ratio * under + over), place (1: the least harm; equals share the better place;
@@ -147,7 +141,6 @@ def changes(harm: pd.DataFrame, *, steps: bool = True) -> pd.DataFrame:
 
     Args:
         harm: As `expected_harm` gives it, with any weights.
-        steps: As in `expected_harm`.
 
     Returns:
         One row a format and pair of models that change places, by format (as they first come) and ratio: format, ratio (above 0), less_below (the model
@@ -186,9 +179,6 @@ def harm_differences(
 
     Args:
         found: As `predictions.joined` gives it; cases with a clear gold count.
-        under: As in `expected_harm`.
-        over: As in `expected_harm`.
-        steps: As in `expected_harm`.
 
     Returns:
         One row a format and pair of models: format, model_1, model_2 (in the order of the models), n (cases with a clear gold and a prediction of both),

@@ -35,9 +35,6 @@ def harm(
     Args:
         table: model, format, n, harm (NaN: no mark), low, high (NaN: the mark alone), of_under, of_over; models from top to bottom as they first occur.
         colours: By model; others are grey.
-        formats: Words by format.
-        counts: What n counts.
-        ink: Colour of words.
     """
     models = list(dict.fromkeys(str(model) for model in table["model"]))
     places = {model: place for place, model in enumerate(models)}
@@ -101,12 +98,10 @@ def orders(
 
     Args:
         table: format, model, ratio (above 0, sorted), harm, place (1: least harm; NaN: no line).
-        changes: format, ratio, less_below, less_above.
         colours: By model; others are grey.
         dashes: The line of each model.
         formats: Words by format, from left to right.
         now: The ratio that is chosen: it is marked.
-        ink: Colour of words.
     """
     present = {word: name for word, name in formats.items() if table["format"].astype(str).eq(word).any()}
     figure = make_subplots(

@@ -15,7 +15,6 @@ def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
 
     Args:
         labels: As `setting_queries.labels_of_cases` gives them: source, original_label, mapped_label (None where nothing was made of it), n.
-        maps: Those in force.
 
     Returns:
         One row a source and label: source and label, both folded; written, as its cases have it most often; meaning (`label_maps.MEANINGS`;
@@ -42,13 +41,7 @@ def label_counts(labels: pd.DataFrame, maps: Maps) -> pd.DataFrame:
 
 
 def words(counts: pd.DataFrame, source: str, known: Maps) -> list[str]:
-    """What there is to say of a source's labels, in sentences.
-
-    Args:
-        counts: As `label_counts` gives them.
-        source: Which source.
-        known: The maps in force.
-    """
+    """What there is to say of a source's labels, in sentences."""
     own = label_maps.fold(source)
     if own == label_maps.LEVELS:
         rows = counts.loc[~counts["source"].isin(list(known))]
@@ -84,10 +77,7 @@ def beside(counts: pd.DataFrame, source: str, table: label_maps.Table, known: Ma
     """How many cases stand behind each row of a map: n_cases and n_otherwise, one row a row of `table`, 0 where there is none.
 
     Args:
-        counts: As `label_counts` gives them.
         source: Whose map it is; `label_maps.LEVELS`: of all sources without a map of their own.
-        table: Label and meaning.
-        known: The maps in force.
     """
     own = label_maps.fold(source)
     of_source = ~counts["source"].isin(list(known)) if own == label_maps.LEVELS else counts["source"].eq(own)

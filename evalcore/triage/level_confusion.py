@@ -72,9 +72,6 @@ def against_physicians(
     being right. What they could not assess has no level; what they have not settled, or removed, is left out.
 
     Args:
-        triage_data: The cases.
-        judge: Whose levels stand beside theirs.
-        asked: Only responses of this format.
         drawn_only: Only responses that a physician read as part of a draw. The others may have been chosen because of a judge's level.
     """
     pairs = _of_physicians(triage_data, judge, asked=asked, drawn_only=drawn_only)

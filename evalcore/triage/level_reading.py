@@ -66,7 +66,6 @@ class Judge:
     """One of the judges that ship.
 
     Attributes:
-        name: As its rater is called.
         version: Of what it goes by; the prompt_version of its rater.
         asked: The format whose responses it reads.
         level: What it makes of a text.
@@ -175,8 +174,6 @@ def read_levels(engine: Engine, *, actor: Viewer, again: bool = False, progress:
     and the next run reads what is left. Where nothing was to be written there is no event.
 
     Args:
-        engine: The study.
-        actor: Who acts.
         again: Read all of them once more, also those whose level came with a file; what has not changed is not written again.
         progress: Told how many responses have been read, and how many there are at most.
 

@@ -36,11 +36,7 @@ def texts(
     """Responses of one format to cases, by number, in batches; those without a text are left out.
 
     Args:
-        session: Where to read.
-        asked: The format.
-        judge: The name of the judge.
         versions: Responses of which one of these versions has said anything are left out; None: none are.
-        batch: So many at once.
     """
     table, case_ = Response.__table__.c, TABLES["acuity_case"].c  # type: ignore[attr-defined]
     statement = select(table.id, table.example_id, table.text).where(

@@ -78,7 +78,6 @@ def distributions(row: npt.NDArray[np.int64], vote: Floats, n: int) -> Floats:
     Args:
         row: Case of each vote, 0 to n - 1.
         vote: Levels, none missing.
-        n: Cases.
 
     Returns:
         n x 4; NaN for a case without votes.

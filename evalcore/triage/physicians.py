@@ -91,10 +91,6 @@ class _Items:
 def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """Confusion matrices: of responses that physicians have read, the level they give it, by the case's gold.
 
-    Args:
-        triage_data: `panels.described`.
-        settled: As in `triage_votes.drawn_votes`.
-
     Returns:
         Sixteen rows a model and format of which a response to a clear case has a level, in order: model, format, gold, predicted (1..4; here what
         physicians say), n (responses; halves where a level lies between two or readers differ), n_gold (of them with this gold), share (weighted),
@@ -124,10 +120,6 @@ def physicians_cells(triage_data: TriageData, *, settled: bool = False) -> pd.Da
 
 def physicians_rates(triage_data: TriageData, *, settled: bool = False) -> pd.DataFrame:
     """How often what physicians read is right, too high, too low, and dangerously so.
-
-    Args:
-        triage_data: `panels.described`.
-        settled: As in `triage_votes.drawn_votes`.
 
     Returns:
         As `triage.rates`, of the same models and formats as `physicians_cells`; k and n count responses, value is weighted, intervals are Wilson's on the
@@ -163,13 +155,6 @@ def physicians_harm(
     triage_data: TriageData, under: float, over: float, *, steps: bool = True, settled: bool = False
 ) -> pd.DataFrame:
     """What a response costs on average by what physicians read, weighted, with a t interval clustered by case (`means.clustered_means`).
-
-    Args:
-        triage_data: `panels.described`.
-        under: As in `harm.expected_harm`.
-        over: As in `harm.expected_harm`.
-        steps: As in `harm.expected_harm`.
-        settled: As in `triage_votes.drawn_votes`.
 
     Returns:
         As `harm.expected_harm`; n, n_under and n_over count responses, and may have halves.

@@ -43,7 +43,6 @@ def predictions(triage_data: TriageData, judges: Mapping[str, str]) -> pd.DataFr
     """One row a case, model and format that has any response.
 
     Args:
-        triage_data: The cases.
         judges: By format (`Format`) the judge whose levels count; a format that is missing gives no rows.
 
     Returns:

@@ -30,7 +30,6 @@ def coded(table: pd.DataFrame, names: Sequence[str]) -> tuple[Numbers, pd.DataFr
 
     Args:
         table: With these columns, none missing.
-        names: One column or more.
 
     >>> table = pd.DataFrame({"model": ["b", "a", "b"], "format": ["qa", "qa", "qa"]})
     >>> numbers, keys = coded(table, ["model", "format"])
@@ -65,7 +64,6 @@ def tallied(numbers: Numbers, gold: Floats, predicted: Floats, n_groups: int) ->
     Args:
         numbers: Group of each case, 0 to n_groups - 1.
         gold: Levels 1..4, none missing and none between two.
-        predicted: Likewise.
         n_groups: How many there are; some may be empty.
 
     Returns:
@@ -81,7 +79,6 @@ def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.Dat
 
     Args:
         cells: Key columns, gold and predicted (1..4), n. A cell that is missing has no case.
-        keys: What one matrix is of.
 
     Returns:
         The keys, one row a matrix, in order; and matrices x 4 (gold) x 4 (prediction).
@@ -106,7 +103,6 @@ def cells_of(keys: pd.DataFrame, counts: Floats) -> pd.DataFrame:
     """Matrices as a table of cells.
 
     Args:
-        keys: One row a matrix.
         counts: Matrices x 4 x 4.
 
     Returns:
@@ -217,7 +213,6 @@ def confusion(found: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFram
 
     Args:
         found: As `predictions.joined` gives it: model, format, gold, kind, predicted; any order of rows.
-        keys: What one matrix is of.
 
     Returns:
         Sixteen rows a model and format that occur in `found`, in order of model, format, gold and prediction: model, format, gold, predicted (1..4),
@@ -249,7 +244,6 @@ def rates(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
 
     Args:
         cells: As `confusion` or `of_matrices` gives them: the key columns, gold, predicted, n.
-        keys: What one matrix is of.
 
     Returns:
         One row a model, format and measure (`Measure`, in its order): model, format, measure, k (cases that count), n (of so many), value = k / n in
@@ -273,9 +267,7 @@ def as_rates(
     """Shares k / n as rows, with intervals and denominators in words.
 
     Args:
-        names: One row a group.
         measures: Of each column of k and n.
-        k: Groups x measures, what counts.
         n: Groups x measures, of how many.
         bases: What each measure is of. Where a group has no case for any measure, the first says why for all.
         bounds: Groups x measures, low and high; without them Wilson's, which takes each case to count once.
@@ -348,7 +340,6 @@ def summary(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> pd.DataFrame:
 
     Args:
         cells: As for `rates`; whole numbers of cases.
-        keys: What one matrix is of.
 
     Returns:
         One row a model and format: model, format, n, n_levels (of the four, those that occur as gold or prediction: macro F1 is their mean), and for each
@@ -369,7 +360,6 @@ def clustered_summary(names: pd.DataFrame, numbers: Numbers, cases: Numbers, ite
         se^2 = (G - 1)/G sum_g (theta_(-g) - theta)^2 over the G cases,  interval theta +- t(G - 1) se
 
     Args:
-        names: One row a matrix.
         numbers: By item, its matrix: a row of `names`.
         cases: By item, its case.
         items: By item its matrix of 4 x 4: what it adds. A physician's read between two levels is half in two cells.
@@ -398,7 +388,6 @@ def _scored(names: pd.DataFrame, counts: Floats, without: Floats, times: Floats)
     """The columns of `summary`.
 
     Args:
-        names: One row a matrix.
         counts: Matrices x 4 x 4.
         without: Matrices x what can be left out x 4 x 4.
         times: Matrices x what can be left out: how often there is such a one.

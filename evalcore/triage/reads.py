@@ -39,7 +39,6 @@ def response_levels(triage_data: TriageData, *, blind: bool = False) -> pd.DataF
     adjudicator settles it. `is_drawn` says which responses may stand for others.
 
     Args:
-        triage_data: The cases.
         blind: Only blind first reads and adjudications made without the judge in view, for what is claimed of physicians; responses with none of them have
             no row. Else each reader's newest read, whether it was made blind, revised, or with the judge in view.
 
@@ -110,9 +109,6 @@ def with_physicians_gold(triage_data: TriageData) -> TriageData:
 
     A level here makes a case clear or a boundary, whatever it was before, ambiguous too; "remove" leaves it without gold (unlabelled). Where readers
     conflict or cannot assess it, the gold stays. Blind levels count (`case_levels`). Cases whose gold is another now have the strength `READ_HERE`.
-
-    Args:
-        triage_data: `panels.described`.
     """
     here = case_levels(triage_data, blind=True)
     here = here.loc[here["why"].isin(["", Acuity.REMOVE])]

@@ -177,10 +177,8 @@ class TriageSettings:
 
     Attributes:
         level_names: Words for A, B, C and D, in this order.
-        formats: Those that are shown.
         metrics: Names of `METRICS`, in the order in which they are shown.
         under_weight, over_weight: What a step of under-triage and of over-triage costs, 0 to 1000, not both 0.
-        rule: When a case is ambiguous.
     """
 
     level_names: Mapping[str, str] = field(default_factory=lambda: dict(LEVEL_NAMES))

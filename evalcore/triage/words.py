@@ -298,11 +298,7 @@ def _formats(flips: pd.DataFrame) -> str:
 
 
 def flip_sentence(row: Row) -> str:
-    """What the format does to one model's answers.
-
-    Args:
-        row: Of `triage_formats.flip_counts`.
-    """
+    """What the format does to one model's answers."""
     head = f"The format changes {row['model']}'s answer on {_share_of(row['n_flipped'], row['n_both'], row['flipped'], 'case')}"
     ways = [
         f"{row[name]:,} {words}"

@@ -73,8 +73,6 @@ def panel(viewer: Viewer, key: Key, following: Key | None, guideline: str | None
     A fragment: a key redraws this side alone, and the conversation stays as it is.
 
     Args:
-        viewer: The adjudicator.
-        key: The response or case.
         following: What is opened once all is settled here; None where nothing else waits.
         guideline: Its text, or None.
     """

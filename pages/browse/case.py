@@ -84,7 +84,6 @@ def needs(triage_data: TriageData, said: pd.DataFrame) -> str:
     """The level that a case needs, its panel, and what physicians here say of it.
 
     Args:
-        triage_data: The case alone, `panels.described`.
         said: Verdicts on the case itself, of `one_conversation.Opened.verdicts`.
     """
     case = triage_data.cases.iloc[0]

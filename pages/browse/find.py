@@ -27,7 +27,6 @@ class Chosen:
     """What the bar of Browse asks for.
 
     Attributes:
-        filters: What the database finds.
         kind: Of a case, by its panel: a key of `_filters.KINDS`.
         miss: Which way a model answers a case wrongly: a key of `_filters.MISSES`.
     """
@@ -79,7 +78,6 @@ def bar(*, hidden: frozenset[int], folded: bool = False) -> Chosen:
 
     Args:
         hidden: Conversations that wait for the viewer's first read: their models are not named.
-        folded: As one button.
     """
     fields = shared_filters.Fields(hidden)
     on = sum(map(_is_on, KEYS))

@@ -20,7 +20,6 @@ def show(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = Fal
     Args:
         viewer: Who looks; leads and researchers answer.
         table: As `calibration_sections.criteria_meanings`, `level_meanings` or `model_meaning` give it.
-        key: Beginning of the elements' keys.
         of_models: The confidences are the models' own, which the parser reads.
     """
     why_not = reason(check_can_set_meaning, viewer)

@@ -144,9 +144,7 @@ def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
     """The coefficient that is chosen, for each two raters; not where most of them have no criterion in common.
 
     Args:
-        by_pair: As `pair_agreement` gives it.
         kept: The raters to show, in their order.
-        n_raters: How many there are.
     """
     inside = by_pair.loc[by_pair["rater_1"].isin(kept) & by_pair["rater_2"].isin(kept)]
     n_met, n_pairs = inside[["rater_1", "rater_2"]].drop_duplicates().shape[0], math.comb(len(kept), 2)

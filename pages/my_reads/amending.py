@@ -30,8 +30,6 @@ def panel(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
     """Every item with what was said on it.
 
     Args:
-        viewer: Whose read it is.
-        reading_id: The read.
         finals: The adjudicated label by criterion_id (None for acuity), where an item was settled.
     """
     desk = desks.desk(common.engine(), viewer, reading_id)

@@ -41,7 +41,6 @@ class Row:
         number: As shown, from 1.
         place: Place in the list, from 0: what a click tells.
         label: The reader's label so far, or None.
-        said: Further words behind the label.
         judge, judged, explanation: Whose verdict is in view and what it says, in a study that reads open; None in a blind one.
     """
 
@@ -131,7 +130,6 @@ class Compared:
     """One line after the lock.
 
     Attributes:
-        number, place, text, points, is_current, is_question: As in `Row`.
         own: The locked first read.
         judged: The judge's label; None where it gave none.
         record: How often this judge is right on such criteria.

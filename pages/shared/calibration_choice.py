@@ -86,11 +86,7 @@ def model_meaning(viewer: Viewer, chosen: Chosen) -> pd.DataFrame:
 
 
 def confidence(table: pd.DataFrame) -> str:
-    """What counts as a model's own confidence, `STATED` or `SHARES`; the control for it where there is a choice.
-
-    Args:
-        table: As `model_meaning` gives it.
-    """
+    """What counts as a model's own confidence, `STATED` or `SHARES`; the control for it where there is a choice."""
     if not sections.takes_stated(table):
         return SHARES
     return str(one_of("Confidence", [STATED, SHARES], "calibration_confidence", width=235))
@@ -102,12 +98,7 @@ def usual_source(viewer: Viewer, chosen: Chosen) -> str:
 
 
 def own(read: Read, source: str) -> pd.DataFrame:
-    """Predictions with the model's own confidence.
-
-    Args:
-        read: The cases and predictions.
-        source: `STATED` or `SHARES`.
-    """
+    """Predictions with the model's own confidence."""
     return own_confidence(read.found, stated=source == STATED)
 
 
@@ -216,10 +207,7 @@ def errors_tables(
     """Two tables, a row a group: how far off, and Brier's score in its parts.
 
     Args:
-        errors: Of `calibration.calibration_error`.
         names: The first columns of both.
-        key: Of the elements.
-        items: What is counted.
         more: Further columns of the first.
     """
     rows = errors.to_dict(orient="records")

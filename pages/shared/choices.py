@@ -21,13 +21,9 @@ def one_of(
     """One of several.
 
     Args:
-        page: Whose control it is.
-        label: Above it.
-        options: At least one.
         key: Of the control, and in the address.
         width: In pixels.
         usual: Place of the option that it begins with; after the browser's way back from a case, the one that was chosen before.
-        words: How an option is written.
     """
     return st.selectbox(
         label,

@@ -202,7 +202,6 @@ def blind(person: Viewer, *, among: frozenset[int] | None = None) -> frozenset[i
     """Conversations of which nothing of others' verdicts may be shown to this person (`adjudication.hidden_examples`).
 
     Args:
-        person: Who looks.
         among: Only these are asked about, which is quicker where they are few; None: all.
     """
     if not allows(check_can_read, person):

@@ -8,9 +8,6 @@ from evalcore.stats.wording import counted, listed
 def holdings(counts: Mapping[str, int]) -> str:
     """Responses to conversations, and answers to cases of triage; what is not there is not named.
 
-    Args:
-        counts: As `contents.counts` gives them.
-
     >>> holdings({"examples": 31, "cases": 1, "responses": 100, "samples": 10, "models": 3})
     '90 responses of 3 models to 30 conversations and 10 answers to 1 case of triage'
     >>> holdings({"examples": 1, "cases": 1, "responses": 10, "samples": 10, "models": 3})

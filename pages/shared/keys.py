@@ -32,7 +32,6 @@ def listen(key: str, keys: Sequence[tuple[str, str]], status: str, *, arrows: bo
     """Listen on this page. Returns the row that was just clicked, counted from 0, or None.
 
     Args:
-        key: Of the widget.
         keys: The map: keys and what they do.
         status: What a screen reader says when it changes.
         arrows: The arrows up and down press the page's buttons `back` and `next`, which have other keys of their own.

@@ -184,8 +184,6 @@ def weighted(viewer: Viewer, chosen: Chosen, *, weighs: bool) -> tuple[Chosen, s
     """The switch that weights examples to the full benchmark's themes, where they have such themes; and what the weights do, in words.
 
     Args:
-        viewer: Who looks.
-        chosen: The part.
         weighs: The section shows scores that can be weighted.
     """
     weights: Weighting | None = about(viewer, chosen)["weighting"] if weighs else None

@@ -7,11 +7,7 @@ OF_CASES = "acuity_"
 
 
 def response_names(responses: pd.DataFrame) -> list[str]:
-    """The model's name, with data set and repeat where one name would stand for several responses.
-
-    Args:
-        responses: Of one conversation (`one_conversation.Opened.responses`).
-    """
+    """The model's name, with data set and repeat where one name would stand for several responses."""
     models = responses["model"].astype(str)
     repeats = (responses["sample_index"] + 1).astype(str)
     made_for = responses["evaluation"].astype(str).str.removeprefix(OF_CASES)

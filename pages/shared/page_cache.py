@@ -44,8 +44,6 @@ def leave(page: str, keys: Sequence[str], **more: Any) -> None:
     """Keep what is chosen, for the browser's way back: Streamlit empties this page's address before it goes to another page.
 
     Args:
-        page: Whose choices these are.
-        keys: Of its controls.
         more: Further things to keep, by name.
     """
     kept = {key: st.session_state[key] for key in keys if key in st.session_state}
@@ -58,14 +56,7 @@ def left(page: str, key: str, usual: Any = None) -> Any:
 
 
 def first(page: str, key: str, options: Sequence[Any], usual: int = 0) -> int:
-    """Which option a control begins with: the usual one; after the browser's way back, the one that was chosen before.
-
-    Args:
-        page: Whose control it is.
-        key: Of the control.
-        options: Its options.
-        usual: Place of the usual one.
-    """
+    """Which option a control begins with: the usual one; after the browser's way back, the one that was chosen before."""
     before = left(page, key)
     return list(options).index(before) if before in options else usual
 
@@ -74,7 +65,6 @@ def section(page: str, sections: Sequence[str]) -> str:
     """The section of a page that is chosen, by the control in the row that is open; the address holds its words.
 
     Args:
-        page: Whose sections these are.
         sections: In the order of the control; the page begins with the first.
     """
     key = f"{page}_show"

@@ -33,7 +33,6 @@ def frame(columns: Mapping[str, Any], optional: Collection[str] = ()) -> pd.Data
     """The columns as a table.
 
     Args:
-        columns: As the table shows them.
         optional: Of these, the columns that are left out where they hold nothing but zeros, dashes or empty words.
     """
     made = pd.DataFrame({name: list(column) for name, column in columns.items()})
@@ -46,7 +45,6 @@ def formats(table: pd.DataFrame, names: Collection[str] = ()) -> dict[str, Any]:
     Left alone, Streamlit takes the width from the first rows, and cuts off what is longer below.
 
     Args:
-        table: As `frame` gives it.
         names: Its columns of names of judges, models or people: they have the room that the others leave in a window of 1280. A longer name takes
             several lines (`row_pixels`).
     """
@@ -101,11 +99,7 @@ def show(
     """A table that is only read.
 
     Args:
-        columns: As it shows them.
-        key: Of the element.
         alt: What it holds, for those who do not see it.
-        optional: As for `frame`.
-        names: As for `formats`.
     """
     made = frame(columns, optional)
     pixels = row_pixels(made, names)

@@ -14,10 +14,7 @@ def button(viewer: Viewer, item: tuple[int, int], *, is_assigned: bool, key: str
     """Assign the response; disabled with the reason where it is assigned, or the viewer may not.
 
     Args:
-        viewer: Who looks.
-        item: example_id and response_id.
         is_assigned: Physicians have it to read already.
-        key: Of the button.
     """
     why = ASSIGNED if is_assigned else reason(check_can_assign, viewer)
     pressed = st.button(

@@ -30,8 +30,6 @@ def listing(viewer: Viewer, chosen: Chosen, rows: pd.DataFrame, *, key: str, sai
     """Cases in their order, ten at a time.
 
     Args:
-        viewer: Who looks.
-        chosen: What is looked at.
         rows: Rows of `Read.found`: one a case, model and format.
         key: Of the list; the beginning of its elements' keys.
         said: What else is said of each row, in words; none: nothing.

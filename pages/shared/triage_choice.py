@@ -49,7 +49,6 @@ class Chosen:
 
     Attributes:
         judges: By format, who is taken at their word for the level of an answer: pairs, so that they can be a key.
-        gold: Whose gold counts.
     """
 
     judges: tuple[tuple[str, str], ...]
@@ -68,7 +67,6 @@ class Read:
     """The cases with the gold that was chosen, and what every model says of them.
 
     Attributes:
-        triage_data: The cases.
         found: Predictions with the columns `CASE_COLUMNS` of their cases.
     """
 
@@ -141,7 +139,6 @@ class About:
     Attributes:
         judges: By format that the study shows, who has looked at any answer, the stated one first, else the usual one; last the majority of the judges,
             where there are several.
-        n_kinds: Cases by `Kind`.
         n_elsewhere: Responses to these cases in neither format.
     """
 
@@ -224,7 +221,6 @@ def controls(known: About, *, gold: bool) -> Chosen:
     """Who reads the levels of each format, and whose gold counts, drawn in the row that is open; each is kept in the address.
 
     Args:
-        known: What there is.
         gold: The section shows numbers against a gold.
     """
     judges = {

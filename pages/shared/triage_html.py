@@ -66,11 +66,7 @@ def votes(lines: Iterable[tuple[str, Sequence[float], str]]) -> str:
 
 
 def samples_line(row: Mapping[str, Any]) -> tuple[str, list[float], str]:
-    """The model's samples for `votes`.
-
-    Args:
-        row: n_A .. n_D, n_valid, n_samples.
-    """
+    """The model's samples for `votes`."""
     counts = [float(row[f"n_{letter}"]) for letter in LETTERS]
     n = float(row["n_valid"])
     n_without = int(row["n_samples"] - row["n_valid"])
@@ -79,11 +75,7 @@ def samples_line(row: Mapping[str, Any]) -> tuple[str, list[float], str]:
 
 
 def panel_line(row: Mapping[str, Any]) -> tuple[str, list[float], str]:
-    """The panel's votes for `votes`.
-
-    Args:
-        row: h_A .. h_D, n_votes, n_removed.
-    """
+    """The panel's votes for `votes`."""
     shares = [float(row[f"h_{letter}"]) for letter in LETTERS]
     words = counted(share * row["n_votes"] for share in shares) if row["n_votes"] else "no votes"
     removed = f"; {row['n_removed']:g} to remove" if row["n_removed"] else ""
@@ -111,7 +103,6 @@ def case(first_words: str, head: str, about: Iterable[str], answer: str = "", be
 
     Args:
         first_words: Of the case, as they came.
-        head: HTML from this module.
         about: Model, format, case, in words; each keeps its own direction of writing. Empty ones are left out.
         answer: HTML from this module, below the words.
         beside: HTML from this module, to the right of them.

@@ -47,7 +47,6 @@ class Wanted:
     """A run as the form has it.
 
     Attributes:
-        concurrency: Questions at once.
         max_cost: US dollars; None: no limit.
     """
 

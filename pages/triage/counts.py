@@ -45,8 +45,6 @@ class Counted:
 
     Attributes:
         basis: Who says which level an answer gives.
-        matrices: Cells, rates, coefficients.
-        counts: What a cell counts.
         read_by: By format, who read the levels.
         flips: As `triage_formats.flip_counts`, where they belong to these levels.
         caution: What must be said before anything is read off; empty: nothing.

@@ -24,9 +24,6 @@ def show(counted: Counted, model: str, chosen_settings: TriageSettings, harm: pd
     """Every rate of the chosen model with its denominator, both formats side by side.
 
     Args:
-        counted: The matrices.
-        model: Whose rates.
-        chosen_settings: Which measures are shown.
         harm: Expected harm at the weights of the settings, by the same basis.
     """
     wanted = [name for name in chosen_settings.metrics if name in METRICS]

@@ -30,10 +30,7 @@ class Opened:
     """A file that was recognised.
 
     Attributes:
-        name: As faults name it.
-        format: A key of `formats.FORMATS`.
         is_csv: A table, not lines of JSON.
-        is_parquet: A table in that format.
     """
 
     path: Path

@@ -69,8 +69,6 @@ def rows(
     """Each row's number, from 1, with its cells; or with what is wrong with it.
 
     Args:
-        table: The file.
-        name: As faults name it.
         known: Columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others.
         longest: Bytes that one row may come to.
         progress: Is told the bytes read.

@@ -43,7 +43,6 @@ def cells_of(line: bytes, known: Collection[str]) -> dict[str, str]:
     """The values of a JSON object as the cells of a table.
 
     Args:
-        line: The object.
         known: Columns that must hold a text, a number or a truth value; `anon_label_...` too.
 
     Raises:

@@ -39,7 +39,6 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A line: the votes on one case.
 
     Attributes:
-        method, gold, is_removed: As in `acuity_cases.Case`.
         avg_sd: Mean squared distance over all pairs of votes, as the file states it.
     """
 
@@ -101,12 +100,7 @@ def _check_counts(cells: Cells, given: tuple[Vote, ...]) -> None:
 
 
 def complete_cases(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Give cases the gold and the method that they came without; the import appends the one audit event for all of them.
-
-    Args:
-        session: The writing transaction.
-        rows: example_id, gold, method.
-    """
+    """Give cases the gold and the method that they came without; the import appends the one audit event for all of them."""
     if rows:
         table = TABLES["acuity_case"]
         values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in ("gold", "method")}

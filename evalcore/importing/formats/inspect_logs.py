@@ -198,8 +198,6 @@ class Known(msgspec.Struct, frozen=True):
 
     Attributes:
         model: Who answered, without the provider; None where nobody is named.
-        full_model: As the log names it.
-        task: What was run.
         status: success, or how the run ended before.
         n_planned: Samples that were to be asked; None where the log does not say.
         grader: The model of the role grader.
@@ -222,15 +220,10 @@ class Logged(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         line: Its place in the log, from 1.
-        name: Of the example.
         is_counted: The name was made from a number that inspect_ai gave.
-        sample_id: As the log has it.
         sample_index: 0 for the first epoch.
         left_out: Why it is no response; then there is nothing more.
-        asked: The input.
         sent: What was sent to the model, where the log tells; else the input.
-        text: The answer.
-        judged, levels: What its scores say.
         scores: What each score holds, by its name.
         n_unread: Items of lists of criteria that are neither true nor false.
         n_parts: Parts of the input that are no text, such as images.

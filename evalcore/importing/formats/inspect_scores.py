@@ -58,9 +58,6 @@ class Judged(msgspec.Struct, frozen=True, gc=False):
     """The verdicts of one score.
 
     Attributes:
-        score: Its name.
-        judge: Whose they are.
-        rubric: Every criterion of the list.
         verdicts: Those that are true or false.
     """
 
@@ -83,7 +80,6 @@ def says(score: Score, *, value_is_level: bool) -> Says:
     """What a score holds.
 
     Args:
-        score: The score.
         value_is_level: Whether the values of all scores of this name are levels.
     """
     if n_lists := len(_lists(score)):

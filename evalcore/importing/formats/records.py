@@ -25,7 +25,6 @@ class Options:
 
     Attributes:
         dataset: Name of the data set that the examples belong to, e.g. healthbench.
-        subset: Part of it, e.g. hard.
         model: Who wrote the responses, where the file does not say.
         judge: Who graded them, where the file does not say.
     """

@@ -16,7 +16,6 @@ class AnswerPrompt:
     """Asks a model for an answer.
 
     Attributes:
-        name: What it is called.
         made: The turns that are sent for the turns of a case.
     """
 

@@ -37,9 +37,7 @@ class JudgePrompt:
         """The question: our task as the system's turn; as the user's turn our words, the three parts as data, and our words again.
 
         Args:
-            conversation: What came before the response.
             response: As the model gave it, letter for letter.
-            criterion: Its text.
             points: Its points; None: nobody knows them. Not shown by the prompt without points.
             fence: The mark for this call, of `new_fence`; where a text holds it, another is drawn.
 
@@ -109,7 +107,6 @@ class AcuityJudgePrompt:
         """The question, built as that of `JudgePrompt`, of two parts.
 
         Args:
-            case: The case's turns.
             response: As the model gave it, letter for letter.
             fence: The mark for this call, of `new_fence`; where a text holds it, another is drawn.
 

@@ -17,8 +17,6 @@ def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime
     """State what is analysed from now on, with the number of blind first reads that exist already. Returns the version; None where nothing changes.
 
     Args:
-        session: Where to write.
-        spec: What is stated.
         actor: By whom.
         at: When, of an invented study; now by default. The event is of now in any case.
 

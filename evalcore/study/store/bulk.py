@@ -37,7 +37,6 @@ class Bulk:
 
     Args:
         session: Has the transaction: a new one after each commit.
-        source: How verdicts come here.
         source_hash: SHA-256 of the file that brings them.
 
     Attributes:
@@ -120,9 +119,6 @@ class Bulk:
         """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert.
 
         Args:
-            target: The table.
-            names: Of the columns.
-            rows: Values in their order.
             stamp: What every row has alike, in further columns; each row gets its hash then. Returns the hashes.
         """
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))

@@ -41,10 +41,6 @@ def append_event(
     On SQLite the writing transaction holds the write lock already.
 
     Args:
-        session: The writing transaction.
-        actor: Who acted.
-        action: What was done.
-        subject: On what.
         detail: What else is to be known of it.
         tells_rows: False of a lesser event within an act whose own event comes after it and tells of the rows.
     """

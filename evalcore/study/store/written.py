@@ -71,9 +71,7 @@ def add_to_ledger(connection: Connection, table: str, rows: Iterable[Any], diges
     Args:
         connection: Of the writing transaction. On SQLite it holds the write lock, so the next numbers are its own; on PostgreSQL others take
             numbers beside it.
-        table: Whose rows they are.
         rows: Their number first, then the columns of `CONTENT`.
-        digest: Takes them in.
     """
     ledger, remaining = TABLES[LEDGER], iter(rows)
     while part := list(islice(remaining, _CHUNK)):

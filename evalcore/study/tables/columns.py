@@ -33,11 +33,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Word(TypeDecorator[str]):
-    """A word of a vocabulary, checked when it is written: the database itself takes any, so that a new word needs no migration.
-
-    Args:
-        kinds: The vocabularies.
-    """
+    """A word of a vocabulary, checked when it is written: the database itself takes any, so that a new word needs no migration."""
 
     impl = String
     cache_ok = True

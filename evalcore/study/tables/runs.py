@@ -14,7 +14,6 @@ class Run(SQLModel, table=True):
 
     Attributes:
         name: Of the model or judge that is asked.
-        fingerprint: `RunSpec.fingerprint`.
         spec: `RunSpec` as JSON. It holds no key.
         reason: Why it was stopped, one sentence.
         max_cost: US dollars at which it stops; None: no limit.

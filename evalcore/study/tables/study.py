@@ -15,7 +15,6 @@ class Study(SQLModel, table=True):
     Attributes:
         key: Random and secret. Its start names the cookie with the browser's choice of person, so that two studies on one machine
             do not share it; the whole keys the hashes that stand for names in meta-evaluation rows.
-        reading_mode, judge, check_share, both_against_judge, control_share, blind, leads_read: `schema.Rules`.
     """
 
     __table_args__ = (CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),)
@@ -56,7 +55,6 @@ class AnalysisVersion(SQLModel, table=True):
     """One statement of what is analysed; append-only, the newest is in force.
 
     Attributes:
-        text: JSON of `analysis.Analysis`.
         n_reads_before: Physicians' blind first reads of items that existed when it was stated.
     """
 

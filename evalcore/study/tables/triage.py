@@ -13,7 +13,6 @@ class AcuityCase(SQLModel, table=True):
     Attributes:
         source: The data set that the case comes from, e.g. semigran.
         source_id: Its name there; the example's prompt_id is `{source}_{source_id}`.
-        original_label: As the source says it.
         mapped_label: What the source's label map made of it: a level, a boundary, or "panel".
         gold: A level or boundary as the file gives it; None where it gives none.
         method: How the file came to it.

@@ -83,7 +83,6 @@ class Mention:
         begin, end: Its place in the sentence: from the verb to the words that say who, and when.
         care: Who is to give it; None: care at home.
         soon: How soon; None where nothing says it.
-        mood: What it does.
         is_outright: Of care at home: it says that home is the place.
         is_partial: Denied, but only of a specialist or a test, or only so soon.
     """

@@ -80,10 +80,8 @@ class Block:
     """A heading, a list item or a paragraph.
 
     Attributes:
-        kind: heading, item or text.
         depth: How far an item is set in; 0 of other blocks.
         ends_open: Whether it ends with a colon: what follows belongs to it.
-        sentences: In the order they end.
     """
 
     kind: str

@@ -39,7 +39,6 @@ def conditional_parts(text: str, places: list[tuple[int, int, str]]) -> list[Sco
     """The parts of a sentence that hold only under a condition, or are set aside.
 
     Args:
-        text: The sentence.
         places: Begin, end and level of each phrase of care, in order; "" where nobody is told anything by it, `HOME` of care at home.
     """
     masked = NEUTRAL.sub(lambda said: "_" * len(said[0]), text)
