@@ -213,7 +213,7 @@ def main() -> None:
     except ValidationError as error:  # of the settings: what came from outside is checked elsewhere
         for wrong in error.errors():
             name = "OVERREAD_" + "_".join(map(str, wrong["loc"])).upper()
-            err.print(f"{name}: {wrong['input']!r} came, {wrong['msg']}", markup=False)
+            err.print(f"{name}: {wrong['msg']}, got {wrong['input']!r}", markup=False)
         sys.exit(1)
     except DBAPIError as error:
         err.print(f"The database refused: {' '.join(str(error.orig).split())}", markup=False)

@@ -1,4 +1,22 @@
-"""The errors of Overread. Each message says where, what came and what was expected; pages and commands show it as it is."""
+"""The errors of Overread. Each message says where, what was expected and what came; pages and commands show it as it is."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+_AT = re.compile(r" - at `(key in )?\$(?P<path>[^`]*)`$")
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "keys with values",
+    "date": "a date",
+    "null": "nothing",
+}
+_KIND = re.compile(rf"`?\b({'|'.join(_KINDS)})\b`?")
 
 
 class OverreadError(Exception):
@@ -47,7 +65,7 @@ class ImportFailed(OverreadError):
     """A file was refused whole.
 
     Attributes:
-        faults: One sentence a fault, `file line N: field: what came, what was expected`; the first 20.
+        faults: One sentence a fault, `file line N: field: expected ..., got ...`; the first 20.
         n_faults: How many there were in all, at least `len(faults)`.
     """
 
@@ -58,7 +76,7 @@ class ImportFailed(OverreadError):
 
 
 class RowFault(OverreadError):
-    """One row that cannot be read: `field: what came, what was expected`. The importer adds file and line."""
+    """One row that cannot be read: `field: expected ..., got ...`. The importer adds file and line."""
 
 
 class JudgeReplyInvalid(OverreadError):
@@ -67,3 +85,23 @@ class JudgeReplyInvalid(OverreadError):
 
 class RunRefused(OverreadError):
     """A run cannot be started or gone on with as asked for."""
+
+
+def shape_fault(error: msgspec.ValidationError, words: Mapping[str, Iterable[str]]) -> str:
+    """Where a value has another shape than its type, and what was expected: `weights.under: expected a number >= 0.0`.
+
+    Args:
+        words: The keys or words that are known, by path ("" the whole); a list's stand under the path of the list.
+    """
+    message = str(error).replace(" | null", "")
+    at = _AT.search(message)
+    path = (at["path"] if at else "").lstrip(".")
+    expected, comma, got = _AT.sub("", message).partition(", got ")
+    known = words.get(re.sub(r"\[\d+\]$", "", path))
+    if known is not None and not expected.startswith(("Expected", "Object missing")):
+        wrong = re.search(r"[`'](.*)[`']$", expected)
+        expected, comma, got = f"expected {', '.join(known)}", ", got ", repr(wrong[1]) if wrong else "another"
+    elif expected.startswith("Object missing"):
+        expected, comma, got = f"expected {expected.split('`')[1]}", ", got ", "nothing"
+    place = f"{path}: " if path else ""
+    return place + _KIND.sub(lambda kind: _KINDS[kind[1]], expected[:1].lower() + expected[1:] + comma + got)

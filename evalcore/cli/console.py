@@ -113,7 +113,7 @@ def some_of(option: str, said: str, known: Collection[str]) -> list[str]:
     wanted = [word.strip() for word in said.split(",") if word.strip()]
     unknown = sorted(set(wanted) - set(known))
     if unknown or not wanted:
-        msg = f"{option}: {', '.join(unknown) or 'nothing'} came, expected some of {', '.join(known)}"
+        msg = f"{option}: expected some of {', '.join(known)}, got {', '.join(unknown) or 'nothing'}"
         raise OverreadError(msg)
     return wanted
 
@@ -154,7 +154,7 @@ def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageDa
         pairs = [(asked, name)] if asked in readers else [(word, words) for word in readers if words in readers[word]]
         if not pairs or any(reader not in readers[word] for word, reader in pairs):
             every = [f"{word}={reader}" for word, names in readers.items() for reader in names]
-            msg = f"--judge: {words!r} came, expected some of {', '.join(every) or 'none, nobody has read a level yet'}"
+            msg = f"--judge: expected some of {', '.join(every) or 'none, nobody has read a level yet'}, got {words!r}"
             raise OverreadError(msg)
         chosen |= dict(pairs)
     return with_jury(triage_data) if JURY in chosen.values() else triage_data, chosen
@@ -167,7 +167,7 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
         OverreadError: Another one came.
     """
     if word not in known:
-        msg = f"{option}: {word!r} came, expected one of {', '.join(known) or 'none: there is nothing yet'}"
+        msg = f"{option}: expected one of {', '.join(known) or 'none: there is nothing yet'}, got {word!r}"
         raise OverreadError(msg)
     return word
 
@@ -189,7 +189,7 @@ def actor(engine: Engine) -> Viewer:
     for person in everybody:
         if person.name == name:
             return msgspec.structs.replace(person, by=f"command line of {login}")
-    msg = f"--as: {name!r} came, expected somebody in this study: {', '.join(p.name for p in everybody) or 'nobody is yet'}"
+    msg = f"--as: expected somebody in this study: {', '.join(p.name for p in everybody) or 'nobody is yet'}, got {name!r}"
     raise OverreadError(msg)
 
 

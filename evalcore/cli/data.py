@@ -207,7 +207,7 @@ def download(
     from evalcore.importing.downloading import download as fetch
 
     if benchmark != "healthbench":
-        msg = f"{benchmark!r} came, expected healthbench"
+        msg = f"expected healthbench, got {benchmark!r}"
         raise OverreadError(msg)
     with progress(f"healthbench {part}") as bar:
         path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
@@ -268,7 +268,7 @@ def export(
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
     if file_format not in (*exporting.WRITERS, "meta-eval"):
-        msg = f"--format: {file_format!r} came, expected {', '.join(exporting.WRITERS)} or meta-eval"
+        msg = f"--format: expected {', '.join(exporting.WRITERS)} or meta-eval, got {file_format!r}"
         raise OverreadError(msg)
     with study(db) as engine:
         who = actor(engine)

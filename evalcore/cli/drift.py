@@ -53,7 +53,7 @@ def criteria(
     from evalcore.rubric.items import first_reads
 
     if by not in metric.GROUPINGS:
-        msg = f"--by: {by!r} came, expected one of {', '.join(metric.GROUPINGS)}"
+        msg = f"--by: expected one of {', '.join(metric.GROUPINGS)}, got {by!r}"
         raise OverreadError(msg)
     which, rubric_data = reads_in(reads), _opinions(db)
     chosen = _judge(rubric_data.judges, judge, "--judge")
@@ -203,7 +203,7 @@ def families(
 
     given = None if path is None else tables.parse(text_of(content(path), path.name), path.name)
     if reset and given:
-        msg = "--reset: a file came with it, expected one of the two"
+        msg = "expected --reset or a file, got both"
         raise OverreadError(msg)
     with study(db) as engine:
         if given or reset:
@@ -264,7 +264,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         }
         sources = some_of("--source", source, judge_checking.SOURCES)
         if by_bound not in (metric.POINT, metric.LOW):
-            msg = f"--by-bound: {by_bound!r} came, expected point or low"
+            msg = f"--by-bound: expected point or low, got {by_bound!r}"
             raise OverreadError(msg)  # noqa: TRY301 - as every other wrong option
         rows = judge_checking.read_gold(content(gold), gold.name)
         with study(db) as engine, reading(engine) as session:
@@ -330,6 +330,6 @@ def _judge(judges: list[str], wanted: str | None, option: str) -> str:
     if wanted is None and judges:
         return judges[0]
     if wanted is None or wanted not in judges:
-        msg = f"{option}: {wanted or 'nothing'} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
+        msg = f"{option}: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {wanted or 'nothing'}"
         raise OverreadError(msg)
     return wanted

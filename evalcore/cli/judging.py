@@ -42,7 +42,7 @@ def anchoring(
     with study(db) as engine, reading(engine) as session:
         judges = contents.judges(session)
         if judge is not None and judge not in judges:
-            msg = f"--judge: {judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
+            msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"
             raise OverreadError(msg)
         reads = blind_reads(session, judge)
         table = metric.anchoring(reads, by=wanted)

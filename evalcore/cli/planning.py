@@ -134,7 +134,7 @@ def _needed(found: "Answer", design: str) -> int:
     from evalcore.planning.sample_size import DESIGNS
 
     if design not in DESIGNS:
-        msg = f"--design: {design!r} came, expected one of {', '.join(DESIGNS)}"
+        msg = f"--design: expected one of {', '.join(DESIGNS)}, got {design!r}"
         raise OverreadError(msg)
     needed = found.design(design).n_units if found.n_units else 0
     if not needed:

@@ -82,7 +82,7 @@ def assign(  # noqa: PLR0913, PLR0917 - one option each
     )  # fmt: skip
     for word, value, allowed in words:
         if value is not None and value not in allowed:
-            msg = f"--{word}: {value!r} came, expected one of {', '.join(allowed)}"
+            msg = f"--{word}: expected one of {', '.join(allowed)}, got {value!r}"
             raise OverreadError(msg)
     choice = assigning.Choice(
         ask=Ask(ask),

@@ -168,7 +168,7 @@ def judge(
     asked = options.model(judge)
     of_models = [] if models is None else [name.strip() for name in models.split(",") if name.strip()]
     if models is not None and not of_models:
-        msg = "--models: nothing came, expected names joined by commas"
+        msg = "--models: expected names joined by commas, got nothing"
         raise OverreadError(msg)
     with study(options.db) as engine:
         chosen = options.dataset or only_dataset(engine, to_judge=True)

@@ -57,13 +57,13 @@ def runs(  # noqa: PLR0913, PLR0917 - what can be done with a run
     acts = {"--failures": failures, "--retry": retry, "--resume": resume, "--stop": stop, "--work": work}
     chosen = [name for name, run_id in acts.items() if run_id is not None]
     if len(chosen) > 1:
-        msg = f"{' and '.join(chosen)} came, expected one of them"
+        msg = f"expected one of them, got {' and '.join(chosen)}"
         raise OverreadError(msg)
     if outcome and retry is None:
-        msg = "--outcome came without --retry"
+        msg = "--outcome: expected it with --retry, got it alone"
         raise OverreadError(msg)
     if max_cost is not None and resume is None:
-        msg = "--max-cost came without --resume"
+        msg = "--max-cost: expected it with --resume, got it alone"
         raise OverreadError(msg)
     with study(db) as engine:
         if failures is not None:
@@ -157,7 +157,7 @@ def _retry(engine: Engine, run_id: int, said: "list[str] | tuple[str, ...]", *, 
 
     unknown = sorted(set(said) - set(FAILURES))
     if unknown:
-        msg = f"--outcome: {', '.join(unknown)} came, expected some of {', '.join(FAILURES)}"
+        msg = f"--outcome: expected some of {', '.join(FAILURES)}, got {', '.join(unknown)}"
         raise OverreadError(msg)
     _check_key(engine, run_id)
     n = acts.retry(engine, run_id, actor=actor(engine), outcomes=[Outcome(word) for word in said])

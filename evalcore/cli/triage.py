@@ -189,7 +189,7 @@ def _found(
     published = [str(name) for name in triage_data.published["model"].unique()]
     for name in models or ():
         if name not in {*known, *published}:
-            msg = f"--model: {name!r} came, expected one of {', '.join([*known, *published]) or 'none, the study has no model yet'}"
+            msg = f"--model: expected one of {', '.join([*known, *published]) or 'none, the study has no model yet'}, got {name!r}"
             raise OverreadError(msg)
     triage_data, chosen = levels_by(triage_data, judges)
     chosen = {word: name for word, name in chosen.items() if word in formats}

@@ -117,7 +117,7 @@ def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
     known = {} if path is None else load(path)
     if name not in known:
         place = "there is no file of models" if path is None else f"{path} has {', '.join(known) or 'no model'}"
-        msg = f"--judge: {name!r} came, and {place}; the judge's address is taken from there"
+        msg = f"--judge: expected a judge whose address is in the file of models, got {name!r}, and {place}"
         raise OverreadError(msg)
     return known[name]
 

@@ -50,7 +50,7 @@ def label_maps(
     counts = label_counts(labels, tables.maps(maps_in_force))
     known = sorted({*maps_in_force, *counts["source"]})
     if chosen and chosen not in known:
-        msg = f"--source: {source!r} came, expected one of {', '.join(known)}"
+        msg = f"--source: expected one of {', '.join(known)}, got {source!r}"
         raise OverreadError(msg)
     if export is not None:
         write_whole(export, tables.to_csv(maps_in_force.get(chosen, maps_in_force[tables.LEVELS])).encode())
@@ -79,10 +79,10 @@ def _chosen(source: str | None, import_: Path | None, export: Path | None, *, re
         if is_asked
     ]
     if len(acts) > 1:
-        msg = f"{' and '.join(acts)}: came together, expected one of them"
+        msg = f"expected one of {', '.join(acts)}, got {len(acts)}"
         raise OverreadError(msg)
     if acts and not source:
-        msg = f"{acts[0]}: came without --source, expected the source whose map it is"
+        msg = f"--source: expected the source whose map it is beside {acts[0]}, got nothing"
         raise OverreadError(msg)
     return fold(source or "")
 
@@ -137,7 +137,7 @@ def triage_settings(
     from evalcore.triage import settings as settings_files
 
     if import_ is not None and reset:
-        msg = "--reset: a file came with it, expected one of the two"
+        msg = "expected --reset or a file, got both"
         raise OverreadError(msg)
     given = None
     if import_ is not None:

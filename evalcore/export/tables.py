@@ -67,14 +67,12 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
     """
     part = part or Part()
     if what not in WHAT:
-        msg = f"{what!r} came, expected one of {', '.join(WHAT)}"
+        msg = f"expected one of {', '.join(WHAT)}, got {what!r}"
         raise ExportError(msg)
     with reading(engine) as session:
         judges = contents.judges(session)
         if part.judge is not None and part.judge not in judges:
-            msg = (
-                f"judge {part.judge!r} came, expected one of {', '.join(judges) or 'none, the study has no judge yet'}"
-            )
+            msg = f"expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got judge {part.judge!r}"
             raise ExportError(msg)
         if what in ("acuity", "cases"):
             made = _of_cases(session, what, part)

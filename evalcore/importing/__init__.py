@@ -154,7 +154,7 @@ def _check_confidence_means(file: Opened, meaning: ConfidenceMeaning | None) -> 
         expected = "right, as a level of care is no criterion that can be met"
     else:
         return
-    raise ImportFailed([f"{file.name}: --confidence-means {meaning} came, expected {expected}"])
+    raise ImportFailed([f"{file.name}: expected {expected}, got --confidence-means {meaning}"])
 
 
 def _recognised(path: Path, name: str | None, format_name: str | None) -> Opened:
@@ -170,7 +170,7 @@ def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str
         if value is not None and not (
             value.strip() and value.isprintable()
         ):  # a half surrogate is not printable either
-            raise ImportFailed([f"{file.name}: {word} {value!r} came, expected a name"])
+            raise ImportFailed([f"{file.name}: expected a name, got {word} {value!r}"])
     if file.format == simple_evals.NAME:
         unsaid = [f"--{word}" for word in ("model", "judge") if not getattr(options, word)]
         if unsaid:
@@ -179,7 +179,7 @@ def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str
                 if unsaid == ["--judge"]
                 else "neither the file nor its name says it"
             )
-            raise ImportFailed([f"{file.name}: {' and '.join(unsaid)}: nothing came, expected a name ({said})"])
+            raise ImportFailed([f"{file.name}: {' and '.join(unsaid)}: expected a name, got nothing ({said})"])
     elif file.format == inspect_logs.NAME:
         options = replace(options, model=model or file.log.known.model)
         file.log.check(options)

@@ -42,7 +42,7 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
             arrive whole in five tries.
     """
     if part not in PARTS:
-        msg = f"part {part!r} came, expected one of {', '.join(PARTS)}"
+        msg = f"expected one of {', '.join(PARTS)}, got part {part!r}"
         raise DownloadError(msg)
     target = folder / PARTS[part].name
     url = f"{base_url.rstrip('/')}/{target.name}"
@@ -89,7 +89,7 @@ def _fetch(url: str, target: Path, progress: Progress) -> None:
             _append(client, url, part, here, size, progress)
     arrived = part.stat().st_size
     if size is not None and arrived != size:
-        msg = f"{arrived:,} bytes came, expected {size:,}"
+        msg = f"expected {size:,} bytes, got {arrived:,}"
         raise httpx.RemoteProtocolError(msg)
     part.replace(target)
 

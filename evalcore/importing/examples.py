@@ -99,7 +99,7 @@ class Examples:
         """
         seen = self._seen.setdefault(example.prompt_id, (line, hash(example)))
         if seen[1] != hash(example):
-            msg = f"prompt_id: {example.prompt_id!r} came again with other content, expected it once (first on line {seen[0]})"
+            msg = f"prompt_id: expected it once, got {example.prompt_id!r} again with other content (first on line {seen[0]})"
             raise RowFault(msg)
         self.add(example)
 
@@ -197,7 +197,7 @@ def _merge_messages(known: KnownExample, example: Example) -> None:
     if messages == known.messages or (example.provisional and not known.provisional):
         return
     if not example.provisional and not known.provisional:
-        msg = f"prompt: another conversation came for prompt_id {example.prompt_id!r}, expected the one imported before"
+        msg = f"prompt: expected the conversation imported before for prompt_id {example.prompt_id!r}, got another"
         raise RowFault(msg)
     if not example.provisional or _plainness(messages) < _plainness(known.messages):
         known.former_messages = known.former_messages or known.messages
@@ -211,7 +211,7 @@ def _plainness(messages: str) -> tuple[int, int, str]:
 def _merge_tags(known: KnownExample, example: Example) -> None:
     theme, former = example.tag("theme"), Example("", (), (), known.tags).tag("theme")
     if theme and former and theme != former:
-        msg = f"example_tags: theme:{theme} came for prompt_id {known.prompt_id!r}, imported before as theme:{former}"
+        msg = f"example_tags: expected theme:{former} for prompt_id {known.prompt_id!r} as imported before, got theme:{theme}"
         raise RowFault(msg)
     tags = merged_tags(known.tags, example.tags, _KINDS)
     if tags != known.tags:

@@ -172,7 +172,7 @@ class Samples(Taker):
     def _is_new(self, row: Logged) -> bool:
         key = (row.sample_id, row.sample_index)
         if key in self._seen:
-            msg = f"id: sample {row.sample_id!r} came again in epoch {row.sample_index + 1}, expected it once"
+            msg = f"id: expected sample {row.sample_id!r} once in epoch {row.sample_index + 1}, got it again"
             self._faults.add(msg, row.line)
             return False
         self._seen.add(key)
@@ -214,7 +214,7 @@ class Samples(Taker):
             return self._place_of_case(row, found)
         if by_name is not None and found["provisional"] and not _overlap(row.asked, turns(found["messages"])):
             msg = (
-                f"input: another conversation came for sample {row.sample_id!r}, expected that of the example of this name; "
+                f"input: expected the conversation of the example of this name for sample {row.sample_id!r}, got another; "
                 "--dataset NAME keeps the two apart"
             )
             raise RowFault(msg)
@@ -265,7 +265,7 @@ class Samples(Taker):
         judges = {found.judge: found for found in reversed(row.levels)}
         if None in judges and not self._faults.count:  # said once: the other samples lack the same
             msg = (
-                f"scores.{judges[None].score}: a level came without a judge, expected one in its metadata or as --judge"
+                f"scores.{judges[None].score}: expected a judge in its metadata or as --judge, got a level without one"
             )
             raise RowFault(msg)
         given: list[Levelled | None] = [*reversed(judges.values())]

@@ -104,7 +104,7 @@ class Responses:
             found = partners[wanted.row]
             if found is None:
                 text = record.rubric[wanted.row].text[:60]
-                msg = f"rubric_items[{wanted.row}].criterion: {text!r} came, expected a criterion of prompt_id {record.prompt_id!r}"
+                msg = f"rubric_items[{wanted.row}].criterion: expected a criterion of prompt_id {record.prompt_id!r}, got {text!r}"
                 raise RowFault(msg)
             return found
         found = _named(wanted, example)
@@ -193,7 +193,7 @@ class Responses:
                     else f"sample {record.sample_index} of model {record.model!r} to {record.prompt_id!r}"
                 )
                 hint = "" if record.completion_id else "; --model gives the answers of another run a name of their own"
-                msg = f"completion: another text came for {which}, expected the one imported before{hint}"
+                msg = f"completion: expected the text imported before for {which}, got another{hint}"
                 raise RowFault(msg)
             return next((response for response in found if response.text == record.text), None)
         if len(found) > 1 and record.evaluation is None:
@@ -201,7 +201,7 @@ class Responses:
         if len(found) > 1:
             came = "nothing" if record.sample_index is None else record.sample_index
             expected = "sample_index, model or completion_id to tell which"
-            msg = f"sample_index: {came} came where {len(found)} responses fit, expected {expected}"
+            msg = f"sample_index: expected {expected}, since {len(found)} responses fit, got {came}"
             raise RowFault(msg)
         return found[0] if found else None
 

@@ -168,8 +168,8 @@ def contradiction(prompt_id: str, criterion: Criterion | KnownCriterion, *, came
     text = f"{criterion.text[:60]!r} ({criterion.points} points)"
     if came:
         return RowFault(
-            f"rubrics: the criterion {text} came for prompt_id {prompt_id!r}, expected its rubric as imported before"
+            f"rubrics: expected the rubric imported before for prompt_id {prompt_id!r}, got the criterion {text} too"
         )
     return RowFault(
-        f"rubrics: prompt_id {prompt_id!r} came without the criterion {text}, expected its rubric as imported before"
+        f"rubrics: expected the rubric imported before for prompt_id {prompt_id!r}, got it without the criterion {text}"
     )

@@ -273,7 +273,7 @@ def settle(
         adjudication_queries.hold_readings(session, key)
         sheet = adjudication_queries.sheet(session, key)
         if sheet is None or not items:
-            msg = f"{subject(key)}: nothing to settle came, expected items of a response or case of this study"
+            msg = f"{subject(key)}: expected items of a response or case of this study, got nothing to settle"
             raise NotFound(msg)
         _check(session, viewer, key)
         said = adjudication_queries.said(session, key)
@@ -345,7 +345,7 @@ def check_settling(item: Settling, question: Question) -> None:
         OverreadError: One of these is missing, or the rationale is too long or no plain text.
     """
     if item.label not in ANSWERS[question.ask]:
-        msg = f"label: {item.label!r} came, expected one of {', '.join(ANSWERS[question.ask])}"
+        msg = f"label: expected one of {', '.join(ANSWERS[question.ask])}, got {item.label!r}"
         raise OverreadError(msg)
     if question.differ and item.cause is None:
         msg = "Say why the readers differed: their first reads conflict."

@@ -269,7 +269,7 @@ def assign_responses(
     """
     numbers = tuple(dict.fromkeys(response_ids))
     if not numbers:
-        msg = "responses: none came, expected the number of at least one"
+        msg = "responses: expected the number of at least one, got none"
         raise OverreadError(msg)
     choice = Choice(ask=ask, chosen=numbers, readers=tuple(readers), n_readers=n_readers, **more)
     return assign(engine, choice, actor=actor, dry_run=dry_run)
@@ -294,19 +294,19 @@ def _check(choice: Choice) -> None:
     wanted = {"items": choice.n_items, "readers": choice.n_readers, "minutes": choice.reserve_minutes}
     for name, number in wanted.items():
         if number is not None and number < 1:
-            msg = f"{name}: {number} came, expected at least 1"
+            msg = f"{name}: expected at least 1, got {number}"
             raise OverreadError(msg)
     if choice.reserve_minutes > MAX_MINUTES:
-        msg = f"minutes: {choice.reserve_minutes:,} came, expected at most {MAX_MINUTES:,}, which is thirty days"
+        msg = f"minutes: expected at most {MAX_MINUTES:,}, which is thirty days, got {choice.reserve_minutes:,}"
         raise OverreadError(msg)
     if (choice.plan or choice.drawn is not None or choice.chosen) and choice.n_items is not None:
         msg = "items: a plan says itself which items are read; leave the number out"
         raise OverreadError(msg)
     if choice.chosen and choice.ask is Ask.GOLD_ACUITY:
-        msg = "responses: a response came, expected another question: what a case itself needs is asked without any response"
+        msg = "responses: expected another question: what a case itself needs is asked without any response, got a response"
         raise OverreadError(msg)
     if choice.seed is not None and not 0 <= choice.seed <= MAX_SEED:
-        msg = f"seed: {choice.seed} came, expected 0 to {MAX_SEED}"
+        msg = f"seed: expected 0 to {MAX_SEED}, got {choice.seed}"
         raise OverreadError(msg)
 
 
@@ -322,7 +322,7 @@ def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[li
     """Who may read, and which leads and researchers were left out: they read blind only where the study says so."""
     able = [person for person in people if person.roles & {Role.REVIEWER, Role.ADJUDICATOR}]
     if unknown := sorted(set(choice.readers) - {person.name for person in able}):
-        msg = f"readers: {', '.join(unknown)} came, expected reviewers or adjudicators of this study: {', '.join(p.name for p in able)}"
+        msg = f"readers: expected reviewers or adjudicators of this study: {', '.join(p.name for p in able)}, got {', '.join(unknown)}"
         raise OverreadError(msg)
     able = [p for p in able if (p.name in choice.readers if choice.readers else Role.REVIEWER in p.roles)]
     if choice.specialty is not None:
@@ -338,9 +338,7 @@ def _readers(people: Sequence[Viewer], choice: Choice, rules: Rules) -> tuple[li
     able = [person for person in able if person.name not in leading]
     if len(able) < choice.n_readers:
         with_specialty = f" with the specialty {choice.specialty}" if choice.specialty else ""
-        msg = (
-            f"readers: {len(able)}{with_specialty} came, expected at least {choice.n_readers}, as many as read an item"
-        )
+        msg = f"readers: expected at least {choice.n_readers}, as many as read an item, got {len(able)}{with_specialty}"
         if leading:
             msg += (
                 f". Leads and researchers do not read here unless the rules of the study say so: {', '.join(leading)}"
@@ -366,10 +364,10 @@ def _chosen(session: Session, choice: Choice) -> list[Item]:
     )
     for number in choice.chosen:
         if number not in found:
-            msg = f"response {number} came, expected one of this study with a text to read"
+            msg = f"expected one of this study with a text to read, got response {number}"
             raise NotFound(msg)
         if found[number] not in rubrics:
-            msg = f"response {number} came, which has no criteria, expected a response with a rubric to read"
+            msg = f"expected a response with a rubric to read, got response {number}, which has no criteria"
             raise NotFound(msg)
     return [(found[number], number) for number in choice.chosen]
 
@@ -439,10 +437,10 @@ def read_plan(content: bytes) -> tuple[Planned, ...]:
         raise OverreadError(msg) from error
     if not set(PLAN_COLUMNS) <= set(lines.fieldnames or ()):
         came = ", ".join(lines.fieldnames or ()) or "nothing"
-        msg = f"plan line 1: {came} came, expected the columns {' and '.join(PLAN_COLUMNS)}"
+        msg = f"plan line 1: expected the columns {' and '.join(PLAN_COLUMNS)}, got {came}"
         raise OverreadError(msg)
     if not rows:
-        msg = "plan line 2: nothing came, expected an item below the names of the columns"
+        msg = "plan line 2: expected an item below the names of the columns, got nothing"
         raise OverreadError(msg)
     return tuple(_planned(row, number) for number, row in rows)
 
@@ -450,18 +448,18 @@ def read_plan(content: bytes) -> tuple[Planned, ...]:
 def _planned(row: dict[str, str | None], number: int) -> Planned:
     prompt_id, model, dataset = (unguarded(row.get(name) or "") for name in ("prompt_id", "model", "dataset"))
     if max(map(len, (prompt_id, model, dataset))) > MAX_NAME:
-        msg = f"plan line {number}: prompt_id, model, dataset: more than {MAX_NAME:,} characters came, expected names"
+        msg = f"plan line {number}: prompt_id, model, dataset: expected names of at most {MAX_NAME:,} characters, got a longer one"
         raise OverreadError(msg)
     if not prompt_id or not all(map(store.is_storable, (prompt_id, model, dataset))):
-        msg = f"plan line {number}: prompt_id: {prompt_id!r} came, expected how the study names the conversation"
+        msg = f"plan line {number}: prompt_id: expected how the study names the conversation, got {prompt_id!r}"
         raise OverreadError(msg)
     share, sample = row["inclusion_probability"] or "", row.get("sample_index") or "0"
     probability = _number(share)
     if probability is None or not 0 < probability <= 1:
-        msg = f"plan line {number}: inclusion_probability: {share!r} came, expected a number above 0 and at most 1"
+        msg = f"plan line {number}: inclusion_probability: expected a number above 0 and at most 1, got {share!r}"
         raise OverreadError(msg)
     if not (sample.isascii() and sample.isdigit() and len(sample) <= MAX_DIGITS and int(sample) <= MAX_SAMPLE):
-        msg = f"plan line {number}: sample_index: {sample!r} came, expected a whole number, 0 or more"
+        msg = f"plan line {number}: sample_index: expected a whole number, 0 or more, got {sample!r}"
         raise OverreadError(msg)
     return Planned(prompt_id, model or None, int(sample), probability, dataset or None, line=number)
 

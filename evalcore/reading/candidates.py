@@ -88,13 +88,13 @@ def planned(
             raise NotFound(msg)
         item = rows.pop()
         if item in found:
-            msg = f"{which} came, which {found[item].place} names already, expected each item once"
+            msg = f"expected each item once, got {which}, which {found[item].place} names already"
             raise OverreadError(msg)
         if with_rubric and item[0] not in rubrics:
-            msg = f"{which} came, which has no criteria, expected a response with a rubric to read"
+            msg = f"expected a response with a rubric to read, got {which}, which has no criteria"
             raise NotFound(msg)
         if item in without:
-            msg = f"{which} came, of which only the level is known, expected a response with a text to read"
+            msg = f"expected a response with a text to read, got {which}, of which only the level is known"
             raise NotFound(msg)
         found[item] = line
     return [(item, line.probability) for item, line in found.items()]

@@ -191,7 +191,7 @@ def check_answer(label: Label | Acuity, ask: Ask) -> None:
         OverreadError: It is none.
     """
     if label not in ANSWERS[ask]:
-        msg = f"label: {label} came, expected one of {', '.join(ANSWERS[ask])}"
+        msg = f"label: expected one of {', '.join(ANSWERS[ask])}, got {label}"
         raise OverreadError(msg)
 
 
@@ -202,10 +202,10 @@ def check_note(note: str, *, name: str = "note") -> None:
         OverreadError: It is not.
     """
     if len(note) > MAX_NOTE:
-        msg = f"{name}: {len(note):,} characters came, expected at most {MAX_NOTE:,}"
+        msg = f"{name}: expected at most {MAX_NOTE:,} characters, got {len(note):,}"
         raise OverreadError(msg)
     if not store.is_storable(note):
-        msg = f"{name}: a character came that no database holds (NUL, or half of a surrogate pair), expected plain text"
+        msg = f"{name}: expected plain text, got a character that no database holds (NUL, or half of a surrogate pair)"
         raise OverreadError(msg)
 
 

@@ -55,13 +55,13 @@ def start(
 def check_bounds(spec: RunSpec, *, concurrency: int, max_cost: float | None, max_failures: int = STREAK) -> None:
     """Raise RunRefused, with one sentence, where a run cannot be held to these."""
     if not 1 <= concurrency <= MAX_CONCURRENCY:
-        msg = f"concurrency: {concurrency} came, expected 1 to {MAX_CONCURRENCY:,}"
+        msg = f"concurrency: expected 1 to {MAX_CONCURRENCY:,}, got {concurrency}"
         raise RunRefused(msg)
     if max_failures < 1:
-        msg = f"max failures: {max_failures} came, expected 1 or more"
+        msg = f"max failures: expected 1 or more, got {max_failures}"
         raise RunRefused(msg)
     if max_cost is not None and not max_cost > 0:
-        msg = f"max cost: {max_cost} came, expected more than 0 US dollars"
+        msg = f"max cost: expected more than 0 US dollars, got {max_cost}"
         raise RunRefused(msg)
     if max_cost is not None and None in (spec.model.price_in, spec.model.price_out):
         msg = f"max cost: {spec.model.name!r} has no prices, so what it costs is not known; set price_in and price_out"

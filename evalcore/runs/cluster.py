@@ -166,7 +166,7 @@ def check(engine: Engine, address: str) -> None:
         raise RunRefused(msg)
     if kind == "local":
         if not number.isdecimal() or not 1 <= int(number) <= MOST_LOCAL:
-            msg = f"--cluster: {address!r} came, expected local:N with N from 1 to {MOST_LOCAL}, or tcp://HOST:PORT"
+            msg = f"--cluster: expected local:N with N from 1 to {MOST_LOCAL}, or tcp://HOST:PORT, got {address!r}"
             raise RunRefused(msg)
     elif engine.dialect.name == "sqlite":
         msg = "--cluster: the study is a SQLite file, which other machines cannot write to; use PostgreSQL, or --cluster local:N"

@@ -125,10 +125,10 @@ class Asker:
         if not isinstance(prompt, AnswerPrompt):
             return prompt.read(text)
         if not text.strip():
-            msg = "An empty reply came, expected an answer"
+            msg = "expected an answer, got An empty reply"
             raise JudgeReplyInvalid(msg)
         if not is_storable(text):
-            msg = "A reply with half of a character came, expected text"
+            msg = "expected text, got A reply with half of a character"
             raise JudgeReplyInvalid(msg)
         return text
 

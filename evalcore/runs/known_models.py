@@ -1,24 +1,22 @@
 """The models and judges that a study knows: a TOML file with one table a model. It never holds a key, only the name of the variable that has it."""
 
-import math
 import os
 import re
-import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn, TypedDict, Unpack
+from typing import Annotated, Any, NoReturn, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 import msgspec
+from msgspec import Meta
 
-from evalcore.errors import RunRefused
+from evalcore.errors import RunRefused, shape_fault
 from evalcore.settings import settings, shipped
 from evalcore.study.run_words import ModelSettings, is_address
 
 MODELS_FILE, EXAMPLE = "models.toml", "models.example.toml"
 LONGEST_WORDS = 200
 _SECRET = re.compile(r"key|token|secret|password|passwd|auth|bearer|credential", re.IGNORECASE)
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
 
 
 class ModelOptions(TypedDict, total=False):
@@ -80,7 +78,9 @@ def named(name: str, *, path: Path | None, **options: Unpack[ModelOptions]) -> M
         raise RunRefused(msg)
     table: dict[str, Any] = {}
     if name in known:
-        table = {key: getattr(known[name], key) for key in _READ if getattr(known[name], key) is not None}
+        table = {
+            key: getattr(known[name], key) for key in _Model.__struct_fields__ if getattr(known[name], key) is not None
+        }
     found = _model(name, table | said, name)
     if name in known and "key_variable" not in said and _server(found) != _server(known[name]):
         found = msgspec.structs.replace(found, key_variable=None)
@@ -111,24 +111,50 @@ def _listed(known: dict[str, ModelSettings]) -> str:
     return ", ".join(known) or "no model"
 
 
+Words = Annotated[str, Meta(min_length=1, max_length=LONGEST_WORDS, pattern=r"^\S([^\x00-\x1f\x7f]*\S)?$")]
+Price = Annotated[float, Meta(ge=0, le=1e9)]
+
+
+class _Model(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A table of the file; prices are in US dollars for a million tokens."""
+
+    base_url: str
+    api_model: Words | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
+    price_in: Price | None = None
+    price_out: Price | None = None
+    family: Words | None = None
+    key_variable: Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,99}$")] | None = None
+    structured: bool | None = None
+    timeout_seconds: Annotated[float, Meta(ge=0.001, le=86_400)] | None = None
+
+
+_PATTERNS = {
+    "key_variable": "expected the name of an environment variable in capital letters, digits and underscores, and not the key itself",
+    "api_model": "expected printable characters without blanks around them",
+    "family": "expected printable characters without blanks around them",
+}
+
+
 def _tables(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        said = tomllib.loads(path.read_text("utf-8"))
+        content = msgspec.toml.decode(path.read_bytes(), type=dict[str, Any])
     except OSError as error:
         msg = f"{path}: cannot be read: {error.strerror or error}"
         raise RunRefused(msg) from None
     except UnicodeDecodeError:
-        msg = f"{path.name}: it is not in UTF-8"
+        msg = f"{path.name}: expected UTF-8"
         raise RunRefused(msg) from None
-    except tomllib.TOMLDecodeError as error:
-        msg = f"{path.name}: no TOML: {error}"
+    except msgspec.DecodeError as error:
+        msg = f"{path.name}: cannot be read as TOML: {error}"
         raise RunRefused(msg) from None
-    for key in said:
+    for key in content:
         if key != "models":
             _refuse(f"{path.name}: {key}", key, ["models"])
-    tables = said.get("models", {})
+    tables = content.get("models", {})
     if not isinstance(tables, dict):
-        msg = f'{path.name}: models: {_kind(tables)} came, expected tables such as [models."NAME"]'
+        msg = f'{path.name}: models: expected tables such as [models."NAME"]'
         raise RunRefused(msg)
     return tables
 
@@ -137,24 +163,24 @@ def _model(name: str, table: object, place: str) -> ModelSettings:
     if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST_WORDS:
         msg = f"{place}: expected a name of 1 to {LONGEST_WORDS} printable characters"
         raise RunRefused(msg)
-    if not isinstance(table, dict):
-        msg = f"{place}: {_kind(table)} came, expected a table with base_url"
+    for key in table if isinstance(table, dict) else ():
+        if key not in _Model.__struct_fields__:
+            _refuse(f"{place}.{key}", key, _Model.__struct_fields__)
+    try:
+        model = msgspec.convert(table, type=_Model)
+    except msgspec.ValidationError as error:
+        field, colon, expected = shape_fault(error, {}).rpartition(": ")
+        expected = _PATTERNS.get(field, expected) if "regex" in expected else expected
+        msg = f"{place}.{field}: {expected}" if colon else f"{place}: {expected}"
+        raise RunRefused(msg) from None  # the error has the value, which may be a key
+    if not is_address(model.base_url):
+        msg = (
+            f"{place}.base_url: expected an address up to and without /chat/completions, such as http://127.0.0.1:8000/v1, "
+            "without user name, password and query"
+        )
         raise RunRefused(msg)
-    found: dict[str, Any] = {"api_model": name}
-    for key, value in table.items():
-        if key not in _READ:
-            _refuse(f"{place}.{key}", key, _READ)
-        is_right, expected = _READ[key]
-        if not is_right(value):
-            came = _kind(value)
-            msg = f"{place}.{key}: {came} came, expected {expected}"
-            raise RunRefused(msg)
-        found[key] = value
-    if "base_url" not in found:
-        msg = f"{place}: base_url is missing, expected {_READ['base_url'][1]}"
-        raise RunRefused(msg)
-    found["base_url"] = found["base_url"].rstrip("/")
-    return ModelSettings(name=name, **found)
+    given = {key: value for key, value in msgspec.structs.asdict(model).items() if value is not None}
+    return ModelSettings(**{"name": name, "api_model": name} | given | {"base_url": model.base_url.rstrip("/")})
 
 
 def _refuse(place: str, key: str, known: Iterable[str]) -> NoReturn:
@@ -162,49 +188,3 @@ def _refuse(place: str, key: str, known: Iterable[str]) -> NoReturn:
     if _SECRET.search(key):
         msg += ". A key is never kept in this file: put it into an environment variable, and write its name as key_variable"
     raise RunRefused(msg)
-
-
-def _kind(value: object) -> str:
-    kinds = {
-        str: "a string",
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        dict: "a table",
-        list: "a list",
-    }
-    return kinds.get(type(value), "a date or time")
-
-
-def _is_words(value: object) -> bool:
-    return isinstance(value, str) and value == value.strip() and 0 < len(value) <= LONGEST_WORDS and value.isprintable()
-
-
-def _is_number(value: object, *, lowest: float, highest: float = math.inf) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and lowest <= value <= highest  # type: ignore[arg-type, operator]
-
-
-_PRICE = (lambda value: _is_number(value, lowest=0), "US dollars for a million tokens, 0 or more")
-_READ: dict[str, tuple[Callable[[object], bool], str]] = {
-    "base_url": (
-        is_address,
-        "an address up to and without /chat/completions, such as http://127.0.0.1:8000/v1, without user name, password and query",
-    ),
-    "api_model": (_is_words, f"the name that the server knows, at most {LONGEST_WORDS} characters"),
-    "temperature": (lambda value: _is_number(value, lowest=0, highest=2), "a number from 0 to 2"),
-    "max_tokens": (
-        lambda value: isinstance(value, int) and _is_number(value, lowest=1, highest=10_000_000),
-        "a whole number from 1",
-    ),
-    "price_in": _PRICE,
-    "price_out": _PRICE,
-    "family": (_is_words, f"a word or more, at most {LONGEST_WORDS} characters"),
-    "key_variable": (
-        lambda value: isinstance(value, str) and bool(_VARIABLE.fullmatch(value)),
-        "the name of an environment variable in capital letters, digits and underscores, and not the key itself",
-    ),
-    "structured": (lambda value: isinstance(value, bool), "true or false"),
-    "timeout_seconds": (lambda value: _is_number(value, lowest=0.001, highest=86_400), "seconds, up to 86400"),
-}
-"""The keys of a table: whether a value is right, and what is."""

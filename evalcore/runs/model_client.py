@@ -65,22 +65,22 @@ def read(body: bytes) -> Completion:
         said = orjson.loads(body)
     except orjson.JSONDecodeError:
         came = "an empty body" if not body.strip() else f"a body of {len(body):,} bytes that is no JSON"
-        msg = f"{came} came, expected a chat completion"
+        msg = f"expected a chat completion, got {came}"
         raise NoCompletion(msg) from None
     choices = said.get("choices") if isinstance(said, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         told = error_message(body) if isinstance(said, dict) and said.get("error") else ""
-        msg = f"JSON without choices came, expected a chat completion{f': {told}' if told else ''}"
+        msg = f"expected a chat completion{f': {told}' if told else ''}, got JSON without choices"
         raise NoCompletion(msg)
     choice = choices[0]
     message = choice.get("message")
     if not isinstance(message, dict):
-        msg = "a choice without a message came, expected a chat completion"
+        msg = "expected a chat completion, got a choice without a message"
         raise NoCompletion(msg)
     finish = choice.get("finish_reason")
     text, refusal = message.get("content"), _refusal(message, finish)
     if not isinstance(text, str) and refusal is None:
-        msg = f"a message whose content is {_kind(text)} came, expected text (it ended with {str(finish)!r})"
+        msg = f"expected text, got a message whose content is {_kind(text)} (it ended with {str(finish)!r})"
         raise NoCompletion(msg)
     usage = said.get("usage")
     counts = usage if isinstance(usage, dict) else {}
@@ -277,7 +277,7 @@ def completion_of(received: Received, *, may_drop_schema: bool) -> Completion:
     if received.status is None or not _OK <= received.status < _NOT_OK:
         _raise_status(received, may_drop_schema=may_drop_schema)
     if received.is_long:
-        msg = f"a reply of more than {MAX_REPLY:,} bytes came"
+        msg = f"expected a reply of at most {MAX_REPLY:,} bytes, got more"
         raise CallFailed(Outcome.UNREADABLE, msg)
     try:
         completion = read(bytes(received.body))

@@ -151,23 +151,23 @@ def check_asked(session: Session, spec: RunSpec) -> None:
 def _check_words(spec: RunSpec) -> None:
     name = spec.model.name
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable() or not is_storable(name):
-        _refuse(f"model: {name[:80]!r} came, expected a name of 1 to {MAX_NAME} printable characters")
+        _refuse(f"model: expected a name of 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
     if spec.kind is RunKind.JUDGE and name in (PARSER, RULES, MAJORITY):
-        _refuse(f"judge: {name!r} came, which is the name of a judge that ships; call this one otherwise")
+        _refuse(f"judge: expected another name than {name!r}, which is that of a judge that ships with Overread")
     if "@" in spec.model.base_url:  # the address itself is not shown
         _refuse(
-            f"base URL of {name!r}: a user name or password came in it; name the variable that holds the key instead"
+            f"base URL of {name!r}: expected no user name or password in it; name the variable that holds the key instead"
         )
     if not is_address(spec.model.base_url):
-        _refuse(f"base URL of {name!r}: no address came, expected one such as http://127.0.0.1:8000/v1")
+        _refuse(f"base URL of {name!r}: expected one such as http://127.0.0.1:8000/v1, got no address")
     for word, number in (("samples", spec.n_samples), ("repeats", spec.n_repeats), ("limit", spec.limit)):
         if number is not None and number < 1:
-            _refuse(f"{word}: {number} came, expected 1 or more")
+            _refuse(f"{word}: expected 1 or more, got {number}")
     if spec.kind is RunKind.TRIAGE and not (spec.formats and set(spec.formats) <= set(Format)):
-        _refuse(f"formats: {', '.join(spec.formats) or 'nothing'} came, expected one or both of {', '.join(Format)}")
+        _refuse(f"formats: expected one or both of {', '.join(Format)}, got {', '.join(spec.formats) or 'nothing'}")
     if (spec.kind is RunKind.TRIAGE) != (spec.dataset == CASES) and spec.kind is not RunKind.JUDGE:
         _refuse(
-            f"data set: {spec.dataset!r} came, expected {'' if spec.kind is RunKind.TRIAGE else 'another than '}{CASES!r} for {spec.kind}"
+            f"data set: expected {'' if spec.kind is RunKind.TRIAGE else 'another than '}{CASES!r} for {spec.kind}, got {spec.dataset!r}"
         )
 
 
@@ -175,14 +175,16 @@ def _check_prompt(spec: RunSpec) -> None:
     known = prompt_version(spec)
     if spec.prompt_version != known:
         _refuse(
-            f"prompt: {spec.prompt_version!r} came, and this version of Overread asks with {known!r}; start a new run"
+            f"prompt: expected {known!r}, with which this version of Overread asks, got {spec.prompt_version!r}; start a new run"
         )
 
 
 def _check_study(session: Session, spec: RunSpec) -> None:
     known = queries.datasets(session)
     if spec.dataset not in known:
-        _refuse(f"data set: {spec.dataset!r} came, and the study has {_listed(known) or 'no examples'}")
+        _refuse(
+            f"data set: expected one of {_listed(known) or 'none: the study has no examples'}, got {spec.dataset!r}"
+        )
     if spec.kind is not RunKind.JUDGE:
         return
     models = queries.models_of(session, spec.dataset)
@@ -191,14 +193,16 @@ def _check_study(session: Session, spec: RunSpec) -> None:
         _refuse(f"data set: {spec.dataset!r} has no {kind} to judge")
     unknown = sorted(set(spec.of_models) - set(models))
     if unknown:
-        _refuse(f"models: {_listed(unknown)} came, and {spec.dataset!r} has {kind} of {_listed(models)}")
+        _refuse(
+            f"models: expected some of {_listed(models)}, of which {spec.dataset!r} has {kind}, got {_listed(unknown)}"
+        )
 
 
 def _check_judge(session: Session, spec: RunSpec) -> None:
     """Verdicts of one name are of one kind: not a jury's, and with one meaning of the confidence."""
     name = spec.model.name
     if any(rater.name == name and rater.version.startswith(JURY) for rater in jury_queries.judges(session)):
-        _refuse(f"judge: {name!r} came, which is the name of a jury of this study; call this one otherwise")
+        _refuse(f"judge: expected another name than {name!r}, which is that of a jury of this study")
     meaning = queries.confidence_meaning(session, name)
     if spec.with_confidence and meaning not in (None, CONFIDENCE_MEANING.value):
         _refuse(

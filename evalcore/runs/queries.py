@@ -99,7 +99,7 @@ def run(session: Session, run_id: int) -> RunRow:
     """
     found = rows(session, run_ids=[run_id])
     if not found:
-        msg = f"run: {run_id} came, and there is no run of this number"
+        msg = f"run: expected the number of a run, got {run_id}"
         raise NotFound(msg)
     return found[0]
 

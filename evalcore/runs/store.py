@@ -191,7 +191,7 @@ def _state(session: Session, run_id: int) -> str:
     held = select(runs.c.state).where(runs.c.id == run_id).with_for_update(key_share=True)
     state = session.connection().execute(held).scalar()
     if state is None:
-        msg = f"run: {run_id} came, and there is no run of this number"
+        msg = f"run: expected the number of a run, got {run_id}"
         raise NotFound(msg)
     return str(state)
 

@@ -21,7 +21,7 @@ def text_of(content: bytes, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        msg = f"{name} line {line}: byte {error.start + 1}: {content[error.start]:02x} came, expected UTF-8"
+        msg = f"{name} line {line}: byte {error.start + 1}: expected UTF-8, got {content[error.start]:02x}"
         raise OverreadError(msg) from error
 
 
@@ -67,7 +67,7 @@ def pairs(text: str, name: str, columns: tuple[str, str]) -> list[tuple[str, str
         found = [column.strip() for column in reader.fieldnames or ()]
         reader.fieldnames = found
         if set(columns) - set(found):
-            msg = f"{name} line 1: {', '.join(found)[:MAX_SHOWN] or 'nothing'} came, expected the columns {', '.join(columns)}"
+            msg = f"{name} line 1: expected the columns {', '.join(columns)}, got {', '.join(found)[:MAX_SHOWN] or 'nothing'}"
             raise OverreadError(msg)
         return [
             (f"{name} line {reader.line_num}", unguarded(row[one] or ""), unguarded(row[other] or "")) for row in reader

@@ -83,10 +83,10 @@ def connect(location: str, *, wait_seconds: float = PATIENT_SECONDS) -> Engine:
     try:
         url = make_url(database_url(location))
     except (ArgumentError, ValueError) as error:  # the URL itself is not shown: it may hold a password
-        msg = "--db: no database URL came, expected postgresql://NAME:PASSWORD@HOST:PORT/DATABASE or the path of a SQLite file"
+        msg = "--db: expected postgresql://NAME:PASSWORD@HOST:PORT/DATABASE or the path of a SQLite file, got no database URL"
         raise OverreadError(msg) from error
     if url.drivername not in DRIVERS:
-        msg = f"--db: {url.drivername}:// came, expected postgresql:// or the path of a SQLite file"
+        msg = f"--db: expected postgresql:// or the path of a SQLite file, got {url.drivername}://"
         raise OverreadError(msg)
     is_postgres = url.drivername != "sqlite"
     limits = {key: value for key, value in _POSTGRES_LIMITS.items() if is_postgres and key not in url.query}

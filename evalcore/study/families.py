@@ -42,15 +42,15 @@ def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, st
         pattern, maker = given.strip(), family.strip()
         for column, value in zip(COLUMNS, (pattern, maker), strict=True):
             if not value or len(value) > MAX_LENGTH or not value.isprintable():
-                msg = f"{place}: {column}: {value[:40]!r} came, expected 1 to {MAX_LENGTH} printable characters"
+                msg = f"{place}: {column}: expected 1 to {MAX_LENGTH} printable characters, got {value[:40]!r}"
                 raise OverreadError(msg)
         if pattern.casefold() in seen:
-            msg = f"{place}: pattern: {pattern!r} came, which {seen[pattern.casefold()]} has already"
+            msg = f"{place}: pattern: expected each pattern once, got {pattern!r}, which {seen[pattern.casefold()]} has already"
             raise OverreadError(msg)
         seen[pattern.casefold()] = place
         table.append((pattern, maker))
     if not 0 < len(table) <= MAX_ROWS:
-        msg = f"{name}: {len(table)} rows came, expected 1 to {MAX_ROWS}"
+        msg = f"{name}: expected 1 to {MAX_ROWS} rows, got {len(table)}"
         raise OverreadError(msg)
     return table
 

@@ -107,7 +107,7 @@ def meaning_of(maps: Maps, source: str, label: str) -> str:
             else f"the map of the levels' names, as {source!r} has no map of its own"
         )
         words = ", ".join([*known][:_SHOWN]) + (", ..." if len(known) > _SHOWN else "")
-        msg = f"the label {label!r} of the source {source!r} came, expected one of {words} ({whose})"
+        msg = f"expected one of {words}, got the label {label!r} of the source {source!r} ({whose})"
         raise OverreadError(msg)
     return meaning
 
@@ -129,7 +129,7 @@ def parse(text: str, name: str) -> list[tuple[str, str]]:
         OverreadError: As `check`, or no CSV, or a column is missing; with file and line.
     """
     if len(text) > MAX_CHARACTERS:
-        msg = f"{name}: more than {MAX_CHARACTERS:,} characters came, expected a label map"
+        msg = f"{name}: expected a label map of at most {MAX_CHARACTERS:,} characters, got more"
         raise OverreadError(msg)
     return check(pairs(text, name, COLUMNS), name)
 
@@ -146,18 +146,18 @@ def check(rows: Iterable[tuple[str, str, str]], name: str) -> list[tuple[str, st
     for place, given, stands_for in rows:
         label, meaning = given.strip(), meaning_written(stands_for)
         if not label or len(label) > MAX_LENGTH or not label.isprintable():
-            msg = f"{place}: label: {label[:40]!r} came, expected 1 to {MAX_LENGTH} printable characters"
+            msg = f"{place}: label: expected 1 to {MAX_LENGTH} printable characters, got {label[:40]!r}"
             raise OverreadError(msg)
         if meaning is None:
-            msg = f"{place}: meaning: {stands_for.strip()[:40]!r} came, expected one of {', '.join(MEANINGS)}"
+            msg = f"{place}: meaning: expected one of {', '.join(MEANINGS)}, got {stands_for.strip()[:40]!r}"
             raise OverreadError(msg)
         if fold(label) in seen:
-            msg = f"{place}: label: {label!r} came, which {seen[fold(label)]} has already"
+            msg = f"{place}: label: expected each label once, got {label!r}, which {seen[fold(label)]} has already"
             raise OverreadError(msg)
         seen[fold(label)] = place
         table.append((label, meaning))
     if not 0 < len(table) <= MAX_ROWS:
-        msg = f"{name}: {len(table)} rows came, expected 1 to {MAX_ROWS}"
+        msg = f"{name}: expected 1 to {MAX_ROWS} rows, got {len(table)}"
         raise OverreadError(msg)
     return in_order(table)
 

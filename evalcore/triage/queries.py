@@ -152,7 +152,7 @@ def _samples(session: Session, example_ids: Numbers, last_repeat: int) -> pd.Dat
     first_case, last_case = (int(example_ids[0]), int(example_ids[-1])) if len(example_ids) else (0, -1)
     of_example = max(last_case - first_case, 0).bit_length()
     if (_TOGETHER - 1).bit_length() + of_model + _BITS + of_repeat + of_example > _WIDEST:
-        msg = f"table response: a sample_index of {last_repeat:,} came, expected 0, 1, ... for repeats"
+        msg = f"table response: expected 0, 1, .., got a sample_index of {last_repeat:,}. for repeats"
         raise OverreadError(msg)
     places = np.zeros(1 << of_model, dtype=np.int32)
     places[list(of_models)] = np.arange(len(of_models))

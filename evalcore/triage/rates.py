@@ -93,7 +93,7 @@ def matrices(cells: pd.DataFrame, *, keys: Sequence[str] = KEYS) -> tuple[pd.Dat
     place = (numbers * N_LEVELS + gold) * N_LEVELS + predicted
     if np.bincount(place).max() > 1:
         twice = found.iloc[int(np.bincount(place).argmax()) // N_CELLS]
-        msg = f"cells of {' '.join(str(word) for word in twice)} came twice, expected each cell once"
+        msg = f"expected each cell once, got {' '.join(str(word) for word in twice)} twice"
         raise ValueError(msg)
     counts: Floats = np.bincount(place, cells["n"].to_numpy(dtype=float), len(found) * N_CELLS).astype(float)
     return found, counts.reshape(len(found), N_LEVELS, N_LEVELS)

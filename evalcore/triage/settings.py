@@ -1,146 +1,20 @@
 """What a study has chosen about triage, and the small YAML file that says so."""
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Annotated, Any
 
+import msgspec
 import yaml
+from msgspec import Meta
 
-from evalcore.errors import OverreadError
+from evalcore.errors import OverreadError, shape_fault
 from evalcore.study.schema import Format
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
 
-MAX_BYTES, MAX_DEPTH = 65_536, 8
-"""A file of settings is neither longer nor deeper; what is, is not taken apart."""
-_SHOWN = 40
-
-
-def written(settings: dict[str, Any]) -> str:
-    """Words, numbers and lists as YAML, in their order."""
-    return str(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=160))
-
-
-def read(text: str, name: str) -> "Node | None":
-    """The document; None where there is nothing in it.
-
-    Raises:
-        OverreadError: No YAML, too large, or more of YAML than plain words, numbers, lists and keys; with file and line.
-    """
-    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        msg = f"{name}: more than {MAX_BYTES:,} bytes came, expected a file of settings"
-        raise OverreadError(msg)
-    try:
-        _check_plain(text, name)
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        msg = f"{name} line {mark.line + 1 if mark else 1}: no YAML: {error.problem or error.context}"
-        raise OverreadError(msg) from error
-    except yaml.YAMLError as error:  # a character that YAML does not allow
-        msg = f"{name}: no YAML: {' '.join(str(error).split())[:200]}"
-        raise OverreadError(msg) from error
-    is_empty = root is None or (isinstance(root, yaml.ScalarNode) and not root.value)
-    return None if is_empty else Node(root, name, "")
-
-
-def _check_plain(text: str, name: str) -> None:
-    depth = n_documents = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        n_documents += isinstance(event, yaml.DocumentStartEvent)
-        came = ""
-        if depth > MAX_DEPTH:
-            came = f"more than {MAX_DEPTH} lists within lists"
-        elif n_documents > 1:
-            came = "a second document (---)"
-        elif getattr(event, "anchor", None) or getattr(event, "tag", None):
-            came = "an anchor, alias or tag (& * !)"
-        if came:
-            msg = f"{name} line {event.start_mark.line + 1}: {came} came, expected keys with plain words, numbers and lists"
-            raise OverreadError(msg)
-
-
-class Node:
-    """A value with its place in the file. Each method gives it as one type, or says that it is none."""
-
-    def __init__(self, node: yaml.Node, name: str, key: str) -> None:
-        self.node, self.name, self.key = node, name, key
-
-    @property
-    def said(self) -> str:
-        """What came, in words."""
-        if isinstance(self.node, yaml.ScalarNode):
-            return repr(str(self.node.value)[:_SHOWN])
-        return "a list" if isinstance(self.node, yaml.SequenceNode) else "keys with values"
-
-    @property
-    def value(self) -> Any:
-        """What a scalar stands for: str, int, float, bool, None or a date; the node itself of anything else."""
-        if not isinstance(self.node, yaml.ScalarNode):
-            return self.node
-        try:
-            return yaml.SafeLoader("").construct_object(self.node)
-        except (ValueError, yaml.YAMLError):  # 2001-99-99 looks like a date and is none
-            return self.node
-
-    def refuse(self, came: str, expected: str) -> NoReturn:
-        """Raise the sentence that names file, line and key."""
-        key = f"{self.key}: " if self.key else ""
-        msg = f"{self.name} line {self.node.start_mark.line + 1}: {key}{came}, expected {expected}"
-        raise OverreadError(msg)
-
-    def mapping(self, known: Sequence[str]) -> dict[str, "Node"]:
-        """The values of keys, all of them known, none twice. A key that is left out is not in it."""
-        expected = f"the keys {', '.join(known)}"
-        if not isinstance(self.node, yaml.MappingNode):
-            self.refuse(f"{self.said} came", expected)
-        parts: dict[str, Node] = {}
-        for key_node, value_node in self.node.value:
-            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else ""
-            if key not in known:
-                place = Node(key_node, self.name, self.key)
-                place.refuse(f"the key {place.said} came", expected)
-            path = f"{self.key}.{key}" if self.key else key
-            if key in parts:
-                Node(key_node, self.name, path).refuse("it came before", "every key once")
-            parts[key] = Node(value_node, self.name, path)
-        return parts
-
-    def words(self, longest: int) -> str:
-        """Text on one line, without blanks around it."""
-        found = self.value
-        if not isinstance(found, str) or not 0 < len(found.strip()) <= longest or not found.isprintable():
-            what = f"1 to {longest} printable characters, in quotation marks where YAML takes them for something else"
-            self.refuse(f"{self.said} came", what)
-        return found.strip()
-
-    def number(self, highest: float) -> float:
-        """A number from 0 to `highest`."""
-        found = self.value
-        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= highest:
-            self.refuse(f"{self.said} came", f"a number from 0 to {highest:g}")
-        return float(found)
-
-    def number_or_off(self, highest: float) -> float:
-        """The same; infinity for null."""
-        return math.inf if self.value is None else self.number(highest)
-
-    def some_of(self, known: Sequence[str]) -> tuple[str, ...]:
-        """A list of known words, one or more, none twice."""
-        expected = f"a list of some of {', '.join(known)}"
-        if not isinstance(self.node, yaml.SequenceNode) or not self.node.value:
-            self.refuse(f"{self.said} came", expected)
-        found: list[str] = []
-        for part in (Node(node, self.name, self.key) for node in self.node.value):
-            word = part.value
-            if not isinstance(word, str) or word not in known or word in found:
-                part.refuse(f"{part.said} came{' twice' if word in found else ''}", expected)
-            found.append(word)
-        return tuple(found)
-
-
+MAX_BYTES = 65_536
+"""A longer file of settings is not taken apart."""
 LEVEL_NAMES = {
     "A": "at home",
     "B": "a doctor within weeks",
@@ -199,7 +73,7 @@ _HEAD = """\
 
 def to_yaml(settings: TriageSettings) -> str:
     """The file that `parse` reads."""
-    return _HEAD + written(plain(settings))
+    return _HEAD + str(yaml.safe_dump(plain(settings), sort_keys=False, allow_unicode=True, width=160))
 
 
 def plain(settings: TriageSettings) -> dict[str, Any]:
@@ -221,13 +95,9 @@ def check(settings: TriageSettings, name: str = "the settings of triage") -> Tri
     """The settings, if the file that they make can be read.
 
     Raises:
-        OverreadError: As `parse`, without a line, since nobody wrote that file.
+        OverreadError: As `parse`.
     """
-    try:
-        return parse(to_yaml(settings), name)
-    except OverreadError as error:
-        msg = re.sub(rf"^{re.escape(name)} line \d+", name, str(error))
-        raise OverreadError(msg) from error
+    return parse(to_yaml(settings), name)
 
 
 def rule_words(rule: AmbiguityRule) -> str:
@@ -244,58 +114,112 @@ def rule_words(rule: AmbiguityRule) -> str:
     return ", or ".join(parts) or "where its file says that the panel did not agree"
 
 
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+Weight = Annotated[float, Meta(ge=0, le=HIGHEST_WEIGHT)]
+
+
+class _LevelNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    A: Name = LEVEL_NAMES["A"]
+    B: Name = LEVEL_NAMES["B"]
+    C: Name = LEVEL_NAMES["C"]
+    D: Name = LEVEL_NAMES["D"]
+
+
+class _Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    under: Weight = UNDER_WEIGHT
+    over: Weight = OVER_WEIGHT
+
+
+class _Ambiguous(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    spread_above: Annotated[float, Meta(ge=0, le=HIGHEST_SPREAD)] | None = MAX_SPREAD
+    uncertainty_above: Annotated[float, Meta(ge=0, le=HIGHEST_UNCERTAINTY)] | None = MAX_UNCERTAINTY
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file; a key that is left out keeps its default."""
+
+    level_names: _LevelNames = _LevelNames()
+    formats: Annotated[tuple[Format, ...], Meta(min_length=1)] = tuple(Format)
+    metrics: Annotated[tuple[str, ...], Meta(min_length=1)] = tuple(METRICS)
+    weights: _Weights = _Weights()
+    ambiguous: _Ambiguous = _Ambiguous()
+
+
+_WORDS = {
+    "": _File.__struct_fields__,
+    "level_names": LETTERS,
+    "formats": tuple(Format),
+    "weights": _Weights.__struct_fields__,
+    "ambiguous": _Ambiguous.__struct_fields__,
+}
+
+
+class _OneKeyEach(yaml.SafeLoader):  # type: ignore[misc]  # the package has no types
+    """YAML that has each key once: otherwise the last of two would count."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - theirs
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        if len(set(keys)) < len(keys):
+            raise yaml.constructor.ConstructorError(None, None, "expected each key once", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 def parse(text: str, name: str) -> TriageSettings:
     """Settings from YAML. A key that is left out keeps its default.
 
     Raises:
-        OverreadError: No YAML, a key that is unknown or comes twice, or a value of the wrong type or out of its range: the first of them,
-            with file, line and key.
+        OverreadError: No YAML, a key that is unknown or comes twice, or a value of the wrong type or out of its range; with file and key.
     """
-    top = read(text, name)
-    if top is None:
-        return TriageSettings()
-    found: dict[str, Any] = {}
-    for key, node in top.mapping(("level_names", "formats", "metrics", "weights", "ambiguous")).items():
-        found |= _READERS[key](node)
-    settings = TriageSettings(**found)
-    if settings.under_weight == settings.over_weight == 0:
-        msg = f"{name}: weights: under and over are both 0, expected at least one above 0"
+    if len(text.encode("utf-8", "replace")) > MAX_BYTES:
+        msg = f"{name}: expected a file of settings of at most {MAX_BYTES:,} bytes, got more"
         raise OverreadError(msg)
-    return settings
+    try:
+        file = msgspec.convert(yaml.load(text, Loader=_OneKeyEach) or {}, type=_File)  # noqa: S506 - a SafeLoader
+    except msgspec.ValidationError as error:
+        msg = f"{name}: {shape_fault(error, _WORDS)}"
+        raise OverreadError(msg) from error
+    except (
+        yaml.YAMLError,
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: 2001-99-99 looks like a date and is none
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}" if mark else ""
+        msg = f"{name}{where}: cannot be read as YAML: {getattr(error, 'problem', None) or ' '.join(str(error).split())[:200]}"
+        raise OverreadError(msg) from error
+    fault = _fault(file)
+    if fault:
+        msg = f"{name}: {fault}"
+        raise OverreadError(msg)
+    names = {str(letter): getattr(file.level_names, letter).strip() for letter in LETTERS}
+    spread, uncertainty = file.ambiguous.spread_above, file.ambiguous.uncertainty_above
+    return TriageSettings(
+        level_names=names,
+        formats=file.formats,
+        metrics=file.metrics,
+        under_weight=file.weights.under,
+        over_weight=file.weights.over,
+        rule=AmbiguityRule(
+            spread=math.inf if spread is None else spread,
+            uncertainty=math.inf if uncertainty is None else uncertainty,
+        ),
+    )
 
 
-def _level_names(node: Node) -> dict[str, Any]:
-    given = {key: part.words(LONGEST_NAME) for key, part in node.mapping(LETTERS).items()}
-    names = {str(letter): given.get(letter, LEVEL_NAMES[letter]) for letter in LETTERS}
-    if len({word.casefold() for word in names.values()}) < len(names):
-        node.refuse(f"{', '.join(names.values())} came", "four different names")
-    return {"level_names": names}
-
-
-def _formats(node: Node) -> dict[str, Any]:
-    return {"formats": tuple(Format(word) for word in node.some_of([word.value for word in Format]))}
-
-
-def _metrics(node: Node) -> dict[str, Any]:
-    return {"metrics": node.some_of(list(METRICS))}
-
-
-def _weights(node: Node) -> dict[str, Any]:
-    parts = node.mapping(("under", "over"))
-    return {f"{key}_weight": part.number(HIGHEST_WEIGHT) for key, part in parts.items()}
-
-
-def _ambiguous(node: Node) -> dict[str, Any]:
-    parts = node.mapping(("spread_above", "uncertainty_above"))
-    spread, uncertainty = parts.get("spread_above"), parts.get("uncertainty_above")
-    return {
-        "rule": AmbiguityRule(
-            spread=MAX_SPREAD if spread is None else spread.number_or_off(HIGHEST_SPREAD),
-            uncertainty=MAX_UNCERTAINTY if uncertainty is None else uncertainty.number_or_off(HIGHEST_UNCERTAINTY),
-        )
-    }
-
-
-_READERS: dict[str, Callable[[Node], dict[str, Any]]] = {
-    "level_names": _level_names, "formats": _formats, "metrics": _metrics, "weights": _weights, "ambiguous": _ambiguous,
-}  # fmt: skip
+def _fault(file: _File) -> str:
+    """What the types do not say; empty where nothing is wrong."""
+    names = [getattr(file.level_names, letter) for letter in LETTERS]
+    for letter, word in zip(LETTERS, names, strict=True):
+        if not word.strip() or not word.isprintable():
+            return f"level_names.{letter}: expected printable characters, got {word!r}"
+    if len({word.strip().casefold() for word in names}) < len(names):
+        return f"level_names: expected four different names, got {', '.join(names)}"
+    for key, words in (("formats", file.formats), ("metrics", file.metrics)):
+        if len(set(words)) < len(words):
+            return f"{key}: expected each word once, got {', '.join(words)}"
+    for word in file.metrics:
+        if word not in METRICS:
+            return f"metrics: expected some of {', '.join(METRICS)}, got {word!r}"
+    if file.weights.under == file.weights.over == 0:
+        return "weights: expected under or over above 0, got 0 for both"
+    return ""

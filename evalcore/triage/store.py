@@ -25,7 +25,7 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
     """
     folded = label_maps.fold(source)
     if not 0 < len(folded) <= label_maps.MAX_LENGTH or not folded.isprintable() or not is_storable(folded):
-        msg = f"source: {source[:40]!r} came, expected 1 to {label_maps.MAX_LENGTH} printable characters"
+        msg = f"source: expected 1 to {label_maps.MAX_LENGTH} printable characters, got {source[:40]!r}"
         raise OverreadError(msg)
     given = [(f"row {number}", *row) for number, row in enumerate(table, start=1)]
     wanted = label_maps.check(given, f"the label map of {folded}") if given else []
@@ -101,7 +101,7 @@ def write_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMe
     is_judge = exists().where(col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge)
     session.flush()
     if not connection.execute(select(is_judge)).scalar():
-        msg = f"judge: {judge[:80]!r} came, which has no verdict in this study"
+        msg = f"judge: expected one with a verdict in this study, got {judge[:80]!r}"
         raise NotFound(msg)
     before = connection.execute(select(rows.c.meaning).where(rows.c.judge == judge)).scalar()
     if before == meaning:

@@ -8,9 +8,9 @@ from evalcore.reading.adjudication_queries import Said
 from evalcore.reading.conflicts import SENTENCES, Reason
 from evalcore.reading.sheets import Given, Sheet
 from evalcore.study.schema import Acuity, CannotReason, Cause, ConflictCause, ErrorKind, Severity, Stage
-from pages.review.html import LEVELS, QUESTIONS, REASONS
+from pages.review.html import QUESTIONS
 from pages.shared import html
-from pages.shared.rubric import CAUSES, SEVERITIES
+from pages.shared.keys import CAUSES, LEVELS, REASONS, SEVERITIES
 
 CONFLICT_CAUSES = {
     ConflictCause.READER_SLIPPED: "One reader slipped",

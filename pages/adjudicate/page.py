@@ -16,6 +16,7 @@ from evalcore.study.policies import allows, check_can_adjudicate, check_can_expo
 from pages.adjudicate import html, settling
 from pages.shared import common, routes
 from pages.shared import html as shared_html
+from pages.shared.keys import Press
 
 TITLE = "Settle where readers differ"
 LIST_HEIGHT = 560
@@ -175,12 +176,15 @@ def steps(queue: Queue, key: Key) -> Key | None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="settling_top"):
         words = f"{place + 1:,} of {len(queue.waiting):,} waiting" if place is not None else "Not waiting"
         st.html(html.top(words, st.session_state.get("settling_saved", "")), width="stretch")
-        for label, shortcut, target in (("Previous", "Left", before), ("Next", "Right", after)):
+        for label, shortcut, target in (
+            ("Previous", Press.BACK_CASE.key, before),
+            ("Next", Press.NEXT_CASE.key, after),
+        ):
             if st.button(
                 label, key=f"case_{shortcut}", shortcut=shortcut, disabled=target is None, on_click=settling.keep_notes
             ):
                 open_(target or key)
-        if st.button("All that wait", key="case_list", shortcut="L", on_click=settling.keep_notes):
+        if st.button("All that wait", key="case_list", shortcut=Press.LIST.key, on_click=settling.keep_notes):
             st.query_params.pop("case", None)
             st.session_state.pop("settling_saved", None)
             st.rerun()
@@ -195,7 +199,7 @@ def opened(queue: Queue, key: Key) -> None:
     except OverreadError as error:
         st.html(shared_html.heading(TITLE, "This one is not for you to settle"))
         st.html(shared_html.notice(str(error), kind="warning"))
-        if st.button("All that wait", key="case_list", shortcut="L"):
+        if st.button("All that wait", key="case_list", shortcut=Press.LIST.key):
             st.query_params.pop("case", None)
             st.rerun()
         return

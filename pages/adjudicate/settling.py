@@ -1,6 +1,8 @@
 """The right side of Adjudicate: the item in question, its readers, and how it is settled. One key an act."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -8,31 +10,16 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.reading import adjudication
 from evalcore.reading.adjudication import Case, Key, Question, Settling
-from evalcore.reading.desks import ANSWERS, MAX_NOTE
+from evalcore.reading.desks import MAX_NOTE
 from evalcore.study.schema import Acuity, Ask, ConflictCause, Label, Viewer
 from evalcore.study.tables import now
 from pages.adjudicate import html
 from pages.adjudicate.html import CONFLICT_CAUSES
-from pages.review.html import LABELS, LEVELS, keys_hint
-from pages.shared import common, suspects
+from pages.review.html import keys_hint
+from pages.shared import common, keys, suspects
 from pages.shared import html as shared_html
-from pages.shared import keys as shared_keys
+from pages.shared.keys import CONFLICT_KEYS, WORDS, Press
 
-CAUSE_KEYS = dict(
-    zip(ConflictCause, "SAMDW", strict=True)
-)  # C and R are Streamlit's own, J and K move, N and G are taken
-KEYS = (
-    ("1  2  3", "met, not met, cannot assess; for acuity 1 to 8, of a case 1 to 9"),
-    ("S  A  M  D  W", "why they differed: slipped, ambiguous, missing context, disagreement, wrong"),
-    ("N", "write the rationale; Escape leaves it"),
-    ("Ctrl + Enter", "settle, also while writing"),
-    ("V", "show the judge's verdict"),
-    ("J or ↓,  K or ↑", "next item in question, the one before"),
-    ("→  ←", "next response that waits, the one before"),
-    ("L", "the list of all that wait"),
-    ("G", "guideline"),
-    ("?", "this map"),
-)
 GONE = "Somebody else has settled this item meanwhile, or its reads were changed. What stands is kept; the last press was not saved."
 CHANGED = "A verdict here has changed since the screen was drawn. It is shown now: look again."
 NOTE = "rationale_"
@@ -183,7 +170,7 @@ class _Settling:
             self._settle(question, draft, shown or frozenset())
         self._moves()
         st.session_state["settling_drawn"] = (self._word, question.criterion_id, question.seen)
-        shared_keys.listen("keys", KEYS, self._status(question, draft))
+        keys.listen(keys.settling_keys(question.ask), self._status(question, draft))
 
     def _judge(self, question: Question) -> None:
         with st.container(key="settling_judge"):
@@ -191,7 +178,7 @@ class _Settling:
                 st.html(html.judge(question.judge, question.judged))
                 suspects.show(self._case.key[1])
             elif (
-                st.button("Show the judge's verdict", key="show_judge", type="tertiary", shortcut="V")
+                st.button("Show the judge's verdict", key="show_judge", type="tertiary", shortcut=Press.JUDGE.key)
                 and not self._gone
             ):
                 with common.shown_errors():
@@ -200,23 +187,18 @@ class _Settling:
                     common.draw_anew()
 
     def _labels(self, question: Question, draft: Draft) -> None:
-        words: dict[Any, str] = {**LABELS, **LEVELS}
+        options = keys.answers(question.ask)
         with st.container(horizontal=True, gap="small", key="settling_labels"):
-            for place, label in enumerate(ANSWERS[question.ask], start=1):
-                st.button(
-                    words[label], key=f"settle_{label}", shortcut=str(place), icon=ON if draft.label == label else OFF,
-                    on_click=self._choose, args=(question, "label", label),
-                )  # fmt: skip
+            chosen = partial(self._choose, question, "label")
+            keys.choose(options, "settle_{option}", icons=_marked(options, draft.label), on_click=chosen)
 
     def _causes(self, question: Question, draft: Draft) -> None:
         words = "Why the readers differed" if question.differ else "Why the readers differed, if they did"
         st.html(f'<span class="or-stamp">{shared_html.escaped(words)}</span>')
         with st.container(horizontal=True, gap="small", key="settling_causes"):
-            for cause, words in CONFLICT_CAUSES.items():
-                st.button(
-                    words, key=f"because_{cause}", shortcut=CAUSE_KEYS[cause], icon=ON if draft.cause == cause else OFF,
-                    on_click=self._choose, args=(question, "cause", cause),
-                )  # fmt: skip
+            chosen = partial(self._choose, question, "cause")
+            icons = _marked(CONFLICT_CAUSES, draft.cause)
+            keys.choose(CONFLICT_CAUSES, "because_{option}", shortcuts=CONFLICT_KEYS, icons=icons, on_click=chosen)
 
     def _choose(self, question: Question, what: str, chosen: Label | Acuity | ConflictCause) -> None:
         """A second press on a cause takes it back."""
@@ -240,7 +222,7 @@ class _Settling:
     def _settle(self, question: Question, draft: Draft, shown: frozenset[int]) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="settle_row"):
             words = "Correct it" if question.settled else "Settle"
-            pressed = st.button(words, key="settle", type="primary", shortcut="Ctrl+Enter")
+            pressed = st.button(words, key="settle", type="primary", shortcut=Press.SETTLE.key)
             missing = self._missing(question, draft)
             if missing or not pressed:
                 st.html(html.missing(missing), width="content")
@@ -285,22 +267,25 @@ class _Settling:
     def _moves(self) -> None:
         with st.container(horizontal=True, gap="small", key="settling_moves"):
             if len(self._case.questions) > 1:
-                for words, step, keys in (("Back", -1, ("K", "Up")), ("Next", 1, ("J", "Down"))):
-                    for shortcut, shown in zip(keys, (words, "↑" if step < 0 else "↓"), strict=True):
-                        st.button(
-                            shown, key=f"move_{shortcut}", shortcut=shortcut, on_click=self._go, args=(self._at + step,)
-                        )
+                moves = {Press.BACK: ("Back", -1), Press.UP: ("↑", -1), Press.NEXT: ("Next", 1), Press.DOWN: ("↓", 1)}
+                for press, (words, step) in moves.items():
+                    st.button(
+                        words, key=f"move_{press.key}", shortcut=press.key, on_click=self._go, args=(self._at + step,)
+                    )
             if self._guideline:
-                st.button("Guideline", key="settling_guide", shortcut="G", on_click=_toggle_guideline)
+                st.button("Guideline", key="settling_guide", shortcut=Press.GUIDELINE.key, on_click=_toggle_guideline)
             st.html(keys_hint(), width="content")
 
     def _status(self, question: Question, draft: Draft) -> str:
-        words: dict[Any, str] = {**LABELS, **LEVELS}
-        said = [words[draft.label]] if draft.label else []
+        said = [WORDS[draft.label]] if draft.label else []
         said += [CONFLICT_CAUSES[draft.cause]] if draft.cause else []
         missing = self._missing(question, draft)
         still = f"Still needed: {', '.join(missing)}." if missing else "Ready to settle."
         return f"Item {self._at + 1} of {len(self._case.questions)}. {'. '.join([*said, still])}"
+
+
+def _marked(options: Iterable[Any], chosen: object) -> dict[Any, str]:
+    return {option: ON if option == chosen else OFF for option in options}
 
 
 def _toggle_guideline() -> None:

@@ -7,22 +7,14 @@ import streamlit as st
 from evalcore.errors import OverreadError
 from evalcore.reading import deciding, desks
 from evalcore.reading.deciding import Decision
-from evalcore.study.schema import Acuity, Ask, Label, ReadingState, Viewer
+from evalcore.study.schema import Ask, ReadingState, Viewer
 from pages.review import html
 from pages.review.html import QUESTIONS, Compared
-from pages.review.marking import WORDS
 from pages.review.revealing import as_decision, decided_words
 from pages.shared import common, routes
 from pages.shared import html as shared_html
-from pages.shared import keys as shared_keys
-
-KEYS = (
-    ("↓,  ↑", "next item, the one before"),
-    ("1 to {}", "amend: another label; what you said before stays in the record"),
-    ("W", "judge's label right, reason wrong"),
-    ("N", "write a note; Enter saves it"),
-    ("?", "this map"),
-)
+from pages.shared import keys as reading_keys
+from pages.shared.keys import Press
 
 
 @common.fragment
@@ -43,9 +35,9 @@ def panel(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
         answers_place = st.container(horizontal=True, vertical_alignment="center", gap="small", key="answers")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="moves"):
             at = min(int(st.session_state.get(place_key, 0)), len(keys) - 1)
-            for name, (words, shortcut, step) in {"back": ("Back", "Up", -1), "next": ("Next", "Down", 1)}.items():
-                if st.button(words, key=name, shortcut=shortcut):
-                    at = st.session_state[place_key] = max(0, min(at + step, len(keys) - 1))
+            moved = reading_keys.step("", Press.UP, Press.DOWN)
+            if moved:
+                at = st.session_state[place_key] = max(0, min(at + moved, len(keys) - 1))
             st.html(html.keys_hint(), width="content")
         item = keys[at]
         first, before, judged = desk.first.get(item), desk.decided.get(item), desk.judged.get(item)
@@ -55,12 +47,12 @@ def panel(viewer: Viewer, reading_id: int, finals: dict[int | None, str]) -> Non
             current = as_decision(before) if before else Decision(label=desks.as_label(standing.label))  # type: ignore[arg-type]
             with answers_place:
                 said = _answers(desk.asked.ask, current, judged.label if judged else None)
-            said = _note(f"note_{reading_id}_{at}_amended", current) or said
+            typed = reading_keys.note(f"note_{reading_id}_{at}_amended", current.note)
+            said = said if typed is None else replace(current, note=typed)
         if said is not None:
             _save(viewer, reading_id, item, said, before.verdict_id if before else None)
-    n_answers = len(desks.ANSWERS[desk.asked.ask])
-    clicked = shared_keys.listen(
-        "keys", [(key.format(n_answers), does) for key, does in KEYS], f"Item {at + 1} of {len(keys)} is in hand."
+    clicked = reading_keys.listen(
+        reading_keys.amending_keys(desk.asked.ask), f"Item {at + 1} of {len(keys)} is in hand."
     )
     if clicked is not None and clicked != at:
         st.session_state[place_key] = clicked
@@ -100,27 +92,14 @@ def _plain(label: str | None) -> str:
 
 def _answers(ask: Ask, current: Decision, judge_label: str | None) -> Decision | None:
     """Another label, or that the judge's reason is wrong."""
-    for place, label in enumerate(desks.ANSWERS[ask], start=1):
-        if st.button(WORDS[label], key=f"answer_{place}", shortcut=str(place), disabled=label == current.label):
-            return _relabelled(current, label)
+    label = reading_keys.choose(reading_keys.answers(ask), "answer_{place}", disabled=current.label)
+    if label is not None:
+        return Decision(label=label, note=current.note)
     if judge_label is not None and current.label == judge_label:
         words = "Take back: reason wrong" if current.right_for_wrong_reason else "Judge's reason wrong"
-        if st.button(words, key="wrong", shortcut="W"):
+        if st.button(words, key="wrong", shortcut=Press.REASON_WRONG.key):
             return replace(current, right_for_wrong_reason=not current.right_for_wrong_reason)
     return None
-
-
-def _relabelled(current: Decision, label: Label | Acuity) -> Decision:
-    return Decision(label=label, note=current.note)
-
-
-def _note(field: str, current: Decision) -> Decision | None:
-    if st.session_state.get(f"{field}_drawn") != current.note:
-        st.session_state[field] = st.session_state[f"{field}_drawn"] = current.note
-    said = st.text_input(
-        "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=desks.MAX_NOTE
-    ).strip()  # fmt: skip
-    return replace(current, note=said) if said != current.note else None
 
 
 def _save(viewer: Viewer, reading_id: int, item: int | None, said: Decision, seen: int | None) -> None:

@@ -3,11 +3,12 @@
 import streamlit as st
 
 from pages.shared import html
+from pages.shared.keys import Press
 
 
 def button() -> None:
     """Opens what readers are told in the place of the list, and closes it."""
-    if st.button("Guideline", key="guideline", shortcut="G"):
+    if st.button("Guideline", key="guideline", shortcut=Press.GUIDELINE.key):
         st.session_state["guideline_open"] = not st.session_state.get("guideline_open", False)
 
 

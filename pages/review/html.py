@@ -4,29 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evalcore.reading.tasks import Progress
-from evalcore.study.schema import Acuity, Ask, CannotReason, Label
+from evalcore.study.schema import Ask, Label
 from pages.shared import html
 
 MINUTE = 60
 FEW_MINUTES = 1.5
-LABELS = {Label.MET: "Met", Label.NOT_MET: "Not met", Label.CANNOT_ASSESS: "Cannot assess"}
-REASONS = {
-    CannotReason.CONTEXT_MISSING: "Context missing",
-    CannotReason.OUTSIDE_SPECIALTY: "Outside my specialty",
-    CannotReason.LANGUAGE: "Language",
-    CannotReason.CRITERION_UNCLEAR: "Criterion unclear",
-    CannotReason.NEEDS_EXAMINATION: "Needs examination",
-}
-LEVELS = {
-    Acuity.A: "A  Home",
-    Acuity.A_B: "A/B",
-    Acuity.B: "B  Doctor within weeks",
-    Acuity.B_C: "B/C",
-    Acuity.C: "C  Doctor within 24 to 48 hours",
-    Acuity.C_D: "C/D",
-    Acuity.D: "D  Emergency now",
-    Acuity.REMOVE: "Remove the case",
-}
 QUESTIONS = {
     Ask.RESPONSE_ACUITY: "Which level of care does the response recommend, as its main course?",
     Ask.GOLD_ACUITY: "Which level of care does this case need?",

@@ -1,6 +1,6 @@
 """The blind read: the criteria as one list, one key a criterion, every mark stored at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -9,38 +9,14 @@ from evalcore.reading import desks, reviewing, tasks
 from evalcore.reading.desks import Desk
 from evalcore.reading.tasks import Draft
 from evalcore.study.db import reading
-from evalcore.study.schema import Acuity, Ask, CannotReason, Label, ReadingState, Viewer
+from evalcore.study.schema import Acuity, CannotReason, Label, ReadingState, Viewer
 from evalcore.study.tables import now
 from pages.review import guideline as review_guideline
 from pages.review import html
-from pages.review.html import LABELS, LEVELS, QUESTIONS, REASONS, Row
+from pages.review.html import QUESTIONS, Row
 from pages.shared import common, keys
 from pages.shared import html as shared_html
-
-KEYS = (
-    ("1  2  3", "met, not met, cannot assess"),
-    ("1 to 5", "why it cannot be assessed, once asked"),
-    ("J or ↓,  K or ↑", "next criterion, the one before"),
-    ("U", "undo the last mark"),
-    ("N", "write a note; Enter saves it"),
-    ("G", "guideline"),
-    ("Ctrl + Enter", "submit and lock"),
-    ("?", "this map"),
-)
-WORDS: Mapping[str, str] = {
-    **{str(label): words for label, words in LABELS.items()},
-    **{str(level): words for level, words in LEVELS.items()},
-}
-KEYS_OF = {
-    Ask.RUBRIC: KEYS,
-    Ask.RESPONSE_ACUITY: (("1 to 7", "levels of care from A to D"), ("8", "cannot assess"), *KEYS[1:2], *KEYS[3:]),
-    Ask.GOLD_ACUITY: (
-        ("1 to 8", "levels of care from A to D, and remove"),
-        ("9", "cannot assess"),
-        *KEYS[1:2],
-        *KEYS[3:],
-    ),
-}
+from pages.shared.keys import REASONS, WORDS, Press
 
 
 @common.fragment
@@ -158,7 +134,7 @@ class _Marking:
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._submit()
             self._model()
-        clicked = keys.listen("keys", KEYS_OF[self._desk.asked.ask], self._status(), arrows=True)
+        clicked = keys.listen(keys.reading_keys(self._desk.asked.ask), self._status(), arrows=True)
         if clicked is not None:
             self._go(clicked)
             common.draw_anew()
@@ -200,24 +176,19 @@ class _Marking:
         """The labels; or, once "cannot assess" was pressed, the reasons."""
         if self._asks_why():
             st.html('<span class="or-stamp">Why?</span>', width="content")
-            for place, reason in enumerate(CannotReason, start=1):
-                pressed = st.button(REASONS[reason], key=f"reason_{reason}_{self._number}", shortcut=str(place))
-                if pressed and self._answer(Label.CANNOT_ASSESS, reason):
-                    common.draw_anew()  # with the labels again
+            reason = keys.choose(REASONS, f"reason_{{option}}_{self._number}")
+            if reason is not None and self._answer(Label.CANNOT_ASSESS, reason):
+                common.draw_anew()  # with the labels again
             return
-        for place, label in enumerate(desks.ANSWERS[self._desk.asked.ask], start=1):
-            # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
-            pressed = st.button(WORDS[label], key=f"answer_{place}_{self._number}", shortcut=str(place))
-            if pressed and self._answer(label) and label is Label.CANNOT_ASSESS:
-                common.draw_anew()  # with the reasons
+        # the reading stands in the key: a press on a screen that was still showing the last item falls on nothing
+        label = keys.choose(keys.answers(self._desk.asked.ask), f"answer_{{place}}_{self._number}")
+        if label is not None and self._answer(label) and label is Label.CANNOT_ASSESS:
+            common.draw_anew()  # with the reasons
 
     def _move_buttons(self, *, only_undo: bool) -> None:
         if len(self._keys) > 1 and not only_undo:
-            steps = {"back": ("Back", "K", -1), "next": ("Next", "J", 1)}
-            for key, (words, shortcut, step) in steps.items():
-                if st.button(words, key=f"{key}_{self._number}", shortcut=shortcut):
-                    self._go(self._at + step)
-        if st.button("Undo", key=f"undo_{self._number}", shortcut="U"):
+            self._go(self._at + keys.step(f"_{self._number}", Press.BACK, Press.NEXT))
+        if st.button("Undo", key=f"undo_{self._number}", shortcut=Press.UNDO.key):
             self._undo()
         if self._guideline and not only_undo:
             review_guideline.button()
@@ -261,7 +232,7 @@ class _Marking:
             "Submit and lock",
             key=f"submit_{self._number}",
             type="primary",
-            shortcut="Ctrl+Enter",
+            shortcut=Press.LOCK.key,
             disabled=bool(missing),
         ) and self._act(self._lock):
             locked = desks.desk(common.engine(), self._viewer, self._number)

@@ -1,6 +1,6 @@
 """After the lock: where the judge says something else, keep or revise; one key a decision."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,48 +12,19 @@ from evalcore.reading import deciding, desks
 from evalcore.reading.deciding import Decision
 from evalcore.reading.desks import Desk
 from evalcore.reading.sheets import Given
-from evalcore.study.schema import Ask, CannotReason, Cause, ErrorKind, ReadingState, Severity, Viewer
+from evalcore.study.schema import CannotReason, Cause, ErrorKind, ReadingState, Severity, Viewer
 from pages.review import guideline as review_guideline
 from pages.review import html
 from pages.review.html import QUESTIONS, Compared
-from pages.shared import common
+from pages.shared import common, keys
 from pages.shared import html as shared_html
-from pages.shared import keys as shared_keys
-from pages.shared.rubric import CAUSES, SEVERITIES, causes
+from pages.shared.keys import CAUSES, LABELS, SEVERITIES, Press
 
-KINDS = {ErrorKind.OMISSION: "Something is missing", ErrorKind.COMMISSION: "Something wrong is said"}
-KEYS = (
-    ("K", "keep your label, then say what went wrong"),
-    ("V", "revise: take the judge's label"),
-    ("1 to 8", "cause, severity, kind of error, once asked"),
-    ("S", "skip what is asked"),
-    ("W", "judge's label right, reason wrong"),
-    ("↓,  ↑", "next item, the one before"),
-    ("N", "write a note; Enter saves it"),
-    ("G", "guideline"),
-    ("Ctrl + Enter", "on to the next response"),
-    ("?", "this map"),
-)
-LOOK_KEYS = (
-    ("K", "keep your label"),
-    ("1", "met"),
-    ("2", "not met"),
-    ("3", "cannot assess"),
-    *(pair for pair in KEYS if pair[0] in ("↓,  ↑", "N", "G", "?")),
-)
-"""On a second look without the judge's verdict."""
-LEVEL_KEYS = tuple(
-    ("1 to 5", "cause and severity, once asked") if keys == "1 to 8" else (keys, words) for keys, words in KEYS
-)
-STEPS = ("cause", "severity", "error_kind")
 ASKS = {
     "cause": "Why does the judge differ?",
     "severity": "How bad is the judge's error?",
     "error_kind": "What is wrong?",
 }
-OPTIONS: Mapping[str, Mapping[Any, str]] = {"cause": CAUSES, "severity": SEVERITIES, "error_kind": KINDS}
-LEVEL_OPTIONS: Mapping[str, Mapping[Any, str]] = {"cause": causes(of_criterion=False), "severity": SEVERITIES}
-"""What is asked about a judge's level of care, which is wrong in one way only."""
 
 
 @common.fragment
@@ -67,7 +38,7 @@ class _Revealing:
         self._viewer = viewer
         self._guideline = guideline
         self._number = desk.reading.id or 0
-        self._options = OPTIONS if desk.asked.ask is Ask.RUBRIC else LEVEL_OPTIONS
+        self._options = keys.causes_of_error(desk.asked.ask)
         self._said = ""
         self._take(desk)
 
@@ -152,7 +123,8 @@ class _Revealing:
         """Ask the next question, or save."""
         said: dict[str, Any] = {step: value}
         decision = replace(decision, **said)
-        rest = [later for later in STEPS[STEPS.index(step) + 1 :] if later in self._options]
+        steps = list(self._options)
+        rest = steps[steps.index(step) + 1 :]
         if value is Severity.NONE or not rest:
             self._save(decision)
         else:
@@ -166,12 +138,12 @@ class _Revealing:
         with st.container(key="bar"):
             answers_place = st.container(horizontal=True, gap="small", vertical_alignment="center", key="answers")
             with st.container(horizontal=True, gap="small", key="moves"):
-                steps = {"back": ("Back", "Up", -1), "next": ("Next", "Down", 1)} if self._chain is None else {}
-                for key, (words, shortcut, step) in steps.items():
-                    if st.button(words, key=f"{key}_{self._number}", shortcut=shortcut):
-                        self._go(self._at + step)
-                if steps and self._guideline:
-                    review_guideline.button()
+                if self._chain is None:
+                    moved = keys.step(f"_{self._number}", Press.UP, Press.DOWN)
+                    if moved:
+                        self._go(self._at + moved)
+                    if self._guideline:
+                        review_guideline.button()
             with answers_place:
                 is_other = self._answers()
             if is_other and not common.has_failed():
@@ -179,10 +151,8 @@ class _Revealing:
             self._note()
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key="last_row"):
                 self._onward()
-        keys = LOOK_KEYS if self._is_looking else KEYS if self._options is OPTIONS else LEVEL_KEYS
-        clicked = shared_keys.listen(
-            "keys",
-            keys,
+        clicked = keys.listen(
+            keys.second_look_keys() if self._is_looking else keys.deciding_keys(self._desk.asked.ask),
             f"{self._said}Item {self._at + 1} of {len(self._keys)} is in hand.",
         )
         if clicked is not None and clicked != self._at:
@@ -209,9 +179,9 @@ class _Revealing:
         if self._chain is not None:
             return self._asked(*self._chain)
         key = self._keys[self._at]
-        if st.button("Keep mine", key=f"keep_{self._number}", shortcut="K"):
-            self._ask(STEPS[0], self._kept())
-        elif st.button("Revise to the judge's", key=f"revise_{self._number}", shortcut="V"):
+        if st.button("Keep mine", key=f"keep_{self._number}", shortcut=Press.KEEP.key):
+            self._ask(next(iter(self._options)), self._kept())
+        elif st.button("Revise to the judge's", key=f"revise_{self._number}", shortcut=Press.REVISE.key):
             label = desks.as_label(self._desk.judged[key].label)
             self._save(replace(self._kept(), label=label))  # type: ignore[arg-type]
         else:
@@ -221,26 +191,22 @@ class _Revealing:
     def _look_again(self) -> bool:
         """Keep the label of the first read, or another one; nothing of the judge is shown."""
         kept = self._kept()
-        if st.button("Keep mine", key=f"keep_{self._number}", shortcut="K"):
+        if st.button("Keep mine", key=f"keep_{self._number}", shortcut=Press.KEEP.key):
             self._save(kept)
             return True
-        for place, (label, words) in enumerate(html.LABELS.items(), start=1):
-            is_own = label == self._desk.first[self._keys[self._at]].label
-            if st.button(words, key=f"look_{place}_{self._number}", shortcut=str(place), disabled=is_own):
-                self._save(replace(kept, label=label))
-                return True
-        return False
+        own = self._desk.first[self._keys[self._at]].label
+        label = keys.choose(LABELS, f"look_{{place}}_{self._number}", disabled=own)
+        if label is not None:
+            self._save(replace(kept, label=label))
+        return label is not None
 
     def _asked(self, step: str, decision: Decision) -> bool:
         st.html(f'<span class="or-stamp">{shared_html.escaped(ASKS[step])}</span>', width="content")
-        for place, (value, words) in enumerate(self._options[step].items(), start=1):
-            if st.button(words, key=f"{step}_{place}_{self._number}", shortcut=str(place)):
-                self._answered(step, decision, value)
-                return True
-        if st.button("Skip", key=f"skip_{step}_{self._number}", shortcut="S", type="tertiary"):
-            self._answered(step, decision, None)
-            return True
-        return False
+        value = keys.choose(self._options[step], f"{step}_{{place}}_{self._number}")
+        is_skipped = st.button("Skip", key=f"skip_{step}_{self._number}", shortcut=Press.SKIP.key, type="tertiary")
+        if value is not None or is_skipped:
+            self._answered(step, decision, value)
+        return value is not None or is_skipped
 
     def _reason_wrong(self) -> bool:
         key = self._keys[self._at]
@@ -249,7 +215,7 @@ class _Revealing:
         before = self._desk.decided.get(key)
         flagged = bool(before and before.right_for_wrong_reason)
         words = "Take back: reason wrong" if flagged else "Judge's label right, reason wrong"
-        if st.button(words, key=f"wrong_{self._number}", shortcut="W"):
+        if st.button(words, key=f"wrong_{self._number}", shortcut=Press.REASON_WRONG.key):
             self._save(replace(self._kept(), right_for_wrong_reason=not flagged))
             return True
         return False
@@ -259,20 +225,16 @@ class _Revealing:
         before = self._desk.decided.get(key)
         if before is None:  # a note belongs to a decision: the first read's own stays with it
             return
-        stored, field = before.explanation or "", f"note_{self._number}_{key}_decided"
-        if st.session_state.get(f"{field}_drawn") != stored:
-            st.session_state[field] = st.session_state[f"{field}_drawn"] = stored
-        said = st.text_input(
-            "Note", key=field, placeholder="Note (N), saved with Enter", label_visibility="collapsed", max_chars=desks.MAX_NOTE
-        ).strip()  # fmt: skip
-        if said != stored:
+        field = f"note_{self._number}_{key}_decided"
+        said = keys.note(field, before.explanation or "")
+        if said is not None:
             is_saved = self._act(
                 lambda: deciding.decide(
                     common.engine(), self._viewer, self._number, key, replace(as_decision(before), note=said), seen=before.verdict_id
                 )
             )  # fmt: skip
             if is_saved:
-                st.session_state[f"{field}_drawn"] = said
+                keys.note_saved(field, said)
 
     def _onward(self) -> None:
         if self._is_looking:
@@ -284,7 +246,11 @@ class _Revealing:
             return
         waiting = len(self._desk.undecided)
         if st.button(
-            "Next response", key=f"onward_{self._number}", type="primary", shortcut="Ctrl+Enter", disabled=bool(waiting)
+            "Next response",
+            key=f"onward_{self._number}",
+            type="primary",
+            shortcut=Press.ONWARD.key,
+            disabled=bool(waiting),
         ) and self._act(lambda: deciding.finish(common.engine(), self._viewer, self._number)):
             st.rerun()
         done = self._n_differing - waiting

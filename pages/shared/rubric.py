@@ -14,29 +14,18 @@ from evalcore.reading.overriding import Reading
 from evalcore.study.policies import check_can_give_verdict, check_can_open, reason
 from evalcore.study.schema import Acuity, Cause, Label, Severity, Source, Viewer
 from pages.shared import common, html
+from pages.shared.keys import CAUSES, SEVERITIES, causes
 
 WORDS: dict[Label | Acuity, str] = {
     Label.MET: "✓ Met", Label.NOT_MET: "○ Not met", Label.CANNOT_ASSESS: "– Cannot assess"
 }  # fmt: skip
 SHORT = WORDS | {Label.CANNOT_ASSESS: "– Cannot"}
-CAUSES = {
-    Cause.MISREAD_ANSWER: "Judge misread the answer",
-    Cause.MISREAD_CRITERION: "Judge misread the criterion",
-    Cause.MEDICAL_DISAGREEMENT: "Medical disagreement",
-    Cause.CRITERION_AMBIGUOUS: "Criterion ambiguous",
-    Cause.CRITERION_WRONG: "Criterion wrong",
-    Cause.CONTEXT_MISSING: "Context missing",
-    Cause.LANGUAGE: "Language",
-    Cause.OTHER: "Other",
-}
-OF_CRITERIA = frozenset((Cause.MISREAD_CRITERION, Cause.CRITERION_AMBIGUOUS, Cause.CRITERION_WRONG))
 LEVELS: dict[Label | Acuity, str] = {
     **{level: level.value for level in Acuity if level is not Acuity.REMOVE}, Label.CANNOT_ASSESS: "– None"
 }  # fmt: skip
 WHOLE = 0
 """Stands for no criterion."""
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
-SEVERITIES = {Severity.NONE: "None", Severity.MILD: "Mild", Severity.MODERATE: "Moderate", Severity.SEVERE: "Severe"}
 
 
 @common.fragment
@@ -83,11 +72,6 @@ def panel(
         drawn.acted
     ):  # only now: what is not drawn in a run loses its state, and with it a click that came in the same run
         common.draw_anew()
-
-
-def causes(*, of_criterion: bool) -> dict[Cause, str]:
-    """Why a judge may differ; a level of care is asked for without a criterion that could be at fault."""
-    return {cause: words for cause, words in CAUSES.items() if of_criterion or cause not in OF_CRITERIA}
 
 
 class Cells:

@@ -146,9 +146,9 @@ def test_a_threshold_that_is_given_takes_the_place_of_the_wanted_share(db: Path)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--section", "all"), "--section: all came, expected some of judges, models, ambiguous, routing"),
-        (("--judge", "qa=Magpie"), "--judge: 'qa=Magpie' came, expected some of"),
-        (("--reads", "none"), "--reads: 'none' came, expected one of drawn, all"),
+        (("--section", "all"), "--section: expected some of judges, models, ambiguous, routing, got all"),
+        (("--judge", "qa=Magpie"), "--judge: expected some of, got 'qa=Magpie'"),
+        (("--reads", "none"), "--reads: expected one of drawn, all, got 'none'"),
     ],
 )
 def test_what_is_not_known_is_refused_by_name(arguments: tuple[str, ...], expected: str, db: Path):

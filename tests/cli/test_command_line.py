@@ -48,7 +48,7 @@ def test_scores_come_by_what_was_asked_for(filled):
     rows = json.loads(filled.good("scores", "--json", "--by", "axis", "--db", filled.db))
     assert {row["group"] for row in rows} == {"axis:accuracy", "axis:completeness"}
     assert "0.3000" in filled.good("scores", "--by", "overall", "--db", filled.db)
-    assert "--by: weather came, expected some of overall" in filled.bad(
+    assert "--by: expected some of overall, got weather" in filled.bad(
         "scores", "--by", "overall,weather", "--db", filled.db
     )
 

@@ -120,12 +120,12 @@ def test_without_json_the_finding_and_the_means_stand_above_the_table(run: Run):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--dataset", "other"], "--dataset: 'other' came, expected one of invented"),
-        (["--judges", "Rook"], "--judges: Rook came, expected some of Magpie"),
-        (["--claim", "all"], "--claim: 'all' came, expected one of benchmark, new_examples"),
-        (["--physicians", "mine"], "--physicians: 'mine' came, expected one of these, in_general"),
-        (["--subset", "hard"], "--subset: 'hard' came, expected one of"),
-        (["--by", "colour"], "--by: colour came, expected some of"),
+        (["--dataset", "other"], "--dataset: expected one of invented, got 'other'"),
+        (["--judges", "Rook"], "--judges: expected some of Magpie, got Rook"),
+        (["--claim", "all"], "--claim: expected one of benchmark, new_examples, got 'all'"),
+        (["--physicians", "mine"], "--physicians: expected one of these, in_general, got 'mine'"),
+        (["--subset", "hard"], "--subset: expected one of, got 'hard'"),
+        (["--by", "colour"], "--by: expected some of, got colour"),
     ],
 )
 def test_a_wrong_wish_is_one_sentence(run: Run, arguments: list[str], said: str):

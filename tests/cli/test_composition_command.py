@@ -85,7 +85,7 @@ def test_only_the_groupings_that_were_asked_for_are_shown(demo_file: Path):
 def test_an_unknown_grouping_is_one_sentence(demo_file: Path):
     done = CliRunner().invoke(app, ["--by", "colour", "--db", str(demo_file)])
     assert isinstance(done.exception, OverreadError)
-    assert "--by: colour came, expected some of theme, category" in str(done.exception)
+    assert "--by: expected some of theme, category, got colour" in str(done.exception)
 
 
 def test_the_default_is_every_grouping():

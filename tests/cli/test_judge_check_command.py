@@ -85,7 +85,7 @@ def test_only_the_wanted_sources_count(small, tmp_path):
     assert (found["n_used"], found["n_other_source"]) == (4, 8)
     assert check(small, path, "--source", "single", "--min-accuracy", 0.5)["n_used"] == 8
     assert "reference_source: no line with adjudicated came" in refused(small, path, "--source", "adjudicated")
-    assert "--source: judge came, expected some of adjudicated, agreed, single" in refused(
+    assert "--source: expected some of adjudicated, agreed, single, got judge" in refused(
         small, path, "--source", "judge"
     )
 
@@ -144,7 +144,7 @@ def refused(small, path, *arguments, judge=world.JUDGE):
 
 def test_bad_input_exits_with_2_and_its_place(agreed, tmp_path):
     path = gold(agreed, tmp_path)
-    assert "--judge: 'Wren' came, expected one of Magpie" in refused(agreed, path, judge="Wren")
+    assert "--judge: expected one of Magpie, got 'Wren'" in refused(agreed, path, judge="Wren")
     assert "--by-bound: 'high' came" in refused(agreed, path, "--by-bound", "high")
     assert "cannot be read" in refused(agreed, tmp_path / "none.csv")
     done = ran(agreed, "judge-check", "--gold", path, "--judge", world.JUDGE, "--min-f1", "1.5")
@@ -156,7 +156,7 @@ def test_bad_input_exits_with_2_and_its_place(agreed, tmp_path):
     def second(**cells):
         return lambda rows: [rows[0], rows[1] | cells, *rows[2:]]
 
-    assert "bad.csv line 3: reference_label: 'maybe' came, expected met, not_met, cannot_assess" in bad(
+    assert "bad.csv line 3: reference_label: expected met, not_met, cannot_assess, got 'maybe'" in bad(
         second(reference_label="maybe")
     )
     assert "bad.csv line 3: reference_label: '' came" in bad(second(reference_label=""))

@@ -73,9 +73,7 @@ def test_json_holds_the_documented_columns(study, capsys):
 def test_by_and_judge_say_what_is_wanted_and_what_is_not_known_is_refused(study, capsys):
     found = json.loads(printed(capsys, "--db", study, "--json", "--by", "sign", "--judge", "Magpie"))
     assert {row["grouping"] for row in found["error_rates"]} == {"sign"}
-    with pytest.raises(
-        OverreadError, match="--by: weather came, expected some of overall, sign, axis, theme, language"
-    ):
+    with pytest.raises(OverreadError, match="--by: expected some of overall, sign, axis, theme, language, got weather"):
         judges(by="weather", db=study)
     with pytest.raises(OverreadError, match="--judge: expected some of Magpie, found Nobody"):
         judges(judge=["Nobody"], db=study)

@@ -87,12 +87,12 @@ def test_a_plan_brings_its_own_probabilities(run, small, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--ask", "poem"], "--ask: 'poem' came, expected one of rubric, response_acuity, gold_acuity"),
-        (["--reads", "sometimes"], "--reads: 'sometimes' came, expected one of"),
-        (["--label", "maybe"], "--label: 'maybe' came, expected one of met, not_met, cannot_assess"),
-        (["--readers", "3"], "readers: 2 came, expected at least 3"),
-        (["--reader", "Dr. Nobody"], "readers: Dr. Nobody came, expected reviewers or adjudicators of this study"),
-        (["--items", "0"], "items: 0 came, expected at least 1"),
+        (["--ask", "poem"], "--ask: expected one of rubric, response_acuity, gold_acuity, got 'poem'"),
+        (["--reads", "sometimes"], "--reads: expected one of, got 'sometimes'"),
+        (["--label", "maybe"], "--label: expected one of met, not_met, cannot_assess, got 'maybe'"),
+        (["--readers", "3"], "readers: expected at least 3, got 2"),
+        (["--reader", "Dr. Nobody"], "readers: expected reviewers or adjudicators of this study, got Dr. Nobody"),
+        (["--items", "0"], "items: expected at least 1, got 0"),
         (["--theme", "no such theme"], "Nothing is left to assign: no item fits."),
         (["--plan", "no-such-plan.csv"], "no-such-plan.csv: cannot be read"),
     ],

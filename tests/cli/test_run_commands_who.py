@@ -65,7 +65,7 @@ def test_of_several_data_sets_one_is_to_be_said(asked, overread, demo_file):
     assert "'hard' came, and the study has invented" in asked.bad("judge", "--judge", "Magpie", "--dataset", "hard")
     assert "'invented' has responses of Alder-2" in asked.bad("judge", "--judge", "Magpie", "--models", "Ash")
     assert asked.bad("judge", "--judge", "Magpie", "--models", " ,") == (
-        "--models: nothing came, expected names joined by commas"
+        "--models: expected names joined by commas, got nothing"
     )
 
 

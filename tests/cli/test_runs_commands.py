@@ -119,7 +119,7 @@ def test_only_failures_of_one_kind_are_tried_again(runs, small, judge):
     found = json.loads(runs("--retry", run_id, "--outcome", "rejected", "--json"))
     assert (found["n_retried"], found["outcomes"]["answered"], found["whole"]["n_failed"]) == (1, 1, 1)
     assert small.progress(run_id).outcomes == {Outcome.ANSWERED: 5, Outcome.REFUSED: 1}
-    words = "--outcome: answered came, expected some of unreadable, refused, rejected, unreachable"
+    words = "--outcome: expected some of unreadable, refused, rejected, unreachable, got answered"
     assert runs.bad("--retry", run_id, "--outcome", "answered") == words
     assert runs.bad("--outcome", "refused") == "--outcome came without --retry"
 
@@ -158,7 +158,7 @@ def test_a_run_that_is_not_there_is_named(runs, act):
 
 
 def test_one_thing_is_done_at_a_time(runs):
-    assert runs.bad("--stop", "1", "--retry", "1") == "--retry and --stop came, expected one of them"
+    assert runs.bad("--stop", "1", "--retry", "1") == "expected one of them, got --retry and --stop"
 
 
 @pytest.mark.parametrize("act", ["--retry", "--resume", "--work"])

@@ -158,16 +158,16 @@ def test_the_words_are_those_of_the_page(db: Path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--format", "poem"), "--format: 'poem' came, expected one of qa, conversation"),
-        (("--gold", "best"), "--gold: 'best' came, expected one of file, physicians"),
-        (("--basis", "mine"), "--basis: 'mine' came, expected one of judge, physicians, corrected"),
-        (("--model", "Nobody"), "--model: 'Nobody' came, expected one of Alder-2, Briar-1, GPT-5.4"),
-        (("--judge", "qa=Magpie"), "--judge: 'qa=Magpie' came, expected some of conversation=Magpie"),
-        (("--judge", f"qa={JURY}"), f"--judge: 'qa={JURY}' came, expected some of"),
+        (("--format", "poem"), "--format: expected one of qa, conversation, got 'poem'"),
+        (("--gold", "best"), "--gold: expected one of file, physicians, got 'best'"),
+        (("--basis", "mine"), "--basis: expected one of judge, physicians, corrected, got 'mine'"),
+        (("--model", "Nobody"), "--model: expected one of Alder-2, Briar-1, GPT-5.4, got 'Nobody'"),
+        (("--judge", "qa=Magpie"), "--judge: expected some of conversation=Magpie, got 'qa=Magpie'"),
+        (("--judge", f"qa={JURY}"), f"--judge: expected some of, got 'qa={JURY}'"),
         (("--under-weight", "0", "--over-weight", "0"), "--under-weight, --over-weight: both are 0"),
-        (("--claim", "all"), "--claim: 'all' came, expected one of benchmark"),
-        (("--physicians", "all"), "--physicians: 'all' came, expected one of these"),
-        (("--judge", "Nobody"), "--judge: 'Nobody' came, expected some of conversation=Magpie"),
+        (("--claim", "all"), "--claim: expected one of benchmark, got 'all'"),
+        (("--physicians", "all"), "--physicians: expected one of these, got 'all'"),
+        (("--judge", "Nobody"), "--judge: expected some of conversation=Magpie, got 'Nobody'"),
     ],
 )
 def test_what_is_not_known_is_named_with_what_is(db: Path, arguments: tuple[str, str], expected: str):

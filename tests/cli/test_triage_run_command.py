@@ -132,15 +132,15 @@ def test_a_run_that_was_stopped_by_failures_is_not_judged(asked, small, judge):
 
 
 REFUSED = {
-    "--formats: poem came, expected some of qa, conversation": ("--formats", "qa,poem"),
+    "--formats: expected some of qa, conversation, got poem": ("--formats", "qa,poem"),
     "--judge: a judge reads conversations, and --formats is qa": ("--formats", "qa", "--judge", "Magpie"),
     "--judge: 'Wren' came, and models.toml has Alder-9, Magpie; the judge's address is taken from there": (
         "--judge",
         "Wren",
     ),
-    "samples: 0 came, expected 1 or more": ("--samples", "0"),
-    "concurrency: 0 came, expected 1 to 2,000": ("--concurrency", "0"),
-    "max cost: -1.0 came, expected more than 0 US dollars": ("--max-cost", "-1"),
+    "samples: expected 1 or more, got 0": ("--samples", "0"),
+    "concurrency: expected 1 to 2,000, got 0": ("--concurrency", "0"),
+    "max cost: expected more than 0 US dollars, got -1.0": ("--max-cost", "-1"),
 }
 
 

@@ -111,7 +111,7 @@ def test_a_new_source_gets_a_map_by_import(location, tmp_path):
     [
         (["--import", "MAP"], r"^--import: came without --source"),
         (["--source", "x", "--reset", "--export", "MAP"], r"^--export and --reset: came together"),
-        (["--source", "elsewhere"], r"^--source: 'elsewhere' came, expected one of .*healthbench, hotline, levels"),
+        (["--source", "elsewhere"], r"^--source: expected one of .*healthbench, hotline, levels, got 'elsewhere'"),
         (["--source", "elsewhere", "--export", "OUT"], r"^--source: 'elsewhere' came"),
         (["--source", "x", "--import", "MAP"], r"^m.csv line 2: meaning: 'E' came"),
         (["--source", "x", "--import", "OUT"], r"out.csv: cannot be read"),

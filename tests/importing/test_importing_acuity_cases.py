@@ -126,7 +126,7 @@ def test_an_unknown_label_stops_the_import_and_names_itself_its_row_and_its_sour
     ]
     (fault,) = refused(engine, tmp_path / "cases.csv", table(*came))
     assert fault.startswith(
-        "cases.csv line 3: original_label: the label 'soon' of the source 'semigran' came, expected one of em, ne, sc"
+        "cases.csv line 3: original_label: expected one of em, ne, sc, got the label 'soon' of the source 'semigran'"
     )
     with writing(engine) as session:
         set_label_map(session, "semigran", [("em", "D"), ("soon", "C")], actor="tester")
@@ -211,19 +211,19 @@ def test_the_report_has_the_flow_of_the_files_cases(engine, tmp_path):
 
 
 FAULTS = {
-    "no text": (case(original_prompt_text="", normalized_prompt_text=" "), "line 3: original_prompt_text: nothing came, expected the case's text"),
-    "no source": (case(dataset=" "), "line 3: dataset: nothing came, expected the source's name"),
-    "no name": (case(""), "line 3: source_id: nothing came, expected the case's name in its source"),
-    "a long name": (case("7" * 300), "line 3: source_id: '7+…' came, expected a name of at most 200 printable characters"),
-    "a name over two lines": (case("a\nb"), r"line 3: source_id: 'a\\nb' came, expected a name"),
-    "an unknown level": (case(normalized_label="E"), r"line 3: normalized_label: 'E' came, expected A, B, C, D .*, A\|B, B\|C, C\|D"),
+    "no text": (case(original_prompt_text="", normalized_prompt_text=" "), "line 3: original_prompt_text: expected the case's text, got nothing"),
+    "no source": (case(dataset=" "), "line 3: dataset: expected the source's name, got nothing"),
+    "no name": (case(""), "line 3: source_id: expected the case's name in its source, got nothing"),
+    "a long name": (case("7" * 300), "line 3: source_id: expected a name of at most 200 printable characters, got '7+…'"),
+    "a name over two lines": (case("a\nb"), r"line 3: source_id: expected a name, got 'a\\nb'"),
+    "an unknown level": (case(normalized_label="E"), r"line 3: normalized_label: expected A, B, C, D .*, A\|B, B\|C, C\|D, got 'E'"),
     "a boundary that is none": (case(normalized_label="A|C"), r"line 3: normalized_label: 'A\|C' came, expected"),
-    "an unknown method": (case(mapping_method="guess"), "line 3: mapping_method: 'guess' came, expected direct, median"),
+    "an unknown method": (case(mapping_method="guess"), "line 3: mapping_method: expected direct, median, got 'guess'"),
     "direct without a level": (case(normalized_label="", original_label=""), "line 3: mapping_method: direct came without a level"),
-    "an unknown vote": (case(2, "A", "perhaps"), r"line 3: anon_label_2: 'perhaps' came, expected .* Remove"),
-    "an edge that is none": (case(is_edge_case="maybe"), "line 3: is_edge_case: 'maybe' came, expected true or false"),
-    "uncertainty above 1": (case(uncertainty="1.01"), "line 3: uncertainty: '1.01' came, expected a number from 0 to 1"),
-    "uncertainty in words": (case(uncertainty="high"), "line 3: uncertainty: 'high' came, expected a number from 0 to 1"),
+    "an unknown vote": (case(2, "A", "perhaps"), r"line 3: anon_label_2: expected .* Remove, got 'perhaps'"),
+    "an edge that is none": (case(is_edge_case="maybe"), "line 3: is_edge_case: expected true or false, got 'maybe'"),
+    "uncertainty above 1": (case(uncertainty="1.01"), "line 3: uncertainty: expected a number from 0 to 1, got '1.01'"),
+    "uncertainty in words": (case(uncertainty="high"), "line 3: uncertainty: expected a number from 0 to 1, got 'high'"),
     "NUL": (case(notes="a\x00b"), "line 3: notes: the character NUL came"),
     "the same name, another text": (
         case(0, normalized_prompt_text="Another text"),
@@ -285,14 +285,12 @@ def test_a_damaged_or_foreign_parquet_file_is_refused_in_words(engine, tmp_path)
     assert refused(engine, tmp_path / "a", whole[:-20])[0].startswith("a: not readable as Parquet: ")
     foreign = pd.DataFrame({"x": [1]}).to_parquet()
     assert refused(engine, tmp_path / "a", foreign)[0].startswith(
-        "a: Parquet with x came, expected the columns of one of acuity-cases"
+        "a: expected the columns of one of acuity-cases, got Parquet with x"
     )
     nested = pd.DataFrame([case() | {"notes": ["a", "b"]}]).to_parquet()
-    assert refused(engine, tmp_path / "a", nested) == [
-        "a: notes: list<element: string> came, expected text or a number"
-    ]
+    assert refused(engine, tmp_path / "a", nested) == ["a: notes: list<element: expected text or a number, got string>"]
     empty = pd.DataFrame([case()]).head(0).to_parquet()
-    assert refused(engine, tmp_path / "a", empty) == ["a: no row came, expected at least one"]
+    assert refused(engine, tmp_path / "a", empty) == ["a: expected at least one, got no row"]
 
 
 @pytest.mark.parametrize("batch", [1, 500])
@@ -323,5 +321,5 @@ def test_of_a_parquet_file_only_known_columns_are_read(engine, tmp_path):
     with pytest.raises(ImportFailed, match=r"odd.parquet: not readable as Parquet"):
         bring(engine, tmp_path / "odd.parquet")
     pq.write_table(pa.table(columns | {"source_id": pa.array([b"2"])}), tmp_path / "bytes.parquet")
-    with pytest.raises(ImportFailed, match=r"row 1: source_id: .* came, expected text or a number"):
+    with pytest.raises(ImportFailed, match=r"row 1: source_id: expected text or a number, got .*"):
         bring(engine, tmp_path / "bytes.parquet")

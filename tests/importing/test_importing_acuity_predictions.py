@@ -115,18 +115,18 @@ FAULTS = {
     "a confidence without rater": (prediction(rater="", level="", confidence=0.5), "confidence: 0.5 came without a rater"),
     "an explanation without rater": (prediction(rater="", level="", explanation="x"), "explanation: 'x' came without a rater"),
     "nothing at all": (prediction(rater="", level="", text=""), "text: nothing came, nor a rater"),
-    "a boundary": (prediction(level="A|B"), r"level: 'A\|B' came, expected A, B, C, D "),
-    "a removal": (prediction(level="Remove"), "level: 'Remove' came, expected A, B, C, D "),
-    "a prose level": (prediction(level="not an EMERGENCY"), "level: 'not an EMERGENCY' came, expected A, B, C, D "),
-    "no model": (prediction(model=""), "model: nothing came, expected who answered, here or as --model"),
-    "no case": (prediction(case_id=""), "case_id: nothing came, expected the case's name"),
-    "no format": (prediction(format=""), "format: nothing came, expected qa or conversation"),
-    "an unknown format": (prediction(format="chat"), "format: 'chat' came, expected qa or conversation"),
-    "a negative sample": (prediction(sample_index=-1), "sample_index: '-1' came, expected a whole number from 0"),
-    "half a sample": (prediction(sample_index=0.5), "sample_index: '0.5' came, expected a whole number from 0"),
-    "a seed for a sample": (prediction(sample_index=10_000), "sample_index: '10000' came, expected a whole number from 0 to 9999"),
-    "confidence above 1": (prediction(confidence=1.5), "confidence: '1.5' came, expected a number from 0 to 1"),
-    "confidence infinite": (prediction(confidence="inf"), "confidence: 'inf' came, expected a number from 0 to 1"),
+    "a boundary": (prediction(level="A|B"), r"level: expected A, B, C, D , got 'A\|B'"),
+    "a removal": (prediction(level="Remove"), "level: expected A, B, C, D , got 'Remove'"),
+    "a prose level": (prediction(level="not an EMERGENCY"), "level: expected A, B, C, D , got 'not an EMERGENCY'"),
+    "no model": (prediction(model=""), "model: expected who answered, here or as --model, got nothing"),
+    "no case": (prediction(case_id=""), "case_id: expected the case's name, got nothing"),
+    "no format": (prediction(format=""), "format: expected qa or conversation, got nothing"),
+    "an unknown format": (prediction(format="chat"), "format: expected qa or conversation, got 'chat'"),
+    "a negative sample": (prediction(sample_index=-1), "sample_index: expected a whole number from 0, got '-1'"),
+    "half a sample": (prediction(sample_index=0.5), "sample_index: expected a whole number from 0, got '0.5'"),
+    "a seed for a sample": (prediction(sample_index=10_000), "sample_index: expected a whole number from 0 to 9999, got '10000'"),
+    "confidence above 1": (prediction(confidence=1.5), "confidence: expected a number from 0 to 1, got '1.5'"),
+    "confidence infinite": (prediction(confidence="inf"), "confidence: expected a number from 0 to 1, got 'inf'"),
     "another text": (prediction(text="Other", rater="rules"), "text: 'Other' came for 'clinic_1', 'Alder-2', qa, sample 0, expected 'Rest and drink.'"),
     "another level in one file": (
         prediction(level="B"),
@@ -178,10 +178,10 @@ def test_a_stated_confidence_of_a_level_means_that_the_judge_is_right(engine, tm
     assert (report.meanings_set, report.meanings_missing) == (1, [])
     with reading(engine) as session:
         assert setting_queries.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}
-    with pytest.raises(ImportFailed, match="--confidence-means met came, expected right"):
+    with pytest.raises(ImportFailed, match="expected right, got --confidence-means met"):
         bring(engine, tmp_path / "p.csv", confidence_means=ConfidenceMeaning.MET)
     with pytest.raises(
-        ImportFailed, match="--confidence-means met came, expected nothing, as acuity-cases brings no confidences"
+        ImportFailed, match="expected nothing, as acuity-cases brings no confidences, got --confidence-means met"
     ):
         bring(engine, tmp_path / "cases.csv", confidence_means=ConfidenceMeaning.MET)
 
@@ -228,10 +228,10 @@ def test_a_published_matrix_is_stored_as_it_is_and_has_no_cases(tmp_path, databa
     [
         (matrix(PUBLISHED)[:3], "line 4: gold: A, B, C came for 'Model P', qa, expected D too"),
         ([*matrix(PUBLISHED), matrix(PUBLISHED)[0]], r"line 6: gold: A came again for 'Model P', qa, expected it once \(first on line 2\)"),
-        (matrix([*PUBLISHED[:3], (0, 0, 27, -1)]), "line 5: D: '-1' came, expected a whole number"),
-        (matrix([*PUBLISHED[:3], ("", 0, 27, 1)]), "line 5: A: nothing came, expected a whole number"),
-        (matrix(PUBLISHED, golds=("A", "B", "C", "C|D")), r"line 5: gold: 'C\|D' came, expected A, B, C, D"),
-        (matrix(PUBLISHED, golds=("A", "B", "C", "")), "line 5: gold: nothing came, expected A, B, C, D"),
+        (matrix([*PUBLISHED[:3], (0, 0, 27, -1)]), "line 5: D: expected a whole number, got '-1'"),
+        (matrix([*PUBLISHED[:3], ("", 0, 27, 1)]), "line 5: A: expected a whole number, got nothing"),
+        (matrix(PUBLISHED, golds=("A", "B", "C", "C|D")), r"line 5: gold: expected A, B, C, D, got 'C\|D'"),
+        (matrix(PUBLISHED, golds=("A", "B", "C", "")), "line 5: gold: expected A, B, C, D, got nothing"),
         (matrix([*PUBLISHED[:3], (0, 0, 1, 1)], "Model Q"), "line 5: A, B, C, D: 0, 0, 1, 1 came for 'Model Q', qa, gold D, expected 0, 0, 27, 235"),
     ],
 )  # fmt: skip

@@ -110,7 +110,7 @@ def test_with_ten_thousand_faults_a_file_is_read_no_further(engine, tmp_path):
 def test_lines_without_end_are_bounded_empty_ones_too(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "MAX_ROWS", 100)
     found = refusal(engine, tmp_path / "rows.jsonl", lines(example("p1")) + b"\n" * 1_000)
-    assert found == ["rows.jsonl line 101: more than 100 lines came, expected at most that"]
+    assert found == ["rows.jsonl line 101: expected at most that, got more than 100 lines"]
 
 
 @pytest.mark.parametrize("entry", ["{}", "[]", "1", '{"a": [1, 2]}'])
@@ -118,7 +118,7 @@ def test_entries_of_a_document_are_counted_before_one_is_held(entry, monkeypatch
     monkeypatch.setattr(wire, "MAX_ENTRIES", 1_000)
     document = '{"metadata": {"example_level_metadata": [' + ",".join([entry] * 1_001) + "]}}"
     with pytest.raises(
-        RowFault, match=r"metadata.example_level_metadata: .* came, expected a list of at most 1,000 objects"
+        RowFault, match=r"metadata.example_level_metadata: expected a list of at most 1,000 objects, got .*"
     ):
         simple_evals.entries(document.encode())
 
@@ -133,10 +133,10 @@ def test_parquet_is_bounded_by_row_by_rows_and_by_pages(engine, tmp_path, monkey
     monkeypatch.setenv("OVERREAD_MAX_LINE_BYTES", "10000")
     file = tmp_path / "a"
     assert refusal(engine, file, repeated("a" * 10_000, 3)) == [
-        "a row 1: a row of more than 10,000 bytes came, expected at most that"
+        "a row 1: expected at most that, got a row of more than 10,000 bytes"
     ]
     monkeypatch.setattr(parquet, "MAX_ROWS", 2)
-    assert refusal(engine, file, repeated("a", 3)) == ["a: more than 2 rows came, expected at most that"]
+    assert refusal(engine, file, repeated("a", 3)) == ["a: expected at most that, got more than 2 rows"]
     monkeypatch.undo()
     monkeypatch.setattr(streams, "FREE", 500)
     monkeypatch.setattr(streams, "MAX_RATIO", 0)

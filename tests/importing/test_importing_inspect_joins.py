@@ -209,4 +209,4 @@ def test_the_study_page_brings_a_log_in_and_says_what_was_passed_over(location, 
     assert "of 4 samples: taken as verdicts on criteria, by the judge" in shown
     app.file_uploader(key="upload").upload("b.eval", log(sample(), model_roles=None)).run()
     app.button(key="import").click().run()
-    assert "--judge: nothing came, expected a name" in check(app)
+    assert "--judge: expected a name, got nothing" in check(app)

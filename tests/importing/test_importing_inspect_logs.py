@@ -215,7 +215,7 @@ def test_the_judge_is_who_was_said_else_the_scores_own_else_the_grader(scores, r
 def test_a_log_that_names_no_judge_asks_for_one(engine, tmp_path, overread):  # noqa: F811 - the fixture
     content = log(sample(), model_roles=None)
     said = refusal(engine, tmp_path / "a.eval", content)
-    assert said == "a.eval: --judge: nothing came, expected a name (the log does not say whose its verdicts are)"
+    assert said == "a.eval: --judge: expected a name, got nothing (the log does not say whose its verdicts are)"
     assert missing_options(tmp_path / "a.eval", options=Options()) == ["judge"]
     assert missing_options(tmp_path / "a.eval", options=Options(judge="Wren")) == []
     assert "--judge: nothing came" in overread.bad("import", tmp_path / "a.eval", "--db", overread.db)
@@ -224,7 +224,7 @@ def test_a_log_that_names_no_judge_asks_for_one(engine, tmp_path, overread):  # 
 
 def test_a_log_that_names_no_model_asks_for_one(engine, tmp_path):
     content = log(sample(), model="none/none")
-    assert "--model: nothing came, expected a name" in refusal(engine, tmp_path / "a.eval", content)
+    assert "--model: expected a name, got nothing" in refusal(engine, tmp_path / "a.eval", content)
     assert missing_options(tmp_path / "a.eval", options=Options()) == ["model"]
     assert bring_log(engine, tmp_path / "a.eval", model="Alder-2").responses_new == 1
 
@@ -272,9 +272,9 @@ def test_scores_that_are_passed_over_are_said_and_leave_no_rubric(engine, tmp_pa
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        ({"criteria_met": "true"}, "rubric_items[1].criteria_met: 'true' came, expected true or false"),
+        ({"criteria_met": "true"}, "rubric_items[1].criteria_met: expected true or false, got 'true'"),
         ({"criteria_met": 1}, "rubric_items[1].criteria_met: 1 came"),
-        ({"points": 0}, "rubric_items[1].points: 0.0 came, expected a whole number -10..10 without 0"),
+        ({"points": 0}, "rubric_items[1].points: expected a whole number -10..10 without 0, got 0.0"),
         ({"points": 2.5}, "rubric_items[1].points: 2.5 came"),
         ({"points": 11}, "rubric_items[1].points: 11.0 came"),
         ({"points": "5"}, "rubric_items[1].points: '5' came"),
@@ -344,7 +344,7 @@ def test_what_is_not_wanted_of_a_sample_is_not_built(tmp_path):
 
 
 def test_a_format_named_by_the_caller_is_the_one_that_is_read(engine, tmp_path):
-    assert "a zip came, expected simple-evals" in refusal(
+    assert "expected simple-evals, got a zip" in refusal(
         engine, tmp_path / "a.eval", log(sample()), format_name="simple-evals", judge="x", model="y"
     )
     odd = json.dumps(

@@ -110,7 +110,7 @@ def test_a_difference_and_a_judges_errors_have_their_own_forms(opened):
 
 def test_the_same_model_twice_is_refused_with_a_sentence(opened):
     shown = said(opened(LEAD, plan_goal=Goal.DIFFERENCE, plan_model_1="Alder-2"))
-    assert "models: Alder-2, Alder-2 came, expected 2 for difference" in shown
+    assert "models: expected 2 for difference, got Alder-2, Alder-2" in shown
     assert "Draw them" not in shown
 
 

@@ -129,8 +129,8 @@ def test_a_lead_changes_a_map_and_goes_back(section, study, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda table: table.assign(meaning="soon"), "row 1: meaning: 'soon' came, expected one of A, A/B"),
-        (lambda table: table.iloc[:0], "the label map of semigran: 0 rows came, expected 1 to 500"),
+        (lambda table: table.assign(meaning="soon"), "row 1: meaning: expected one of A, A/B, got 'soon'"),
+        (lambda table: table.iloc[:0], "the label map of semigran: expected 1 to 500, got 0 rows"),
     ],
 )
 def test_a_map_with_a_fault_is_a_sentence_and_changes_nothing(section, study, monkeypatch, change, words):
@@ -164,7 +164,7 @@ def test_settings_that_cannot_be_are_refused_in_a_sentence_without_a_line(sectio
     app = section()
     app.multiselect(key="triage_0_metrics").set_value([])
     app = button(app, "Save the settings").click().run()
-    assert "the settings of triage: metrics: a list came, expected a list of some of exact, over" in said(app)
+    assert "the settings of triage: metrics: expected a list of some of exact, over, got a list" in said(app)
     assert study()[1] == TriageSettings()
 
 

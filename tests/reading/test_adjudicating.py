@@ -73,7 +73,7 @@ def test_several_items_are_settled_all_or_none(small):
     [
         (Label.MET, None, "Why.", "Say why the readers differed"),
         (Label.MET, WHY, "  \n", "Write the rationale"),
-        (Label.MET, WHY, "x" * (MAX_NOTE + 1), "rationale: 5,001 characters came, expected at most 5,000"),
+        (Label.MET, WHY, "x" * (MAX_NOTE + 1), "rationale: expected at most 5,000, got 5,001 characters"),
         (Label.MET, WHY, "a\x00b", "plain text"),
         (Acuity.B, WHY, "Why.", "expected one of met, not_met, cannot_assess"),
     ],

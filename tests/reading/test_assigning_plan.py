@@ -46,21 +46,21 @@ def test_what_is_assigned_already_falls_out_of_a_plan_and_the_rest_keeps_its_pro
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "plan line 1: nothing came, expected the columns prompt_id and inclusion_probability"),
-        (b"prompt_id,share\np,1\n", "plan line 1: prompt_id, share came, expected the columns prompt_id and inclusion_probability"),
-        (b"prompt_id;inclusion_probability\np;1\n", "plan line 1: prompt_id;inclusion_probability came, expected the columns"),
-        (b"prompt_id,inclusion_probability\n", "plan line 2: nothing came, expected an item"),
-        (b"prompt_id,inclusion_probability\np,1\nq,0\n", "plan line 3: inclusion_probability: '0' came, expected a number above 0 and at most 1"),
+        (b"", "plan line 1: expected the columns prompt_id and inclusion_probability, got nothing"),
+        (b"prompt_id,share\np,1\n", "plan line 1: expected the columns prompt_id and inclusion_probability, got prompt_id, share"),
+        (b"prompt_id;inclusion_probability\np;1\n", "plan line 1: expected the columns, got prompt_id;inclusion_probability"),
+        (b"prompt_id,inclusion_probability\n", "plan line 2: expected an item, got nothing"),
+        (b"prompt_id,inclusion_probability\np,1\nq,0\n", "plan line 3: inclusion_probability: expected a number above 0 and at most 1, got '0'"),
         (b"prompt_id,inclusion_probability\np,1.01\n", "plan line 2: inclusion_probability: '1.01' came"),
         (b"prompt_id,inclusion_probability\np,nan\n", "plan line 2: inclusion_probability: 'nan' came"),
         (b"prompt_id,inclusion_probability\np,-inf\n", "plan line 2: inclusion_probability: '-inf' came"),
         (b"prompt_id,inclusion_probability\np,half\n", "plan line 2: inclusion_probability: 'half' came"),
         (b"prompt_id,inclusion_probability\np\n", "plan line 2: inclusion_probability: '' came"),
-        (b"prompt_id,inclusion_probability\n,1\n", "plan line 2: prompt_id: '' came, expected how the study names the conversation"),
+        (b"prompt_id,inclusion_probability\n,1\n", "plan line 2: prompt_id: expected how the study names the conversation, got ''"),
         (b'prompt_id,inclusion_probability\n"a\x00b",1\n', "plan line 2: prompt_id: 'a\\x00b' came"),
         (b'prompt_id,inclusion_probability\n"a\nb",1\nq,2\n', "plan line 4: inclusion_probability: '2' came"),  # one row on two lines
         (b"prompt_id,inclusion_probability\n\np,2\n", "plan line 3: inclusion_probability: '2' came"),  # an empty line counts
-        (b"prompt_id,inclusion_probability,sample_index\np,1,-1\n", "plan line 2: sample_index: '-1' came, expected a whole number"),
+        (b"prompt_id,inclusion_probability,sample_index\np,1,-1\n", "plan line 2: sample_index: expected a whole number, got '-1'"),
         (b"prompt_id,inclusion_probability,sample_index\np,1,1.5\n", "plan line 2: sample_index: '1.5' came"),
         (b"prompt_id,inclusion_probability,sample_index\np,1,2147483648\n", "plan line 2: sample_index: '2147483648' came"),
         (b"\xff\xfe", "plan: 'utf-8' codec can't decode"),

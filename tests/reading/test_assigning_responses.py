@@ -149,7 +149,7 @@ def test_what_is_assigned_already_is_left_out(study_of):
     ("number", "more", "sentence", "error"),
     [
         ("no text", {}, "came, expected one of this study with a text to read", NotFound),
-        (99_999, {}, "response 99999 came, expected one of this study with a text to read", NotFound),
+        (99_999, {}, "expected one of this study with a text to read, got response 99999", NotFound),
         (None, {}, "responses: none came", OverreadError),
         ("text", {"ask": Ask.GOLD_ACUITY}, "what a case itself needs is asked without any response", OverreadError),
         ("text", {"ask": Ask.RUBRIC}, "which has no criteria, expected a response with a rubric to read", NotFound),

@@ -103,7 +103,7 @@ def test_a_decision_that_is_none_is_refused(quick):
     one, two = quick.criteria[0]
     n_events = len(quick.events())
     for key, decision, error, sentence in (
-        (one, Decision(Acuity.B), OverreadError, "label: B came, expected one of met, not_met, cannot_assess"),
+        (one, Decision(Acuity.B), OverreadError, "label: expected one of met, not_met, cannot_assess, got B"),
         (quick.criteria[1][0], Decision(MET), NotFound, "This item has no criterion"),
         (None, Decision(MET), NotFound, "This item has no criterion"),
         (one, Decision(MET, Cause.OTHER), OverreadError, "this one agrees"),

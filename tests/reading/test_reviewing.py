@@ -130,7 +130,7 @@ def test_a_mark_that_is_none_is_refused_with_a_sentence_and_not_stored(small):
     foreign = (set(small.criteria[0]) | set(small.criteria[1])) - set(desk.keys)
     number, own = desk.reading.id, desk.keys[0]
     refused = [
-        ((IMANI, number, own, Acuity.A), {}, OverreadError, "label: A came, expected one of met, not_met, cannot_assess"),
+        ((IMANI, number, own, Acuity.A), {}, OverreadError, "label: expected one of met, not_met, cannot_assess, got A"),
         ((IMANI, number, foreign.pop(), MET), {}, NotFound, "This item has no criterion"),
         ((IMANI, number, None, MET), {}, NotFound, "This item has no criterion"),
         ((IMANI, number, 9_999, MET), {}, NotFound, "This item has no criterion 9999."),
@@ -323,7 +323,7 @@ def test_a_level_of_care_is_one_question_with_one_answer(small, ask):
     number, imani = desk.reading.id, small.viewer()
     levels = [label for label in Acuity if label is not Acuity.REMOVE or ask is Ask.GOLD_ACUITY]
     for other in {MET, Acuity.REMOVE} - set(levels):  # a response can recommend no case's removal
-        expected = f"label: {other} came, expected one of {', '.join(levels)}, cannot_assess"
+        expected = f"label: expected one of {', '.join(levels)}, cannot_assess, got {other}"
         with pytest.raises(OverreadError, match=expected):
             reviewing.mark(small.engine, imani, number, None, other)
     with pytest.raises(NotFound):

@@ -59,10 +59,10 @@ def test_a_count_that_is_none_is_unknown_and_the_answer_stays(counts):
         (b'{"choices": [1]}', "JSON without choices came"),
         (
             b'{"error": {"message": "no such model"}}',
-            "JSON without choices came, expected a chat completion: no such model",
+            "expected a chat completion: no such model, got JSON without choices",
         ),
         (b'{"choices": [{}]}', "a choice without a message came"),
-        (orjson.dumps(completion(None)), "a message whose content is null came, expected text"),
+        (orjson.dumps(completion(None)), "expected text, got a message whose content is null"),
         (orjson.dumps(completion([{"type": "text"}])), "a message whose content is a list came"),
         (orjson.dumps(completion(None, refusal="")), "a message whose content is null came"),
     ],

@@ -164,7 +164,7 @@ def test_any_other_level_is_no_verdict(level):
 
 
 def test_the_message_says_what_came_and_is_short():
-    with pytest.raises(JudgeReplyInvalid, match='criteria_met: "true" came, expected true or false'):
+    with pytest.raises(JudgeReplyInvalid, match='criteria_met: expected true or false, got "true"'):
         JUDGE.read(as_json(criteria_met="true"))
     with pytest.raises(JudgeReplyInvalid, match='field "criteria_met" came twice'):
         JUDGE.read(REFUSED["the field twice"])

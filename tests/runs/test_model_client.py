@@ -142,7 +142,7 @@ def test_the_sentence_says_what_the_server_said(judge):
     assert failed.sentence == "the server answered 400 Bad Request: the messages are longer than the model's context"
     judge.told.faults = Faults.alone(Fault.PAGE)
     (failed,) = asked(judge, question())
-    assert failed.sentence.endswith("bytes that is no JSON came, expected a chat completion")
+    assert failed.sentence.endswith("expected a chat completion, got bytes that is no JSON")
     assert "Your session has ended" in failed.raw
 
 

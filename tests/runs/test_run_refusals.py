@@ -48,13 +48,13 @@ UNREFUSED = judging()
 CHANGED = {
     "data set: 'other' came, and the study has invented": {"dataset": "other"},
     "models: Ash-9 came, and 'invented' has responses of Alder-2": {"of_models": ("Ash-9",)},
-    "repeats: 0 came, expected 1 or more": {"n_repeats": 0},
-    "limit: -1 came, expected 1 or more": {"limit": -1},
+    "repeats: expected 1 or more, got 0": {"n_repeats": 0},
+    "limit: expected 1 or more, got -1": {"limit": -1},
     "prompt: 'judge@00000000' came": {"prompt_version": "judge@00000000"},
     "a user name or password came in it": {"model": model("http://me:secret@127.0.0.1:1/v1")},
     "no address came": {"model": model("ftp://127.0.0.1")},
-    "model: '' came, expected a name": {"model": model(name="")},
-    "model: 'a\\nb' came, expected a name": {"model": model(name="a\nb")},
+    "model: expected a name, got ''": {"model": model(name="")},
+    "model: expected a name, got 'a\\nb'": {"model": model(name="a\nb")},
     "judge: 'acuity_rules' came, which is the name of a judge that ships": {"model": model(name="acuity_rules")},
 }
 
@@ -69,10 +69,10 @@ def test_what_cannot_be_asked_is_refused_with_a_sentence(small, words):
 
 def test_other_reasons_for_which_a_run_is_refused(small):
     assert "has no responses with a text in the format conversation" in _on_cases(small)
-    assert refused(small, triage(formats=())) == "formats: nothing came, expected one or both of qa, conversation"
+    assert refused(small, triage(formats=())) == "formats: expected one or both of qa, conversation, got nothing"
     assert "expected another than 'acuity' for respond" in refused(small, responding(dataset=CASES))
-    assert refused(small, judging(), concurrency=0) == "concurrency: 0 came, expected 1 to 2,000"
-    assert refused(small, judging(), max_cost=0.0) == "max cost: 0.0 came, expected more than 0 US dollars"
+    assert refused(small, judging(), concurrency=0) == "concurrency: expected 1 to 2,000, got 0"
+    assert refused(small, judging(), max_cost=0.0) == "max cost: expected more than 0 US dollars, got 0.0"
     assert "has no prices" in refused(small, judging(model={"price_in": None}), max_cost=1.0)
 
 

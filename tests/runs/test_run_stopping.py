@@ -43,7 +43,7 @@ def test_so_many_failures_in_a_row_as_was_said_stop_the_run(larger):
     ended = worked(larger, run_id, client=Scripted(lambda n, _request: Outcome.REFUSED if n == 4 else MET))
     assert (ended.n_answered, ended.n_failed, ended.state) == (3, 1, RunState.STOPPED)
     assert ended.reason == "1 question in a row failed, the last one: call 4 failed"
-    with pytest.raises(RunRefused, match="max failures: 0 came, expected 1 or more"):
+    with pytest.raises(RunRefused, match="max failures: expected 1 or more, got 0"):
         begun(larger, judging(), max_failures=0)
 
 

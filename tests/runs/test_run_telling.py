@@ -49,7 +49,7 @@ def test_the_words_of_a_failure_in_the_reason_are_for_those_who_may_read_replies
         stopped = small.progress(run_id)
     whole = state_of(stopped, with_words=True).more
     assert (
-        whole == f'{STREAK} questions in a row failed, the last one: criteria_met: "true" came, expected true or false'
+        whole == f'{STREAK} questions in a row failed, the last one: criteria_met: expected true or false, got "true"'
     )
     assert state_of(stopped, with_words=False).more == f"{STREAK} questions in a row failed"
 

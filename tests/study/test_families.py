@@ -38,7 +38,7 @@ def test_a_table_of_the_study_takes_the_place_of_the_default_and_leaves_one_even
 def test_a_table_that_is_no_utf8_is_refused_with_its_place_and_nothing_is_stored(small, tmp_path):
     path = tmp_path / "families.csv"
     path.write_bytes("pattern,family\nalder*,Bäume\n".encode("latin-1"))
-    with pytest.raises(OverreadError, match=r"^families.csv line 2: byte 24: e4 came, expected UTF-8$"):
+    with pytest.raises(OverreadError, match=r"^families.csv line 2: byte 24: expected UTF-8, got e4$"):
         ran(small, "families", path)
     assert "families set" not in [action for _, action in small.events()]
 
@@ -46,10 +46,10 @@ def test_a_table_that_is_no_utf8_is_refused_with_its_place_and_nothing_is_stored
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name,maker\na,b\n", "f.csv line 1: name, maker came, expected the columns pattern, family"),
-        ("", "f.csv line 1: nothing came, expected the columns pattern, family"),
-        ("pattern,family\n", "f.csv: 0 rows came, expected 1 to 500"),
-        ("pattern,family\ngpt*,\n", "f.csv line 2: family: '' came, expected 1 to 200 printable characters"),
+        ("name,maker\na,b\n", "f.csv line 1: expected the columns pattern, family, got name, maker"),
+        ("", "f.csv line 1: expected the columns pattern, family, got nothing"),
+        ("pattern,family\n", "f.csv: expected 1 to 500, got 0 rows"),
+        ("pattern,family\ngpt*,\n", "f.csv line 2: family: expected 1 to 200 printable characters, got ''"),
         ("pattern,family\ngpt*,A\nGPT*,B\n", "f.csv line 3: pattern: 'GPT*' came, which f.csv line 2 has already"),
     ],
 )

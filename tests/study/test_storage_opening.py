@@ -215,10 +215,10 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("location", "said"),
     [
-        ("mysql://me@host/db", "mysql:// came, expected postgresql:// or the path of a SQLite file"),
-        ("postgresql+psycopg2://me@host/db", "postgresql\\+psycopg2:// came, expected postgresql://"),
-        ("https://host/study", "https:// came, expected postgresql://"),
-        ("postgresql://me:secret@host:port/db", "no database URL came, expected postgresql://NAME"),
+        ("mysql://me@host/db", "expected postgresql:// or the path of a SQLite file, got mysql://"),
+        ("postgresql+psycopg2://me@host/db", "expected postgresql://, got postgresql\\+psycopg2://"),
+        ("https://host/study", "expected postgresql://, got https://"),
+        ("postgresql://me:secret@host:port/db", "expected postgresql://NAME, got no database URL"),
         ("://", "no database URL came"),
     ],
 )

@@ -33,7 +33,7 @@ def test_a_study_keeps_its_random_name(small):
         ("a\x00b", ["reviewer"], "in plain text"),
         ("Dr. Half \ud83d", ["reviewer"], "in plain text"),
         ("Dr. New", [], "roles: nothing came"),
-        ("Dr. New", ["reviewer", "king"], "roles: king came, expected one or more of reviewer, adjudicator"),
+        ("Dr. New", ["reviewer", "king"], "roles: expected one or more of reviewer, adjudicator, got king"),
         ("Dr. Tove Lind", ["reviewer"], "which somebody in this study has already"),
         (" Dr. Tove Lind ", ["reviewer"], "which somebody in this study has already"),
     ],

@@ -176,17 +176,17 @@ def test_what_the_study_does_not_have_is_left_out_and_named(tmp_path, sqlite_dat
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"asked": "rubric"}, "asked: 'rubric' came, expected response_acuity or gold_acuity"),
-        ({"asked": ""}, "asked: nothing came, expected response_acuity or gold_acuity"),
-        ({"label": "met"}, "label: 'met' came, expected A, B, C, D"),
-        ({"label": ""}, "label: nothing came, expected A, B, C, D"),
-        ({"evaluation": ""}, "evaluation: nothing came, expected what the response was made for"),
-        ({"model": ""}, "model: nothing came, expected who answered"),
+        ({"asked": "rubric"}, "asked: expected response_acuity or gold_acuity, got 'rubric'"),
+        ({"asked": ""}, "asked: expected response_acuity or gold_acuity, got nothing"),
+        ({"label": "met"}, "label: expected A, B, C, D, got 'met'"),
+        ({"label": ""}, "label: expected A, B, C, D, got nothing"),
+        ({"evaluation": ""}, "evaluation: expected what the response was made for, got nothing"),
+        ({"model": ""}, "model: expected who answered, got nothing"),
         ({"stage": "judge"}, "stage: 'judge' came with rater_kind 'reviewer', expected judge for judges only"),
-        ({"cause": "bad luck"}, "cause: 'bad luck' came, expected judge_misread_answer"),
-        ({"inclusion_probability": "0"}, "inclusion_probability: 0 came, expected a number above 0 and at most 1"),
-        ({"read_at": "yesterday"}, "read_at: 'yesterday' came, expected a time with its zone"),
-        ({"confidence": "2"}, "confidence: '2' came, expected a number from 0 to 1"),
+        ({"cause": "bad luck"}, "cause: expected judge_misread_answer, got 'bad luck'"),
+        ({"inclusion_probability": "0"}, "inclusion_probability: expected a number above 0 and at most 1, got 0"),
+        ({"read_at": "yesterday"}, "read_at: expected a time with its zone, got 'yesterday'"),
+        ({"confidence": "2"}, "confidence: expected a number from 0 to 1, got '2'"),
     ],
 )
 def test_a_wrong_cell_is_one_sentence(changed, sentence):

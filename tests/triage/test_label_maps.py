@@ -116,17 +116,17 @@ def test_numbers_come_by_their_value():
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", r"^m.csv line 1: nothing came, expected the columns label, meaning$"),
+        ("", r"^m.csv line 1: expected the columns label, meaning, got nothing$"),
         ("label,level\nx,A\n", r"^m.csv line 1: label, level came"),
-        ("label,meaning\n", r"^m.csv: 0 rows came, expected 1 to 500$"),
-        ("label,meaning\nx,A\ny,E\n", r"^m.csv line 3: meaning: 'E' came, expected one of A, A/B"),
+        ("label,meaning\n", r"^m.csv: expected 1 to 500, got 0 rows$"),
+        ("label,meaning\nx,A\ny,E\n", r"^m.csv line 3: meaning: expected one of A, A/B, got 'E'"),
         ("label,meaning\nx,remove\n", r"^m.csv line 2: meaning: 'remove' came"),
         ("label,meaning\nx\n", r"^m.csv line 2: meaning: '' came"),
-        ("label,meaning\n ,A\n", r"^m.csv line 2: label: '' came, expected 1 to 200 printable"),
+        ("label,meaning\n ,A\n", r"^m.csv line 2: label: expected 1 to 200 printable, got ''"),
         ("label,meaning\na\x00b,A\n", r"^m.csv line 2"),
         ("label,meaning\nSelf care,A\nb,B\nself_care,B\n", r"^m.csv line 4: label: 'self_care' came, which m.csv line 2 has already$"),
         ('label,meaning\n"x,A\n', r"^m.csv line \d: no CSV"),
-        ("label,meaning\n" + "".join(f"{n},A\n" for n in range(501)), r"501 rows came, expected 1 to 500"),
+        ("label,meaning\n" + "".join(f"{n},A\n" for n in range(501)), r"expected 1 to 500, got 501 rows"),
         (f"label,meaning\n{'x' * 201},A\n", r"^m.csv line 2: label: 'xxx"),
     ],
 )  # fmt: skip
@@ -153,5 +153,5 @@ def test_a_label_that_a_spreadsheet_would_run_is_written_as_text_and_read_as_it_
 
 def test_a_file_that_is_no_utf_8_is_refused_with_its_place_and_never_read_with_holes():
     assert text_of("\ufefflabel\n".encode(), "map.csv") == "label\n"
-    with pytest.raises(OverreadError, match=r"^map.csv line 2: byte 15: fc came, expected UTF-8$"):
+    with pytest.raises(OverreadError, match=r"^map.csv line 2: byte 15: expected UTF-8, got fc$"):
         text_of("label,meaning\nübel,A\n".encode("latin-1"), "map.csv")

@@ -72,9 +72,9 @@ class LogFile:
         """
         known = self.known
         if not (options.model or known.model):
-            self._refuse("--model: nothing came, expected a name (the log does not say who answered)")
+            self._refuse("--model: expected a name, got nothing (the log does not say who answered)")
         if not options.judge and Says.VERDICTS in known.lacks_judge:
-            self._refuse("--judge: nothing came, expected a name (the log does not say whose its verdicts are)")
+            self._refuse("--judge: expected a name, got nothing (the log does not say whose its verdicts are)")
 
     @cached_property
     def _is_zip(self) -> bool:
@@ -91,7 +91,7 @@ class LogFile:
     def _read_header(self, members: Members) -> Header:
         found = next((name for name in (HEADER, START) if name in members.names), None)
         if found is None:
-            msg = f"{self._name}: a zip without {HEADER} and {START} came, expected a log of inspect_ai"
+            msg = f"{self._name}: expected a log of inspect_ai, got a zip without {HEADER} and {START}"
             raise ImportFailed([msg])
         try:
             return inspect_logs.read_header(members.read(found))

@@ -88,7 +88,7 @@ class Opened:
             yield number, read_or_fault(inspect_logs.read, raw, number, options, known)
             progress(done)
         if not number:
-            yield 0, RowFault(f"no sample came, expected at least one; the log's status is {known.status!r}")
+            yield 0, RowFault(f"expected at least one, got no sample; the log's status is {known.status!r}")
 
     def _entries(self) -> list[msgspec.Raw]:
         """The raw entries. What stands before them, mostly pages of HTML, is passed over where that is possible."""
@@ -155,10 +155,10 @@ class Opened:
             if not columns:
                 columns = [cell.strip() for cell in cells] if any(map(str.strip, cells)) else []
                 if repeated := [name for index, name in enumerate(columns) if name and name in columns[:index]]:
-                    yield number, RowFault(f"{repeated[0]}: the column came twice, expected it once")
+                    yield number, RowFault(f"{repeated[0]}: expected the column once, got it twice")
                     return
             elif cells and len(cells) != len(columns):
-                yield number, RowFault(f"{len(cells)} cells came, expected {len(columns)} as in the first line")
+                yield number, RowFault(f"expected {len(columns)} cells as in the first line, got {len(cells)}")
             elif cells:
                 yield number, read_or_fault(read_cells, dict(zip(columns, cells, strict=True)), number, options)
 
@@ -182,7 +182,7 @@ class Opened:
                     yield number, too_long(self.max_line_bytes)
                     return
                 if number > MAX_ROWS:
-                    yield number, RowFault(f"more than {MAX_ROWS:,} lines came, expected at most that")
+                    yield number, RowFault(f"expected at most {MAX_ROWS:,} lines, got more")
                     return
                 yield number, line.removeprefix(BOM) if number == 1 else line
                 progress(done)
@@ -198,7 +198,7 @@ class _Unreadable(Exception):
 
 def too_long(max_line_bytes: int) -> RowFault:
     """The fault of a line without an end."""
-    return RowFault(f"a line of more than {max_line_bytes:,} bytes came, expected at most that")
+    return RowFault(f"expected lines of at most {max_line_bytes:,} bytes, got a longer one")
 
 
 def read_or_fault(read: Callable[..., Iterator[Row]], *given: object) -> list[Row] | RowFault:

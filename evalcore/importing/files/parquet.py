@@ -89,7 +89,7 @@ def rows(
             sizes = _row_sizes(batch)
             if (too_long := sizes > longest).any():
                 first = number + int(too_long.argmax()) + 1
-                yield first, RowFault(f"a row of more than {longest:,} bytes came, expected at most that")
+                yield first, RowFault(f"expected rows of at most {longest:,} bytes, got a longer one")
                 return
             left -= int(sizes.sum())
             if left < 0:
@@ -113,10 +113,10 @@ def _check_sizes(table: Table, name: str, columns: set[str]) -> None:
     """What the file says itself of its rows and of the bytes that its pages unpack to."""
     said = table.file.metadata
     if said.num_rows > MAX_ROWS:
-        raise ImportFailed([f"{name}: more than {MAX_ROWS:,} rows came, expected at most that"])
+        raise ImportFailed([f"{name}: expected at most {MAX_ROWS:,} rows, got more"])
     for field in table.file.schema_arrow:
         if field.name in columns and not _is_cell(field.type):
-            raise ImportFailed([f"{name}: {field.name}: {field.type} came, expected text or a number"])
+            raise ImportFailed([f"{name}: {field.name}: expected text or a number, got {field.type}"])
     pages = 0
     for group in map(said.row_group, range(said.num_row_groups)):
         for chunk in map(group.column, range(group.num_columns)):

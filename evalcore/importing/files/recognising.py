@@ -23,15 +23,15 @@ def recognise(path: Path, *, name: str, format_name: str | None, max_line_bytes:
         ImportFailed: It is empty, unreadable, or of no known format.
     """
     if format_name is not None and format_name not in FORMATS:
-        raise ImportFailed([f"{name}: format {format_name!r} came, expected one of {', '.join(FORMATS)}"])
+        raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
     if found := _parquet_format(path, name, format_name):
         return Opened(path, name, found, max_line_bytes, is_parquet=True)
     if _is_log(path, name, format_name):
         return Opened(path, name, inspect_logs.NAME, max_line_bytes)
     first = _first_line(path, name, max_line_bytes)
     if not first:
-        came = "only blank lines came" if path.stat().st_size else "0 bytes came"
-        raise ImportFailed([f"{name}: {came}, expected one of the formats {', '.join(FORMATS)}"])
+        content = "only blank lines" if path.stat().st_size else "0 bytes"
+        raise ImportFailed([f"{name}: expected one of the formats {', '.join(FORMATS)}, got {content}"])
     found = format_name or _format_of(first, path, name, max_line_bytes)
     is_csv = hasattr(FORMATS[found], "read_cells") and not first.startswith(b"{")
     return Opened(path, name, found, max_line_bytes, is_csv=is_csv)
@@ -48,7 +48,7 @@ def _parquet_format(path: Path, name: str, format_name: str | None) -> str | Non
     if found not in PARQUET:
         came = ", ".join(sorted(columns)[:8])[:MAX_SHOWN]
         raise ImportFailed(
-            [f"{name}: Parquet with {came} came, expected the columns of one of {', '.join(PARQUET_ORDER)}"]
+            [f"{name}: expected the columns of one of {', '.join(PARQUET_ORDER)}, got Parquet with {came}"]
         )
     return found
 
@@ -59,7 +59,7 @@ def _is_log(path: Path, name: str, format_name: str | None) -> bool:
         head = stream.read(inspect_logs.HEAD)
     is_zip = head.startswith(zip_members.MAGIC)
     if is_zip and format_name not in (None, inspect_logs.NAME):
-        raise ImportFailed([f"{name}: a zip came, expected {format_name}"])
+        raise ImportFailed([f"{name}: expected {format_name}, got a zip"])
     if format_name is not None:
         return format_name == inspect_logs.NAME and bool(head.strip())
     return is_zip or inspect_logs.begins_log(head.removeprefix(BOM))
@@ -82,7 +82,7 @@ def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> str:
         raise ImportFailed([f"{name} line 1: {faulty}"])
     came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
     raise ImportFailed(
-        [f"{name} line 1: {came} came, expected the columns or keys of one of the formats {', '.join(FORMATS)}"]
+        [f"{name} line 1: expected the columns or keys of one of the formats {', '.join(FORMATS)}, got {came}"]
     )
 
 

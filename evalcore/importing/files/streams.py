@@ -85,7 +85,7 @@ def check_document(data: bytearray, name: str) -> None:
         ImportFailed: It is too large.
     """
     if len(data) > MAX_DOCUMENT:
-        raise ImportFailed([f"{name}: a JSON document of more than {MAX_DOCUMENT:,} bytes came, expected at most that"])
+        raise ImportFailed([f"{name}: expected a JSON document of at most {MAX_DOCUMENT:,} bytes, got a longer one"])
 
 
 @contextmanager

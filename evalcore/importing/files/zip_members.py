@@ -46,7 +46,7 @@ class Members:
             self._refuse(f"not readable as zip: {_words(error)}", error)
         self.names = list(dict.fromkeys(info.filename for info in self._zip.infolist()))
         if len(self._zip.infolist()) > MAX_MEMBERS:
-            self._refuse(f"a zip of more than {MAX_MEMBERS:,} members came, expected at most that")
+            self._refuse(f"expected a zip of at most {MAX_MEMBERS:,} members, got more")
 
     def packed_size(self, name: str) -> int:
         """Bytes that a member takes in the file, as the file says."""

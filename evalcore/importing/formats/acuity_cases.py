@@ -94,7 +94,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Case]:  
     """
     text = words(cells, "normalized_prompt_text") or words(cells, "original_prompt_text")
     if text is None:
-        msg = "original_prompt_text: nothing came, expected the case's text here or in normalized_prompt_text"
+        msg = "original_prompt_text: expected the case's text here or in normalized_prompt_text, got nothing"
         raise RowFault(msg)
     level, is_removed = gold(cells)
     yield Case(
@@ -194,7 +194,7 @@ class Cases(Taker):
         if gold is None and not case.is_removed and case.method in (None, MappingMethod.DIRECT):
             gold = by_map
         if case.method is MappingMethod.DIRECT and gold is None:
-            msg = "mapping_method: direct came without a level, expected normalized_label, or an original_label that stands for a level"
+            msg = "mapping_method: direct: expected a level in normalized_label, or an original_label that stands for one, got neither"
             raise RowFault(msg)
         method = case.method or (MappingMethod.REMOVED if case.is_removed else method_of(panel, case.votes, gold))
         self._compare(case, panel, meaning)
@@ -291,7 +291,7 @@ def check_same_votes(case_id: str, came: Sequence[Vote], before: Sequence[Vote],
             ("_rater", new and new.rater, old and old.rater),
         ):
             if value != former and (not column or (value and former)):
-                msg = f"anon_label_{place}{column}: {_words(value)} came for the case {case_id!r}, expected {_words(former)} as {where}"
+                msg = f"anon_label_{place}{column}: expected {_words(former)} for the case {case_id!r} as {where}, got {_words(value)}"
                 raise RowFault(msg)
 
 
@@ -301,13 +301,13 @@ def _words(value: object) -> str:
 
 def _check_same(case: Case, row: Row, votes: Sequence[Vote], where: str) -> None:
     if row["source"] is None:
-        msg = f"source_id: the case {case.case_id!r} came, which is the name of a conversation that is no case"
+        msg = f"source_id: expected a name of its own for the case {case.case_id!r}, got that of a conversation that is no case"
         raise RowFault(msg)
     messages = as_stored((Message("user", case.text),))
     if messages != row["messages"]:
         former = "\n".join(turn.content for turn in turns(row["messages"]))
         text, other = shown_apart(case.text, former)
-        msg = f"normalized_prompt_text: {text} came for the case {case.case_id!r}, expected {other} as {where}"
+        msg = f"normalized_prompt_text: expected {other} for the case {case.case_id!r} as {where}, got {text}"
         raise RowFault(msg)
     compared = {
         "dataset": (case.source, row["source"]),
@@ -321,7 +321,7 @@ def _check_same(case: Case, row: Row, votes: Sequence[Vote], where: str) -> None
     }
     for column, (came, before) in compared.items():
         if came != before:
-            msg = f"{column}: {_words(came)} came for the case {case.case_id!r}, expected {_words(before)} as {where}"
+            msg = f"{column}: expected {_words(before)} for the case {case.case_id!r} as {where}, got {_words(came)}"
             raise RowFault(msg)
     if case.votes and votes:
         check_same_votes(case.case_id, case.votes, votes, where)

@@ -70,7 +70,7 @@ def cell(column: str, value: Any, known: Collection[str]) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, list | dict | bytes) and (column in known or is_vote(column)):
-        msg = f"{column}: {shown(value)} came, expected text or a number"
+        msg = f"{column}: expected text or a number, got {shown(value)}"
         raise RowFault(msg)
     return str(value)
 
@@ -90,7 +90,7 @@ def words(cells: Cells, column: str) -> str | None:
     if not found or found.isspace():
         return None
     if "\x00" in found:
-        msg = f"{column}: the character NUL came, expected text that a database can hold"
+        msg = f"{column}: expected text that a database can hold, got the character NUL"
         raise RowFault(msg)
     return found
 
@@ -103,7 +103,7 @@ def name(cells: Cells, column: str) -> str | None:
     """
     found = cells.get(column, "").strip()
     if len(found) > LONGEST_NAME or not found.isprintable():
-        msg = f"{column}: {shown(found)} came, expected a name of at most {LONGEST_NAME} printable characters"
+        msg = f"{column}: expected a name of at most {LONGEST_NAME} printable characters, got {shown(found)}"
         raise RowFault(msg)
     return found or None
 
@@ -116,7 +116,7 @@ def needed(cells: Cells, column: str, expected: str = "a value") -> str:
     """
     found = name(cells, column)
     if found is None:
-        msg = f"{column}: nothing came, expected {expected}"
+        msg = f"{column}: expected {expected}, got nothing"
         raise RowFault(msg)
     return found
 
@@ -169,7 +169,7 @@ def _one_of(cells: Cells, column: str, allowed: Iterable[Acuity], expected: str)
         return None
     found = _level(text)
     if found is None or found not in allowed:
-        msg = f"{column}: {shown(text)} came, expected {expected}"
+        msg = f"{column}: expected {expected}, got {shown(text)}"
         raise RowFault(msg)
     return found
 
@@ -197,7 +197,7 @@ def asked(cells: Cells) -> Format:
     try:
         return Format(text)
     except ValueError:
-        msg = f"format: {shown(text) if text else 'nothing'} came, expected {' or '.join(Format)}"
+        msg = f"format: expected {' or '.join(Format)}, got {shown(text) if text else 'nothing'}"
         raise RowFault(msg) from None
 
 
@@ -213,7 +213,7 @@ def word(cells: Cells, column: str, known: type[Word]) -> Word | None:
     try:
         return known(text)
     except ValueError:
-        msg = f"{column}: {shown(text)} came, expected {', '.join(known)}"
+        msg = f"{column}: expected {', '.join(known)}, got {shown(text)}"
         raise RowFault(msg) from None
 
 
@@ -237,7 +237,7 @@ def whole(cells: Cells, column: str, *, highest: int = LARGEST) -> int | None:
         return None
     found = _WHOLE.fullmatch(text)
     if found is None or int(found[1]) > highest:
-        msg = f"{column}: {shown(text)} came, expected a whole number from 0 to {highest}"
+        msg = f"{column}: expected a whole number from 0 to {highest}, got {shown(text)}"
         raise RowFault(msg)
     return int(found[1])
 
@@ -256,7 +256,7 @@ def amount(cells: Cells, column: str, *, high: float, expected: str) -> float | 
     except ValueError:
         found = math.nan
     if not 0 <= found <= high:
-        msg = f"{column}: {shown(text)} came, expected {expected}"
+        msg = f"{column}: expected {expected}, got {shown(text)}"
         raise RowFault(msg)
     return found
 
@@ -278,6 +278,6 @@ def truth(cells: Cells, column: str) -> bool | None:
     """
     text = cells.get(column, "").strip().lower()
     if text and text not in _TRUE + _FALSE:
-        msg = f"{column}: {shown(text)} came, expected true or false"
+        msg = f"{column}: expected true or false, got {shown(text)}"
         raise RowFault(msg)
     return text in _TRUE if text else None

@@ -46,11 +46,11 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[MatrixRo
     """
     gold = level(cells, "gold")
     if gold is None:
-        msg = f"gold: nothing came, expected {LEVEL_WORDS}"
+        msg = f"gold: expected {LEVEL_WORDS}, got nothing"
         raise RowFault(msg)
     counts = [whole(cells, letter) for letter in LETTERS]
     if None in counts:
-        msg = f"{LETTERS[counts.index(None)].value}: nothing came, expected a whole number"
+        msg = f"{LETTERS[counts.index(None)].value}: expected a whole number, got nothing"
         raise RowFault(msg)
     yield MatrixRow(number, model(cells, options), asked(cells), gold, tuple(count or 0 for count in counts))
 
@@ -72,7 +72,7 @@ class Matrices(Taker):
             matrix = self._rows[row.model, row.format]
             first = matrix.setdefault(row.gold, row)
             if first is not row:
-                msg = f"gold: {row.gold} came again for {row.model!r}, {row.format}, expected it once (first on line {first.line})"
+                msg = f"gold: expected {row.gold} once for {row.model!r}, {row.format}, got it again (first on line {first.line})"
                 self._faults.add(msg, row.line)
 
     def finish(self) -> None:
@@ -86,14 +86,14 @@ class Matrices(Taker):
         for (of_model, question), matrix in self._rows.items():
             last = max(row.line for row in matrix.values())
             if missing := [letter for letter in LETTERS if letter not in matrix]:
-                msg = f"gold: {', '.join(sorted(matrix))} came for {of_model!r}, {question}, expected {', '.join(missing)} too"
+                msg = f"gold: expected {', '.join(missing)} too for {of_model!r}, {question}, got {', '.join(sorted(matrix))}"
                 self._faults.add(msg, last)
             new = [row for row in matrix.values() if (of_model, question, row.gold) not in stored]
             for row in matrix.values():
                 before = stored.get((of_model, question, row.gold), row.counts)
                 if before != row.counts:
                     expected = f"{_shown(before)} as imported before"
-                    msg = f"A, B, C, D: {_shown(row.counts)} came for {of_model!r}, {question}, gold {row.gold}, expected {expected}"
+                    msg = f"A, B, C, D: expected {expected} for {of_model!r}, {question}, gold {row.gold}, got {_shown(row.counts)}"
                     self._faults.add(msg, row.line)
             if new:
                 fresh += new

@@ -79,10 +79,10 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Predicti
     if rater is None:
         for column, value in (("level", said and said.value), ("confidence", confidence), ("explanation", explanation)):
             if value is not None:
-                msg = f"{column}: {shown(value)} came without a rater, expected who read the level: parser, rules, or a judge's name"
+                msg = f"rater: expected who read the level beside {column} {shown(value)} (parser, rules, or a judge's name), got nothing"
                 raise RowFault(msg)
         if text is None:
-            msg = "text: nothing came, nor a rater, expected at least one of them"
+            msg = "text: expected a text or a rater, got neither"
             raise RowFault(msg)
     yield Prediction(
         number,
@@ -227,7 +227,7 @@ class Predictions(Taker):
             return
         if before is not None and (before.number is None or before.created_at == self._at):
             came, expected = _level_words(label, row), _level_words(before.label, before)
-            msg = f"level: {came} came for {_named(row)} by {row.rater!r}, expected {expected} as on an earlier line"
+            msg = f"level: expected {expected} for {_named(row)} by {row.rater!r} as on an earlier line, got {came}"
             raise RowFault(msg)
         if before is None:
             self._report.levels_new += 1
@@ -281,7 +281,7 @@ def _complete_text(row: Prediction, sample: Sample) -> None:
         sample.text, sample.is_completed = row.text, True
     elif row.text and row.text != sample.text:
         came, expected = shown_apart(row.text, sample.text)
-        msg = f"text: {came} came for {_named(row)}, expected {expected} as an earlier row or file says"
+        msg = f"text: expected {expected} for {_named(row)} as in an earlier row or file, got {came}"
         raise RowFault(msg)
 
 

@@ -127,14 +127,14 @@ def _given(cells: Cells, number: int, options: Options) -> GivenLevel:
     asked = word(cells, "asked", Ask)
     if asked not in (Ask.RESPONSE_ACUITY, Ask.GOLD_ACUITY):
         came = "nothing" if asked is None else shown(asked.value)
-        msg = f"asked: {came} came, expected {Ask.RESPONSE_ACUITY} or {Ask.GOLD_ACUITY}"
+        msg = f"asked: expected {Ask.RESPONSE_ACUITY} or {Ask.GOLD_ACUITY}, got {came}"
         raise RowFault(msg)
     of_case = asked is Ask.GOLD_ACUITY
     kind = word(cells, "rater_kind", RaterKind) or RaterKind.REVIEWER
     judged = kind is RaterKind.JUDGE
     stage = word(cells, "stage", Stage) or (Stage.JUDGE if judged else Stage.FIRST)
     if judged != (stage is Stage.JUDGE):
-        msg = f"stage: {stage.value!r} came with rater_kind {kind.value!r}, expected judge for judges only"
+        msg = f"stage: expected judge for judges only, got {stage.value!r} with rater_kind {kind.value!r}"
         raise RowFault(msg)
     read_at = words(cells, "read_at")
     verdict_table.check_time(read_at)
@@ -171,7 +171,7 @@ def _label(cells: Cells) -> Acuity | Label:
         return Label.CANNOT_ASSESS
     found = vote(cells, "label")
     if found is None:
-        msg = f"label: nothing came, expected {VOTE_WORDS}, {Label.CANNOT_ASSESS}"
+        msg = f"label: expected {VOTE_WORDS}, {Label.CANNOT_ASSESS}, got nothing"
         raise RowFault(msg)
     return found
 
@@ -179,7 +179,7 @@ def _label(cells: Cells) -> Acuity | Label:
 def _probability(cells: Cells) -> float | None:
     found = share(cells, "inclusion_probability")
     if found == 0:
-        msg = "inclusion_probability: 0 came, expected a number above 0 and at most 1"
+        msg = "inclusion_probability: expected a number above 0 and at most 1, got 0"
         raise RowFault(msg)
     return found
 
@@ -215,7 +215,7 @@ class AcuityVerdicts(Taker):
             with self._faults.caught(row.line):
                 key = (item, self._readers.number(row.rater_kind, row.rater), row.stage.value)
                 if (first := self._lines.setdefault(key, row.line)) != row.line:
-                    msg = f"rater: {row.rater!r} came again for this item and stage, expected one verdict, as on line {first}"
+                    msg = f"rater: expected one verdict, as on line {first}, got {row.rater!r} again for this item and stage"
                     raise RowFault(msg)
                 before = earlier.get(key)
                 if before is not None and all(before[name] == getattr(row, name) for name in COMPARED):

@@ -70,7 +70,7 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Panel]: 
     """
     given = votes(cells)
     if not given:
-        msg = "anon_label_1: nothing came, expected at least one vote"
+        msg = "anon_label_1: expected at least one vote, got nothing"
         raise RowFault(msg)
     _check_counts(cells, given)
     level, is_removed = gold(cells)
@@ -90,12 +90,12 @@ def _check_counts(cells: Cells, given: tuple[Vote, ...]) -> None:
     n, n_removed = len(given), sum(said.vote is Acuity.REMOVE for said in given)
     counted = whole(cells, "remove_votes")
     if counted is not None and counted != n_removed:
-        msg = f"remove_votes: {counted} came, expected {n_removed} as in its votes"
+        msg = f"remove_votes: expected {n_removed} as in its votes, got {counted}"
         raise RowFault(msg)
     counted = whole(cells, "n_raters")
     if counted is not None and counted not in (n, n - n_removed):
         without = f", or {n - n_removed} without those to remove" if n_removed else ""
-        msg = f"n_raters: {counted} came, expected {n} as in its votes{without}"
+        msg = f"n_raters: expected {n} as in its votes{without}, got {counted}"
         raise RowFault(msg)
 
 
@@ -140,7 +140,7 @@ class Votes(Taker):
                     continue
                 if (case["source"], case["source_id"]) != (panel.source, panel.source_id):
                     came, expected = (panel.source, panel.source_id), (case["source"], case["source_id"])
-                    msg = f"source_dataset, source_id: {' and '.join(came)} came, expected {' and '.join(expected)} of the case {panel.case_id!r}"
+                    msg = f"source_dataset, source_id: expected {' and '.join(expected)} of the case {panel.case_id!r}, got {' and '.join(came)}"
                     raise RowFault(msg)
                 _check_stated(panel, case)
                 first = self._lines.setdefault(panel.case_id, panel.line)
@@ -165,7 +165,7 @@ class Votes(Taker):
 def _check_stated(panel: Panel, case: Mapping[str, Any]) -> None:
     """The gold that two files, or two rows, state for one case is one and the same."""
     if panel.gold is not None and case["gold"] not in (None, panel.gold):
-        msg = f"normalized_label: {panel.gold} came for the case {panel.case_id!r}, expected {case['gold']} as said of it before"
+        msg = f"normalized_label: expected {case['gold']} for the case {panel.case_id!r} as imported before, got {panel.gold}"
         raise RowFault(msg)
 
 
@@ -183,5 +183,5 @@ def _completed(panel: Panel, case: Mapping[str, Any], said: Said) -> dict[str, A
 def _check_spread(panel: Panel, said: Said) -> None:
     if panel.avg_sd is not None and not abs(panel.avg_sd - said.spread) <= ROUNDED:
         expected = f"{said.spread:.4g} as in its votes" if said.decides else "nothing, as fewer than two votes stand"
-        msg = f"avg_sd: {panel.avg_sd:.6g} came, expected {expected}"
+        msg = f"avg_sd: expected {expected}, got {panel.avg_sd:.6g}"
         raise RowFault(msg)

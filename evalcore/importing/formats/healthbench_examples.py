@@ -72,7 +72,7 @@ def read(line: bytes, number: int, options: Options) -> Iterator[Example]:  # no
 def criterion_of(item: RubricItem, field: str, index: int) -> Criterion:
     """A criterion; points 0 are a fault because they say neither desirable nor undesirable."""
     if item.points == 0:
-        msg = f"{field}[{index}].points: 0 came, expected {MIN_POINTS}..{MAX_POINTS} without 0"
+        msg = f"{field}[{index}].points: expected {MIN_POINTS}..{MAX_POINTS} without 0, got 0"
         raise RowFault(msg)
     return Criterion(item.criterion, item.points, tuple(item.tags))
 
@@ -85,7 +85,7 @@ def check_messages(messages: list[Message], *, field: str) -> None:
     """
     check_roles(messages, field=field)
     if messages[-1].role != "user":
-        msg = f"{field}[{len(messages) - 1}].role: {messages[-1].role!r} came last, expected the user's turn"
+        msg = f"{field}[{len(messages) - 1}].role: expected the user's turn last, got {messages[-1].role!r}"
         raise RowFault(msg)
 
 
@@ -97,8 +97,8 @@ def check_roles(messages: list[Message], *, field: str) -> None:
     """
     for index, message in enumerate(messages):
         if message.role not in ROLES:
-            msg = f"{field}[{index}].role: {message.role!r} came, expected one of {', '.join(ROLES)}"
+            msg = f"{field}[{index}].role: expected one of {', '.join(ROLES)}, got {message.role!r}"
             raise RowFault(msg)
     if all(message.role != "user" for message in messages):
-        msg = f"{field}: no turn of the user's came, expected one at least"
+        msg = f"{field}: expected one at least, got no turn of the user's"
         raise RowFault(msg)

@@ -64,7 +64,7 @@ class Attached:
             self._texts = {} if begins(self._raw) == b"n" else decoded(self._raw, dict[str, str])
         name = text.removeprefix(_ATTACHED)
         if name not in self._texts:
-            msg = f"attachments: nothing came for {shown(name)}, expected the text that a message refers to"
+            msg = f"attachments: expected the text {shown(name)} that a message refers to, got nothing"
             raise RowFault(msg)
         return self._texts[name]
 
@@ -88,7 +88,7 @@ def content(raw: msgspec.Raw, attached: Attached, *, show_others: bool = False) 
     if begins(raw) == b"n":
         return "", 0
     if begins(raw) != b"[":
-        msg = f"content: {shown(decoded(raw, object))} came, expected text or a list of parts"
+        msg = f"content: expected text or a list of parts, got {shown(decoded(raw, object))}"
         raise RowFault(msg)
     parts = decoded(raw, list[_Part])
     texts = [part for part in parts if part.type == "text"]

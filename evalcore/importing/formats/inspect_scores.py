@@ -155,7 +155,7 @@ def levelled(name: str, score: Score, judge: str | None) -> Levelled:
     """The level of a score that holds one: its answer, else its value."""
     level = letter(score.answer) or letter(score.value)
     if level is None:
-        msg = f"scores.{name}: no level came, expected a letter A to D as answer or value"
+        msg = f"scores.{name}: expected a letter A to D as answer or value, got no level"
         raise RowFault(msg)
     checked = None if judge is None else checked_name(judge, f"scores.{name}.metadata: judge")
     return Levelled(name, checked, level, storable(score.explanation, f"scores.{name}.explanation") or None)
@@ -190,7 +190,7 @@ def _criterion(place: str, item: _Item) -> Criterion:
     points: Any = item.points
     if points is not None:
         if not math.isfinite(points) or points != int(points) or not MIN_POINTS <= points <= MAX_POINTS or points == 0:
-            msg = f"{place}.points: {shown(points)} came, expected a whole number {MIN_POINTS}..{MAX_POINTS} without 0"
+            msg = f"{place}.points: expected a whole number {MIN_POINTS}..{MAX_POINTS} without 0, got {shown(points)}"
             raise RowFault(msg)
         points = int(points)
     tags = tuple(storable(tag, f"{place}.tags") or "" for tag in item.tags or ())
@@ -204,7 +204,7 @@ def storable(text: str | None, place: str) -> str | None:
         RowFault: It holds the character NUL.
     """
     if text is not None and "\x00" in text:
-        msg = f"{place}: the character NUL came, expected text that a database can hold"
+        msg = f"{place}: expected text that a database can hold, got the character NUL"
         raise RowFault(msg)
     return text
 
@@ -216,7 +216,7 @@ def checked_name(name: str, place: str) -> str:
         RowFault: It is empty, too long, or holds something that cannot be printed.
     """
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        msg = f"{place}: {shown(name)} came, expected a name of at most {LONGEST_NAME} printable characters"
+        msg = f"{place}: expected a name of at most {LONGEST_NAME} printable characters, got {shown(name)}"
         raise RowFault(msg)
     return name
 

@@ -54,13 +54,13 @@ def read(line: bytes, number: int, options: Options) -> Iterator[Graded]:
     judge = row.judge or options.judge
     model = row.model or options.model
     if not judge:
-        msg = "judge: nothing came, expected the judge's name here or as --judge"
+        msg = "judge: expected the judge's name here or as --judge, got nothing"
         raise RowFault(msg)
     if row.completion_id is None and model is None:
-        msg = "completion_id: nothing came, expected it, or model, to find the response"
+        msg = "completion_id: expected it, or model, to find the response, got nothing"
         raise RowFault(msg)
     if row.criterion_position is None and row.category is None and row.criterion is None:
-        msg = "category: nothing came, expected it, or criterion_position, or criterion"
+        msg = "category: expected it, or criterion_position, or criterion, got nothing"
         raise RowFault(msg)
     yield Graded(
         line=number,

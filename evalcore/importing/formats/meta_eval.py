@@ -57,7 +57,7 @@ def read(line: bytes, number: int, options: Options) -> Iterator[Graded]:
     check_messages(row.prompt, field="prompt")
     n_labels, n_names = len(row.binary_labels), len(row.anonymized_physician_ids)
     if n_labels != n_names or len(set(row.anonymized_physician_ids)) != n_names:
-        msg = f"anonymized_physician_ids: {n_names} names came, expected {n_labels} different ones, one a label"
+        msg = f"anonymized_physician_ids: expected {n_labels} different names, one a label, got {n_names}"
         raise RowFault(msg)
     cluster = row.category.removeprefix("cluster:")
     tags = ("level:cluster", f"cluster:{cluster}") if row.category.startswith("cluster:") else ()

@@ -84,7 +84,7 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options) -> Iterator[Gr
     entry = decode(raw, Entry)
     check_roles(entry.prompt, field="prompt")
     if any(message.role != "assistant" for message in entry.completion):
-        msg = f"completion[].role: {entry.completion[0].role!r} came, expected 'assistant'"
+        msg = f"completion[].role: expected 'assistant', got {entry.completion[0].role!r}"
         raise RowFault(msg)
     judge = options.judge or ""
     rubric, verdicts = [], []

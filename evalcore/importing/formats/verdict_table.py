@@ -104,7 +104,7 @@ def read_cells(cells: dict[str, str], number: int, options: Options) -> Iterator
     values: dict[str, str | bool] = {}
     for column, cell in cells.items():
         if "\x00" in cell:
-            msg = f"{column}: the character NUL came, expected text"
+            msg = f"{column}: expected text, got the character NUL"
             raise RowFault(msg)
         if cell != "" and column in VerdictRow.__struct_fields__:
             values[column] = (
@@ -120,7 +120,7 @@ def read_cells(cells: dict[str, str], number: int, options: Options) -> Iterator
 def _truth(column: str, cell: str) -> bool:
     word = cell.strip().lower()
     if word not in _TRUE + _FALSE:
-        msg = f"{column}: {shown(cell)} came, expected true or false"
+        msg = f"{column}: expected true or false, got {shown(cell)}"
         raise RowFault(msg)
     return word in _TRUE
 
@@ -144,15 +144,15 @@ def _numbers(values: dict[str, str | bool]) -> dict[str, object]:
 
 def _graded(row: VerdictRow, number: int, options: Options) -> Graded:
     if row.model is None and row.completion_id is None and options.model is None:
-        msg = "model: nothing came, expected it, or completion_id, to find the response"
+        msg = "model: expected it, or completion_id, to find the response, got nothing"
         raise RowFault(msg)
     if row.criterion_position is None and row.criterion is None:
-        msg = "criterion_position: nothing came, expected it, or criterion"
+        msg = "criterion_position: expected it, or criterion, got nothing"
         raise RowFault(msg)
     judged = row.rater_kind is RaterKind.JUDGE
     stage = row.stage or (Stage.JUDGE if judged else Stage.FIRST)
     if judged != (stage is Stage.JUDGE):
-        msg = f"stage: {stage.value!r} came with rater_kind {row.rater_kind.value!r}, expected judge for judges only"
+        msg = f"stage: expected judge for judges only, got {stage.value!r} with rater_kind {row.rater_kind.value!r}"
         raise RowFault(msg)
     check_time(row.read_at)
     return Graded(
@@ -201,5 +201,5 @@ def check_time(text: str | None) -> None:
     except (ValueError, OverflowError):  # the first and the last day of the calendar have no time in every zone
         understood = False
     if not understood:
-        msg = f"read_at: {shown(text)} came, expected a time with its zone such as 2026-11-20T10:00:00+00:00"
+        msg = f"read_at: expected a time with its zone such as 2026-11-20T10:00:00+00:00, got {shown(text)}"
         raise RowFault(msg)

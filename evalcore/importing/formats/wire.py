@@ -1,4 +1,4 @@
-"""Bytes to typed rows, and what is wrong with a row in one sentence: `field: what came, what was expected`."""
+"""Bytes to typed rows, and what is wrong with a row in one sentence: `field: expected ..., got ...`."""
 
 import re
 from typing import Any, TypeVar
@@ -67,13 +67,13 @@ def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
     except msgspec.ValidationError as error:
         raise RowFault(_wrong_value(str(error), data)) from error
     except msgspec.DecodeError as error:
-        msg = f"not valid JSON: {shown(data[:MAX_SHOWN].decode(errors='replace'))} came, {_json_fault(data, error)}"
+        msg = f"not valid JSON: {_json_fault(data, error)}, got {shown(data[:MAX_SHOWN].decode(errors='replace'))}"
         raise RowFault(msg) from error
     except RecursionError as error:
-        msg = "nested too deeply: more than a thousand levels came, expected a flat object"
+        msg = "nested too deeply: expected a flat object, got more than a thousand levels"
         raise RowFault(msg) from error
     if b"\\u0000" in data and _NUL.search(data):
-        msg = "text: the character NUL (\\u0000) came, expected text that a database can hold"
+        msg = "text: expected text that a database can hold, got the character NUL (\\u0000)"
         raise RowFault(msg)
     return row
 
@@ -103,7 +103,7 @@ def check_entries(document: bytes | bytearray, *keys: str) -> None:
         msgspec.json.decode(document, type=shape)
     except msgspec.ValidationError as error:
         came = f"more than {MAX_ENTRIES:,} entries" if n_entries > MAX_ENTRIES else "something else"
-        msg = f"{'.'.join(keys)}: {came} came, expected a list of at most {MAX_ENTRIES:,} objects"
+        msg = f"{'.'.join(keys)}: expected a list of at most {MAX_ENTRIES:,} objects, got {came}"
         raise RowFault(msg) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return  # the reader itself says what is wrong
@@ -149,7 +149,7 @@ def shown_apart(came: str, expected: str) -> tuple[str, str]:
 def not_utf8(error: UnicodeDecodeError) -> str:
     """Where the first byte stands that is not UTF-8."""
     came = error.object[error.start : error.start + 4].hex(" ")
-    return f"byte {error.start + 1}: {came} came, expected UTF-8"
+    return f"byte {error.start + 1}: expected UTF-8, got {came}"
 
 
 def _wrong_value(message: str, line: bytes) -> str:
@@ -160,13 +160,13 @@ def _wrong_value(message: str, line: bytes) -> str:
     field = path.lstrip(".") or "the row"
     if expected.startswith("Object missing required field"):
         name = expected.split("`")[1]
-        return f"{field + '.' if path else ''}{name}: nothing came, expected a value"
+        return f"{field + '.' if path else ''}{name}: expected a value, got nothing"
     if expected.startswith("Invalid enum value") and field in _WORDS:
         expected = "expected " + ", ".join(_WORDS[field])
     expected = re.sub(r", got .*$", "", expected)
     expected = _TYPE.sub(lambda name: _TYPES[name[0]], expected[:1].lower() + expected[1:])
     value, known = _value_at(line, path)
-    return f"{field}: {shown(value) if known else 'another value'} came, {expected.replace('`', '')}"
+    return f"{field}: {expected.replace('`', '')}, got {shown(value) if known else 'another value'}"
 
 
 def _value_at(line: bytes, path: str) -> tuple[Any, bool]:

@@ -53,7 +53,7 @@ def safe_fence(fence: str, data: Sequence[str]) -> str:
         RunRefused: It is no mark, or the others that were drawn are in the texts as well, which does not happen by chance.
     """
     if not _MARK.fullmatch(fence):
-        msg = f"fence: {fence[:80]!r} came, expected 8 to 64 letters, digits and hyphens"
+        msg = f"fence: expected 8 to 64 letters, digits and hyphens, got {fence[:80]!r}"
         raise RunRefused(msg)
     folded = [text.casefold() for text in data]
     for _ in range(TRIES):

@@ -81,19 +81,19 @@ def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
     answer = _without_thought(text)
     begin, end = answer.find("{"), answer.rfind("}") + 1
     if begin < 0 or end <= begin:
-        msg = f"No JSON object came: {shortened(text)}"
+        msg = f"Expected a JSON object, got {shortened(text)}"
         raise JudgeReplyInvalid(msg)
     if _leaves_open(answer[:begin], "[") or _leaves_open(answer[end:][::-1], "]"):
-        msg = f"An array came, expected one JSON object: {shortened(answer)}"
+        msg = f"expected one JSON object: {shortened(answer)}, got An array"
         raise JudgeReplyInvalid(msg)
     try:
         found = json.loads(answer[begin:end], object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:  # RecursionError: nested deeper than the parser goes
         why = str(error).partition(":")[0] if isinstance(error, json.JSONDecodeError) else "it cannot be read"
-        msg = f"Not one JSON object came ({why}): {shortened(answer[begin:end])}"
+        msg = f"Expected one JSON object ({why}), got {shortened(answer[begin:end])}"
         raise JudgeReplyInvalid(msg) from None
     if set(found) != set(fields):
-        msg = f"The fields {shortened(', '.join(map(str, found)))} came, expected {', '.join(fields)}"
+        msg = f"expected {', '.join(fields)}, got The fields {shortened(', '.join(map(str, found)))}"
         raise JudgeReplyInvalid(msg)
     for name, value in found.items():
         if isinstance(value, (dict, list)):
@@ -129,19 +129,19 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            msg = f"The field {shortened(name)} came twice"
+            msg = f"Expected the field {shortened(name)} once, got it twice"
             raise JudgeReplyInvalid(msg)
         found[name] = value
     return found
 
 
 def _no_number(word: str) -> NoReturn:
-    msg = f"{word} came, which is no JSON"
+    msg = f"Expected JSON, got {word}"
     raise JudgeReplyInvalid(msg)
 
 
 def _refuse(field: str, value: object, expected: str) -> NoReturn:
-    msg = f"{field}: {shortened(value)} came, expected {expected}"
+    msg = f"{field}: expected {expected}, got {shortened(value)}"
     raise JudgeReplyInvalid(msg)
 
 

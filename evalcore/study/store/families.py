@@ -20,7 +20,7 @@ def set_families(session: Session, table: families.Table, *, actor: str) -> bool
     wanted = families.check(given, "the table of families") if given else []
     for place, pattern, family in given:
         if not (is_storable(pattern) and is_storable(family)):
-            msg = f"{place}: {pattern!r} came, expected plain text"
+            msg = f"{place}: expected plain text, got {pattern!r}"
             raise OverreadError(msg)
     rows, connection = TABLES["model_family"], session.connection()
     before = connection.execute(select(rows.c.pattern, rows.c.family).order_by(rows.c.place)).all()

@@ -57,10 +57,10 @@ def add_person(
     wanted = list(dict.fromkeys(roles))
     unknown = [role for role in wanted if role not in set(Role)]
     if not name or not all(map(is_storable, (name, *specialties, *languages))):
-        msg = f"name, specialties, languages: {name!r} came, expected how the person is to be called, in plain text"
+        msg = f"name, specialties, languages: expected how the person is to be called, in plain text, got {name!r}"
         raise OverreadError(msg)
     if unknown or not wanted:
-        msg = f"roles: {', '.join(unknown) or 'nothing'} came, expected one or more of {', '.join(Role)}"
+        msg = f"roles: expected one or more of {', '.join(Role)}, got {', '.join(unknown) or 'nothing'}"
         raise OverreadError(msg)
     person = Person(
         name=name,
@@ -69,7 +69,7 @@ def add_person(
         languages=json.dumps(languages, ensure_ascii=False),
     )
     if not _inserted(session, person):
-        msg = f"name: {name!r} came, which somebody in this study has already"
+        msg = f"{name} is already in this study"
         raise OverreadError(msg)
     written(session).content("person", [person.id or 0])
     append_event(session, actor=actor, action="person added", subject=name, detail={"roles": wanted})

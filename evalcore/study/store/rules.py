@@ -20,7 +20,7 @@ def set_guideline(session: Session, guideline: str, *, actor: str) -> int:
         OverreadError: It is empty, too long, or holds what no database holds.
     """
     if not guideline.strip() or len(guideline) > MAX_GUIDELINE or not is_storable(guideline):
-        msg = f"guideline: {len(guideline):,} characters came, expected 1 to {MAX_GUIDELINE:,} of plain text"
+        msg = f"guideline: expected 1 to {MAX_GUIDELINE:,} characters of plain text, got {len(guideline):,}"
         raise OverreadError(msg)
     row = Guideline(text=guideline, created_by=actor, created_at=now())
     session.add(row)
@@ -39,7 +39,7 @@ def set_rules(session: Session, rules: Rules, *, actor: str) -> None:
     """
     for name, share in (("check_share", rules.check_share), ("control_share", rules.control_share)):
         if not 0 <= share <= 1:
-            msg = f"{name}: {share} came, expected a share from 0 to 1"
+            msg = f"{name}: expected a share from 0 to 1, got {share}"
             raise OverreadError(msg)
     study = ensure_study(session)
     wanted = {
