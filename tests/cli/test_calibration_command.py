@@ -147,7 +147,10 @@ def test_a_threshold_that_is_given_takes_the_place_of_the_wanted_share(db: Path)
     ("arguments", "expected"),
     [
         (("--section", "all"), "--section: expected some of judges, models, ambiguous, routing, got all"),
-        (("--judge", "qa=Magpie"), "--judge: expected some of, got 'qa=Magpie'"),
+        (
+            ("--judge", "qa=Magpie"),
+            "--judge: expected some of qa=parser, conversation=Magpie, conversation=acuity_rules, conversation=majority of the judges, got 'qa=Magpie'",
+        ),
         (("--reads", "none"), "--reads: expected one of drawn, all, got 'none'"),
     ],
 )

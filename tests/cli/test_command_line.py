@@ -48,7 +48,7 @@ def test_scores_come_by_what_was_asked_for(filled):
     rows = json.loads(filled.good("scores", "--json", "--by", "axis", "--db", filled.db))
     assert {row["group"] for row in rows} == {"axis:accuracy", "axis:completeness"}
     assert "0.3000" in filled.good("scores", "--by", "overall", "--db", filled.db)
-    assert "--by: expected some of overall, got weather" in filled.bad(
+    assert "--by: expected some of overall, theme, axis, category, level, got weather" in filled.bad(
         "scores", "--by", "overall,weather", "--db", filled.db
     )
 
@@ -78,8 +78,10 @@ def test_people_are_added_and_listed(overread):
     assert json.loads(overread.good("people", "--json", "--db", overread.db)) == expected
     assert "cardiology" in overread.good("people", "--db", overread.db)
     said = overread.bad("people", "--add", "Dr. Imani Noor", "--db", overread.db)
-    assert "which somebody in this study has already" in said
-    assert "roles: king came" in overread.bad("people", "--add", "X", "--role", "king", "--db", overread.db)
+    assert "Dr. Imani Noor is already in this study" in said
+    assert "roles: expected one or more of reviewer, adjudicator, researcher, lead, got king" in overread.bad(
+        "people", "--add", "X", "--role", "king", "--db", overread.db
+    )
     assert json.loads(overread.good("people", "--json", "--db", overread.db)) == expected
 
 

@@ -124,8 +124,11 @@ def test_without_json_the_finding_and_the_means_stand_above_the_table(run: Run):
         (["--judges", "Rook"], "--judges: expected some of Magpie, got Rook"),
         (["--claim", "all"], "--claim: expected one of benchmark, new_examples, got 'all'"),
         (["--physicians", "mine"], "--physicians: expected one of these, in_general, got 'mine'"),
-        (["--subset", "hard"], "--subset: expected one of, got 'hard'"),
-        (["--by", "colour"], "--by: expected some of, got colour"),
+        (["--subset", "hard"], r"--subset: expected one of none: there is nothing yet, got 'hard'"),
+        (
+            ["--by", "colour"],
+            r"--by: expected some of overall, theme, axis, category, language, level, cluster, got colour",
+        ),
     ],
 )
 def test_a_wrong_wish_is_one_sentence(run: Run, arguments: list[str], said: str):

@@ -85,7 +85,10 @@ def test_only_the_groupings_that_were_asked_for_are_shown(demo_file: Path):
 def test_an_unknown_grouping_is_one_sentence(demo_file: Path):
     done = CliRunner().invoke(app, ["--by", "colour", "--db", str(demo_file)])
     assert isinstance(done.exception, OverreadError)
-    assert "--by: expected some of theme, category, got colour" in str(done.exception)
+    assert (
+        "--by: expected some of theme, category, language, turns, length, axis, sign, points, model, response_length, got colour"
+        in str(done.exception)
+    )
 
 
 def test_the_default_is_every_grouping():

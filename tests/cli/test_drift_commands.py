@@ -54,7 +54,7 @@ def test_drift_between_judges_that_agree_says_so(small):
     found = told(small, "drift", "--from", "Magpie", "--to", "Magpie 2", "--by", "overall")
     assert found["flips"][0]["p"] is None
     assert found["flips"][0]["reason"] == "No label differs, so there is nothing to test."
-    with pytest.raises(OverreadError, match=r"--to: expected one of Magpie, got Wren"):
+    with pytest.raises(OverreadError, match=r"--to: expected one of Magpie, Magpie 2, got Wren"):
         ran(small, "drift", "--from", "Magpie", "--to", "Wren")
 
 

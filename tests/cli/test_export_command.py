@@ -43,7 +43,10 @@ def test_export_knows_its_formats_by_name_and_by_ending(filled, tmp_path, argume
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("x.csv", "--what", "marks"), "expected one of labels, verdicts, scores, got 'marks'"),
+        (
+            ("x.csv", "--what", "marks"),
+            "expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'",
+        ),
         (("x.csv", "--format", "docx"), "expected csv, parquet, jsonl or meta-eval, got 'docx'"),
         (("x.csv", "--judge", "Owl"), "expected one of Magpie, got judge 'Owl'"),
         (("nowhere/x.csv",), "nowhere/x.csv: cannot be written"),

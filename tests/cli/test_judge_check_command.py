@@ -144,8 +144,8 @@ def refused(small, path, *arguments, judge=world.JUDGE):
 
 def test_bad_input_exits_with_2_and_its_place(agreed, tmp_path):
     path = gold(agreed, tmp_path)
-    assert "--judge: expected one of Magpie, got 'Wren'" in refused(agreed, path, judge="Wren")
-    assert "--by-bound: 'high' came" in refused(agreed, path, "--by-bound", "high")
+    assert "--judge: 'Wren' came, expected one of Magpie" in refused(agreed, path, judge="Wren")
+    assert "--by-bound: expected point or low, got 'high'" in refused(agreed, path, "--by-bound", "high")
     assert "cannot be read" in refused(agreed, tmp_path / "none.csv")
     done = ran(agreed, "judge-check", "--gold", path, "--judge", world.JUDGE, "--min-f1", "1.5")
     assert (done.exit_code, done.stdout) == (2, "")
@@ -156,7 +156,7 @@ def test_bad_input_exits_with_2_and_its_place(agreed, tmp_path):
     def second(**cells):
         return lambda rows: [rows[0], rows[1] | cells, *rows[2:]]
 
-    assert "bad.csv line 3: reference_label: expected met, not_met, cannot_assess, got 'maybe'" in bad(
+    assert "bad.csv line 3: reference_label: 'maybe' came, expected met, not_met, cannot_assess" in bad(
         second(reference_label="maybe")
     )
     assert "bad.csv line 3: reference_label: '' came" in bad(second(reference_label=""))

@@ -88,10 +88,13 @@ def test_a_plan_brings_its_own_probabilities(run, small, tmp_path):
     ("arguments", "said"),
     [
         (["--ask", "poem"], "--ask: expected one of rubric, response_acuity, gold_acuity, got 'poem'"),
-        (["--reads", "sometimes"], "--reads: expected one of, got 'sometimes'"),
+        (["--reads", "sometimes"], "--reads: expected one of overridden, conflicting, read, unread, got 'sometimes'"),
         (["--label", "maybe"], "--label: expected one of met, not_met, cannot_assess, got 'maybe'"),
-        (["--readers", "3"], "readers: expected at least 3, got 2"),
-        (["--reader", "Dr. Nobody"], "readers: expected reviewers or adjudicators of this study, got Dr. Nobody"),
+        (["--readers", "3"], "readers: expected at least 3, as many as read an item, got 2"),
+        (
+            ["--reader", "Dr. Nobody"],
+            "readers: expected reviewers or adjudicators of this study: Dr. Imani Noor, Dr. Tove Lind, got Dr. Nobody",
+        ),
         (["--items", "0"], "items: expected at least 1, got 0"),
         (["--theme", "no such theme"], "Nothing is left to assign: no item fits."),
         (["--plan", "no-such-plan.csv"], "no-such-plan.csv: cannot be read"),

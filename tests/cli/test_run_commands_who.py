@@ -62,8 +62,12 @@ def test_of_several_data_sets_one_is_to_be_said(asked, overread, demo_file):
     assert words == "--dataset: the study holds several, say which: acuity, overread-demo"
     # cases of triage are not answered by respond: one data set is left, and is not to be said
     assert "answers overread-demo" in overread.good("respond", "--model", "Magpie", "--dry-run", "--db", demo)
-    assert "'hard' came, and the study has invented" in asked.bad("judge", "--judge", "Magpie", "--dataset", "hard")
-    assert "'invented' has responses of Alder-2" in asked.bad("judge", "--judge", "Magpie", "--models", "Ash")
+    assert "data set: expected one of invented, got 'hard'" in asked.bad(
+        "judge", "--judge", "Magpie", "--dataset", "hard"
+    )
+    assert "models: expected some of Alder-2, of which 'invented' has responses, got Ash" in asked.bad(
+        "judge", "--judge", "Magpie", "--models", "Ash"
+    )
     assert asked.bad("judge", "--judge", "Magpie", "--models", " ,") == (
         "--models: expected names joined by commas, got nothing"
     )

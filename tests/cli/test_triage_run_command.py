@@ -173,7 +173,7 @@ def test_a_judge_that_would_be_refused_is_refused_before_the_first_answer(asked,
     known.write_text(known.read_text().replace("max_tokens = 500\n", "", 1))  # Alder-9 is asked as before
     for name, words in (
         ("Magpie", "'Magpie' was asked otherwise in run 2 (magpie-1, temperature unset, max_tokens unset)"),
-        ("Bench", "judge: 'Bench' came, which is the name of a jury of this study"),
+        ("Bench", "judge: expected another name than 'Bench', which is that of a jury of this study"),
         (RULES, f"judge: '{RULES}' came, which is the name of a judge that ships"),
     ):
         assert words in asked.bad("--samples", "2", "--formats", "qa,conversation", "--judge", name, *dry_run)

@@ -109,11 +109,20 @@ def test_a_new_source_gets_a_map_by_import(location, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--import", "MAP"], r"^--import: came without --source"),
-        (["--source", "x", "--reset", "--export", "MAP"], r"^--export and --reset: came together"),
-        (["--source", "elsewhere"], r"^--source: expected one of .*healthbench, hotline, levels, got 'elsewhere'"),
-        (["--source", "elsewhere", "--export", "OUT"], r"^--source: 'elsewhere' came"),
-        (["--source", "x", "--import", "MAP"], r"^m.csv line 2: meaning: 'E' came"),
+        (["--import", "MAP"], r"^--source: expected the source whose map it is beside --import, got nothing"),
+        (["--source", "x", "--reset", "--export", "MAP"], r"^expected one of --export, --reset, got 2"),
+        (
+            ["--source", "elsewhere"],
+            r"^--source: expected one of healthbench, hotline, levels, pmr, semigran, structured, got 'elsewhere'",
+        ),
+        (
+            ["--source", "elsewhere", "--export", "OUT"],
+            r"^--source: expected one of healthbench, hotline, levels, pmr, semigran, structured, got 'elsewhere'",
+        ),
+        (
+            ["--source", "x", "--import", "MAP"],
+            r"^m\.csv line 2: meaning: expected one of A, A/B, B, B/C, C, C/D, D, panel, information A, information A/B, information B, information B/C, information C",
+        ),
         (["--source", "x", "--import", "OUT"], r"out.csv: cannot be read"),
     ],
 )
@@ -145,10 +154,12 @@ def test_settings_are_shown_exported_imported_and_reset(location, tmp_path):
 def test_a_file_of_settings_with_a_fault_changes_nothing(location, tmp_path):
     path = tmp_path / "s.yaml"
     path.write_text("weights:\n  under: 3\nlevels: 5\n")
-    with pytest.raises(OverreadError, match=r"^s.yaml line 3: the key 'levels' came"):
+    with pytest.raises(
+        OverreadError, match=r"^s\.yaml: expected level_names, formats, metrics, weights, ambiguous, got 'levels'"
+    ):
         ran(location, "triage-settings", "--import", path)
     path.write_text("weights: {under: 3}\n")
-    with pytest.raises(OverreadError, match=r"^--reset: a file came with it"):
+    with pytest.raises(OverreadError, match=r"^expected --reset or a file, got both"):
         ran(location, "triage-settings", "--import", path, "--reset")
     engine = open_study(location)
     with reading(engine) as session:

@@ -117,7 +117,9 @@ def test_a_part_is_a_part_in_every_format(small, part, n_rows):
 def test_a_judge_or_a_table_that_is_not_there_is_named(small, empty):
     with pytest.raises(ExportError, match="expected one of Magpie, Wren, got judge 'Owl'"):
         export_tables.table(small.engine, "labels", Part(judge="Owl"))
-    with pytest.raises(ExportError, match="expected one of labels, verdicts, scores, got 'marks'"):
+    with pytest.raises(
+        ExportError, match=r"expected one of labels, verdicts, scores, criteria, acuity, cases, got 'marks'"
+    ):
         export_tables.table(small.engine, "marks")
 
 

@@ -308,8 +308,14 @@ def test_texts_that_differ_far_in_are_shown_where_they_do(engine, tmp_path):
     long = "I have had a cough for so many days now. " * 20
     bring(engine, write(tmp_path / "first.csv", table(case(normalized_prompt_text=long + "No fever."))))
     (fault,) = refused(engine, tmp_path / "cases.csv", table(case(normalized_prompt_text=long + "High fever.")))
-    assert "…days now. High fever.' came" in fault
-    assert "expected '…days now. No fever.' as imported before" in fault
+    assert (
+        "cases.csv line 2: normalized_prompt_text: expected '…days now. No fever.' for the case 'clinic_1' as imported before, got '…days now. High fever.'"
+        in fault
+    )
+    assert (
+        "cases.csv line 2: normalized_prompt_text: expected '…days now. No fever.' for the case 'clinic_1' as imported before, got '…days now. High fever.'"
+        in fault
+    )
 
 
 def test_of_a_parquet_file_only_known_columns_are_read(engine, tmp_path):

@@ -178,7 +178,10 @@ def test_a_stated_confidence_of_a_level_means_that_the_judge_is_right(engine, tm
     assert (report.meanings_set, report.meanings_missing) == (1, [])
     with reading(engine) as session:
         assert setting_queries.confidence_meanings(session) == {"parser": ConfidenceMeaning.RIGHT}
-    with pytest.raises(ImportFailed, match="expected right, got --confidence-means met"):
+    with pytest.raises(
+        ImportFailed,
+        match=r"p\.csv: expected right, as a level of care is no criterion that can be met, got --confidence-means met",
+    ):
         bring(engine, tmp_path / "p.csv", confidence_means=ConfidenceMeaning.MET)
     with pytest.raises(
         ImportFailed, match="expected nothing, as acuity-cases brings no confidences, got --confidence-means met"

@@ -111,7 +111,7 @@ def test_two_rows_on_one_case_state_one_level(engine, tmp_path, monkeypatch, bat
     monkeypatch.setattr(Votes, "batch", batch)
     came = [panel(2, "A", normalized_label="A"), panel(2, "A", normalized_label="B")]
     before = dump(engine)
-    expected = "line 3: normalized_label: B came for the case 'clinic_2', expected A as said of it before"
+    expected = r"votes\.csv line 3: normalized_label: expected A for the case 'clinic_2' as imported before, got B"
     with pytest.raises(ImportFailed, match=expected):
         bring(engine, write(tmp_path / "votes.csv", table(*came)))
     assert dump(engine) == before

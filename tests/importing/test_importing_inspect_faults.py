@@ -60,7 +60,7 @@ DAMAGED = {
     "a wrong checksum, stored": (packed(MEMBERS, method=0, spoilt=True), "'header.json' is damaged"),
     "encrypted": (packed(MEMBERS, flags=1), "'header.json' is encrypted"),
     "an unknown packing": (with_method(97), "'header.json' is packed by method 97, expected deflate or zstandard"),
-    "no header": (packed({"samples/q1_epoch_1.json": as_json(sample())}), "a zip without header.json and _journal/start.json came"),
+    "no header": (packed({"samples/q1_epoch_1.json": as_json(sample())}), "a.eval: expected a log of inspect_ai, got a zip without header.json and _journal/start.json"),
     "another zip": (packed({"[Content_Types].xml": b"<x/>"}, method=8), "a zip without header.json"),
     "an empty zip": (packed({}), "a zip without header.json"),
     "no sample": (packed({"header.json": MEMBERS["header.json"]}), "expected at least one, got no sample; the log's status is 'success'"),
@@ -68,23 +68,23 @@ DAMAGED = {
     "a header without eval": (packed({"header.json": b"{}"}), "header.json: eval: expected a value, got nothing"),
     "a header that is no JSON": (packed({"header.json": b"eval"}), "header.json: not valid JSON"),
     "a header nested deeply": (packed({"header.json": b'{"eval": {}, "x": ' + NESTED + b"}"}), "nested too deeply"),
-    "a name of two lines": (log(sample(), model="a\nb"), "eval.model: expected a name, got 'a\\nb'"),
+    "a name of two lines": (log(sample(), model="a\nb"), "a.eval: eval.model: expected a name of at most 200 printable characters, got 'a\\nb'"),
     "a grader of two lines": (log(sample(), model_roles={"grader": {"model": "a\nb"}}), "eval.model_roles.grader"),
     "a sample that is no JSON": (packed(MEMBERS | {"samples/q1_epoch_1.json": b'{"id":'}), "sample 1: not valid JSON"),
     "a sample that is a list": (packed(MEMBERS | {"samples/q1_epoch_1.json": b"[]"}), "sample 1: the row: expected an object, got []"),
     "a sample nested deeply": (packed(MEMBERS | {"samples/q1_epoch_1.json": b'{"events": ' + NESTED + b"}"}), "sample 1: nested too deeply"),
-    "a sample without an id": (packed(MEMBERS | {"samples/q1_epoch_1.json": b"{}"}), "sample 1: id: nothing came"),
+    "a sample without an id": (packed(MEMBERS | {"samples/q1_epoch_1.json": b"{}"}), "a.eval sample 1: id: expected a value, got nothing"),
     "half a sign": (packed(MEMBERS | {"samples/q1_epoch_1.json": as_json(sample()).replace(b"thirsty", b"\\ud83d")}), "sample 1: not valid JSON"),
-    "the same sample twice": (TWICE, "sample 2: id: sample 'q1' came again in epoch 1"),
-    "epoch 0": (log(sample(epoch=0)), "sample 1: epoch: 0 came"),
-    "an epoch without end": (log(sample(epoch=10**30)), "sample 1: epoch: 1e+30 came"),
-    "a truth value as id": (log(sample(True)), "sample 1: id: true came"),
-    "an id of two lines": (log(sample("a\nb")), "sample 1: id: expected a name, got 'a\\nb'"),
+    "the same sample twice": (TWICE, "a.eval sample 2: id: expected sample 'q1' once in epoch 1, got it again"),
+    "epoch 0": (log(sample(epoch=0)), "a.eval sample 1: epoch: expected a whole number >= 1, got 0"),
+    "an epoch without end": (log(sample(epoch=10**30)), "a.eval sample 1: epoch: expected a whole number <= 10000, got 1e+30"),
+    "a truth value as id": (log(sample(True)), "a.eval sample 1: id: expected a whole number | text, got true"),
+    "an id of two lines": (log(sample("a\nb")), "a.eval sample 1: id: expected a name of at most 200 printable characters, got 'a\\nb'"),
     "content that is a number": (log(sample(input=[{"role": "user", "content": 3}])), "sample 1: content: expected text or a list of parts, got 3"),
-    "NUL in the answer": (log(sample(answer="a\x00b")), "sample 1: output: the character NUL came"),
-    "NUL in the input": (log(sample(input="a\x00b")), "sample 1: input: the character NUL came"),
-    "scores in a list": (log(sample(scores=[])), "sample 1: scores: expected an object, got []"),
-    "a list in JSON": (b'{"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": {}}', "samples: expected a list, got {}"),
+    "NUL in the answer": (log(sample(answer="a\x00b")), "a.eval sample 1: output: expected text that a database can hold, got the character NUL"),
+    "NUL in the input": (log(sample(input="a\x00b")), "a.eval sample 1: input: expected text that a database can hold, got the character NUL"),
+    "scores in a list": (log(sample(scores=[])), "a.eval sample 1: scores: expected an object | null, got []"),
+    "a list in JSON": (b'{"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": {}}', "a.eval: samples: expected a list | null, got {}"),
     "a document cut off": (document(sample())[:-40], "not valid JSON"),
     "bytes that are no UTF-8": (document(sample()).replace(b"thirsty", b"\xff\xfe"), "expected UTF-8"),
 }  # fmt: skip
@@ -111,11 +111,13 @@ def test_a_zip_that_unpacks_without_end_is_refused_before_it_is_held(engine, tmp
 
 def test_a_zip_of_too_many_members_and_a_document_too_long_are_refused(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(zip_members, "MAX_MEMBERS", 3)
-    assert "a zip of more than 3 members came" in refused(
+    assert "a.eval: expected a zip of at most 3 members, got more" in refused(
         engine, tmp_path / "a.eval", packed({str(n): b"" for n in range(4)})
     )
     monkeypatch.setattr(streams, "MAX_DOCUMENT", 500)
-    assert "a JSON document of more than 500 bytes came" in refused(engine, tmp_path / "a.json", document(sample()))
+    assert "a.json: expected a JSON document of at most 500 bytes, got a longer one" in refused(
+        engine, tmp_path / "a.json", document(sample())
+    )
 
 
 def test_names_of_members_are_never_places_and_of_two_the_last_counts(engine, tmp_path):

@@ -70,7 +70,10 @@ def test_two_logs_that_number_their_samples_stay_apart(engine, tmp_path):
 def test_a_name_that_two_logs_give_to_two_conversations_is_refused(engine, tmp_path):
     bring_log(engine, tmp_path / "a.eval", log(sample("q1", input="I am thirsty.")))
     said = refusal(engine, tmp_path / "b.eval", log(sample("q1", input="My foot hurts."), model="briar-1"))
-    assert "sample 1: input: another conversation came for sample 'q1'" in said
+    assert (
+        "b.eval sample 1: input: expected the conversation of the example of this name for sample 'q1', got another; --dataset NAME keeps the two apart"
+        in said
+    )
     assert "--dataset NAME keeps the two apart" in said
     assert bring_log(engine, tmp_path / "b.eval", dataset="feet").examples_new == 1
 
@@ -78,7 +81,10 @@ def test_a_name_that_two_logs_give_to_two_conversations_is_refused(engine, tmp_p
 def test_another_text_for_the_same_epoch_is_refused_and_another_model_is_not(engine, tmp_path):
     bring_log(engine, tmp_path / "a.eval", log(sample()))
     again = log(sample(answer="Drink tea."))
-    assert "another text came for sample 0 of model 'alder-2' to 'q1'" in refusal(engine, tmp_path / "b.eval", again)
+    assert (
+        "b.eval sample 1: completion: expected the text imported before for sample 0 of model 'alder-2' to 'q1', got another; --model gives the answers of anot"
+        in refusal(engine, tmp_path / "b.eval", again)
+    )
     assert bring_log(engine, tmp_path / "b.eval", model="alder-2, second run").responses_new == 1
 
 

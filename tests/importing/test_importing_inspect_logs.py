@@ -190,7 +190,7 @@ def test_a_text_that_stands_apart_from_its_message_is_put_back(engine, tmp_path)
     bring_log(engine, tmp_path / "a.eval", log(sample(answer="attachment://ab12", attachments={"ab12": long})))
     assert rows(engine, "SELECT text FROM response") == [(long,)]
     said = refusal(engine, tmp_path / "b.eval", log(sample("q2", answer="attachment://cd34")))
-    assert "attachments: nothing came for 'cd34'" in said
+    assert "b.eval sample 1: attachments: expected the text 'cd34' that a message refers to, got nothing" in said
 
 
 # ---- whose verdicts, and which
@@ -218,7 +218,10 @@ def test_a_log_that_names_no_judge_asks_for_one(engine, tmp_path, overread):  # 
     assert said == "a.eval: --judge: expected a name, got nothing (the log does not say whose its verdicts are)"
     assert missing_options(tmp_path / "a.eval", options=Options()) == ["judge"]
     assert missing_options(tmp_path / "a.eval", options=Options(judge="Wren")) == []
-    assert "--judge: nothing came" in overread.bad("import", tmp_path / "a.eval", "--db", overread.db)
+    assert (
+        "a.eval: --judge: expected a name, got nothing (the log does not say whose its verdicts are)"
+        in overread.bad("import", tmp_path / "a.eval", "--db", overread.db)
+    )
     assert "by the judge 'Wren'" in overread.good("import", tmp_path / "a.eval", "--judge", "Wren", "--db", overread.db)
 
 
@@ -272,15 +275,27 @@ def test_scores_that_are_passed_over_are_said_and_leave_no_rubric(engine, tmp_pa
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        ({"criteria_met": "true"}, "rubric_items[1].criteria_met: expected true or false, got 'true'"),
-        ({"criteria_met": 1}, "rubric_items[1].criteria_met: 1 came"),
+        (
+            {"criteria_met": "true"},
+            "scores.s.metadata.rubric_items[1].criteria_met: expected true or false | null, got 'true'",
+        ),
+        ({"criteria_met": 1}, "scores.s.metadata.rubric_items[1].criteria_met: expected true or false | null, got 1"),
         ({"points": 0}, "rubric_items[1].points: expected a whole number -10..10 without 0, got 0.0"),
-        ({"points": 2.5}, "rubric_items[1].points: 2.5 came"),
-        ({"points": 11}, "rubric_items[1].points: 11.0 came"),
-        ({"points": "5"}, "rubric_items[1].points: '5' came"),
-        ({"criterion": ""}, "rubric_items[1].criterion: '' came"),
-        ({"explanation": ["x"]}, 'rubric_items[1].explanation: ["x"] came'),
-        ({"tags": "axis:accuracy"}, "rubric_items[1].tags: 'axis:accuracy' came"),
+        (
+            {"points": 2.5},
+            "scores.s.metadata.rubric_items[1].points: expected a whole number -10..10 without 0, got 2.5",
+        ),
+        (
+            {"points": 11},
+            "scores.s.metadata.rubric_items[1].points: expected a whole number -10..10 without 0, got 11.0",
+        ),
+        ({"points": "5"}, "scores.s.metadata.rubric_items[1].points: expected a number | null, got '5'"),
+        ({"criterion": ""}, "scores.s.metadata.rubric_items[1].criterion: expected text of length >= 1, got ''"),
+        ({"explanation": ["x"]}, 'scores.s.metadata.rubric_items[1].explanation: expected text | null, got ["x"]'),
+        (
+            {"tags": "axis:accuracy"},
+            "scores.s.metadata.rubric_items[1].tags: expected a list | null, got 'axis:accuracy'",
+        ),
         ({"explanation": "a\x00b"}, "the character NUL"),
     ],
 )

@@ -100,7 +100,10 @@ def test_a_consensus_row_that_differs_from_the_one_before_is_a_fault(tmp_path, d
     other = criterion(made.CLINIC, 7, cluster=made.CLINIC_CLUSTER)
     with study(database_url) as engine:
         bring(engine, write(tmp_path / "consensus.jsonl", [example(rubric=made.RUBRIC[:1])]))
-        with pytest.raises(ImportFailed, match="rubrics: the criterion 'Says when to go"):
+        with pytest.raises(
+            ImportFailed,
+            match=r"consensus\.jsonl line 1: rubrics: expected the rubric imported before for prompt_id 'p1', got the criterion 'Says when to go to a clinic' \(7 points\) to",
+        ):
             bring(engine, write(tmp_path / "consensus.jsonl", [example(rubric=[*made.RUBRIC[:1], other])]))
 
 
@@ -136,7 +139,10 @@ def test_a_file_of_which_every_row_has_a_partner_is_remembered_only_then(tmp_pat
 def test_a_row_that_fits_two_responses_asks_which(tmp_path, database_url):
     with study(database_url) as engine:
         bring(engine, write(tmp_path / RESULTS_NAME, results(entry(), entry(answer="Another"))))
-        with pytest.raises(ImportFailed, match="line 1: sample_index: nothing came where 2 responses fit"):
+        with pytest.raises(
+            ImportFailed,
+            match=r"b\.jsonl line 1: sample_index: expected sample_index, model or completion_id to tell which, since 2 responses fit, got nothing",
+        ):
             bring(engine, write(tmp_path / "b.jsonl", [judged()]))
         assert bring(engine, write(tmp_path / "b.jsonl", [judged(sample_index=1)])).verdicts_new == 1
 

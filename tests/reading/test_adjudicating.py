@@ -73,7 +73,7 @@ def test_several_items_are_settled_all_or_none(small):
     [
         (Label.MET, None, "Why.", "Say why the readers differed"),
         (Label.MET, WHY, "  \n", "Write the rationale"),
-        (Label.MET, WHY, "x" * (MAX_NOTE + 1), "rationale: expected at most 5,000, got 5,001 characters"),
+        (Label.MET, WHY, "x" * (MAX_NOTE + 1), r"rationale: expected at most 5,000 characters, got 5,001"),
         (Label.MET, WHY, "a\x00b", "plain text"),
         (Acuity.B, WHY, "Why.", "expected one of met, not_met, cannot_assess"),
     ],
@@ -101,7 +101,9 @@ def test_nothing_is_settled_where_nothing_is_in_question(small):
     seen = {row["verdict_id"] for row in small.history() if row["criterion_id"] == small.criteria[0][0]}
     with pytest.raises(NotFound, match="not in question"):
         settle(small, Settling(small.criteria[0][0], Label.MET, WHY, "Why.", seen))
-    with pytest.raises(NotFound, match="nothing to settle came"):
+    with pytest.raises(
+        NotFound, match=r"response 1: expected items of a response or case of this study, got nothing to settle"
+    ):
         settle(small)
     assert settlements(small) == []
 

@@ -48,23 +48,23 @@ def test_what_is_assigned_already_falls_out_of_a_plan_and_the_rest_keeps_its_pro
     [
         (b"", "plan line 1: expected the columns prompt_id and inclusion_probability, got nothing"),
         (b"prompt_id,share\np,1\n", "plan line 1: expected the columns prompt_id and inclusion_probability, got prompt_id, share"),
-        (b"prompt_id;inclusion_probability\np;1\n", "plan line 1: expected the columns, got prompt_id;inclusion_probability"),
-        (b"prompt_id,inclusion_probability\n", "plan line 2: expected an item, got nothing"),
+        (b"prompt_id;inclusion_probability\np;1\n", "plan line 1: expected the columns prompt_id and inclusion_probability, got prompt_id;inclusion_probability"),
+        (b"prompt_id,inclusion_probability\n", "plan line 2: expected an item below the names of the columns, got nothing"),
         (b"prompt_id,inclusion_probability\np,1\nq,0\n", "plan line 3: inclusion_probability: expected a number above 0 and at most 1, got '0'"),
-        (b"prompt_id,inclusion_probability\np,1.01\n", "plan line 2: inclusion_probability: '1.01' came"),
-        (b"prompt_id,inclusion_probability\np,nan\n", "plan line 2: inclusion_probability: 'nan' came"),
-        (b"prompt_id,inclusion_probability\np,-inf\n", "plan line 2: inclusion_probability: '-inf' came"),
-        (b"prompt_id,inclusion_probability\np,half\n", "plan line 2: inclusion_probability: 'half' came"),
-        (b"prompt_id,inclusion_probability\np\n", "plan line 2: inclusion_probability: '' came"),
+        (b"prompt_id,inclusion_probability\np,1.01\n", "plan line 2: inclusion_probability: expected a number above 0 and at most 1, got '1.01'"),
+        (b"prompt_id,inclusion_probability\np,nan\n", "plan line 2: inclusion_probability: expected a number above 0 and at most 1, got 'nan'"),
+        (b"prompt_id,inclusion_probability\np,-inf\n", "plan line 2: inclusion_probability: expected a number above 0 and at most 1, got '-inf'"),
+        (b"prompt_id,inclusion_probability\np,half\n", "plan line 2: inclusion_probability: expected a number above 0 and at most 1, got 'half'"),
+        (b"prompt_id,inclusion_probability\np\n", "plan line 2: inclusion_probability: expected a number above 0 and at most 1, got ''"),
         (b"prompt_id,inclusion_probability\n,1\n", "plan line 2: prompt_id: expected how the study names the conversation, got ''"),
-        (b'prompt_id,inclusion_probability\n"a\x00b",1\n', "plan line 2: prompt_id: 'a\\x00b' came"),
-        (b'prompt_id,inclusion_probability\n"a\nb",1\nq,2\n', "plan line 4: inclusion_probability: '2' came"),  # one row on two lines
-        (b"prompt_id,inclusion_probability\n\np,2\n", "plan line 3: inclusion_probability: '2' came"),  # an empty line counts
-        (b"prompt_id,inclusion_probability,sample_index\np,1,-1\n", "plan line 2: sample_index: expected a whole number, got '-1'"),
-        (b"prompt_id,inclusion_probability,sample_index\np,1,1.5\n", "plan line 2: sample_index: '1.5' came"),
-        (b"prompt_id,inclusion_probability,sample_index\np,1,2147483648\n", "plan line 2: sample_index: '2147483648' came"),
+        (b'prompt_id,inclusion_probability\n"a\x00b",1\n', "plan line 2: prompt_id: expected how the study names the conversation, got 'a\\x00b'"),
+        (b'prompt_id,inclusion_probability\n"a\nb",1\nq,2\n', "plan line 4: inclusion_probability: expected a number above 0 and at most 1, got '2'"),  # one row on two lines
+        (b"prompt_id,inclusion_probability\n\np,2\n", "plan line 3: inclusion_probability: expected a number above 0 and at most 1, got '2'"),  # an empty line counts
+        (b"prompt_id,inclusion_probability,sample_index\np,1,-1\n", "plan line 2: sample_index: expected a whole number, 0 or more, got '-1'"),
+        (b"prompt_id,inclusion_probability,sample_index\np,1,1.5\n", "plan line 2: sample_index: expected a whole number, 0 or more, got '1.5'"),
+        (b"prompt_id,inclusion_probability,sample_index\np,1,2147483648\n", "plan line 2: sample_index: expected a whole number, 0 or more, got '2147483648'"),
         (b"\xff\xfe", "plan: 'utf-8' codec can't decode"),
-        (b"prompt_id,inclusion_probability\n" + b"x" * 1_001 + b",1\n", "plan line 2: prompt_id, model, dataset: more than 1,000 characters came"),
+        (b"prompt_id,inclusion_probability\n" + b"x" * 1_001 + b",1\n", "plan line 2: prompt_id, model, dataset: expected names of at most 1,000 characters, got a longer one"),
     ],
 )  # fmt: skip
 def test_a_plan_that_cannot_be_read_names_the_line_what_came_and_what_was_expected(content, sentence):
@@ -73,7 +73,10 @@ def test_a_plan_that_cannot_be_read_names_the_line_what_came_and_what_was_expect
 
 
 def test_a_number_of_thousands_of_digits_is_a_fault_with_a_sentence():
-    with pytest.raises(OverreadError, match=r"^plan line 2: sample_index: '9999"):
+    with pytest.raises(
+        OverreadError,
+        match=r"^plan line 2: sample_index: expected a whole number, 0 or more, got '9999999999999999999999999999999999999999999999999999999999999999999999999999999999",
+    ):
         read_plan(b"prompt_id,inclusion_probability,sample_index\np,1," + b"9" * 5_000)
 
 

@@ -148,12 +148,22 @@ def test_what_is_assigned_already_is_left_out(study_of):
 @pytest.mark.parametrize(
     ("number", "more", "sentence", "error"),
     [
-        ("no text", {}, "came, expected one of this study with a text to read", NotFound),
+        ("no text", {}, "expected one of this study with a text to read, got response 2", NotFound),
         (99_999, {}, "expected one of this study with a text to read, got response 99999", NotFound),
-        (None, {}, "responses: none came", OverreadError),
+        (None, {}, "responses: expected the number of at least one, got none", OverreadError),
         ("text", {"ask": Ask.GOLD_ACUITY}, "what a case itself needs is asked without any response", OverreadError),
-        ("text", {"ask": Ask.RUBRIC}, "which has no criteria, expected a response with a rubric to read", NotFound),
-        ("text", {"readers": ["Nobody"]}, "readers: Nobody came", OverreadError),
+        (
+            "text",
+            {"ask": Ask.RUBRIC},
+            "expected a response with a rubric to read, got response 1, which has no criteria",
+            NotFound,
+        ),
+        (
+            "text",
+            {"readers": ["Nobody"]},
+            "readers: expected reviewers or adjudicators of this study: Ana Ruiz, Dr. Brandt, Dr. Lind, Dr. Noor, got Nobody",
+            OverreadError,
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused(study_of, number, more, sentence, error):

@@ -108,7 +108,12 @@ def test_a_decision_that_is_none_is_refused(quick):
         (None, Decision(MET), NotFound, "This item has no criterion"),
         (one, Decision(MET, Cause.OTHER), OverreadError, "this one agrees"),
         (two, Decision(MET, right_for_wrong_reason=True), OverreadError, "this one differs"),
-        (one, Decision(NOT_MET, note="x" * (desks.MAX_NOTE + 1)), OverreadError, "note: 5,001 characters came"),
+        (
+            one,
+            Decision(NOT_MET, note="x" * (desks.MAX_NOTE + 1)),
+            OverreadError,
+            "note: expected at most 5,000 characters, got 5,001",
+        ),
     ):
         with pytest.raises(error, match=re.escape(sentence)):
             decide(quick, number, key, decision)

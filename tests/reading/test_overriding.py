@@ -125,7 +125,7 @@ def test_what_may_be_said_follows_from_agreement_alone(label, judge_label, cause
         (
             Reading(Label.MET, note="x" * (MAX_NOTE + 1)),
             world.JUDGE,
-            "note: expected at most 5,000, got 5,001 characters",
+            "note: expected at most 5,000 characters, got 5,001",
         ),
         (Reading(Label.MET, note="a\x00b"), world.JUDGE, "expected plain text"),
         (Reading(Label.MET, note="half \ud83e"), world.JUDGE, "expected plain text"),

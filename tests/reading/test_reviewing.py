@@ -137,8 +137,8 @@ def test_a_mark_that_is_none_is_refused_with_a_sentence_and_not_stored(small):
         ((TOVE, number, own, MET), {}, NotFound, f"There is no item {number} in your hands"),
         ((IMANI, 9_999, own, MET), {}, NotFound, "There is no item 9999 in your hands"),
         (("Ana Ruiz", number, own, MET), {}, NotFound, "There is no item"),
-        ((IMANI, number, own, MET), {"note": "x" * (desks.MAX_NOTE + 1)}, OverreadError, "note: 5,001 characters came"),
-        ((IMANI, number, own, MET), {"note": "a\x00b"}, OverreadError, "note: a character came that no database holds"),
+        ((IMANI, number, own, MET), {"note": "x" * (desks.MAX_NOTE + 1)}, OverreadError, "note: expected at most 5,000 characters, got 5,001"),
+        ((IMANI, number, own, MET), {"note": "a\x00b"}, OverreadError, "note: expected plain text, got a character that no database holds (NUL, or half of a surrogate pair)"),
         ((IMANI, number, own, MET), {"note": "half \ud83e"}, OverreadError, "expected plain text"),
     ]  # fmt: skip
     for (name, *what), said, error, sentence in refused:

@@ -50,21 +50,27 @@ def test_a_count_that_is_none_is_unknown_and_the_answer_stays(counts):
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"", "an empty body came"),
-        (b"<!doctype html>", "a body of 15 bytes that is no JSON came"),
-        (orjson.dumps(completion())[:-1], "that is no JSON came"),
-        (b"[]", "JSON without choices came"),
-        (b"{}", "JSON without choices came"),
-        (b'{"choices": []}', "JSON without choices came"),
-        (b'{"choices": [1]}', "JSON without choices came"),
+        (b"", r"expected a chat completion, got an empty body"),
+        (b"<!doctype html>", r"expected a chat completion, got a body of 15 bytes that is no JSON"),
+        (orjson.dumps(completion())[:-1], r"expected a chat completion, got a body of 145 bytes that is no JSON"),
+        (b"[]", r"expected a chat completion, got JSON without choices"),
+        (b"{}", r"expected a chat completion, got JSON without choices"),
+        (b'{"choices": []}', r"expected a chat completion, got JSON without choices"),
+        (b'{"choices": [1]}', r"expected a chat completion, got JSON without choices"),
         (
             b'{"error": {"message": "no such model"}}',
             "expected a chat completion: no such model, got JSON without choices",
         ),
-        (b'{"choices": [{}]}', "a choice without a message came"),
+        (b'{"choices": [{}]}', r"expected a chat completion, got a choice without a message"),
         (orjson.dumps(completion(None)), "expected text, got a message whose content is null"),
-        (orjson.dumps(completion([{"type": "text"}])), "a message whose content is a list came"),
-        (orjson.dumps(completion(None, refusal="")), "a message whose content is null came"),
+        (
+            orjson.dumps(completion([{"type": "text"}])),
+            r"expected text, got a message whose content is a list \(it ended with 'stop'\)",
+        ),
+        (
+            orjson.dumps(completion(None, refusal="")),
+            r"expected text, got a message whose content is null \(it ended with 'stop'\)",
+        ),
     ],
 )
 def test_what_is_no_completion_is_said(body, sentence):

@@ -159,14 +159,14 @@ def test_any_other_confidence_is_no_verdict(stated):
     "level", ["a", "A ", "E", "", "A/B", "None", "NONE", "D now", None, 1, True, ["A"], {"A": 1}], ids=repr
 )
 def test_any_other_level_is_no_verdict(level):
-    with pytest.raises(JudgeReplyInvalid, match=r"level: .* came, expected"):
+    with pytest.raises(JudgeReplyInvalid, match=r'level: expected no object and no array, got \{"A": 1\}'):
         LEVEL.read(json.dumps({"explanation": "x", "level": level}))
 
 
 def test_the_message_says_what_came_and_is_short():
     with pytest.raises(JudgeReplyInvalid, match='criteria_met: expected true or false, got "true"'):
         JUDGE.read(as_json(criteria_met="true"))
-    with pytest.raises(JudgeReplyInvalid, match='field "criteria_met" came twice'):
+    with pytest.raises(JudgeReplyInvalid, match=r'Expected the field "criteria_met" once, got it twice'):
         JUDGE.read(REFUSED["the field twice"])
     for reply in (
         "x" * 100_000,

@@ -106,7 +106,7 @@ def test_what_cannot_be_worked_on_is_refused_before_a_process_is_started(larger,
         pytest.fail("a process was started")
 
     monkeypatch.setattr(subprocess, "Popen", nobody)
-    with pytest.raises(NotFound, match="run: 99 came"):
+    with pytest.raises(NotFound, match=r"run: expected the number of a run, got 99"):
         start_worker(larger.url, 99)
     with pytest.raises(OverreadError, match="expected postgresql://"):
         start_worker("mysql://me@host/study", keyed)

@@ -46,16 +46,24 @@ def test_a_server_that_has_moved_is_the_same_model_and_the_same_run(small):
 
 UNREFUSED = judging()
 CHANGED = {
-    "data set: 'other' came, and the study has invented": {"dataset": "other"},
-    "models: Ash-9 came, and 'invented' has responses of Alder-2": {"of_models": ("Ash-9",)},
+    "data set: expected one of invented, got 'other'": {"dataset": "other"},
+    "models: expected some of Alder-2, of which 'invented' has responses, got Ash-9": {"of_models": ("Ash-9",)},
     "repeats: expected 1 or more, got 0": {"n_repeats": 0},
     "limit: expected 1 or more, got -1": {"limit": -1},
-    "prompt: 'judge@00000000' came": {"prompt_version": "judge@00000000"},
-    "a user name or password came in it": {"model": model("http://me:secret@127.0.0.1:1/v1")},
-    "no address came": {"model": model("ftp://127.0.0.1")},
-    "model: expected a name, got ''": {"model": model(name="")},
-    "model: expected a name, got 'a\\nb'": {"model": model(name="a\nb")},
-    "judge: 'acuity_rules' came, which is the name of a judge that ships": {"model": model(name="acuity_rules")},
+    "prompt: expected 'judge@512fa4ff', with which this version of Overread asks, got 'judge@00000000'; start a new run": {
+        "prompt_version": "judge@00000000"
+    },
+    "base URL of 'Magpie': expected no user name or password in it; name the variable that holds the key instead": {
+        "model": model("http://me:secret@127.0.0.1:1/v1")
+    },
+    "base URL of 'Magpie': expected one such as http://127.0.0.1:8000/v1, got no address": {
+        "model": model("ftp://127.0.0.1")
+    },
+    "model: expected a name of 1 to 200 printable characters, got ''": {"model": model(name="")},
+    "model: expected a name of 1 to 200 printable characters, got 'a\\nb'": {"model": model(name="a\nb")},
+    "judge: expected another name than 'acuity_rules', which is that of a judge that ships with Overread": {
+        "model": model(name="acuity_rules")
+    },
 }
 
 

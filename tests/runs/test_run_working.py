@@ -261,9 +261,9 @@ def test_a_run_with_prompts_of_another_version_is_not_gone_on_with(quick):
 
 
 def test_a_run_that_is_not_there_is_named(quick):
-    with pytest.raises(NotFound, match="run: 7 came"):
+    with pytest.raises(NotFound, match=r"run: expected the number of a run, got 7"):
         worked(quick, 7)
-    with pytest.raises(NotFound, match="run: 7 came"):
+    with pytest.raises(NotFound, match=r"run: expected the number of a run, got 7"):
         stop(quick.engine, 7, actor=Administrator(name="Ana Ruiz"))
 
 

@@ -216,10 +216,19 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     ("location", "said"),
     [
         ("mysql://me@host/db", "expected postgresql:// or the path of a SQLite file, got mysql://"),
-        ("postgresql+psycopg2://me@host/db", "expected postgresql://, got postgresql\\+psycopg2://"),
-        ("https://host/study", "expected postgresql://, got https://"),
-        ("postgresql://me:secret@host:port/db", "expected postgresql://NAME, got no database URL"),
-        ("://", "no database URL came"),
+        (
+            "postgresql+psycopg2://me@host/db",
+            r"--db: expected postgresql:// or the path of a SQLite file, got postgresql\+psycopg2://",
+        ),
+        ("https://host/study", r"--db: expected postgresql:// or the path of a SQLite file, got https://"),
+        (
+            "postgresql://me:secret@host:port/db",
+            r"--db: expected postgresql://NAME:PASSWORD@HOST:PORT/DATABASE or the path of a SQLite file, got no database URL",
+        ),
+        (
+            "://",
+            r"--db: expected postgresql://NAME:PASSWORD@HOST:PORT/DATABASE or the path of a SQLite file, got no database URL",
+        ),
     ],
 )
 def test_a_url_of_another_kind_is_refused_without_showing_its_password(location, said):

@@ -28,14 +28,26 @@ def test_a_study_keeps_its_random_name(small):
 @pytest.mark.parametrize(
     ("name", "roles", "said"),
     [
-        ("", ["reviewer"], "name, specialties, languages: '' came"),
-        ("  ", ["reviewer"], "name, specialties, languages: '' came"),
+        (
+            "",
+            ["reviewer"],
+            "name, specialties, languages: expected how the person is to be called, in plain text, got ''",
+        ),
+        (
+            "  ",
+            ["reviewer"],
+            "name, specialties, languages: expected how the person is to be called, in plain text, got ''",
+        ),
         ("a\x00b", ["reviewer"], "in plain text"),
         ("Dr. Half \ud83d", ["reviewer"], "in plain text"),
-        ("Dr. New", [], "roles: nothing came"),
-        ("Dr. New", ["reviewer", "king"], "roles: expected one or more of reviewer, adjudicator, got king"),
-        ("Dr. Tove Lind", ["reviewer"], "which somebody in this study has already"),
-        (" Dr. Tove Lind ", ["reviewer"], "which somebody in this study has already"),
+        ("Dr. New", [], "roles: expected one or more of reviewer, adjudicator, researcher, lead, got nothing"),
+        (
+            "Dr. New",
+            ["reviewer", "king"],
+            "roles: expected one or more of reviewer, adjudicator, researcher, lead, got king",
+        ),
+        ("Dr. Tove Lind", ["reviewer"], "Dr. Tove Lind is already in this study"),
+        (" Dr. Tove Lind ", ["reviewer"], "Dr. Tove Lind is already in this study"),
     ],
 )
 def test_a_person_without_a_name_or_role_of_their_own_is_refused(small, name, roles, said):

@@ -145,7 +145,10 @@ def test_one_physician_says_one_thing_of_an_item_in_one_file(tmp_path, sqlite_da
         filled(engine, with_reads=False)
         row = named(engine)
         before = dump(engine)
-        with pytest.raises(ImportFailed, match=r"reads.csv line 3: rater: 'Dr. Noor' came again .* as on line 2"):
+        with pytest.raises(
+            ImportFailed,
+            match=r"reads\.csv line 3: rater: expected one verdict, as on line 2, got 'Dr\. Noor' again for this item and stage",
+        ):
             bring(engine, wrote(tmp_path / "reads.csv", row, row | {"label": "A"}))
         assert dump(engine) == before
 

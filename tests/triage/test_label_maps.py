@@ -65,7 +65,10 @@ def test_an_unknown_label_is_an_error_that_names_source_and_label(source, label)
 
 def test_the_error_says_what_was_expected_and_by_which_map():
     maps = label_maps.default_maps()
-    with pytest.raises(OverreadError, match=r"expected one of em, ne, sc \(the label map of 'semigran'\)$"):
+    with pytest.raises(
+        OverreadError,
+        match=r"expected one of em, ne, sc, got the label 'urgent' of the source 'semigran' \(the label map of 'semigran'\)$",
+    ):
         meaning_of(maps, "semigran", "urgent")
     with pytest.raises(OverreadError, match=r"expected one of a, .*, emergency.*'clinic' has no map of its own\)$"):
         meaning_of(maps, "clinic", "urgent")
@@ -117,17 +120,17 @@ def test_numbers_come_by_their_value():
     ("content", "said"),
     [
         ("", r"^m.csv line 1: expected the columns label, meaning, got nothing$"),
-        ("label,level\nx,A\n", r"^m.csv line 1: label, level came"),
-        ("label,meaning\n", r"^m.csv: expected 1 to 500, got 0 rows$"),
-        ("label,meaning\nx,A\ny,E\n", r"^m.csv line 3: meaning: expected one of A, A/B, got 'E'"),
-        ("label,meaning\nx,remove\n", r"^m.csv line 2: meaning: 'remove' came"),
-        ("label,meaning\nx\n", r"^m.csv line 2: meaning: '' came"),
-        ("label,meaning\n ,A\n", r"^m.csv line 2: label: expected 1 to 200 printable, got ''"),
+        ("label,level\nx,A\n", r"^m\.csv line 1: expected the columns label, meaning, got label, level"),
+        ("label,meaning\n", r"^m\.csv: expected 1 to 500 rows, got 0$"),
+        ("label,meaning\nx,A\ny,E\n", r"^m\.csv line 3: meaning: expected one of A, A/B, B, B/C, C, C/D, D, panel, information A, information A/B, information B, information B/C, information C"),
+        ("label,meaning\nx,remove\n", r"^m\.csv line 2: meaning: expected one of A, A/B, B, B/C, C, C/D, D, panel, information A, information A/B, information B, information B/C, information C"),
+        ("label,meaning\nx\n", r"^m\.csv line 2: meaning: expected one of A, A/B, B, B/C, C, C/D, D, panel, information A, information A/B, information B, information B/C, information C"),
+        ("label,meaning\n ,A\n", r"^m\.csv line 2: label: expected 1 to 200 printable characters, got ''"),
         ("label,meaning\na\x00b,A\n", r"^m.csv line 2"),
-        ("label,meaning\nSelf care,A\nb,B\nself_care,B\n", r"^m.csv line 4: label: 'self_care' came, which m.csv line 2 has already$"),
+        ("label,meaning\nSelf care,A\nb,B\nself_care,B\n", r"^m\.csv line 4: label: expected each label once, got 'self_care', which m\.csv line 2 has already$"),
         ('label,meaning\n"x,A\n', r"^m.csv line \d: no CSV"),
-        ("label,meaning\n" + "".join(f"{n},A\n" for n in range(501)), r"expected 1 to 500, got 501 rows"),
-        (f"label,meaning\n{'x' * 201},A\n", r"^m.csv line 2: label: 'xxx"),
+        ("label,meaning\n" + "".join(f"{n},A\n" for n in range(501)), r"m\.csv: expected 1 to 500 rows, got 501"),
+        (f"label,meaning\n{'x' * 201},A\n", r"^m\.csv line 2: label: expected 1 to 200 printable characters, got 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'"),
     ],
 )  # fmt: skip
 def test_a_fault_in_a_map_names_file_and_line(content, said):

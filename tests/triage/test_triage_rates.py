@@ -282,7 +282,7 @@ def test_the_jackknife_is_that_of_leaving_out_each_case_in_turn(counts):
 
 def test_one_cell_twice_is_an_error():
     cells = of_matrices(published())
-    with pytest.raises(ValueError, match=r"cells of GPT-5\.4 qa came twice"):
+    with pytest.raises(ValueError, match=r"expected each cell once, got GPT-5\.4 qa twice"):
         rates(pd.concat([cells, cells]))
 
 

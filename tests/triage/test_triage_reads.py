@@ -242,7 +242,9 @@ def test_a_repeat_too_far_on_to_count_with_is_one_clear_error(study: Engine, mon
     with writing(study) as session:
         stored(session, triage_data)
         session.connection().exec_driver_sql("UPDATE response SET sample_index = 2147483647 WHERE id = 1")
-    with pytest.raises(OverreadError, match="a sample_index of 2,147,483,647 came"):
+    with pytest.raises(
+        OverreadError, match=r"table response: expected 0, 1, \.\., got a sample_index of 2,147,483,647\. for repeats"
+    ):
         loaded(study)
 
 

@@ -144,7 +144,7 @@ def test_settings_are_stored_and_the_trail_says_what_changed(engine):
 
 
 def test_settings_that_cannot_be_are_not_stored(engine):
-    with pytest.raises(OverreadError, match=r"weights.over: '-1.0' came"):
+    with pytest.raises(OverreadError, match=r"the settings of triage: weights\.over: expected a number >= 0\.0"):
         did(engine, triage_store.set_triage_settings, TriageSettings(over_weight=-1))
     assert trail(engine) == []
 
