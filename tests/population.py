@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.corrected import KINDS, estimated, surveyed
-from evalcore.rubric.items import READ_COLUMNS, RubricData
+from evalcore.rubric.data import READ_COLUMNS, RubricData
 from evalcore.study.frames import ITEM_BASE
 
 THEMES = ("global_health", "hedging", "communication", "context_seeking")

@@ -10,8 +10,9 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 from scipy.special import stdtrit
 
-from evalcore.stats.intervals import LEVEL, grouped_shares
-from evalcore.stats.means import cells_of, clustered_means, over
+from evalcore.stats.arrays import cells_of
+from evalcore.stats.arrays import quotient as over
+from evalcore.stats.intervals import LEVEL, clustered_means, grouped_shares
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

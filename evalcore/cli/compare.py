@@ -101,7 +101,7 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     Values that are undefined are null.
     """
     from evalcore.rubric.corrected import Claim, Physicians
-    from evalcore.rubric.group_scores import GROUPINGS
+    from evalcore.rubric.scores import GROUPINGS
     from evalcore.study.db import reading
 
     wanted = some_of("--by", by, GROUPINGS)
@@ -160,13 +160,13 @@ def _said(session: "Session", done: "Analysed", *, by: list[str], seed: int) -> 
     from evalcore.rubric import comparison, parts
     from evalcore.rubric.analysed import missing
     from evalcore.rubric.finding import unreached_words
-    from evalcore.rubric.group_scores import group_scores
     from evalcore.rubric.results import primary_words, stated_words
+    from evalcore.rubric.scores import example_scores, group_scores
     from evalcore.rubric.sensitivity import sensitivity_sentence
 
     found, spec, stated = done.results, done.results.spec, done.stated
     one, judge = parts.jury(done.part, spec.judges)
-    judged = comparison.differences(comparison.example_scores(one, judge), rng=np.random.default_rng(seed))
+    judged = comparison.differences(example_scores(one, judge), rng=np.random.default_rng(seed))
     tried = missing(session, done)
     primary = None
     if spec.primary is not None:

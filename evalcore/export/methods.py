@@ -25,8 +25,7 @@ from evalcore.judges.anchoring import CHANGED, OVERALL, anchoring, effect, effec
 from evalcore.rubric import queries as labels
 from evalcore.rubric.analysed import Analysed, analysed
 from evalcore.rubric.blind_reads import blind_reads
-from evalcore.rubric.data import DRAWN, RubricData
-from evalcore.rubric.items import first_reads
+from evalcore.rubric.data import DRAWN, RubricData, first_reads
 from evalcore.rubric.results import FIELDS, weights_of
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import DRAWN, first_reads, is_scored, votes
+from evalcore.rubric.data import DRAWN, RubricData, first_reads, is_scored, votes
 from evalcore.study.schema import Stage
 
 STAGE, LEFT, BESIDE = "stage", "left", "beside"

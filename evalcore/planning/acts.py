@@ -18,8 +18,7 @@ from evalcore.reading import candidates, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn, Item
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.corrected import default_claim, surveyed
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import votes
+from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.parts import evaluations
 from evalcore.rubric.recipes import drawing_sizes
 from evalcore.study import frames

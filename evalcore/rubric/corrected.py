@@ -12,17 +12,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtr, stdtrit
 
-from evalcore.rubric.items import DRAWN, RubricData, coefficients, first_reads, is_scored, votes
+from evalcore.rubric.data import DRAWN, RubricData, coefficients, first_reads, is_scored, votes
 from evalcore.stats import estimator
+from evalcore.stats.arrays import Floats, Numbers, Truths
 from evalcore.stats.estimator import (
     MIN_OF_A_SIGN,
     BenchmarkVariance,
     Fit,
-    Floats,
-    Numbers,
     Population,
     Sample,
-    Truths,
     benchmark_variance,
     between_physicians,
     by_physician,
@@ -485,7 +483,7 @@ class Estimate(msgspec.Struct, frozen=True):
     variance: float
     unseen: float
     freedom: float
-    psi: estimator.Floats
+    psi: Floats
     narrower: tuple[tuple[float, float], ...] = ()
 
     def columns(self, kind: str, level: float) -> dict[str, float]:

@@ -28,9 +28,9 @@ from evalcore.rubric.corrected import (
     surveyed,
 )
 from evalcore.rubric.corrected import DIFFERENCE_COLUMNS as PAIR_COLUMNS
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import chance_words
-from evalcore.rubric.items import RubricData
-from evalcore.stats.estimator import Floats, Numbers
+from evalcore.stats.arrays import Floats, Numbers
 from evalcore.stats.intervals import LEVEL, NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted, listed

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from evalcore.rubric.win_rate import WinRate
+from evalcore.rubric.comparison import WinRate
 from evalcore.stats.intervals import NO_VALUE, interval_words
 from evalcore.stats.wording import decimal, listed
 from evalcore.study.analysis import CLAIM_WORDS, PHYSICIANS_WORDS

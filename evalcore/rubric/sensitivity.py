@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric.corrected import CORRECTED, Claim, Physicians, corrected_scores
-from evalcore.rubric.items import DRAWN, RubricData, first_reads
+from evalcore.rubric.data import DRAWN, RubricData, first_reads
 from evalcore.stats.intervals import LEVEL, NO_VALUE
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Stage

@@ -18,9 +18,10 @@ from evalcore.rubric.corrected import (
     further_readers,
     of_reads,
 )
-from evalcore.rubric.items import first_reads, is_drawn, settlements
+from evalcore.rubric.data import first_reads, is_drawn, settlements
 from evalcore.stats import estimator
-from evalcore.stats.estimator import Floats, Numbers, Population, Sample, effective_readers, reading_loads
+from evalcore.stats.arrays import Floats, Numbers
+from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads
 from evalcore.stats.intervals import LEVEL, wilson
 from evalcore.stats.wording import counted
 from evalcore.triage.data import LETTERS, LEVELS, TriageData

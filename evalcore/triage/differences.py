@@ -9,7 +9,8 @@ from scipy.special import bdtr
 
 from evalcore.rubric.corrected import Claim, Physicians, Scored, Surveyed, nothing, of_reads, paired
 from evalcore.rubric.finding import chance_words
-from evalcore.stats.estimator import Floats, by_physicians
+from evalcore.stats.arrays import Floats
+from evalcore.stats.estimator import by_physicians
 from evalcore.stats.intervals import LEVEL
 from evalcore.stats.margins import against_margin, margin_words
 from evalcore.stats.pair_tests import adjusted, holm

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from evalcore.stats.intervals import grouped_shares
-from evalcore.stats.means import clustered_means
+from evalcore.stats.intervals import clustered_means, grouped_shares
 from evalcore.triage.corrected import VOTES, drawn_votes
 from evalcore.triage.data import TriageData
 from evalcore.triage.harm import HARM_COLUMNS, costs, highest

@@ -7,13 +7,12 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of
 from evalcore.rubric import corrected_groups, parts
-from evalcore.rubric.comparison import SMALL
 from evalcore.rubric.corrected import MIN_EXAMPLES_READ
 from evalcore.rubric.corrected_groups import OF_CRITERIA
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.figures import by_group
 from evalcore.rubric.finding import chance_words, difference_words, score_words
-from evalcore.rubric.group_scores import group_scores
+from evalcore.rubric.scores import SMALL, group_scores
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
 from pages.shared import filters, html, models_choice, routes, tables, theme

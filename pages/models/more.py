@@ -7,12 +7,10 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.rubric import benchmark, drawings, figures, finding, parts
-from evalcore.rubric.comparison import response_scores
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.group_scores import OVERALL, group_scores
-from evalcore.rubric.length import length_bins, length_finding, length_slopes
+from evalcore.rubric.scores import OVERALL, group_scores, response_scores
 from evalcore.rubric.sensitivity import Scenario, bounds_words, sensitivity, sensitivity_sentence
-from evalcore.rubric.worst_at_k import worst_at_k
+from evalcore.rubric.variation import length_bins, length_finding, length_slopes, worst_at_k
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from pages.shared import common, html, models_choice, tables, theme

@@ -8,10 +8,10 @@ import streamlit as st
 
 from evalcore.reading.one_conversation import open_example
 from evalcore.rubric import figures, finding, parts
-from evalcore.rubric.comparison import differences, example_scores, judge_only_warning, response_scores
+from evalcore.rubric.comparison import differences, judge_only_warning, win_rate
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results
-from evalcore.rubric.win_rate import win_rate
+from evalcore.rubric.scores import example_scores, response_scores
 from evalcore.study.browse import Filters
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer

@@ -49,7 +49,7 @@ from evalcore.rubric.corrected import (  # noqa: E402  # noqa: E402
     Physicians,
     of_reads,
 )
-from evalcore.rubric.items import coefficients  # noqa: E402
+from evalcore.rubric.data import coefficients  # noqa: E402
 from evalcore.stats import estimator  # noqa: E402
 from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads  # noqa: E402  # noqa: E402
 from evalcore.triage.corrected import (  # noqa: E402

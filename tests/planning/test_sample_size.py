@@ -17,8 +17,7 @@ from evalcore.planning.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, mea
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
 from evalcore.planning.targets import Goal, Target, detectable, population
 from evalcore.rubric.corrected import corrected_scores
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import votes
+from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.recipes import by_recipe
 from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians

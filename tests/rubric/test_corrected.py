@@ -25,7 +25,7 @@ from evalcore.rubric.corrected import (
     estimated,
     surveyed,
 )
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from evalcore.stats import estimator
 from tests.population import drawn, example_terms
 

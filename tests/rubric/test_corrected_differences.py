@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from evalcore.rubric import corrected
 from evalcore.rubric.corrected import Claim, Physicians, corrected_differences, corrected_scores, rank_intervals
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from tests.population import drawn, example_terms
 
 some = settings(max_examples=10, deadline=None)

@@ -17,7 +17,7 @@ from evalcore.rubric.corrected_groups import (
     interaction_words,
     interactions,
 )
-from evalcore.rubric.group_scores import group_scores
+from evalcore.rubric.scores import group_scores
 from evalcore.stats.pair_tests import holm
 from tests.population import drawn
 

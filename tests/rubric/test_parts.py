@@ -5,8 +5,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import is_scored
+from evalcore.rubric.data import RubricData, is_scored
 from evalcore.rubric.parts import common_weighting, evaluations, jury, part
 from tests.population import drawn
 
