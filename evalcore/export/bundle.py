@@ -15,8 +15,7 @@ from evalcore.export.tables import Part
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.rubric import parts
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.analysed import Analysed, analysed, missing
-from evalcore.rubric.results import primary_words, stated_words
+from evalcore.rubric.results import Analysed, analysed, missing, primary_words, stated_words
 from evalcore.study import contents
 from evalcore.study.analysis import plain
 from evalcore.study.db import reading

@@ -112,7 +112,7 @@ class _Table:
 
 
 def _judged(part: RubricData, judges: Sequence[str], weights: pd.Series | None) -> Truths:
-    """Items of responses that have a score and every judge's label on every item: the population of `surveyed`."""
+    """Items of responses that have a score and every judge's label on every item: the population of `estimator_inputs`."""
     items = part.items
     whole = is_scored(items) & part.judged[list(judges)].notna().all(axis=1)
     if weights is not None:

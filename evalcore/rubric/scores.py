@@ -261,14 +261,16 @@ def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
         raw_mean clipped to [0, 1]. Repeats of an example each count, as in the reference.
     """
     keys = ["model", "judge", "dataset", "group"]
-    table: pd.DataFrame = scored.groupby(keys)["score"].agg(n_all="size", n_responses="count", raw_mean="mean")
+    table = scored.groupby(keys)["score"].agg(["size", "count", "mean"])
     n_examples = scored.dropna(subset="score").groupby(keys)["example_id"].nunique()
-    table = table.assign(
-        n_examples=n_examples.reindex(table.index, fill_value=0),
-        n_undefined=table["n_all"] - table["n_responses"],
-        score=table["raw_mean"].clip(0, 1),
-    )
-    return table.reset_index()[[*keys, "n_examples", "n_responses", "n_undefined", "raw_mean", "score"]]
+    columns = {
+        "n_examples": n_examples.reindex(table.index, fill_value=0),
+        "n_responses": table["count"],
+        "n_undefined": table["size"] - table["count"],
+        "raw_mean": table["mean"],
+        "score": table["mean"].clip(0, 1),
+    }
+    return pd.DataFrame(columns).reset_index()
 
 
 def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:

@@ -3,27 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import CORRECTED, Claim, Physicians, corrected_scores
-from evalcore.rubric.data import DRAWN, RubricData, first_reads
-from evalcore.stats.intervals import LEVEL, NO_VALUE
+from evalcore.rubric.corrected import CORRECTED, corrected_scores, estimator_inputs
+from evalcore.rubric.data import DRAWN, RubricData, first_reads, is_drawn
+from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted, decimal
-from evalcore.study.schema import Stage
+from evalcore.study.schema import Claim, Physicians, Stage
 
 COLUMNS = [
-    "model",
-    "evaluation",
-    "scenario",
-    "n_taken",
-    "n_of",
-    "corrected",
-    "corrected_low",
-    "corrected_high",
-    "shift",
-]
+    "model", "evaluation", "scenario", "n_taken", "n_of", "corrected", "corrected_low", "corrected_high", "shift",
+]  # fmt: skip
 
 
 class Scenario(StrEnum):
@@ -59,7 +52,6 @@ def sensitivity(
     physicians: Physicians = Physicians.THESE,
     settled: bool = False,
     weights: pd.Series | None = None,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model, or all against it.
 
@@ -68,16 +60,8 @@ def sensitivity(
     costs it points. Where the fit gives an item a weight of the other sign, which is rare, these are not quite the extremes. What an
     adjudicator has settled stays. Unread responses are shared out in turn among the physicians who read the model, so that nobody's load is made up.
 
-    Args:
-        rubric_data: The study, or a part of it.
-        unread: The responses that were drawn, in drawings that have begun, and that nobody has read: response_id, inclusion_probability (on
-            the scale of that of the reads, `drawings.unread`). None: none.
-        judges: As in `corrected_scores`, and so are the others.
-        claim: What the intervals are to hold for.
-        physicians: Whose judgement they are to hold for.
-        settled: An adjudicated label takes the place of the readers' votes.
-        weights: By example_id.
-        level: Of confidence.
+    `unread` are the responses that were drawn, in drawings that have begun, and that nobody has read (`drawings.unread`). The other arguments are
+    those of `estimator_inputs` and `corrected_scores`.
 
     Returns:
         One row a model, evaluation and `Scenario`, in its order: model, evaluation, scenario, n_taken of n_of (cannot-assess scenarios: reads that could
@@ -93,86 +77,81 @@ def sensitivity(
         if filled is None and plain is not None:
             scores = plain
         else:
-            scores = corrected_scores(
-                filled or rubric_data,
-                judges=judges,
-                claim=claim,
-                physicians=physicians,
-                settled=settled,
-                weights=weights,
-                level=level,
-            )
+            inputs = estimator_inputs(filled or rubric_data, judges=judges, settled=settled, weights=weights)
+            scores = corrected_scores(inputs, claim=claim, physicians=physicians)
         plain = scores if plain is None else plain
         table = scores[["model", "evaluation", CORRECTED, f"{CORRECTED}_low", f"{CORRECTED}_high"]].copy()
-        found = [
-            amounts.get((str(model), str(of)), _NONE)
-            for model, of in zip(table["model"], table["evaluation"], strict=True)
+        of_models = [
+            amounts.get((str(model), str(evaluation)), _Amounts())
+            for model, evaluation in zip(table["model"], table["evaluation"], strict=True)
         ]
-        table["n_taken"] = [_n_taken(amount, scenario) for amount in found]
-        table["n_of"] = [_n_of(amount, scenario) for amount in found]
+        table["n_taken"], table["n_of"] = (
+            np.array([of_model.of(scenario) for of_model in of_models] or np.empty((0, 2))).astype(int).T
+        )
         table["shift"] = table[CORRECTED] - plain[CORRECTED]
         tables.append(table.assign(scenario=scenario.value, order=np.arange(len(table))))
-    whole = pd.concat(tables, ignore_index=True)
-    return whole.sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
-
-
-_NONE = (0, 0, 0, 0)
+    return pd.concat(tables, ignore_index=True).sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
 
 
 def _waiting(rubric_data: RubricData, unread: pd.DataFrame | None) -> pd.DataFrame:
     """The items of responses that were drawn and that nobody has read blind: row, response_id, inclusion_probability."""
-    first = _drawn(rubric_data)
     chances = pd.Series(dtype=float)
     if unread is not None and len(unread):
         chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
-        chances = chances.loc[~chances.index.isin(first["response_id"].unique())]
+        chances = chances.loc[~chances.index.isin(_drawn(rubric_data)["response_id"].unique())]
     rows = np.flatnonzero(rubric_data.items["response_id"].isin(chances.index).to_numpy())
-    items = rubric_data.items.iloc[rows]
+    response_ids = rubric_data.items["response_id"].iloc[rows]
     return pd.DataFrame(
         {
             "row": rows,
-            "response_id": items["response_id"].to_numpy(),
-            "inclusion_probability": items["response_id"].map(chances).to_numpy(dtype=float),
+            "response_id": response_ids.to_numpy(),
+            "inclusion_probability": response_ids.map(chances).to_numpy(dtype=float),
         }
     )
 
 
 def _drawn(rubric_data: RubricData) -> pd.DataFrame:
     """The blind first reads of drawn items."""
-    first = first_reads(rubric_data.reads)
-    return first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna()]
+    return first_reads(rubric_data.reads).loc[is_drawn]
 
 
-def _amounts(rubric_data: RubricData, waiting: pd.DataFrame) -> dict[tuple[str, str], tuple[int, int, int, int]]:
-    """By model and evaluation: reads that could not assess, reads, responses drawn and not read, responses drawn."""
+class _Amounts(NamedTuple):
+    """How much is missing of one model: reads that could not assess, of how many; responses drawn and not read, of how many drawn."""
+
+    n_unknown: int = 0
+    n_reads: int = 0
+    n_unread: int = 0
+    n_drawn: int = 0
+
+    def of(self, scenario: Scenario) -> tuple[int, int]:
+        """n_taken and n_of of a scenario."""
+        if scenario is Scenario.ESTIMATED:
+            return 0, self.n_reads
+        if scenario in _CANNOT:
+            return self.n_unknown, self.n_reads
+        if scenario in _UNREAD:
+            return self.n_unread, self.n_drawn
+        return self.n_unknown + self.n_unread, self.n_reads + self.n_drawn
+
+
+def _amounts(rubric_data: RubricData, waiting: pd.DataFrame) -> dict[tuple[str, str], _Amounts]:
+    """How much is missing, by model and evaluation."""
     first = _drawn(rubric_data)
     read, late = _named(rubric_data, first["row"]), _named(rubric_data, waiting["row"])
-    found = {}
+    amounts = {}
     for key in dict.fromkeys([*read, *late]):
-        of = first.loc[[name == key for name in read]]
+        reads = first.loc[[name == key for name in read]]
         n_late = waiting.loc[[name == key for name in late], "response_id"].nunique()
-        found[key] = (int(of["met"].isna().sum()), len(of), n_late, n_late + of["response_id"].nunique())
-    return found
+        amounts[key] = _Amounts(
+            int(reads["met"].isna().sum()), len(reads), n_late, n_late + reads["response_id"].nunique()
+        )
+    return amounts
 
 
 def _named(rubric_data: RubricData, rows: pd.Series) -> list[tuple[str, str]]:
     """Model and evaluation of items."""
     items = rubric_data.items[["model", "evaluation"]].iloc[rows.to_numpy(dtype=np.int64)].astype(str)
     return list(zip(items["model"], items["evaluation"], strict=True))
-
-
-def _n_taken(amount: tuple[int, int, int, int], scenario: Scenario) -> int:
-    if scenario is Scenario.ESTIMATED:
-        return 0
-    if scenario in _CANNOT:
-        return amount[0]
-    return amount[2] if scenario in _UNREAD else amount[0] + amount[2]
-
-
-def _n_of(amount: tuple[int, int, int, int], scenario: Scenario) -> int:
-    if scenario is Scenario.ESTIMATED or scenario in _CANNOT:
-        return amount[1]
-    return amount[3] if scenario in _UNREAD else amount[1] + amount[3]
 
 
 def _filled(rubric_data: RubricData, waiting: pd.DataFrame, scenario: Scenario) -> RubricData | None:
@@ -222,16 +201,12 @@ def _supposed(rubric_data: RubricData, late: pd.DataFrame, helps: np.ndarray) ->
 
 
 def sensitivity_sentence(table: pd.DataFrame) -> str:
-    """What the missing reads would do if all spoke for the model or all against it, in words; where there are none, that.
-
-    Args:
-        table: As `sensitivity` gives it.
-    """
+    """What the missing reads would do if all spoke for the model or all against it, by `sensitivity`; where there are none, that."""
     known = table.loc[table["shift"].notna()]
     if known.empty:
         return "Too little has been read for a corrected score, so there is nothing to try."
     words = []
-    for scenarios, said, what in (
+    for scenarios, which, what in (
         (_CANNOT, "in which physicians could not assess", "read"),
         (_UNREAD, "of drawings that have begun and that nobody has read (yet)", "response"),
     ):
@@ -241,7 +216,7 @@ def sensitivity_sentence(table: pd.DataFrame) -> str:
         if n_taken:
             shift, model = max(zip(rows["shift"].abs(), rows["model"].astype(str), strict=True))
             words.append(
-                f"If the {counted(n_taken, what)} of {n_of:,} {said} had all spoken for the model, or all against it, no score would move by more "
+                f"If the {counted(n_taken, what)} of {n_of:,} {which} had all spoken for the model, or all against it, no score would move by more "
                 f"than {shift:.3f} ({model})."
             )
     return (
@@ -258,5 +233,4 @@ def bounds_words(*scores: float) -> str:
     """
     if any(np.isnan(score) for score in scores):
         return NO_VALUE
-    said = dict.fromkeys(decimal(score, 3) for score in scores)
-    return " to ".join(said)
+    return " to ".join(dict.fromkeys(decimal(score, 3) for score in scores))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from evalcore.rubric.corrected import Claim, Physicians, Scored, Surveyed, nothing, of_reads, paired
+from evalcore.rubric.corrected import Claim, EstimatorInputs, Physicians, Scored, nothing, of_reads, paired
 from evalcore.rubric.finding import chance_words
 from evalcore.stats.arrays import Floats
 from evalcore.stats.estimator import by_physicians
@@ -165,7 +165,7 @@ def paired_costs(
         rows = paired([one for one, _ in models], claim, physicians, level)
         if rows.empty:
             continue
-        lacking = {one.about.model: needed for one, needed in models}
+        lacking = {one.inputs.model: needed for one, needed in models}
         pairs = zip(rows["model_1"], rows["model_2"], strict=True)
         why = ["; ".join(f"{name}: {lacking[name]}" for name in pair if lacking[name]) for pair in pairs]
         rows = rows.rename(columns={"evaluation": "format", "n_examples": "n"})
@@ -182,11 +182,13 @@ def _scored(about: Answers, counts: Floats, kind: str, claim: Claim, physicians:
     kept = ~np.isnan(counts[:, 0])[about.gold]
     given = kept[about.read][about.places]
     readers = tuple(f"{number:09d}" for number in np.unique(about.readers[given]))
-    surveyed = Surveyed(about.model, about.format, share.population, share.sample, about.cases[kept], (), readers, {})
+    inputs = EstimatorInputs(
+        about.model, about.format, share.population, share.sample, about.cases[kept], (), readers, {}
+    )
     if not made["enough"]:
-        return Scored(surveyed, nothing(share.population)), str(made["needed"])
+        return Scored(inputs, nothing(share.population)), str(made["needed"])
     fit = share.corrected if kind == CORRECTED else by_physicians(share.population, share.sample)
-    return Scored(surveyed, of_reads(share.population, share.sample, fit, claim, physicians)), ""
+    return Scored(inputs, of_reads(share.population, share.sample, fit, claim, physicians)), ""
 
 
 # ---------------------------------------------------------------- in words

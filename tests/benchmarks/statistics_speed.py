@@ -31,17 +31,14 @@ from evalcore.judges.drift import flips  # noqa: E402
 from evalcore.judges.quality import balanced_f1, error_rates  # noqa: E402
 from evalcore.rubric import queries as labels  # noqa: E402
 from evalcore.rubric.comparison import differences  # noqa: E402
-from evalcore.rubric.corrected import (  # noqa: E402
-    corrected_differences,
-    corrected_scores,
-)
 from evalcore.rubric.data import RubricData  # noqa: E402
-from evalcore.rubric.scores import example_scores, group_scores  # noqa: E402
+from evalcore.rubric.scores import GROUPINGS, example_scores, group_scores  # noqa: E402
 from evalcore.study import contents, store  # noqa: E402
 from evalcore.study.db import open_study, reading, writing  # noqa: E402
 from tests import chromium  # noqa: E402
 from tests.benchmarks._large import made  # noqa: E402
 from tests.browser.server import running_app  # noqa: E402
+from tests.population import corrected_differences, corrected_scores  # noqa: E402
 
 Found = TypeVar("Found")
 N_MODELS, N_JUDGES, LARGE_MODELS = 10, 3, 60

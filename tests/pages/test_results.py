@@ -20,8 +20,8 @@ from evalcore.export.bundle import bundle
 from evalcore.export.codebook import CODEBOOK
 from evalcore.rubric import comparison, parts
 from evalcore.rubric import queries as opinions_query
-from evalcore.rubric.analysed import analysed
-from evalcore.rubric.results import departures, primary_words, results, stated_words, taken, usual
+from evalcore.rubric.parts import taken, usual
+from evalcore.rubric.results import analysed, departures, primary_words, results, stated_words
 from evalcore.study import store
 from evalcore.study.analysis import Analysis, StatedAnalysis, plain
 from evalcore.study.db import reading, writing
