@@ -12,13 +12,12 @@ import pandas as pd
 from evalcore.reading.reference import standing_marks
 from evalcore.rubric import benchmark
 from evalcore.rubric.benchmark import published
+from evalcore.stats.arrays import quotient
 from evalcore.stats.intervals import LEVEL, NO_VALUE, Share, interval_words, percent_words, share_interval, share_words
 from evalcore.stats.wording import listed
 from evalcore.study.languages import LANGUAGES
 
 UNKNOWN = "not known"
-
-
 MAX_GROUPS = 20
 
 
@@ -42,12 +41,31 @@ class Grouping(StrEnum):
 
 GROUPINGS = tuple(Grouping)
 EXAMPLES, CRITERIA, RESPONSES = "conversations", "criteria", "responses"
-UNITS: Mapping[Grouping, str] = {
-    **dict.fromkeys((Grouping.THEME, Grouping.CATEGORY, Grouping.LANGUAGE, Grouping.TURNS, Grouping.LENGTH), EXAMPLES),
-    **dict.fromkeys((Grouping.AXIS, Grouping.SIGN, Grouping.POINTS), CRITERIA),
-    **dict.fromkeys((Grouping.MODEL, Grouping.RESPONSE_LENGTH), RESPONSES),
+
+
+class _Words(NamedTuple):
+    """What a grouping counts, what it is called, and how one of its groups is named in a sentence."""
+
+    unit: str
+    name: str
+    noun: str
+
+
+_WORDS: Mapping[Grouping, _Words] = {
+    Grouping.THEME: _Words(EXAMPLES, "theme", "{}"),
+    Grouping.CATEGORY: _Words(EXAMPLES, "category", "the category {}"),
+    Grouping.LANGUAGE: _Words(EXAMPLES, "language", "conversations in {}"),
+    Grouping.TURNS: _Words(EXAMPLES, "turns", "conversations of {}"),
+    Grouping.LENGTH: _Words(EXAMPLES, "characters of the conversation", "conversations of {} characters"),
+    Grouping.AXIS: _Words(CRITERIA, "axis", "criteria of {}"),
+    Grouping.SIGN: _Words(CRITERIA, "sign of the points", "{} criteria"),
+    Grouping.POINTS: _Words(CRITERIA, "points", "criteria of {} points"),
+    Grouping.MODEL: _Words(RESPONSES, "model", "responses of {}"),
+    Grouping.RESPONSE_LENGTH: _Words(RESPONSES, "characters of the response", "responses of {} characters"),
 }
+UNITS: Mapping[Grouping, str] = {grouping: words.unit for grouping, words in _WORDS.items()}
 """What a grouping counts."""
+NAMES: Mapping[Grouping, str] = {grouping: words.name for grouping, words in _WORDS.items()}
 
 _STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {
     Grouping.TURNS: (
@@ -80,13 +98,8 @@ def parts(
     Beside the benchmark the units are those of the grouping (`UNITS`). Beside the study they are what was read: responses, and for groups of
     criteria items (a criterion of a response), drawn without replacement. Both are clustered by example.
 
-    Args:
-        grouping: By what.
-        examples: One row an example (`composition_queries.examples`).
-        criteria: One row an example, axis and points (`composition_queries.criteria`).
-        responses: One row a response (`composition_queries.responses`).
-        hidden: Examples of which nothing is told of what was read: they and their criteria are counted in n, and left out of every
-            number of reads; their responses are left out altogether.
+    Examples, criteria and responses are those of `composition_queries`. Of hidden examples nothing is told of what was read: they and their criteria
+    are counted in n, and left out of every number of reads; their responses are left out altogether.
 
     Returns:
         One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one:
@@ -101,38 +114,33 @@ def parts(
     """
     grouping = Grouping(grouping)
     tallied = _tallied(grouping, examples, criteria, responses, frozenset(hidden))
-    known = published(grouping)
-    tallied["group"] = _named(grouping, tallied, known.index)
-    table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden"]].sum()
-    table = table.reindex([*table.index, *(group for group in known.index if group not in table.index)], fill_value=0)
+    benchmark_groups = published(grouping)
+    tallied["group"] = _named(grouping, tallied, benchmark_groups.index)
+    table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden", "n_reads"]].sum()
+    table = table.reindex(table.index.union(benchmark_groups.index, sort=False), fill_value=0)
     table = table.loc[_order(grouping, table["n"])].rename_axis("group").reset_index()
-    told = table["n_read"] + table["n_unread"]
+    n_reads = table.pop("n_reads")
+    of_all = table["n_read"] + table["n_unread"]
     table["label"] = [
-        f"{group}  {n:,}/{m:,}" for group, n, m in zip(table["group"], table["n_read"], told, strict=True)
+        f"{group}  {n:,}/{m:,}" for group, n, m in zip(table["group"], table["n_read"], of_all, strict=True)
     ]
-    of = known.reindex(table["group"])
+    beside = benchmark_groups.reindex(table["group"])
     for name, column in (("published", "n"), ("published_whole", "n_whole"), ("published_share", "share")):
-        table[name] = of[column].to_numpy()
+        table[name] = beside[column].to_numpy()
     known_groups = [group for group in table["group"] if group != UNKNOWN]
     level = 1 - (1 - LEVEL) / max(len(known_groups), 1)
-    of_known = tallied.loc[tallied["group"].ne(UNKNOWN)]
-    here, read = (_shares(of_known, column, known_groups, level) for column in ("n", "n_reads"))
-    n_known = int(of_known["n"].sum())
-    table["n_whole"] = np.where(table["group"].eq(UNKNOWN), table["n"].sum(), n_known)
+    known = tallied.loc[tallied["group"].ne(UNKNOWN)]
+    here, read = (_shares(known, column, known_groups, level) for column in ("n", "n_reads"))
+    table["n_whole"] = np.where(table["group"].eq(UNKNOWN), table["n"].sum(), int(known["n"].sum()))
     table["share"] = table["n"] / table["n_whole"].clip(lower=1)
-    table["n_reads"] = (
-        tallied.groupby("group")["n_reads"].sum().reindex(table["group"]).fillna(0).astype(int).to_numpy()
-    )
-    table["n_reads_whole"] = int(of_known["n_reads"].sum())
+    table["n_reads"] = n_reads
+    table["n_reads_whole"] = int(known["n_reads"].sum())
     for name, of_group, field in (
         ("low", here, "low"), ("high", here, "high"), ("read_share", read, "share"), ("read_low", read, "low"), ("read_high", read, "high"),
     ):  # fmt: skip
         table[name] = [getattr(of_group[group], field) if group in of_group else np.nan for group in table["group"]]
-    population = of_known.groupby("group")["n_population"].sum()
-    whole = population.sum()
-    table["population_share"] = (
-        (population / whole if whole else population * np.nan).reindex(table["group"]).to_numpy()
-    )
+    population = known.groupby("group")["n_population"].sum()
+    table["population_share"] = quotient(population.reindex(table["group"]), np.full(len(table), population.sum()))
     return table
 
 
@@ -243,12 +251,6 @@ def sizes(
 ) -> pd.DataFrame:
     """How much there is, beside the full benchmark, and how much of it physicians have read.
 
-    Args:
-        examples: One row an example (`composition_queries.examples`).
-        criteria: One row an example, axis and points (`composition_queries.criteria`).
-        responses: One row a response (`composition_queries.responses`).
-        subsets: Examples by subset, as `composition_queries.subset_sizes` gives them.
-
     Returns:
         One row a kind: what, n, n_read (NaN for subsets), published (NaN where there is no such number).
     """
@@ -271,10 +273,7 @@ def sizes(
 
 
 def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:
-    """Of the items that physicians read, how many have a physician's verdict that differs from a judge's.
-
-    Args:
-        marks: As `read_queries.read_marks` gives them.
+    """Of the items that physicians read (`read_queries.read_marks`), how many have a physician's verdict that differs from a judge's.
 
     Returns:
         One row a judge: judge, n_read, n_overridden (items), share in [0, 1].
@@ -293,7 +292,7 @@ MIN_EXPECTED = 5
 
 
 class Beside(NamedTuple):
-    """What a share is held against: columns of `composition.parts`, and words for the end of a bar."""
+    """What a share is held against: columns of `parts`, and words for the end of a bar."""
 
     share: str
     low: str
@@ -307,50 +306,15 @@ BENCHMARK = Beside(
     "share", "low", "high", "published_share", "n_whole", ("▲ more than the benchmark", "▽ fewer than the benchmark")
 )
 STUDY = Beside(
-    "read_share",
-    "read_low",
-    "read_high",
-    "population_share",
-    "n_reads_whole",
-    ("▲ read more often", "▽ read less often"),
-)
-
-NAMES: Mapping[Grouping, str] = {
-    Grouping.THEME: "theme",
-    Grouping.CATEGORY: "category",
-    Grouping.LANGUAGE: "language",
-    Grouping.TURNS: "turns",
-    Grouping.LENGTH: "characters of the conversation",
-    Grouping.AXIS: "axis",
-    Grouping.SIGN: "sign of the points",
-    Grouping.POINTS: "points",
-    Grouping.MODEL: "model",
-    Grouping.RESPONSE_LENGTH: "characters of the response",
-}
-_NOUNS: Mapping[Grouping, str] = {
-    Grouping.THEME: "{}",
-    Grouping.CATEGORY: "the category {}",
-    Grouping.LANGUAGE: "conversations in {}",
-    Grouping.TURNS: "conversations of {}",
-    Grouping.LENGTH: "conversations of {} characters",
-    Grouping.AXIS: "criteria of {}",
-    Grouping.SIGN: "{} criteria",
-    Grouping.POINTS: "criteria of {} points",
-    Grouping.MODEL: "responses of {}",
-    Grouping.RESPONSE_LENGTH: "responses of {} characters",
-}
+    "read_share", "read_low", "read_high", "population_share", "n_reads_whole", ("▲ read more often", "▽ read less often")
+)  # fmt: skip
 
 
 def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
-    """Which groups' shares differ from the full benchmark's, and whose reads from the study's: those whose interval shows it, the farthest first.
-
-    Args:
-        grouping: By what the table is.
-        table: As `composition.parts` gives it.
-    """
+    """Which groups' shares differ from the full benchmark's, and whose reads from the study's: those whose interval shows it, the farthest first."""
     grouping = Grouping(grouping)
     rows = [
-        {**row, "noun": _NOUNS[grouping].format(row["group"])}
+        {**row, "noun": _WORDS[grouping].noun.format(row["group"])}
         for row in table.to_dict(orient="records")
         if row["group"] != UNKNOWN
     ]
@@ -420,12 +384,7 @@ def read_words(row: Mapping[Any, Any]) -> str:
 
 
 def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
-    """How large conversations, rubrics and responses are, and how much of the criteria is undesirable.
-
-    Args:
-        spreads: As `composition.spreads` gives them.
-        sizes: As `composition.sizes` gives them.
-    """
+    """How large conversations, rubrics and responses are, and how much of the criteria is undesirable."""
     of = {row["what"]: row for row in spreads.to_dict(orient="records")}
     n = dict(zip(sizes["what"], sizes["n"], strict=True))
     words = [

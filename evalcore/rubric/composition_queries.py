@@ -35,12 +35,7 @@ def _table(rows: type[SQLModel]) -> Any:
 def _read(*conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
     """Physicians' standing verdicts; SQLite uses the index of them only where its condition stands in the same words."""
     verdict = _table(Verdict).c
-    return [
-        is_read(verdict),
-        verdict.label.is_not(None),
-        not_superseded(),
-        *conditions,
-    ]
+    return [is_read(verdict), verdict.label.is_not(None), not_superseded(), *conditions]
 
 
 def _read_responses() -> Subquery:

@@ -100,24 +100,21 @@ def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicia
     return _joined(tables, SCORE_COLUMNS)
 
 
-def group_differences(
-    groups: Groups, *, claim: Claim, physicians: Physicians, pair: tuple[str, str] | None = None
-) -> pd.DataFrame:
-    """The differences of every two models' corrected scores (or of this pair alone) in each group.
+def group_differences(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
+    """The differences of every two models' corrected scores in each group.
 
     Returns:
         One row a group, pair and evaluation: group, and the columns of `corrected_differences`; p_holm is Holm's over all groups and pairs of the
         evaluation that have a p.
     """
-    tables = {}
-    for group, inputs in groups.items():
-        members = [model for model in inputs if pair is None or model.model in pair]
-        tables[group] = corrected_differences(members, claim=claim, physicians=physicians)
+    tables = {
+        group: corrected_differences(inputs, claim=claim, physicians=physicians) for group, inputs in groups.items()
+    }
     return _holm_within(_joined(tables, PAIR_COLUMNS), ["evaluation"])
 
 
-def interactions(groups: Groups, grouping: str, *, pair: tuple[str, str] | None = None) -> pd.DataFrame:
-    """Whether differences of models (or of this pair alone), and errors of the judge, are the same in all groups: a test of each.
+def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
+    """Whether differences of models, and errors of the judge, are the same in all groups: a test of each.
 
     It is for new examples and these physicians. What is compared is, of each group g, the difference of two models' corrected scores, or a model's
     score by the judge only less its corrected one. With its estimate t_g, variance v_g and degrees of freedom d_g of each of G groups:
@@ -140,7 +137,7 @@ def interactions(groups: Groups, grouping: str, *, pair: tuple[str, str] | None 
     """
     rows = []
     members = [{(model.evaluation, model.model): model for model in inputs} for inputs in groups.values()]
-    models = sorted({key for group in members for key in group if pair is None or key[1] in pair})
+    models = sorted({key for group in members for key in group})
     for evaluation in dict.fromkeys(name for name, _ in models):
         names = [model for name, model in models if name == evaluation]
         for one, other in [*combinations(names, 2), *((name, "") for name in names)]:

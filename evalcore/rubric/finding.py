@@ -29,11 +29,7 @@ def claim_words(claim: Claim, physicians: Physicians) -> str:
 
 
 def claim_columns(claims: pd.DataFrame) -> dict[str, list[str]]:
-    """Corrected scores in words, a column for everything that the interval may hold for, beside the models' names.
-
-    Args:
-        claims: As `results.Results.claims`.
-    """
+    """Corrected scores (`results.Results.claims`) in words, a column for everything that the interval may hold for, beside the models' names."""
     columns: dict[str, list[str]] = {}
     for row in claims.to_dict(orient="records"):
         cell = score_words(row["corrected"], row["corrected_low"], row["corrected_high"]) if row["enough"] else NO_VALUE
@@ -42,11 +38,9 @@ def claim_columns(claims: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def difference_columns(claims: pd.DataFrame, model: str | None = None) -> dict[str, list[str]]:
-    """Corrected differences in words, a column for everything that the interval may hold for, beside the pairs, the clearest lead first.
+    """Corrected differences (`results.Results.difference_claims`, of one model or all) in words, a column for everything that the interval may hold for.
 
-    Args:
-        claims: As `results.Results.difference_claims`.
-        model: Only pairs with it.
+    Beside them stand the pairs, the clearest lead first.
     """
     cells: dict[str, dict[str, str]] = {}
     for row in leader_first(claims, model).to_dict(orient="records"):
@@ -54,7 +48,7 @@ def difference_columns(claims: pd.DataFrame, model: str | None = None) -> dict[s
         words = difference_words(row["difference"], row["low"], row["high"])
         cells.setdefault(f"{row['model_1']} − {row['model_2']}", {})[name] = words
     names = [_claim_column(row) for row in claims.drop_duplicates("place").to_dict(orient="records")]
-    return {"Pair": list(cells)} | {name: [said.get(name, NO_VALUE) for said in cells.values()] for name in names}
+    return {"Pair": list(cells)} | {name: [row.get(name, NO_VALUE) for row in cells.values()] for name in names}
 
 
 def rank_words(ranks: pd.DataFrame) -> str:
@@ -65,12 +59,12 @@ def rank_words(ranks: pd.DataFrame) -> str:
     'Places of the 3 models after correction, all at once. B: 1; A: 2 to 3; C: 2 to 3.'
     """
     known = ranks.dropna(subset=["rank_low"]).sort_values(["rank_low", "rank_high", "model"])
-    said = [
+    places = [
         f"{row['model']}: {_whole(row['rank_low'])}"
         + (f" to {_whole(row['rank_high'])}" if row["rank_high"] > row["rank_low"] else "")
         for row in known.to_dict(orient="records")
     ]
-    return f"Places of the {len(known):,} models after correction, all at once. {'; '.join(said)}." if said else ""
+    return f"Places of the {len(known):,} models after correction, all at once. {'; '.join(places)}." if places else ""
 
 
 def _claim_column(row: dict[Any, Any]) -> str:
@@ -157,12 +151,8 @@ def worth_words(worth: float, low: float, high: float) -> str:
 def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
     """What the corrected scores say, in a sentence: who is ahead, whether the best two can be told apart, or how much must still be read.
 
-    Args:
-        scores: As `corrected.corrected_scores` gives them, of one data set: model, corrected, corrected_low, corrected_high, enough,
-            n_needed, n_read, n_items (0: no response that every chosen judge has labelled).
-        differences: One row a pair of models, either way round: model_1, model_2, difference (of the first minus the second), low, high,
-            p_holm.
-        where: What the intervals hold for, as `claim_words` says it; of scores and differences the same.
+    The scores are `corrected_scores` of one data set; the differences are one row a pair of models, either way round: model_1, model_2, difference (of
+    the first minus the second), low, high, p_holm. `where` is what the intervals of both hold for (`claim_words`).
     """
     known = scores.loc[scores["enough"].astype(bool) & scores["corrected"].notna()]
     best = known.sort_values("corrected", ascending=False, kind="stable")
@@ -191,17 +181,13 @@ def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
 
 
 def unreached_words(scores: pd.DataFrame) -> str:
-    """Which models have responses that no drawing could have taken, and what that means for their scores; empty where none has.
-
-    Args:
-        scores: As `corrected.corrected_scores` gives them, of one data set.
-    """
+    """Which models have responses that no drawing could have taken, and what that means for their scores; empty where none has."""
     beyond = scores.loc[scores["n_unreached"].gt(0)]
     if beyond.empty:
         return ""
-    said = [f"{row.n_unreached:,} of {row.n_responses:,} responses of {row.model}" for row in beyond.itertuples()]
+    parts = [f"{row.n_unreached:,} of {row.n_responses:,} responses of {row.model}" for row in beyond.itertuples()]
     return (
-        f"Nothing was read from a part that reads could not reach: {', '.join(said)} fit no drawing. Scores of physicians and corrected scores "
+        f"Nothing was read from a part that reads could not reach: {', '.join(parts)} fit no drawing. Scores of physicians and corrected scores "
         "hold for such responses only as far as the judge errs on them as it does on the others."
     )
 
@@ -217,13 +203,8 @@ def _between(differences: pd.DataFrame, first: str, second: str) -> tuple[float,
 
 def turned(row: dict[Any, Any]) -> dict[Any, Any]:
     """The row of a pair the other way round."""
-    return row | {
-        "model_1": row["model_2"],
-        "model_2": row["model_1"],
-        "difference": -row["difference"],
-        "low": -row["high"],
-        "high": -row["low"],
-    }
+    names = {"model_1": row["model_2"], "model_2": row["model_1"]}
+    return row | names | {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
 
 
 def _too_little(scores: pd.DataFrame) -> str:
@@ -268,24 +249,16 @@ def _whole(value: float) -> str:
 def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.DataFrame:
     """The pairs turned so that the first is ahead, the clearest lead first; or so that one model comes first, and only its pairs.
 
-    Args:
-        differences: model_1, model_2, difference, low, high, and sim_low and sim_high where they are, and further columns that do not depend on the direction.
-        model: Only pairs with it.
+    The columns are model_1, model_2, difference, low, high, sim_low and sim_high where they are, and further ones that do not depend on the direction.
     """
-    known = differences
+    rows = differences
     if model is not None:
-        known = differences.loc[differences["model_1"].eq(model) | differences["model_2"].eq(model)]
-    turned = known["difference"].lt(0) if model is None else known["model_2"].eq(model)
-    table = known.assign(
-        model_1=known["model_1"].where(~turned, known["model_2"]),
-        model_2=known["model_2"].where(~turned, known["model_1"]),
-        difference=known["difference"].where(~turned, -known["difference"]),
-        low=known["low"].where(~turned, -known["high"]),
-        high=known["high"].where(~turned, -known["low"]),
-    )
-    if "sim_low" in known:
-        low, high = known["sim_low"], known["sim_high"]
-        table = table.assign(sim_low=low.where(~turned, -high), sim_high=high.where(~turned, -low))
+        rows = differences.loc[differences["model_1"].eq(model) | differences["model_2"].eq(model)]
+    is_turned = rows["difference"].lt(0) if model is None else rows["model_2"].eq(model)
+    ends = [pair for pair in (("low", "high"), ("sim_low", "sim_high")) if pair[0] in rows]
+    opposite = {"difference": -rows["difference"], "model_1": rows["model_2"], "model_2": rows["model_1"]}
+    opposite |= {low: -rows[high] for low, high in ends} | {high: -rows[low] for low, high in ends}
+    table = rows.assign(**{name: rows[name].where(~is_turned, column) for name, column in opposite.items()})
     return table.sort_values("difference", ascending=False, ignore_index=True, kind="stable")
 
 
@@ -320,12 +293,3 @@ def alike_sentence(alike: WinRate) -> str:
     if not alike.n_examples:
         return f"No pair of responses of like length is decided; {left}."
     return f"Of responses of like length: on {100 * alike.share:.0f} % {interval_words(alike.low, alike.high)} of {alike.n_examples:,}; {left}."
-
-
-def correlation_words(value: float) -> str:
-    """A correlation, with two digits.
-
-    >>> correlation_words(-0.213), correlation_words(math.nan)
-    ('−0.21', '–')
-    """
-    return decimal(value, signed=True)

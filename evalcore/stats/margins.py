@@ -16,9 +16,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     Attributes:
         margin: How much worse still counts as not worse; above 0.
-        is_higher_better: Whether more of the value is better.
         level: Of the two-sided interval whose worse end is the bound.
-        difference: As it was given.
         bound: How bad the first model may be: the worse end of the two-sided interval of `level` (0.95: that is one-sided 0.975).
         low, high: The interval of equivalence, of 2 level - 1 (0.95: 90 %, as two one-sided tests ask).
         p_non_inferior: One-sided, of "worse by the margin or more"; `non_inferior` where it is below (1 - level)/2.
@@ -61,13 +59,8 @@ def against_margin(
     Edge cases: no difference, no error or no degrees of freedom: numbers are NaN and nothing is shown. An error of 0 (to rounding): p is 0
     or 1, and a difference of exactly the margin shows nothing.
 
-    Args:
-        difference: First model less second, e.g. of their corrected scores or under-triage rates.
-        se: Its standard error, 0 or more.
-        df: Degrees of freedom of its interval, above 0; may be infinite.
-        margin: Above 0, in the units of the difference.
-        level: Of the two-sided interval, in (0.5, 1).
-        higher_is_better: False for rates of errors.
+    The margin is above 0, in the units of the difference (first model less second); `se` is the standard error, `df` may be infinite. For rates of errors
+    higher is not better.
 
     Raises:
         ValueError: The margin is not a number above 0.
@@ -116,12 +109,7 @@ def _above(distance: float, se: float, df: float) -> float:
 def margin_words(held: Verdict, first: str, second: str, value: str, *, as_percent: bool = False) -> str:
     """What is shown against the margin, in one or two sentences.
 
-    Args:
-        held: As `against_margin` gives it, of the first model less the second.
-        first: The model that is asked about.
-        second: The one it is compared with.
-        value: What differs, e.g. "corrected score" or "under-triage rate".
-        as_percent: Say it in percentage points: for rates.
+    `first` is the model that is asked about, `value` what differs, e.g. "corrected score" or "under-triage rate"; rates are said in percentage points.
     """
     if not held.is_known:
         return f"Too little is known to hold {first} against {second} by the margin of {_size(held.margin, as_percent=as_percent)}."
@@ -139,18 +127,18 @@ def margin_words(held: Verdict, first: str, second: str, value: str, *, as_perce
     p = _chance(held.p_non_inferior)
     if held.non_inferior:
         within = f", less than the margin of {margin}" if worst < 0 else f"; the margin is {margin}"
-        said = f"{first} is non-inferior to {second}: {bound}{within} ({p})."
+        verdict = f"{first} is non-inferior to {second}: {bound}{within} ({p})."
         also = "also "
     else:
         needed = f"{p}; below {(1 - held.level) / 2:.3g} would show it"
-        said = (
+        verdict = (
             f"It is not shown that {first} is non-inferior to {second}: {bound}, and the margin is {margin} ({needed})."
         )
         also = ""
     if not held.equivalent:
-        return said
+        return verdict
     interval = ", ".join(_signed(end, as_percent=as_percent) for end in (held.low, held.high))
-    return f"{said} It is {also}equivalent: the {100 * (2 * held.level - 1):.4g} % interval of the difference [{interval}] lies within ±{margin}."
+    return f"{verdict} It is {also}equivalent: the {100 * (2 * held.level - 1):.4g} % interval of the difference [{interval}] lies within ±{margin}."
 
 
 def _size(value: float, *, as_percent: bool) -> str:

@@ -299,7 +299,8 @@ def test_labels_on_what_the_study_does_not_hold_are_one_clear_error(sqlite_datab
         connection.execute("DELETE FROM criterion WHERE id = 2")
         connection.commit()
     with pytest.raises(
-        OverreadError, match=r"labels of 1 items came that the study does not hold, first of response 2 and criterion 2"
+        OverreadError,
+        match=r"expected labels of items of the study alone, got labels of 1 others, first of response 2 and criterion 2",
     ):
         loaded(small.engine)
     small.engine.dispose()
