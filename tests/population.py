@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from evalcore.rubric import corrected
-from evalcore.rubric.corrected import KINDS, estimated, estimator_inputs
+from evalcore.rubric.corrected import KINDS, estimates_of, estimator_inputs
 from evalcore.rubric.data import READ_COLUMNS, RubricData
 from evalcore.study.frames import ITEM_BASE
 
@@ -160,7 +160,7 @@ def example_terms(rubric_data: RubricData) -> pd.DataFrame:
     """What each example adds to each model's score: model, example_id, share, and the influence values psi_KIND."""
     tables = []
     for about in estimator_inputs(rubric_data):
-        psi = {f"psi_{kind}": estimated(about).of_kind[kind].psi for kind in KINDS}
+        psi = {f"psi_{kind}": estimates_of(about).of_kind[kind].psi for kind in KINDS}
         columns = {"model": about.model, "example_id": about.example_ids, "share": about.population.shares, **psi}
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)

@@ -13,7 +13,7 @@ from evalcore.errors import OverreadError
 if TYPE_CHECKING:
     from sqlmodel import Session
 
-    from evalcore.rubric.results import Analysed
+    from evalcore.rubric.results import ComputedAnalysis
 
 SEED = 20
 
@@ -123,11 +123,11 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
         _print(found)
 
 
-def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
+def _analysed(session: "Session", changes: dict[str, Any]) -> "ComputedAnalysis":
     """The analysis with the options that were given, each checked by its own name."""
     from evalcore.rubric import parts
     from evalcore.rubric import queries as rubric_queries
-    from evalcore.rubric.results import analysed
+    from evalcore.rubric.results import compute
     from evalcore.study import contents
 
     everything = rubric_queries.load(session)
@@ -146,14 +146,14 @@ def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
         changes["judges"] = tuple(some_of("--judges", changes["judges"], of[evaluation]))
     if "subset" in changes:
         one_of("--subset", changes["subset"], contents.choices(session)["subset"])
-    done = analysed(session, changes, rubric_data=everything)
+    done = compute(session, changes, rubric_data=everything)
     if done.part.items.empty:
         msg = f"--subset: no judged response of {evaluation} belongs to {done.results.spec.subset}"
         raise OverreadError(msg)
     return done
 
 
-def _said(session: "Session", done: "Analysed", *, by: list[str], seed: int) -> dict[str, Any]:
+def _said(session: "Session", done: "ComputedAnalysis", *, by: list[str], seed: int) -> dict[str, Any]:
     """What --json prints."""
     import numpy as np
 
@@ -208,7 +208,7 @@ def _said(session: "Session", done: "Analysed", *, by: list[str], seed: int) -> 
     }
 
 
-def _grouped(done: "Analysed", by: list[str]) -> dict[str, Any]:
+def _grouped(done: "ComputedAnalysis", by: list[str]) -> dict[str, Any]:
     """Corrected scores by group, and whether groups differ."""
     from evalcore.rubric import corrected_groups
     from evalcore.rubric.corrected_groups import DIFFERENCE, interaction_words

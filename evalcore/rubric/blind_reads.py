@@ -79,7 +79,7 @@ def _probability(session: Session, reads: pd.DataFrame, known: Callable[[], Rubr
     reads = reads.assign(inclusion_probability=reads["inclusion_probability"].astype(float).where(drawn))
     if not drawn.any():
         return reads["inclusion_probability"]
-    return drawings.over_all(drawings.made(session, reads, drawn, known=known), reads, drawn)
+    return drawings.over_all(drawings.load(session, reads, drawn, known=known), reads, drawn)
 
 
 def _table(rows: type[SQLModel]) -> Any:

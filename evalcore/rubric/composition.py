@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from evalcore.reading.reference import standing_marks
 from evalcore.rubric import benchmark
 from evalcore.rubric.benchmark import published
 from evalcore.stats.arrays import quotient
-from evalcore.stats.intervals import LEVEL, NO_VALUE, Share, interval_words, percent_words, share_interval, share_words
+from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words, percent_words, share_interval, share_words
 from evalcore.stats.wording import listed
 from evalcore.study.languages import LANGUAGES
 
@@ -135,21 +136,22 @@ def parts(
     table["share"] = table["n"] / table["n_whole"].clip(lower=1)
     table["n_reads"] = n_reads
     table["n_reads_whole"] = int(known["n_reads"].sum())
-    for name, of_group, field in (
-        ("low", here, "low"), ("high", here, "high"), ("read_share", read, "share"), ("read_low", read, "low"), ("read_high", read, "high"),
-    ):  # fmt: skip
-        table[name] = [getattr(of_group[group], field) if group in of_group else np.nan for group in table["group"]]
+    table[["low", "high"]] = here.reindex(table["group"])[["low", "high"]].to_numpy()
+    table[["read_share", "read_low", "read_high"]] = read.reindex(table["group"]).to_numpy()
     population = known.groupby("group")["n_population"].sum()
     table["population_share"] = quotient(population.reindex(table["group"]), np.full(len(table), population.sum()))
     return table
 
 
-def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> dict[str, Share]:
-    """The share of each group in what a column counts."""
+def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> pd.DataFrame:
+    """The share of each group in what a column counts: share, low, high."""
     times = tallied[column].to_numpy(dtype=np.int64)
     group = np.repeat(tallied["group"].to_numpy(), times)
     cluster = np.repeat(tallied["example_id"].to_numpy(), times)
-    return {name: share_interval(group == name, cluster, level=level) for name in groups}
+    shares = [share_interval(group == name, cluster, level=level) for name in groups]
+    return pd.DataFrame(
+        [(one.share, one.low, one.high) for one in shares], groups, ["share", "low", "high"], dtype=float
+    )
 
 
 def _tallied(
@@ -166,22 +168,22 @@ def _tallied(
         rows = criteria.rename(columns={"n_criteria": "n", "n_read": "n_units_read", "n_items_read": "n_reads"})
         rows = rows.assign(n_population=items)
     else:
-        seen = responses.loc[
+        rows = responses.loc[
             ~responses["example_id"].isin(list(hidden))
         ]  # which models answered what waits is not told
-        rows = seen.assign(n=1, n_units_read=seen["is_read"], n_reads=seen["is_read"], n_population=1)
+        rows = rows.assign(n=1, n_units_read=rows["is_read"], n_reads=rows["is_read"], n_population=1)
     column = _STEPS[grouping][0] if grouping in _STEPS else str(grouping)
-    told = (~rows["example_id"].isin(list(hidden))).astype(int)
+    visible = (~rows["example_id"].isin(list(hidden))).astype(int)
     return pd.DataFrame(
         {
             "value": rows[column],
             "example_id": rows["example_id"],
             "n": rows["n"],
-            "n_read": rows["n_units_read"] * told,
-            "n_unread": (rows["n"] - rows["n_units_read"]) * told,
-            "n_hidden": rows["n"] * (1 - told),
-            "n_reads": rows["n_reads"] * told,
-            "n_population": rows["n_population"] * told,
+            "n_read": rows["n_units_read"] * visible,
+            "n_unread": (rows["n"] - rows["n_units_read"]) * visible,
+            "n_hidden": rows["n"] * (1 - visible),
+            "n_reads": rows["n_reads"] * visible,
+            "n_population": rows["n_population"] * visible,
         }
     )
 
@@ -192,8 +194,7 @@ def _named(grouping: Grouping, tallied: pd.DataFrame, kept: pd.Index) -> npt.NDA
     if grouping in _STEPS:
         _, begins, steps = _STEPS[grouping]
         place = np.searchsorted(np.array(begins), values.to_numpy(dtype=float), side="right")
-        found: npt.NDArray[np.object_] = np.take(np.array(steps, dtype=object), np.minimum(place, len(steps) - 1))
-        return np.where(values.isna(), UNKNOWN, found)
+        return np.where(values.isna(), UNKNOWN, np.array(steps, dtype=object)[np.minimum(place, len(steps) - 1)])
     code, names = pd.factorize(values.astype(object))
     if grouping is Grouping.LANGUAGE:
         named = [LANGUAGES.get(name, name) for name in names]
@@ -231,19 +232,14 @@ def spreads(*, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.Dat
         ("points of a criterion", points, np.nan),
         ("characters of a response", responses["n_chars"], np.nan),
     )
-    return pd.DataFrame(
-        [
-            {"what": what, **_spread(np.asarray(values, dtype=float)), "published_mean": mean}
-            for what, values, mean in measures
-        ]
-    )
-
-
-def _spread(values: npt.NDArray[np.float64]) -> dict[str, Any]:
     names = ("low", "quartile_1", "median", "quartile_3", "high")
-    found = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)) if len(values) else np.full(len(names), np.nan)
-    mean = values.mean() if len(values) else np.nan
-    return {"n": len(values), "mean": float(mean), **dict(zip(names, map(float, found), strict=True))}
+    rows = []
+    for what, column, published_mean in measures:
+        values = pd.Series(column, dtype=float)
+        quantiles = dict(zip(names, values.quantile((0, 0.25, 0.5, 0.75, 1)), strict=True))
+        row = {"what": what, "n": len(values), "mean": float(np.mean(values)) if len(values) else np.nan}
+        rows.append(row | quantiles | {"published_mean": published_mean})
+    return pd.DataFrame(rows)
 
 
 def sizes(
@@ -292,67 +288,55 @@ MIN_EXPECTED = 5
 
 
 class Beside(NamedTuple):
-    """What a share is held against: columns of `parts`, and words for the end of a bar."""
+    """What a share is held against: columns of `parts`, words for the end of a bar, and how a sentence begins."""
 
     share: str
     low: str
     high: str
     expected: str
     n: str
-    words: tuple[str, str]
+    more: str
+    fewer: str
+    subject: str
+
+    def direction(self, row: Mapping[Any, Any]) -> int:
+        """1 where the interval shows more than what the share is held against, -1 where fewer; 0 where neither, or fewer than five would be expected."""
+        if not row[self.n] * row[self.expected] >= MIN_EXPECTED:
+            return 0
+        return int(row[self.low] > row[self.expected]) - int(row[self.high] < row[self.expected])
 
 
 BENCHMARK = Beside(
-    "share", "low", "high", "published_share", "n_whole", ("▲ more than the benchmark", "▽ fewer than the benchmark")
-)
+    "share", "low", "high", "published_share", "n_whole", "▲ more than the benchmark", "▽ fewer than the benchmark",
+    "Of this study's {unit}, beside the full benchmark:",
+)  # fmt: skip
 STUDY = Beside(
-    "read_share", "read_low", "read_high", "population_share", "n_reads_whole", ("▲ read more often", "▽ read less often")
+    "read_share", "read_low", "read_high", "population_share", "n_reads_whole", "▲ read more often", "▽ read less often",
+    "Of what physicians have read, beside the whole study:",
 )  # fmt: skip
 
 
 def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
     """Which groups' shares differ from the full benchmark's, and whose reads from the study's: those whose interval shows it, the farthest first."""
-    grouping = Grouping(grouping)
-    rows = [
-        {**row, "noun": _WORDS[grouping].noun.format(row["group"])}
-        for row in table.to_dict(orient="records")
-        if row["group"] != UNKNOWN
-    ]
-    here, read = ([_apart(row, beside) for row in rows] for beside in (BENCHMARK, STUDY))
-    unit = UNITS[grouping]
-    return [
-        f"{subject} {listed(said)}."
-        for subject, said in (
-            (f"Of this study's {unit}, beside the full benchmark:", _farthest(here)),
-            ("Of what physicians have read, beside the whole study:", _farthest(read)),
-        )
-        if said
-    ]
-
-
-def _direction(row: Mapping[Any, Any], beside: Beside) -> int:
-    """1 where the interval shows more than what it is held against, -1 where fewer; 0 where neither, or fewer than five would be expected."""
-    if not row[beside.n] * row[beside.expected] >= MIN_EXPECTED:
-        return 0
-    return int(row[beside.low] > row[beside.expected]) - int(row[beside.high] < row[beside.expected])
-
-
-def _apart(row: Mapping[Any, Any], beside: Beside) -> tuple[float, str]:
-    """How far a share is from what it is held against, and that in words; 0 where the interval does not show it."""
-    direction = _direction(row, beside)
-    if not direction:
-        return 0.0, ""
-    share, expected = row[beside.share], row[beside.expected]
-    numbers = (
-        f"{percent_words(share)} {interval_words(row[beside.low], row[beside.high])}, there {percent_words(expected)}"
-    )
-    return abs(share - expected), f"{'more' if direction > 0 else 'fewer'} {row['noun']} ({numbers})"
-
-
-def _farthest(apart: list[tuple[float, str]]) -> list[str]:
-    named = sorted((one for one in apart if one[1]), key=lambda one: -round(one[0], 9))
-    more = len(named) - NAMED
-    return [words for _, words in named[:NAMED]] + ([f"{more:,} more"] if more > 0 else [])
+    words = _WORDS[Grouping(grouping)]
+    rows = table.loc[table["group"].ne(UNKNOWN)].to_dict(orient="records")
+    sentences = []
+    for beside in (BENCHMARK, STUDY):
+        apart = []
+        for row in rows:
+            if direction := beside.direction(row):
+                share, expected = row[beside.share], row[beside.expected]
+                interval = f"{percent_words(share)} {interval_words(row[beside.low], row[beside.high])}"
+                noun = f"{'more' if direction > 0 else 'fewer'} {words.noun.format(row['group'])}"
+                apart.append(
+                    (-round(abs(share - expected), 9), f"{noun} ({interval}, there {percent_words(expected)})")
+                )
+        named = [said for _, said in sorted(apart, key=itemgetter(0))]
+        more = len(named) - NAMED
+        if named:
+            others = [f"{more:,} more"] if more > 0 else []
+            sentences.append(f"{beside.subject.format(unit=words.unit)} {listed(named[:NAMED] + others)}.")
+    return sentences
 
 
 def here_words(row: Mapping[Any, Any]) -> str:
@@ -379,8 +363,8 @@ def benchmark_words(row: Mapping[Any, Any]) -> str:
 
 def read_words(row: Mapping[Any, Any]) -> str:
     """How much of a group physicians have read, of what may be told: "75 % (3/4)"."""
-    told = row["n_read"] + row["n_unread"]
-    return share_words(row["n_read"], told, row["n_read"] / told if told else math.nan)
+    n = row["n_read"] + row["n_unread"]
+    return share_words(row["n_read"], n, row["n_read"] / n if n else math.nan)
 
 
 def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
@@ -407,5 +391,5 @@ def _median(row: Mapping[Any, Any], one: str, more: str = "") -> str:
 
 def marks(row: Mapping[Any, Any]) -> str:
     """What an interval shows to be more or fewer in a group, for the end of its bar; empty where it shows neither."""
-    directions = [(beside, _direction(row, beside)) for beside in (BENCHMARK, STUDY)]
-    return ", ".join(beside.words[0 if direction > 0 else 1] for beside, direction in directions if direction)
+    directions = [(beside, beside.direction(row)) for beside in (BENCHMARK, STUDY)]
+    return ", ".join(beside.more if direction > 0 else beside.fewer for beside, direction in directions if direction)

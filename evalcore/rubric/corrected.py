@@ -296,7 +296,7 @@ class DefaultClaim(msgspec.Struct, frozen=True):
 
 def default_claim(inputs: Sequence[EstimatorInputs]) -> DefaultClaim:
     """The widest claim that the reads can carry: new examples, and physicians in general from 3 effective readers of every model that has enough."""
-    return widest_claim([model.counts["n_effective_readers"] for model in inputs if estimated(model).is_enough])
+    return widest_claim([model.counts["n_effective_readers"] for model in inputs if estimates_of(model).is_enough])
 
 
 def widest_claim(n_effective: Sequence[float]) -> DefaultClaim:
@@ -376,7 +376,7 @@ def corrected_scores(
     """
     rows = []
     for model in inputs:
-        estimates = estimated(model, claim=claim, physicians=physicians)
+        estimates = estimates_of(model, claim=claim, physicians=physicians)
         row: dict[str, Any] = {"model": model.model, "evaluation": model.evaluation, **model.counts}
         for kind, estimate in estimates.of_kind.items():
             row |= estimate.columns(kind, LEVEL)
@@ -475,7 +475,7 @@ class Estimates(msgspec.Struct, frozen=True):
         return self.n_needed == 0
 
 
-def estimated(
+def estimates_of(
     inputs: EstimatorInputs, *, claim: Claim = Claim.NEW_EXAMPLES, physicians: Physicians = Physicians.THESE
 ) -> Estimates:
     """The scores of one model, as `corrected_scores` says; made once for each claim."""
@@ -487,7 +487,11 @@ def estimated(
 
 def _estimated(inputs: EstimatorInputs, claim: Claim, physicians: Physicians) -> Estimates:
     population, sample = inputs.population, inputs.sample
-    of_kind = {JUDGE: _of_judge(population, claim), PHYSICIANS: nothing(population), CORRECTED: nothing(population)}
+    of_kind = {
+        JUDGE: _of_judge(population, claim),
+        PHYSICIANS: no_estimate(population),
+        CORRECTED: no_estimate(population),
+    }
     fits = {PHYSICIANS: inputs.physicians_fit, CORRECTED: inputs.corrected_fit} if len(sample.rows) else {}
     n_columns = max((fit.n_columns for fit in fits.values()), default=1)
     n_needed, needed = lacking(inputs, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
@@ -499,7 +503,7 @@ def _estimated(inputs: EstimatorInputs, claim: Claim, physicians: Physicians) ->
 
 def _of_judge(population: Population, claim: Claim) -> Estimate:
     if not population.n_examples:
-        return nothing(population)
+        return no_estimate(population)
     fit = estimator.by_judges(population)
     psi = estimator.influences(population, None, fit)
     if claim is Claim.BENCHMARK:
@@ -530,7 +534,7 @@ def of_reads(population: Population, sample: Sample, fit: Fit, claim: Claim, phy
     return Estimate(fit, variance, unseen, freedom, psi, tuple(narrower))
 
 
-def nothing(population: Population) -> Estimate:
+def no_estimate(population: Population) -> Estimate:
     """An estimate without a value."""
     none = np.empty(0)
     fit = Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
@@ -576,9 +580,9 @@ def corrected_differences(
     """
     models: dict[str, list[Scored]] = {}
     for model in inputs:
-        estimate = estimated(model, claim=claim, physicians=physicians).of_kind[CORRECTED]
+        estimate = estimates_of(model, claim=claim, physicians=physicians).of_kind[CORRECTED]
         models.setdefault(model.evaluation, []).append(Scored(model, estimate))
-    tables = [paired(of_one, claim, physicians, LEVEL) for of_one in models.values()]
+    tables = [paired_differences(of_one, claim, physicians, LEVEL) for of_one in models.values()]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
 
 
@@ -728,7 +732,7 @@ def _pairs(models: list[Scored], claim: Claim, physicians: Physicians) -> Iterat
         yield row
 
 
-def paired(models: list[Scored], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
+def paired_differences(models: list[Scored], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
     """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
     pairs = list(_pairs(models, claim, physicians))
     n_known = sum("widths" in row for row in pairs)

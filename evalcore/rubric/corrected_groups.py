@@ -21,7 +21,7 @@ from evalcore.rubric.corrected import (
     EstimatorInputs,
     corrected_differences,
     corrected_scores,
-    estimated,
+    estimates_of,
     estimator_inputs,
     on_examples,
 )
@@ -175,11 +175,11 @@ class _Effect:
 
 def _effect(one: EstimatorInputs, other: EstimatorInputs | None) -> _Effect | None:
     """A difference of two models, or without another one a model's judge-only less its corrected score; None where too little was read."""
-    estimates = estimated(one).of_kind
+    estimates = estimates_of(one).of_kind
     corrected = estimates[CORRECTED]
     freedom, unseen = corrected.freedom, corrected.unseen
     if other is not None:
-        second = estimated(other).of_kind[CORRECTED]
+        second = estimates_of(other).of_kind[CORRECTED]
         example_ids, *places = np.intersect1d(one.example_ids, other.example_ids, True, return_indices=True)  # noqa: FBT003
         apart = on_examples(one, corrected, places[0]) - on_examples(other, second, places[1])
         freedom, unseen = min(freedom, second.freedom), unseen + second.unseen

@@ -75,10 +75,13 @@ class RubricData:
         """Without these examples, and without the names that only they hold."""
         if not example_ids:
             return self
-        left = self.where(~self.items["example_id"].isin(list(example_ids)))
-        names = left.items.select_dtypes("category").columns
-        used = {name: left.items[name].cat.remove_unused_categories() for name in names}
-        return replace(left, items=left.items.assign(**used))
+        return self.where(~self.items["example_id"].isin(list(example_ids))).with_used_names()
+
+    def with_used_names(self) -> "RubricData":
+        """Without the names of models, themes and the like that no item has."""
+        names = self.items.select_dtypes("category").columns
+        used = {name: self.items[name].cat.remove_unused_categories() for name in names}
+        return replace(self, items=self.items.assign(**used))
 
     @property
     def voters(self) -> list[str]:

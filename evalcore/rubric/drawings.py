@@ -77,7 +77,7 @@ def reachable(drawings: Sequence[Drawing], response_ids: pd.Series) -> pd.Series
     return reached
 
 
-def made(
+def load(
     session: Session,
     reads: pd.DataFrame,
     is_drawn: pd.Series,

@@ -122,8 +122,8 @@ def _marker(colour: object, size: int, symbol: str, width: float = 2) -> dict[st
     return {"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": width}}
 
 
-def _score_axis(figure: go.Figure) -> None:
-    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+def _score_axis(figure: go.Figure, title: str = SCORE, tickformat: str = ".2f", **more: str) -> None:
+    figure.update_xaxes(title=title, tickformat=tickformat, gridcolor=FAINT, zeroline=False, showgrid=True, **more)
 
 
 def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int, ink: str) -> None:
@@ -257,14 +257,7 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
     )
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     named_rows(figure, names, ink=ink)
-    figure.update_xaxes(
-        title="Difference of the scores, on the same examples",
-        tickformat="+.2f",
-        gridcolor=FAINT,
-        zeroline=False,
-        showgrid=True,
-        rangemode="tozero",
-    )
+    _score_axis(figure, "Difference of the scores, on the same examples", tickformat="+.2f", rangemode="tozero")
     return bordered(figure, height=PAIR_FRAME_PIXELS + ROW_PIXELS * len(names), top=32, legend=False)
 
 

@@ -196,12 +196,12 @@ def _between(differences: pd.DataFrame, first: str, second: str) -> tuple[float,
     """Difference, low and high of the first minus the second, and its p."""
     for row in differences.to_dict(orient="records"):
         if {row["model_1"], row["model_2"]} == {first, second}:
-            pair = row if row["model_1"] == first else turned(row)
+            pair = row if row["model_1"] == first else reverse(row)
             return pair["difference"], pair["low"], pair["high"], pair["p_holm"]
     return math.nan, math.nan, math.nan, math.nan
 
 
-def turned(row: dict[Any, Any]) -> dict[Any, Any]:
+def reverse(row: dict[Any, Any]) -> dict[Any, Any]:
     """The row of a pair the other way round."""
     names = {"model_1": row["model_2"], "model_2": row["model_1"]}
     return row | names | {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}

@@ -54,33 +54,6 @@ def evaluations(rubric_data: RubricData) -> pd.DataFrame:
     )
 
 
-def part(
-    rubric_data: RubricData,
-    *,
-    evaluation: str,
-    judges: Sequence[str] | None = None,
-    example_ids: Collection[int] | None = None,
-    clusters_only: bool = False,
-) -> RubricData:
-    """One data set, or some of its examples, by these judges alone; None: all.
-
-    `clusters_only`: only criteria of the level cluster, which are then all that a response is asked: how a Consensus example is scored.
-    Models, themes and the like that do not occur in the part are no categories any more.
-    """
-    kept = rubric_data.items["evaluation"].eq(evaluation).to_numpy()
-    if example_ids is not None:
-        kept = kept & rubric_data.items["example_id"].isin(list(example_ids)).to_numpy()
-    if clusters_only:
-        kept = kept & rubric_data.items["level"].eq(CLUSTER).to_numpy()
-    chosen = rubric_data.where(kept)
-    items = chosen.items
-    if clusters_only:
-        items = items.assign(n_expected=items.groupby("response_id", sort=False)["item_id"].transform("size"))
-    names = [name for name in items.columns if isinstance(items[name].dtype, pd.CategoricalDtype)]
-    items = items.assign(**{name: items[name].cat.remove_unused_categories() for name in names})
-    return replace(chosen, items=items, judged=chosen.judged if judges is None else chosen.judged[list(judges)])
-
-
 def jury(rubric_data: RubricData, judges: Sequence[str]) -> tuple[RubricData, str]:
     """The study with several judges as one, the mean of their labels where each of them gave one, and its name; with one judge that judge."""
     chosen = list(judges)
@@ -112,7 +85,7 @@ def common_weighting(rubric_data: RubricData) -> Weighting | None:
 # ---------------------------------------------------------------- what an analysis names
 
 
-def changed(spec: Analysis, changes: Mapping[str, Any]) -> Analysis:
+def with_changes(spec: Analysis, changes: Mapping[str, Any]) -> Analysis:
     """The specification with these fields instead; another data set brings its own usual judge, unless judges are among the fields."""
     own = {"judges": ()} if changes.get("evaluation", spec.evaluation) != spec.evaluation else {}
     return replace(spec, **{**own, **changes})
@@ -125,7 +98,7 @@ def example_ids(session: Session, spec: Analysis) -> list[int] | None:
     return list(browse.examples(session, browse.Filters(subset=spec.subset))["example_id"])
 
 
-def usual(spec: Analysis, known: pd.DataFrame) -> Analysis:
+def with_defaults(spec: Analysis, known: pd.DataFrame) -> Analysis:
     """The specification with data set and judges filled in: the judged data set with most responses, the judge with most labels on it (by `evaluations`).
 
     Raises:
@@ -145,15 +118,22 @@ def usual(spec: Analysis, known: pd.DataFrame) -> Analysis:
     return replace(spec, evaluation=evaluation, judges=spec.judges or of[evaluation][:1])
 
 
-def taken(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int] | None = None) -> RubricData:
-    """The part of the whole study that an analysis with data set and judges is about; `example_ids` are the members of its subset, None where it names none."""
-    return part(
-        rubric_data,
-        evaluation=spec.evaluation or "",
-        judges=spec.judges,
-        example_ids=example_ids,
-        clusters_only=spec.subset == CONSENSUS,
-    )
+def part_of(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int] | None = None) -> RubricData:
+    """The part of the whole study that an analysis with data set and judges is about; `example_ids` are the members of its subset, None where it names none.
+
+    Of the subset Consensus only criteria of the level cluster are left, which are then all that a response is asked. Models, themes and the like that
+    do not occur in the part are no categories any more.
+    """
+    kept = rubric_data.items["evaluation"].eq(spec.evaluation or "")
+    if example_ids is not None:
+        kept &= rubric_data.items["example_id"].isin(list(example_ids))
+    if spec.subset == CONSENSUS:
+        kept &= rubric_data.items["level"].eq(CLUSTER)
+    chosen = rubric_data.where(kept).by(spec.judges).with_used_names()
+    if spec.subset == CONSENSUS:
+        n_asked = chosen.items.groupby("response_id", sort=False)["item_id"].transform("size")
+        chosen = replace(chosen, items=chosen.items.assign(n_expected=n_asked))
+    return chosen
 
 
 def weights_of(part: RubricData, spec: Analysis) -> pd.Series | None:

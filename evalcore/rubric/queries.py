@@ -133,7 +133,7 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     drawn = is_drawn(table)
     table["inclusion_probability"] = table["inclusion_probability"].where(drawn)
     known = replace(rubric_data, items=items, judged=labels, repeats=repeats, reads=table.iloc[:0])
-    made = drawings.made(session, table, drawn, known=lambda: known)
+    made = drawings.load(session, table, drawn, known=lambda: known)
     table["inclusion_probability"] = drawings.over_all(made, table, drawn)
     table["unit"] = _units(items, table, drawn)
     items = items.assign(reachable=drawings.reachable(made, items["response_id"]))

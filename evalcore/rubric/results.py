@@ -1,6 +1,6 @@
 """All numbers of one analysis: scores, differences, what each holds for, what they find. Models, `compare`, methods and bundle take theirs from here.
 
-Commands, methods and bundle read and compute in one go (`analysed`); pages keep frames, and call the same functions on them.
+Commands, methods and bundle read and compute in one go (`compute`); pages keep frames, and call the same functions on them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ from evalcore.rubric.corrected import (
     rank_intervals,
 )
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.finding import chance_words, claim_words, difference_words, finding, turned
-from evalcore.rubric.parts import changed, evaluations, example_ids, taken, usual, weights_of
+from evalcore.rubric.finding import chance_words, claim_words, difference_words, finding, reverse
+from evalcore.rubric.parts import evaluations, example_ids, part_of, weights_of, with_changes, with_defaults
 from evalcore.rubric.queries import load
 from evalcore.rubric.sensitivity import sensitivity
 from evalcore.stats.margins import Verdict, against_margin, margin_words
@@ -52,11 +52,11 @@ class Results:
     Attributes:
         spec: What was computed: data set, judges, claim and physicians are filled in.
         usual: What the intervals hold for where nobody has said it, and why.
-        scores: As `corrected_scores` gives them for the claim of `spec`.
-        differences: As `corrected_differences` gives them for the same claim; only pairs that have one.
+        scores: `corrected_scores` for the claim of `spec`.
+        differences: `corrected_differences` for the same claim; only pairs that have one.
         claims: `scores` for each of `CLAIMS`, with place (of the claim, from 0), claim and physicians before; claims in their order, models by name.
-        difference_claims: `differences` for each of `CLAIMS`, with place, claim and physicians before.
-        ranks: As `rank_intervals` gives them from `differences`; no row without a difference.
+        difference_claims: `differences` for each of `CLAIMS`, likewise.
+        ranks: `rank_intervals` of `differences`.
         primary: The row of the primary comparison, first model less second; None where none is stated or there is no difference.
         held: The primary comparison against the margin; None where none is stated.
     """
@@ -70,11 +70,6 @@ class Results:
     ranks: pd.DataFrame
     primary: dict[str, float] | None
     held: Verdict | None
-
-    @property
-    def is_usual_claim(self) -> bool:
-        """Whether the intervals hold for what they hold for by default."""
-        return (self.claim, self.physicians) == (self.usual.claim, self.usual.physicians)
 
     @property
     def claim(self) -> Claim:
@@ -94,7 +89,8 @@ class Results:
     @property
     def because(self) -> str:
         """Why the intervals hold for that, a sentence; empty where somebody has chosen it."""
-        return self.usual.why if self.is_usual_claim else ""
+        is_usual = (self.claim, self.physicians) == (self.usual.claim, self.usual.physicians)
+        return self.usual.why if is_usual else ""
 
     @property
     def means(self) -> str:
@@ -108,7 +104,7 @@ class Results:
 
 
 def results(part: RubricData, spec: Analysis) -> Results:
-    """All numbers of an analysis, of the part and specification as `taken` and `usual` give them; claim and physicians may be open.
+    """All numbers of an analysis, of the part and specification as `part_of` and `with_defaults` give them; claim and physicians may be open.
 
     Raises:
         OverreadError: Weights are asked for, and the examples have no themes to weight by.
@@ -160,7 +156,7 @@ def _primary(differences: pd.DataFrame, spec: Analysis) -> dict[str, float] | No
         return None
     for row in differences.to_dict(orient="records"):
         if spec.primary in {(row["model_1"], row["model_2"]), (row["model_2"], row["model_1"])}:
-            pair = row if spec.primary[0] == row["model_1"] else turned(row)
+            pair = row if spec.primary[0] == row["model_1"] else reverse(row)
             return {name: float(pair[name]) for name in ("difference", "low", "high", "se", "df", "p", "n_examples")}
     return None
 
@@ -189,9 +185,9 @@ def primary_words(found: Results, stated: StatedAnalysis | None) -> list[str]:
 def departures(found: Results, stated: Analysis, known: pd.DataFrame) -> tuple[str, ...]:
     """What was chosen otherwise than the study states, in words; empty where this is the stated analysis.
 
-    What the statement leaves open is as `usual` of these data sets (`parts.evaluations`).
+    What the statement leaves open is as `with_defaults` of these data sets (`parts.evaluations`).
     """
-    planned = usual(stated, known)
+    planned = with_defaults(stated, known)
     planned = replace(
         planned, claim=planned.claim or found.usual.claim, physicians=planned.physicians or found.usual.physicians
     )
@@ -216,7 +212,7 @@ def stated_words(stated: StatedAnalysis | None, otherwise: Sequence[str]) -> str
 
 
 @dataclass(frozen=True)
-class Analysed:
+class ComputedAnalysis:
     """An analysis of a study: its numbers, and what they are of.
 
     Attributes:
@@ -235,13 +231,13 @@ class Analysed:
     otherwise: tuple[str, ...]
 
 
-def analysed(
+def compute(
     session: Session,
     changes: Mapping[str, Any] | None = None,
     *,
     rubric_data: RubricData | None = None,
     hidden: frozenset[int] = frozenset(),
-) -> Analysed:
+) -> ComputedAnalysis:
     """The numbers of the stated analysis, or with these changes of its fields of another one for looking; hidden conversations are left out.
 
     `rubric_data` of the whole study may be given where it is at hand; `hidden` is then not applied.
@@ -251,14 +247,14 @@ def analysed(
     """
     everything = load(session).without(hidden) if rubric_data is None else rubric_data
     known, stated = evaluations(everything), contents.stated_analysis(session)
-    spec = usual(changed(Analysis() if stated is None else stated.spec, changes or {}), known)
-    part = taken(everything, spec, example_ids(session, spec))
+    spec = with_defaults(with_changes(Analysis() if stated is None else stated.spec, changes or {}), known)
+    part = part_of(everything, spec, example_ids(session, spec))
     numbers = results(part, spec)
     otherwise = () if stated is None else departures(numbers, stated.spec, known)
-    return Analysed(everything, part, known, stated, numbers, otherwise)
+    return ComputedAnalysis(everything, part, known, stated, numbers, otherwise)
 
 
-def missing(session: Session, done: Analysed) -> pd.DataFrame:
+def missing(session: Session, done: ComputedAnalysis) -> pd.DataFrame:
     """Its corrected scores if the missing reads had all spoken for the model or all against it, as `sensitivity` gives them."""
     found, spec = done.results, done.results.spec
     return sensitivity(

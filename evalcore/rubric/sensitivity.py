@@ -1,9 +1,8 @@
 """How far corrected scores rest on what physicians could not assess, and on reads that never came."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,8 +13,9 @@ from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Claim, Physicians, Stage
 
+MODEL = ["model", "evaluation"]
 COLUMNS = [
-    "model", "evaluation", "scenario", "n_taken", "n_of", "corrected", "corrected_low", "corrected_high", "shift",
+    *MODEL, "scenario", "n_taken", "n_of", "corrected", "corrected_low", "corrected_high", "shift",
 ]  # fmt: skip
 
 
@@ -41,6 +41,13 @@ class Scenario(StrEnum):
 _FOR = (Scenario.CANNOT_ASSESS_FOR, Scenario.UNREAD_FOR, Scenario.ALL_FOR)
 _CANNOT = (Scenario.CANNOT_ASSESS_FOR, Scenario.CANNOT_ASSESS_AGAINST)
 _UNREAD = (Scenario.UNREAD_FOR, Scenario.UNREAD_AGAINST)
+_COUNTED: Mapping[Scenario, tuple[list[str], list[str]]] = {
+    Scenario.ESTIMATED: ([], ["n_reads"]),
+    **dict.fromkeys(_CANNOT, (["n_unknown"], ["n_reads"])),
+    **dict.fromkeys(_UNREAD, (["n_unread"], ["n_drawn"])),
+    **dict.fromkeys((Scenario.ALL_FOR, Scenario.ALL_AGAINST), (["n_unknown", "n_unread"], ["n_reads", "n_drawn"])),
+}
+"""n_taken and n_of: columns of `_amounts`."""
 
 
 def sensitivity(
@@ -80,14 +87,10 @@ def sensitivity(
             inputs = estimator_inputs(filled or rubric_data, judges=judges, settled=settled, weights=weights)
             scores = corrected_scores(inputs, claim=claim, physicians=physicians)
         plain = scores if plain is None else plain
-        table = scores[["model", "evaluation", CORRECTED, f"{CORRECTED}_low", f"{CORRECTED}_high"]].copy()
-        of_models = [
-            amounts.get((str(model), str(evaluation)), _Amounts())
-            for model, evaluation in zip(table["model"], table["evaluation"], strict=True)
-        ]
-        table["n_taken"], table["n_of"] = (
-            np.array([of_model.of(scenario) for of_model in of_models] or np.empty((0, 2))).astype(int).T
-        )
+        table = scores[[*MODEL, CORRECTED, f"{CORRECTED}_low", f"{CORRECTED}_high"]].copy()
+        of_models = amounts.reindex(pd.MultiIndex.from_frame(table[MODEL].astype(str)), fill_value=0)
+        for name, parts in zip(("n_taken", "n_of"), _COUNTED[scenario], strict=True):
+            table[name] = of_models[parts].sum(axis=1).to_numpy().astype(int)
         table["shift"] = table[CORRECTED] - plain[CORRECTED]
         tables.append(table.assign(scenario=scenario.value, order=np.arange(len(table))))
     return pd.concat(tables, ignore_index=True).sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
@@ -115,43 +118,26 @@ def _drawn(rubric_data: RubricData) -> pd.DataFrame:
     return first_reads(rubric_data.reads).loc[is_drawn]
 
 
-class _Amounts(NamedTuple):
-    """How much is missing of one model: reads that could not assess, of how many; responses drawn and not read, of how many drawn."""
-
-    n_unknown: int = 0
-    n_reads: int = 0
-    n_unread: int = 0
-    n_drawn: int = 0
-
-    def of(self, scenario: Scenario) -> tuple[int, int]:
-        """n_taken and n_of of a scenario."""
-        if scenario is Scenario.ESTIMATED:
-            return 0, self.n_reads
-        if scenario in _CANNOT:
-            return self.n_unknown, self.n_reads
-        if scenario in _UNREAD:
-            return self.n_unread, self.n_drawn
-        return self.n_unknown + self.n_unread, self.n_reads + self.n_drawn
+def _of_models(rubric_data: RubricData, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows about items with the items' model and evaluation."""
+    return rows.join(rubric_data.items[MODEL].astype(str), on="row")
 
 
-def _amounts(rubric_data: RubricData, waiting: pd.DataFrame) -> dict[tuple[str, str], _Amounts]:
-    """How much is missing, by model and evaluation."""
-    first = _drawn(rubric_data)
-    read, late = _named(rubric_data, first["row"]), _named(rubric_data, waiting["row"])
-    amounts = {}
-    for key in dict.fromkeys([*read, *late]):
-        reads = first.loc[[name == key for name in read]]
-        n_late = waiting.loc[[name == key for name in late], "response_id"].nunique()
-        amounts[key] = _Amounts(
-            int(reads["met"].isna().sum()), len(reads), n_late, n_late + reads["response_id"].nunique()
-        )
-    return amounts
-
-
-def _named(rubric_data: RubricData, rows: pd.Series) -> list[tuple[str, str]]:
-    """Model and evaluation of items."""
-    items = rubric_data.items[["model", "evaluation"]].iloc[rows.to_numpy(dtype=np.int64)].astype(str)
-    return list(zip(items["model"], items["evaluation"], strict=True))
+def _amounts(rubric_data: RubricData, waiting: pd.DataFrame) -> pd.DataFrame:
+    """By model and evaluation: n_unknown (reads that could not assess) of n_reads, and n_unread (responses drawn and not read) of n_drawn."""
+    reads, late = (_of_models(rubric_data, rows).groupby(MODEL) for rows in (_drawn(rubric_data), waiting))
+    amounts = pd.DataFrame(
+        {
+            "n_reads": reads.size(),
+            "n_known": reads["met"].count(),
+            "n_read": reads["response_id"].nunique(),
+            "n_unread": late["response_id"].nunique(),
+        }
+    )
+    amounts = amounts.fillna(0).astype(int)
+    return amounts.assign(
+        n_unknown=amounts["n_reads"] - amounts["n_known"], n_drawn=amounts["n_read"] + amounts["n_unread"]
+    )
 
 
 def _filled(rubric_data: RubricData, waiting: pd.DataFrame, scenario: Scenario) -> RubricData | None:
@@ -174,16 +160,13 @@ def _filled(rubric_data: RubricData, waiting: pd.DataFrame, scenario: Scenario) 
 
 def _supposed(rubric_data: RubricData, late: pd.DataFrame, helps: np.ndarray) -> pd.DataFrame:
     """A read of every item of the responses that nobody has read."""
-    first = _drawn(rubric_data)
-    readers: dict[tuple[str, str], set[str]] = {}
-    for model, name in zip(_named(rubric_data, first["row"]), first["rater"], strict=True):
-        readers.setdefault(model, set()).add(str(name))
-    place = pd.Series(pd.factorize(late["response_id"], sort=True)[0], index=late.index)
+    readers = _of_models(rubric_data, _drawn(rubric_data)).groupby(MODEL)["rater"].unique()
+    number = pd.factorize(late["response_id"], sort=True)[0]
+    raters = []
+    for place, *model in zip(number, *(_of_models(rubric_data, late)[name] for name in MODEL), strict=True):
+        names = sorted(readers.get(tuple(model), ["nobody"]))
+        raters.append(names[place % len(names)])
     rows = late["row"].to_numpy(dtype=np.int64)
-    raters = [
-        names[number % len(names)] if (names := sorted(readers.get(model, ()))) else "nobody"
-        for model, number in zip(_named(rubric_data, late["row"]), place, strict=True)
-    ]
     of_item = {name: rubric_data.items[name].to_numpy()[rows] for name in ("item_id", "example_id", "response_id")}
     return pd.DataFrame(
         {
@@ -211,7 +194,7 @@ def sensitivity_sentence(table: pd.DataFrame) -> str:
         (_UNREAD, "of drawings that have begun and that nobody has read (yet)", "response"),
     ):
         rows = known.loc[known["scenario"].isin(scenarios)]
-        once = rows.drop_duplicates(["model", "evaluation"])
+        once = rows.drop_duplicates(MODEL)
         n_taken, n_of = int(once["n_taken"].sum()), int(once["n_of"].sum())
         if n_taken:
             shift, model = max(zip(rows["shift"].abs(), rows["model"].astype(str), strict=True))

@@ -85,10 +85,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class Fit:
-    """An estimate.
+    """An estimate of the value S.
 
     Attributes:
-        value: S.
         predicted: m, by item of the population.
         columns: x, an item read a row.
         pull: By item read and column, how far the coefficients follow the item's residual: (sum_s w x x')^-1 w x.
@@ -348,7 +347,7 @@ def _between_readers(sample: Sample, roots: Floats, n_own: Numbers) -> tuple[flo
 
 
 def between_physicians(population: Population, sample: Sample, fit: Fit) -> tuple[float, float]:
-    """How far the physicians are apart in what each adds to the estimate, as a variance of their sum, and its degrees of freedom.
+    """How far the physicians are apart in what each adds to the estimate, as a variance of their sum, and its degrees of freedom; NaN with fewer than two.
 
         D_k = sum of a e/pi over what physician k read (of an item that several have read, an equal part), q_k = their share of the reading
         (K-1)/K sum (d_k - mean d)^2,  d_k = D_k / (1 - q_k)      df = 1 / sum q^2 - 1, at least 1
@@ -356,9 +355,6 @@ def between_physicians(population: Population, sample: Sample, fit: Fit) -> tupl
     With equal shares and items of their own that is var(t_k)/K of the totals t_k = K D_k, with K-1 degrees of freedom. The division by 1 - q_k makes good
     that one who reads most of the items draws the fit to himself (the jackknife over physicians, to first order). Items must have been given to
     physicians at random.
-
-    Returns:
-        NaN and NaN with fewer than two physicians.
     """
     if sample.n_readers < 2:  # noqa: PLR2004
         return np.nan, np.nan
@@ -402,7 +398,7 @@ def spread(apart: Floats) -> float:
 
 
 def effective_readers(loads: Floats) -> float:
-    """As many readers with equal loads say as much of physicians as these do: 1 / sum q^2, q the shares of the reading (Kish 1965).
+    """As many readers with equal loads say as much of physicians as these do (0 or more each, in any unit): 1 / sum q^2, q their shares (Kish 1965).
 
     >>> (
     ...     round(effective_readers(np.array([12, 1, 1, 1, 1])), 1),

@@ -7,7 +7,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from evalcore.rubric.corrected import Claim, EstimatorInputs, Physicians, Scored, nothing, of_reads, paired
+from evalcore.rubric.corrected import (
+    Claim,
+    EstimatorInputs,
+    Physicians,
+    Scored,
+    no_estimate,
+    of_reads,
+    paired_differences,
+)
 from evalcore.rubric.finding import chance_words
 from evalcore.stats.arrays import Floats
 from evalcore.stats.estimator import by_physicians
@@ -162,7 +170,7 @@ def paired_costs(
     tables = []
     for word in dict.fromkeys(about.format for about in known):
         models = [_scored(about, counts, kind, claim, physicians) for about in known if about.format == word]
-        rows = paired([one for one, _ in models], claim, physicians, level)
+        rows = paired_differences([one for one, _ in models], claim, physicians, level)
         if rows.empty:
             continue
         lacking = {one.inputs.model: needed for one, needed in models}
@@ -186,7 +194,7 @@ def _scored(about: Answers, counts: Floats, kind: str, claim: Claim, physicians:
         about.model, about.format, share.population, share.sample, about.cases[kept], (), readers, {}
     )
     if not made["enough"]:
-        return Scored(inputs, nothing(share.population)), str(made["needed"])
+        return Scored(inputs, no_estimate(share.population)), str(made["needed"])
     fit = share.corrected if kind == CORRECTED else by_physicians(share.population, share.sample)
     return Scored(inputs, of_reads(share.population, share.sample, fit, claim, physicians)), ""
 

@@ -218,7 +218,7 @@ def analysis_words(viewer: Viewer, found: Results) -> str:
         return stated_words(None, ())
     known = evaluations(viewer)
     try:
-        parts.usual(said.spec, known)
+        parts.with_defaults(said.spec, known)
     except OverreadError:  # its data set waits for the viewer's own reads
         return f"The stated analysis (version {said.version}) is about a part that you may not see yet."
     return stated_words(said, departures(found, said.spec, known))
@@ -264,7 +264,7 @@ def taken(viewer: Viewer, chosen: Chosen) -> RubricData:
     """The part of the study that was chosen."""
     with reading(common.engine()) as session:
         example_ids = parts.example_ids(session, chosen.spec)
-    return parts.taken(common.rubric_data(viewer), chosen.spec, example_ids)
+    return parts.part_of(common.rubric_data(viewer), chosen.spec, example_ids)
 
 
 def computed(make: Callable[..., Any], viewer: Viewer, chosen: Chosen, *arguments: Any) -> Any:

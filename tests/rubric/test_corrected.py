@@ -20,7 +20,7 @@ from evalcore.rubric.corrected import (
     Physicians,
     anytime_factor,
     claim_sentence,
-    estimated,
+    estimates_of,
     estimator_inputs,
 )
 from evalcore.rubric.data import RubricData
@@ -140,7 +140,7 @@ def test_for_new_examples_and_physicians_in_general_the_variance_has_both_parts(
     # V_physicians + (V_B - V_A), each from the claim that shows it
     (about,) = estimator_inputs(drawn_by_three(study(n_examples=100)[0]))
     squares = {
-        (claim, physicians): estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED].variance
+        (claim, physicians): estimates_of(about, claim=claim, physicians=physicians).of_kind[CORRECTED].variance
         for claim in Claim
         for physicians in Physicians
     }
