@@ -239,7 +239,6 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def _print(found: dict[str, Any]) -> None:
     from evalcore.rubric.finding import (
         CLAIM_COLUMNS,
-        chance_words,
         claim_columns,
         difference_words,
         rank_words,
@@ -247,6 +246,7 @@ def _print(found: dict[str, Any]) -> None:
         score_words,
         worth_words,
     )
+    from evalcore.stats.wording import chance_words
 
     judges = ", ".join(found["judges"])
     out.print(escape(f"{found['dataset']}{', ' + found['subset'] if found['subset'] else ''}, judged by {judges}"))

@@ -27,12 +27,12 @@ from evalcore.rubric.corrected import (
 )
 from evalcore.rubric.corrected import DIFFERENCE_COLUMNS as PAIR_COLUMNS
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.finding import CLEAR_BELOW, chance_words
+from evalcore.rubric.finding import CLEAR_BELOW
 from evalcore.rubric.scores import OF_CRITERIA, OF_EXAMPLES
 from evalcore.stats.arrays import Floats, Numbers
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
-from evalcore.stats.wording import counted, listed
+from evalcore.stats.wording import chance_words, counted, listed
 from evalcore.study.schema import Claim, Physicians
 
 GROUPINGS = (*OF_EXAMPLES, *OF_CRITERIA)

@@ -22,12 +22,12 @@ from evalcore.rubric.corrected import (
     rank_intervals,
 )
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.finding import chance_words, claim_words, difference_words, finding, reverse
+from evalcore.rubric.finding import claim_words, difference_words, finding, pair_row
 from evalcore.rubric.parts import evaluations, example_ids, part_of, weights_of, with_changes, with_defaults
 from evalcore.rubric.queries import load
 from evalcore.rubric.sensitivity import sensitivity
 from evalcore.stats.margins import Verdict, against_margin, margin_words
-from evalcore.stats.wording import listed
+from evalcore.stats.wording import chance_words, listed
 from evalcore.study import contents
 from evalcore.study.analysis import Analysis, StatedAnalysis, when_words
 from evalcore.study.schema import Claim, Physicians
@@ -152,13 +152,9 @@ def _by_claim(tables: dict[tuple[Claim, Physicians], pd.DataFrame]) -> pd.DataFr
 
 
 def _primary(differences: pd.DataFrame, spec: Analysis) -> dict[str, float] | None:
-    if spec.primary is None:
-        return None
-    for row in differences.to_dict(orient="records"):
-        if spec.primary in {(row["model_1"], row["model_2"]), (row["model_2"], row["model_1"])}:
-            pair = row if spec.primary[0] == row["model_1"] else reverse(row)
-            return {name: float(pair[name]) for name in ("difference", "low", "high", "se", "df", "p", "n_examples")}
-    return None
+    pair = None if spec.primary is None else pair_row(differences, *spec.primary)
+    names = ("difference", "low", "high", "se", "df", "p", "n_examples")
+    return None if pair is None else {name: float(pair[name]) for name in names}
 
 
 def primary_words(found: Results, stated: StatedAnalysis | None) -> list[str]:

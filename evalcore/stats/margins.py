@@ -6,9 +6,7 @@ import msgspec
 from scipy.special import stdtr, stdtrit
 
 from evalcore.stats.intervals import LEVEL, ROUNDING
-from evalcore.stats.wording import decimal
-
-FEWEST_P = 0.001
+from evalcore.stats.wording import chance_words, decimal
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -124,7 +122,7 @@ def margin_words(held: Verdict, first: str, second: str, value: str, *, as_perce
     if held.inferior:
         least = _size(sign * (held.bound - 2 * held.difference), as_percent=as_percent)
         return f"{first} is inferior to {second}: its {value} is {lower} by at least {least} ({how}), more than the margin of {margin}."
-    p = _chance(held.p_non_inferior)
+    p = f"p {chance_words(held.p_non_inferior)}"
     if held.non_inferior:
         within = f", less than the margin of {margin}" if worst < 0 else f"; the margin is {margin}"
         verdict = f"{first} is non-inferior to {second}: {bound}{within} ({p})."
@@ -147,9 +145,3 @@ def _size(value: float, *, as_percent: bool) -> str:
 
 def _signed(value: float, *, as_percent: bool) -> str:
     return decimal(100 * value, 1, signed=True) if as_percent else decimal(value, 3, signed=True)
-
-
-def _chance(p: float) -> str:
-    if p < FEWEST_P:
-        return f"p < {FEWEST_P}"
-    return f"p {p:.3f}" if p < 0.1 else f"p {p:.2f}"  # noqa: PLR2004 - two digits are enough from a tenth on

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 
 NO_VALUE = "–"
+LEAST_P, TWO_DIGITS_FROM = 0.001, 0.1
 
 
 def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
@@ -24,6 +25,19 @@ def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
     text = f"{value:{'+' if signed else ''},.{digits}f}"
     is_nought = not any(digit in "123456789" for digit in text)
     return text.lstrip("+-") if is_nought else text.replace("-", "−")
+
+
+def chance_words(p: float) -> str:
+    """A p value, never with more digits than it deserves.
+
+    >>> chance_words(0.0002), chance_words(0.0314), chance_words(0.42), chance_words(math.nan)
+    ('< 0.001', '0.031', '0.42', '–')
+    """
+    if math.isnan(p):
+        return NO_VALUE
+    if p < LEAST_P:
+        return f"< {LEAST_P}"
+    return f"{p:.3f}" if p < TWO_DIGITS_FROM else f"{p:.2f}"
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:

@@ -16,13 +16,12 @@ from evalcore.rubric.corrected import (
     of_reads,
     paired_differences,
 )
-from evalcore.rubric.finding import chance_words
 from evalcore.stats.arrays import Floats
 from evalcore.stats.estimator import by_physicians
 from evalcore.stats.intervals import LEVEL
 from evalcore.stats.margins import against_margin, margin_words
 from evalcore.stats.pair_tests import adjusted, holm
-from evalcore.stats.wording import counted, decimal
+from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
 from evalcore.triage.corrected import CORRECTED, MEASURES, Answers, asked, made_from
 from evalcore.triage.formats import bonett_price

@@ -10,8 +10,9 @@ from evalcore.rubric import corrected_groups, parts
 from evalcore.rubric.corrected import MIN_EXAMPLES_READ
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.figures import by_group
-from evalcore.rubric.finding import chance_words, difference_words, score_words
+from evalcore.rubric.finding import difference_words, score_words
 from evalcore.rubric.scores import OF_CRITERIA, SMALL, group_scores
+from evalcore.stats.wording import chance_words
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
 from pages.shared import filters, html, models_choice, routes, tables, theme
