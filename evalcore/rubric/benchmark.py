@@ -89,8 +89,8 @@ def published_scores() -> pd.DataFrame:
     >>> published_scores()["score"].tolist()[:3]
     [0.598, 0.543, 0.52]
     """
-    found = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
-    return found.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)
+    table = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
+    return table.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)
 
 
 @dataclass(frozen=True)

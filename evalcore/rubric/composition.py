@@ -341,8 +341,8 @@ def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
 
 def here_words(row: Mapping[Any, Any]) -> str:
     """How many of all units a group has: "20 % (6/30) [8 %, 42 %]"."""
-    said = share_words(row["n"], row["n_whole"], row["share"] if row["n_whole"] else math.nan)
-    return said if math.isnan(row["low"]) else f"{said} {interval_words(row['low'], row['high'])}"
+    share = share_words(row["n"], row["n_whole"], row["share"] if row["n_whole"] else math.nan)
+    return share if math.isnan(row["low"]) else f"{share} {interval_words(row['low'], row['high'])}"
 
 
 def of_reads_words(row: Mapping[Any, Any]) -> str:
@@ -377,11 +377,11 @@ def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
     ]
     if n["responses"]:
         words.append(f"a response {_median(of['characters of a response'], 'character')}")
-    said = f"{', '.join(words)} (medians, with the least and the most)."
+    sentence = f"{', '.join(words)} (medians, with the least and the most)."
     if n["criteria"]:
         share = share_words(n["of these undesirable"], n["criteria"], n["of these undesirable"] / n["criteria"])
-        said += f" Of the criteria {share} are undesirable."
-    return said
+        sentence += f" Of the criteria {share} are undesirable."
+    return sentence
 
 
 def _median(row: Mapping[Any, Any], one: str, more: str = "") -> str:

@@ -557,12 +557,8 @@ def corrected_differences(
         d_i = psi_i of model 1 - psi_i of model 2,   difference = mean d,   V_B = var(d)/n       over the n examples of both
 
     Both models' scores go up and down with the same examples, and by much the same reads; pairs take that out. Each model is corrected by
-    its own reads. The claims are those of `corrected_scores`, and so are the variances, of the difference of what each example adds:
-
-        this benchmark, these physicians       V_A                                      t of the model with fewer degrees of freedom
-        new examples, these physicians         V_B                                      the same, at most n - 1
-        this benchmark, physicians             V_G + V_S                                t of both (Satterthwaite)
-        new examples, physicians               V_B + V_S                                t of both
+    its own reads. The claims are those of `corrected_scores`, and so are the variances, of the difference of what each example adds; t of these
+    physicians has the fewer degrees of freedom of both models, for new examples at most n - 1.
 
     V_A is by example: two models of which the same items were drawn, or one physician read both, differ by less than two that were read apart; its part of
     the readers is at most that of either score together. For physicians in general a physician's part is the difference of what they add to
@@ -609,10 +605,7 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
                 "n_better": behind,
             }
         )
-        for name, ahead, behind in (
-            ("model_1", first_better, second_better),
-            ("model_2", second_better, first_better),
-        )
+        for name, ahead, behind in (("model_1", first_better, second_better), ("model_2", second_better, first_better))
     ]
     keys = ["evaluation", "model"]
     counts = pd.concat(sides).groupby(keys, sort=True)[["known", "n_worse", "n_better"]].sum().reset_index()
@@ -624,7 +617,7 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Scored:
-    """One model, as pairs take it; the estimate, of any mean, is without a value (`nothing`) where too little was read."""
+    """One model, as pairs take it; the estimate, of any mean, is without a value (`no_estimate`) where too little was read."""
 
     inputs: EstimatorInputs
     estimate: Estimate
@@ -678,11 +671,8 @@ class Scored:
 class _Part:
     """What was read of a model's examples.
 
-    Attributes:
-        draw: By example what its reads add to the score by the draw of its items: the sum of squares is V_A by example.
-        most: The same without (1 - pi).
-        variance: V_A by unit, in its parts.
-        by_physician: `estimator.by_physician`.
+    By example, `draw` is what its reads add to the score by the draw of its items (the sum of squares is V_A by example), `most` the same without
+    (1 - pi); `variance` is V_A by unit.
     """
 
     draw: Floats

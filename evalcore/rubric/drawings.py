@@ -45,10 +45,10 @@ class Drawing:
     def probability(self, reads: pd.DataFrame) -> pd.Series:
         """Of each read item, to be drawn here."""
         share = pd.Series(self.share, index=reads.index).where(self.could_take(reads["response_id"]), 0.0)
-        found = reads["response_id"].map(self.drawn)
+        own = reads["response_id"].map(self.drawn)
         if self.others is not None:
-            found = found.fillna(reads["response_id"].map(self.others))
-        return (found if self.items is None else reads["item_id"].map(self.items).fillna(found)).fillna(share)
+            own = own.fillna(reads["response_id"].map(self.others))
+        return (own if self.items is None else reads["item_id"].map(self.items).fillna(own)).fillna(share)
 
 
 def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
@@ -196,8 +196,8 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
     words = {name: value for name, value in chosen_by.items() if name != "reads"}
     if not words:
         return None
-    found = candidates.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
-    return frozenset(response for _, response in found if response is not None)
+    fitting = candidates.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
+    return frozenset(response for _, response in fitting if response is not None)
 
 
 def _read_here(session: Session, reads: pd.DataFrame, ask: Ask) -> pd.Series:

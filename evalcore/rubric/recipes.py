@@ -139,9 +139,9 @@ def unit_sizes(weights: Floats, unit: Numbers, *, correlation: float = 0.0) -> F
     return np.sqrt((1 - correlation) * squares + correlation * sums**2)
 
 
-def drawing_sizes(about: Drawable, correlation: float) -> Floats:
+def drawing_sizes(items: Drawable, correlation: float) -> Floats:
     """What the probabilities of a drawing by importance are proportional to, one a unit: see `unit_sizes`."""
-    return unit_sizes(about.weights * doubt(about.disagreement), about.unit, correlation=correlation)
+    return unit_sizes(items.weights * doubt(items.disagreement), items.unit, correlation=correlation)
 
 
 def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
@@ -167,15 +167,15 @@ def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
         silent = frozenset(rubric_data.judges) - frozenset(voters)
         again = [name for name in rubric_data.repeats if name in voters]
         rubric_data = replace(rubric_data, repeats=rubric_data.repeats[again], juries=silent)
-    about = drawable(
+    population = drawable(
         rubric_data,
         Goal(recipe["goal"]),
         models=recipe["models"],
         judges=recipe["judges"],
         evaluation=recipe["evaluation"],
     )
-    if about.rubric_data.items.empty:
+    if population.rubric_data.items.empty:
         return pd.Series(dtype=float)
-    of_units = clipped(drawing_sizes(about, recipe["correlation"]), recipe["scale"], recipe["floor"])
-    by_item = pd.Series(of_units[about.unit], index=about.rubric_data.items["response_id"].to_numpy())
+    of_units = clipped(drawing_sizes(population, recipe["correlation"]), recipe["scale"], recipe["floor"])
+    by_item = pd.Series(of_units[population.unit], index=population.rubric_data.items["response_id"].to_numpy())
     return by_item.loc[~by_item.index.duplicated()]

@@ -157,37 +157,39 @@ def _primary(differences: pd.DataFrame, spec: Analysis) -> dict[str, float] | No
     return None if pair is None else {name: float(pair[name]) for name in names}
 
 
-def primary_words(found: Results, stated: StatedAnalysis | None) -> list[str]:
+def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
     """The primary comparison, in sentences: the difference with its claim, what it says against the margin, and when that was stated."""
-    if found.spec.primary is None:
+    if numbers.spec.primary is None:
         return []
-    first, second = found.spec.primary
-    if found.primary is None:
+    first, second = numbers.spec.primary
+    if numbers.primary is None:
         return [
-            f"Primary comparison, {first} with {second}: too little has been read for a difference ({found.where})."
+            f"Primary comparison, {first} with {second}: too little has been read for a difference ({numbers.where})."
         ]
-    row = found.primary
+    row = numbers.primary
     words = difference_words(row["difference"], row["low"], row["high"])
     chance = chance_words(row["p"])
-    sentences = [f"Primary comparison: {first} less {second} is {words} after correction ({found.where}; p {chance})."]
-    if found.held is not None:
-        sentences.append(margin_words(found.held, first, second, "corrected score"))
-    if stated is not None and stated.spec.primary == found.spec.primary and stated.spec.margin == found.spec.margin:
-        what = "Comparison and margin" if found.held is not None else "The comparison"
+    sentences = [
+        f"Primary comparison: {first} less {second} is {words} after correction ({numbers.where}; p {chance})."
+    ]
+    if numbers.held is not None:
+        sentences.append(margin_words(numbers.held, first, second, "corrected score"))
+    if stated is not None and stated.spec.primary == numbers.spec.primary and stated.spec.margin == numbers.spec.margin:
+        what = "Comparison and margin" if numbers.held is not None else "The comparison"
         sentences.append(f"{what}: {when_words(stated)}.")
     return sentences
 
 
-def departures(found: Results, stated: Analysis, known: pd.DataFrame) -> tuple[str, ...]:
+def departures(numbers: Results, stated: Analysis, data_sets: pd.DataFrame) -> tuple[str, ...]:
     """What was chosen otherwise than the study states, in words; empty where this is the stated analysis.
 
     What the statement leaves open is as `with_defaults` of these data sets (`parts.evaluations`).
     """
-    planned = with_defaults(stated, known)
+    planned = with_defaults(stated, data_sets)
     planned = replace(
-        planned, claim=planned.claim or found.usual.claim, physicians=planned.physicians or found.usual.physicians
+        planned, claim=planned.claim or numbers.usual.claim, physicians=planned.physicians or numbers.usual.physicians
     )
-    return tuple(words for name, words in FIELDS.items() if getattr(planned, name) != getattr(found.spec, name))
+    return tuple(words for name, words in FIELDS.items() if getattr(planned, name) != getattr(numbers.spec, name))
 
 
 def stated_words(stated: StatedAnalysis | None, otherwise: Sequence[str]) -> str:
@@ -250,15 +252,15 @@ def compute(
     return ComputedAnalysis(everything, part, known, stated, numbers, otherwise)
 
 
-def missing(session: Session, done: ComputedAnalysis) -> pd.DataFrame:
+def missing(session: Session, analysis: ComputedAnalysis) -> pd.DataFrame:
     """Its corrected scores if the missing reads had all spoken for the model or all against it, as `sensitivity` gives them."""
-    found, spec = done.results, done.results.spec
+    numbers, spec = analysis.results, analysis.results.spec
     return sensitivity(
-        done.part,
-        drawings.unread(session, known=done.everything),
+        analysis.part,
+        drawings.unread(session, known=analysis.everything),
         judges=spec.judges,
-        claim=found.claim,
-        physicians=found.physicians,
+        claim=numbers.claim,
+        physicians=numbers.physicians,
         settled=spec.settled,
-        weights=weights_of(done.part, spec),
+        weights=weights_of(analysis.part, spec),
     )

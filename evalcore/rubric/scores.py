@@ -7,7 +7,6 @@ is the same formula on the criteria of that tag alone.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,33 +34,19 @@ GROUP_COLUMNS = (
 _TAGS: Mapping[str, str] = {CATEGORY: "physician_agreed_category"}
 
 
-class Scored(NamedTuple):
-    """Points of some cells (responses, or a tag's criteria of a response), each one number a cell.
-
-    n_labelled: criteria with points and a label; achieved: points of the met ones; possible: positive points of the labelled ones;
-    score: achieved / possible, NaN where nothing positive can be achieved.
-    """
-
-    n_labelled: Numbers
-    achieved: Floats
-    possible: Floats
-    score: Floats
-
-
-def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> Scored:
-    """The scores of labelled criteria. Whether a cell is complete enough to be scored is the caller's to say.
+def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> tuple[Floats, Numbers]:
+    """The score of each cell (a response, or a tag's criteria of a response), and how many labelled criteria with points it has.
 
     By criterion: its cell, its points (NaN: it does not count), and 1 met, 0 not met, between them the mean of several judges (NaN: no label,
-    it does not count).
+    it does not count). The score is NaN where nothing positive can be achieved. Whether a cell is complete enough is the caller's to say.
 
-    >>> rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1).score.tolist()
+    >>> rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1)[0].tolist()
     [0.375]
     """
     counted = ~np.isnan(met) & ~np.isnan(points)
-    achieved = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells).astype(np.float64)
-    possible = np.bincount(cells, np.where(counted, points.clip(min=0), 0.0), n_cells).astype(np.float64)
-    n_labelled = np.bincount(cells, counted, n_cells).astype(np.int64)
-    return Scored(n_labelled, achieved, possible, quotient(achieved, possible))
+    achieved = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells)
+    possible = np.bincount(cells, np.where(counted, points.clip(min=0), 0.0), n_cells)
+    return quotient(achieved, possible), np.bincount(cells, counted, n_cells).astype(np.int64)
 
 
 def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
@@ -80,11 +65,11 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
     rows = np.empty(len(response_ids), dtype=np.int64)
     rows[codes[::-1]] = np.arange(len(codes))[::-1]  # the first item of each response
-    scored = rubric_scores(codes, items["points"].to_numpy(dtype=float), met, len(response_ids))
+    score, n_labelled = rubric_scores(codes, items["points"].to_numpy(dtype=float), met, len(response_ids))
     names = [name for name in RESPONSE_COLUMNS if name in items.columns]
     responses = items[names].take(rows).reset_index(drop=True)
-    complete = scored.n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
-    return responses.assign(is_complete=complete, score=np.where(complete, scored.score, np.nan))
+    complete = n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
+    return responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
 
 
 def _labels_of(rubric_data: RubricData, judge: str) -> Floats:
@@ -186,7 +171,7 @@ def _of_criteria(rubric_data: RubricData, judge: str, responses: pd.DataFrame, g
     response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
     cells, keys = pd.factorize(response * max(1, len(groups)) + names)
     rows, group = np.divmod(keys, max(1, len(groups)))
-    score = rubric_scores(cells, points, met, len(keys)).score
+    score, _ = rubric_scores(cells, points, met, len(keys))
     score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
     tagged = responses[["model", "evaluation", "example_id", "is_complete"]].take(rows).reset_index(drop=True)
     return tagged.assign(score=score, group=pd.Categorical.from_codes(group, pd.Index(groups, dtype=object)))

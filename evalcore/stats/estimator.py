@@ -334,9 +334,9 @@ def _between_readers(sample: Sample, roots: Floats, n_own: Numbers) -> tuple[flo
     base = float((roots[n_own > 1] ** 2).sum())
     if base == 0:
         return np.inf, np.inf
-    places, readers, said = sample.places[twice], sample.readers[twice], own[twice]
-    means = np.bincount(places, said, minlength=len(n_own)) / n_own.clip(min=1)
-    apart = roots[places] * (said - means[places]) / np.sqrt(n_own[places] - 1)
+    places, readers, votes = sample.places[twice], sample.readers[twice], own[twice]
+    means = np.bincount(places, votes, minlength=len(n_own)) / n_own.clip(min=1)
+    apart = roots[places] * (votes - means[places]) / np.sqrt(n_own[places] - 1)
     cells, cell = np.unique(sample.units[places] * sample.n_readers + readers, return_inverse=True)
     squares = np.bincount(cell, apart) ** 2
     by_unit = np.bincount(np.unique(cells // sample.n_readers, return_inverse=True)[1], squares) / base
