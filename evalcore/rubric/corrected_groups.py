@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import fdtrc
 
+from evalcore.rubric.claims import MIN_EXAMPLES_READ
 from evalcore.rubric.corrected import COLUMNS as SCORE_COLUMNS
 from evalcore.rubric.corrected import (
     CORRECTED,
     JUDGE,
-    MIN_EXAMPLES_READ,
     EstimatorInputs,
     corrected_differences,
     corrected_scores,

@@ -11,10 +11,9 @@ import pandas as pd
 from sqlmodel import Session
 
 from evalcore.rubric import drawings
+from evalcore.rubric.claims import DefaultClaim, claim_sentence
 from evalcore.rubric.corrected import (
-    DefaultClaim,
     EstimatorInputs,
-    claim_sentence,
     corrected_differences,
     corrected_scores,
     default_claim,

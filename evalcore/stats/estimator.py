@@ -38,7 +38,7 @@ class Population:
 
     @cached_property
     def n_examples(self) -> int:
-        """N."""
+        """The number of examples, N."""
         return int(self.example.max()) + 1 if len(self.example) else 0
 
     @cached_property
@@ -74,12 +74,12 @@ class Sample:
 
     @property
     def n_units(self) -> int:
-        """K."""
+        """The number of units drawn, k."""
         return int(self.units.max()) + 1 if len(self.units) else 0
 
     @property
     def n_readers(self) -> int:
-        """K."""
+        """The number of physicians, K."""
         return int(self.readers.max()) + 1 if len(self.readers) else 0
 
 

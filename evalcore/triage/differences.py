@@ -7,15 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from evalcore.rubric.corrected import (
-    Claim,
-    EstimatorInputs,
-    Physicians,
-    Scored,
-    no_estimate,
-    of_reads,
-    paired_differences,
-)
+from evalcore.rubric.claims import no_estimate, of_reads
+from evalcore.rubric.corrected import EstimatorInputs, Scored, paired_differences
 from evalcore.stats.arrays import Floats
 from evalcore.stats.estimator import by_physicians
 from evalcore.stats.intervals import LEVEL
@@ -23,6 +16,7 @@ from evalcore.stats.margins import against_margin, margin_words
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
+from evalcore.study.schema import Claim, Physicians
 from evalcore.triage.corrected import CORRECTED, MEASURES, Answers, asked, made_from
 from evalcore.triage.formats import bonett_price
 from evalcore.triage.harm import SHOWN

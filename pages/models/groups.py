@@ -7,7 +7,7 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of
 from evalcore.rubric import corrected_groups, parts
-from evalcore.rubric.corrected import MIN_EXAMPLES_READ
+from evalcore.rubric.claims import MIN_EXAMPLES_READ
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.figures import by_group
 from evalcore.rubric.finding import difference_words, score_words

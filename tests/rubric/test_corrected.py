@@ -10,21 +10,11 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as students
 
-from evalcore.rubric.corrected import (
-    CORRECTED,
-    JUDGE,
-    KINDS,
-    PHYSICIANS,
-    Claim,
-    Estimate,
-    Physicians,
-    anytime_factor,
-    claim_sentence,
-    estimates_of,
-    estimator_inputs,
-)
+from evalcore.rubric.claims import Estimate, anytime_factor, claim_sentence
+from evalcore.rubric.corrected import CORRECTED, JUDGE, KINDS, PHYSICIANS, estimates_of, estimator_inputs
 from evalcore.rubric.data import RubricData
 from evalcore.stats import estimator
+from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_differences, corrected_scores, drawn, example_terms
 
 some = settings(max_examples=8, deadline=None)

@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, Claim, Physicians
+from evalcore.rubric.corrected import CORRECTED, PHYSICIANS
+from evalcore.study.schema import Claim, Physicians
 from evalcore.triage.rates import Measure
 from tests.benchmarks.coverage import IMPORTANCE, RESPONSES, UNIFORM, Reading, coverage, triage_coverage, world
 from tests.population import corrected_differences, drawn

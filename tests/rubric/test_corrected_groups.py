@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from evalcore.rubric.corrected import Claim, Physicians
 from evalcore.rubric.corrected_groups import (
     DIFFERENCE,
     JUDGE_ERROR,
@@ -19,6 +18,7 @@ from evalcore.rubric.corrected_groups import (
 )
 from evalcore.rubric.scores import group_scores
 from evalcore.stats.pair_tests import holm
+from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_scores, drawn
 
 HOW = {"claim": Claim.NEW_EXAMPLES, "physicians": Physicians.THESE}

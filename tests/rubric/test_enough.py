@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalcore.rubric.corrected import MIN_READ, Claim, Physicians, default_claim, estimator_inputs
+from evalcore.rubric.claims import MIN_READ
+from evalcore.rubric.corrected import default_claim, estimator_inputs
+from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_scores, drawn
 
 UNSAID = [f"{kind}{bound}" for kind in ("physicians_only", "corrected") for bound in ("", "_low", "_high", "_se")]
