@@ -133,7 +133,7 @@ def sums_of(items: Items, bins: Codes, n: int) -> Sums:
 
 
 def weighted_means(items: Items, values: Floats, *, level: float) -> pd.DataFrame:
-    """The mean of each group with its clustered interval, as `means.clustered_means`; with weights it is a ratio of sums.
+    """The mean of each group with its clustered interval, as `intervals.clustered_means`; with weights it is a ratio of sums.
 
     Args:
         items: Their weights count.

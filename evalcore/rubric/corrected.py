@@ -407,10 +407,10 @@ def corrected_differences(
         (Holm's). Both are over all pairs of the evaluation that have a difference. All NaN where
         too little was read of either model, or where they have fewer than two examples in common.
     """
-    models: dict[str, list[Scored]] = {}
+    models: dict[str, list[ModelEstimate]] = {}
     for model in inputs:
         estimate = estimates_of(model, claim=claim, physicians=physicians).of_kind[CORRECTED]
-        models.setdefault(model.evaluation, []).append(Scored(model, estimate))
+        models.setdefault(model.evaluation, []).append(ModelEstimate(model, estimate))
     tables = [paired_differences(of_one, claim, physicians, LEVEL) for of_one in models.values()]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
 
@@ -449,7 +449,7 @@ def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ModelEstimate:
     """One model, as pairs take it; the estimate, of any mean, is without a value (`no_estimate`) where too little was read."""
 
     inputs: EstimatorInputs
@@ -536,7 +536,7 @@ def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) ->
     return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
-def _pairs(models: list[Scored], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
+def _pairs(models: list[ModelEstimate], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
     """Every two models with their difference and its `_widths`; none where it is not known."""
     for one, other in combinations(models, 2):
         _, *places = np.intersect1d(
@@ -555,7 +555,7 @@ def _pairs(models: list[Scored], claim: Claim, physicians: Physicians) -> Iterat
         yield row
 
 
-def paired_differences(models: list[Scored], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
+def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
     """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
     pairs = list(_pairs(models, claim, physicians))
     n_known = sum("widths" in row for row in pairs)
@@ -572,7 +572,7 @@ def paired_differences(models: list[Scored], claim: Claim, physicians: Physician
 
 
 def _widths(
-    one: Scored, other: Scored, places: list[Numbers], claim: Claim, physicians: Physicians
+    one: ModelEstimate, other: ModelEstimate, places: list[Numbers], claim: Claim, physicians: Physicians
 ) -> list[tuple[float, float]]:
     """Variance and degrees of freedom by the claim, and by the narrower ones that it must not fall below."""
     n = len(places[0])

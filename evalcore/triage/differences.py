@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.special import bdtr
 
 from evalcore.rubric.claims import no_estimate, of_reads
-from evalcore.rubric.corrected import EstimatorInputs, Scored, paired_differences
+from evalcore.rubric.corrected import EstimatorInputs, ModelEstimate, paired_differences
 from evalcore.stats.arrays import Floats
 from evalcore.stats.estimator import by_physicians
 from evalcore.stats.intervals import LEVEL
@@ -176,7 +176,9 @@ def paired_costs(
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 
 
-def _scored(about: Answers, counts: Floats, kind: str, claim: Claim, physicians: Physicians) -> tuple[Scored, str]:
+def _scored(
+    about: Answers, counts: Floats, kind: str, claim: Claim, physicians: Physicians
+) -> tuple[ModelEstimate, str]:
     """One model's share as `corrected_differences` takes a score, and what has still to be read for it."""
     share = asked(about, counts, about.by_level())
     made = made_from(about, share, "", physicians)
@@ -187,9 +189,9 @@ def _scored(about: Answers, counts: Floats, kind: str, claim: Claim, physicians:
         about.model, about.format, share.population, share.sample, about.cases[kept], (), readers, {}
     )
     if not made["enough"]:
-        return Scored(inputs, no_estimate(share.population)), str(made["needed"])
+        return ModelEstimate(inputs, no_estimate(share.population)), str(made["needed"])
     fit = share.corrected if kind == CORRECTED else by_physicians(share.population, share.sample)
-    return Scored(inputs, of_reads(share.population, share.sample, fit, claim, physicians)), ""
+    return ModelEstimate(inputs, of_reads(share.population, share.sample, fit, claim, physicians)), ""
 
 
 # ---------------------------------------------------------------- in words

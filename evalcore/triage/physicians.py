@@ -161,7 +161,7 @@ def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.
 def physicians_harm(
     triage_data: TriageData, under: float, over: float, *, steps: bool = True, settled: bool = False
 ) -> pd.DataFrame:
-    """What a response costs on average by what physicians read, weighted, with a t interval clustered by case (`means.clustered_means`).
+    """What a response costs on average by what physicians read, weighted, with a t interval clustered by case (`intervals.clustered_means`).
 
     Args:
         triage_data: `panels.described`.
