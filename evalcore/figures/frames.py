@@ -12,7 +12,7 @@ from evalcore.figures.colours import INK_ON_PAPER
 NAME_PIXELS, TEXT_PIXELS, MODEL_PIXELS = 13, 13, 14
 LINE_CHARACTERS, LINES, ONE_LINE = 44, 2, 36
 CUT = "…"
-BLANK_PIXELS, FOOT_PIXELS = 240, 44
+BLANK_PIXELS = 240
 
 
 def on_lines(name: str) -> str:
@@ -99,13 +99,11 @@ def named_rows(figure: go.Figure, names: Sequence[str], *, ink: str = INK_ON_PAP
     )
 
 
-def bordered(
-    figure: go.Figure, *, height: int, top: int = 40, foot: int = FOOT_PIXELS, legend: bool = True
-) -> go.Figure:
-    """The border around a figure, with Plotly's choice of a legend above, or none; height, top and foot in pixels."""
+def bordered(figure: go.Figure, *, height: int, top: int = 40, legend: bool = True) -> go.Figure:
+    """The border around a figure, with Plotly's choice of a legend above, or none; height and top in pixels."""
     return figure.update_layout(
         height=height,
-        margin={"l": 8, "r": 24, "t": top, "b": foot},
+        margin={"l": 8, "r": 24, "t": top, "b": 44},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
         showlegend=None if legend else False,
         dragmode=False,

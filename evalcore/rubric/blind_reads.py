@@ -27,13 +27,12 @@ def blind_reads(
     session: Session,
     judge: str | None = None,
     *,
-    leave_out: int | None = None,
     known: Callable[[], RubricData] | None = None,
 ) -> pd.DataFrame:
     """Standing blind first reads of criteria, each beside one judge's standing label on the same item.
 
-    `judge`: beside this one only; None: every read once beside each judge of the study. `leave_out` is the number of a response whose reads are left
-    out. `known` gives what judges say of every item (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
+    `judge`: beside this one only; None: every read once beside each judge of the study. `known` gives what judges say of every item
+    (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
 
     Returns:
         One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge,
@@ -48,7 +47,7 @@ def blind_reads(
         Which judge was shown is kept with a reading made in Review; for an imported read it is the one that the study's rules show
         today (`sheets.judge_on`).
     """
-    firsts = _firsts(leave_out)
+    firsts = _firsts()
     reads = frame(session, _beside(firsts, judge)).sort_values(
         ["verdict_id", "judge", "judged_by"], na_position="first"
     )
@@ -86,7 +85,7 @@ def _table(rows: type[SQLModel]) -> Any:
     return TABLES[str(rows.__tablename__)]
 
 
-def _firsts(leave_out: int | None) -> Subquery:
+def _firsts() -> Subquery:
     """The first reads: few beside the judges' verdicts, so everything else is looked up from them."""
     verdict, rater = _table(Verdict), _table(Rater)
     conditions: list[ColumnElement[bool]] = [
@@ -97,8 +96,6 @@ def _firsts(leave_out: int | None) -> Subquery:
         not_superseded(verdict),
         rater.c.kind == RaterKind.REVIEWER,
     ]
-    if leave_out is not None:
-        conditions.append(verdict.c.response_id != leave_out)
     names = ("example_id", "response_id", "criterion_id", "rater_id", "label", "selection", "inclusion_probability")
     columns = (
         verdict.c.id.label("verdict_id"),

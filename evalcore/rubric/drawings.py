@@ -107,7 +107,7 @@ def load(
     return drawings
 
 
-def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: RubricData | None = None) -> pd.DataFrame:
+def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame:
     """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
 
     Returns:
@@ -118,7 +118,7 @@ def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: RubricData | None 
     locked = select(task.response_id).join(Reading, reading.task_id == task.id)
     locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
     read = set(session.connection().execute(locked.distinct()).scalars())
-    drawings = list(_assigned(session, read, ask, None if known is None else lambda: known))
+    drawings = list(_assigned(session, read, Ask.RUBRIC, None if known is None else lambda: known))
     late = sorted({number for drawing in drawings for number in drawing.drawn.index} - read)
     items = pd.DataFrame({"response_id": late, "item_id": late}, dtype="int64")
     is_drawn = pd.Series(data=True, index=items.index)

@@ -23,7 +23,6 @@ from evalcore.rubric.corrected import (
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import claim_words, difference_words, finding, pair_row
 from evalcore.rubric.parts import evaluations, example_ids, part_of, weights_of, with_changes, with_defaults
-from evalcore.rubric.queries import load
 from evalcore.rubric.sensitivity import sensitivity
 from evalcore.stats.margins import Verdict, against_margin, margin_words
 from evalcore.stats.wording import chance_words, listed
@@ -232,23 +231,19 @@ def compute(
     session: Session,
     changes: Mapping[str, Any] | None = None,
     *,
-    rubric_data: RubricData | None = None,
-    hidden: frozenset[int] = frozenset(),
+    rubric_data: RubricData,
 ) -> ComputedAnalysis:
-    """The numbers of the stated analysis, or with these changes of its fields of another one for looking; hidden conversations are left out.
-
-    `rubric_data` of the whole study may be given where it is at hand; `hidden` is then not applied.
+    """The numbers of the stated analysis of a whole study, or with these changes of its fields of another one for looking.
 
     Raises:
         OverreadError: No judge has labelled anything, or not what the analysis names.
     """
-    everything = load(session).without(hidden) if rubric_data is None else rubric_data
-    known, stated = evaluations(everything), contents.stated_analysis(session)
+    known, stated = evaluations(rubric_data), contents.stated_analysis(session)
     spec = with_defaults(with_changes(Analysis() if stated is None else stated.spec, changes or {}), known)
-    part = part_of(everything, spec, example_ids(session, spec))
+    part = part_of(rubric_data, spec, example_ids(session, spec))
     numbers = results(part, spec)
     otherwise = () if stated is None else departures(numbers, stated.spec, known)
-    return ComputedAnalysis(everything, part, known, stated, numbers, otherwise)
+    return ComputedAnalysis(rubric_data, part, known, stated, numbers, otherwise)
 
 
 def missing(session: Session, analysis: ComputedAnalysis) -> pd.DataFrame:

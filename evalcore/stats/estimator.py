@@ -438,9 +438,7 @@ def freedom_of_sum(first: float, first_degrees: float, second: float, second_deg
     )
 
 
-def further_reads(
-    population: Population, sample: Sample, *, alone: Fit, helped: Fit, level: float = LEVEL
-) -> tuple[float, float, float]:
+def further_reads(population: Population, sample: Sample, *, alone: Fit, helped: Fit) -> tuple[float, float, float]:
     """The number of further items physicians would have had to read for an estimate as sharp without the judge as with it.
 
         R     = V_A of physicians alone / V_A corrected                                  1: the judge was of no use
@@ -471,7 +469,7 @@ def further_reads(
     by_example = np.bincount(example, by_item_without - by_item_with)
     variance = n_groups / (n_groups - 1) * float((by_example**2).sum()) if n_groups > 1 else np.nan
     variance += added_without + added_with
-    half = float(stdtrit(max(n_groups - 1, 1), (1 + level) / 2)) * np.sqrt(variance)
+    half = float(stdtrit(max(n_groups - 1, 1), (1 + LEVEL) / 2)) * np.sqrt(variance)
     middle = np.log(without / with_judge)
     by_draw, by_reader = (without - of_readers) / (1 / n - 1 / whole), of_readers * n
     low, worth, high = (

@@ -42,15 +42,13 @@ class Verdict(msgspec.Struct, frozen=True):
         return not math.isnan(self.bound)
 
 
-def against_margin(
-    difference: float, se: float, df: float, margin: float, *, level: float = LEVEL, higher_is_better: bool = True
-) -> Verdict:
+def against_margin(difference: float, se: float, df: float, margin: float, *, higher_is_better: bool = True) -> Verdict:
     """A difference of two models held against a margin: non-inferiority and equivalence.
 
     With gain g = difference where more is better, else -difference, standard error s and T of t(df):
 
         non-inferior    P(T >= (g + margin)/s) < (1 - level)/2       the interval of `level` ends above -margin
-        equivalent      that, and P(T <= (g - margin)/s), both < 1 - level      the interval of 2 level - 1 lies within ±margin
+        equivalent      that, and P(T <= (g - margin)/s), both < 1 - LEVEL      the interval of 2 level - 1 lies within ±margin
 
     A margin that was chosen after the reads were seen proves nothing.
 
@@ -77,23 +75,23 @@ def against_margin(
     gain = sign * difference
     if math.isnan(gain) or math.isnan(se) or not df > 0:
         none = (math.nan,) * 5
-        return Verdict(margin, higher_is_better, level, difference, *none, False, False, False)  # noqa: FBT003
+        return Verdict(margin, higher_is_better, LEVEL, difference, *none, False, False, False)  # noqa: FBT003
     p_worse = _above(gain + margin, se, df)
     p_apart = max(p_worse, _above(margin - gain, se, df))
-    half, narrow = (float(stdtrit(df, tail)) * se for tail in ((1 + level) / 2, level))
+    half, narrow = (float(stdtrit(df, tail)) * se for tail in ((1 + LEVEL) / 2, LEVEL))
     return Verdict(
         margin=margin,
         is_higher_better=higher_is_better,
-        level=level,
+        level=LEVEL,
         difference=difference,
         bound=sign * (gain - half),
         low=difference - narrow,
         high=difference + narrow,
         p_non_inferior=p_worse,
         p_equivalent=p_apart,
-        non_inferior=p_worse < (1 - level) / 2,
-        equivalent=p_apart < 1 - level,
-        inferior=_above(-gain - margin, se, df) < (1 - level) / 2,
+        non_inferior=p_worse < (1 - LEVEL) / 2,
+        equivalent=p_apart < 1 - LEVEL,
+        inferior=_above(-gain - margin, se, df) < (1 - LEVEL) / 2,
     )
 
 

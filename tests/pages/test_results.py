@@ -96,7 +96,7 @@ def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specif
         with reading(shell.engine) as session:
             done = cli_compare._analysed(session, {})
             of_command = cli_compare._said(session, done, by=["theme"], seed=1)
-            in_force = compute(session)
+            in_force = compute(session, rubric_data=made)
         told = methods.facts(shell.engine)
         with zipfile.ZipFile(io.BytesIO(bundle(shell.engine)[0])) as packed:
             files = {name: packed.read(name) for name in packed.namelist()}
