@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import KINDS, estimated, surveyed
-from evalcore.rubric.items import READ_COLUMNS, RubricData
+from evalcore.rubric import corrected
+from evalcore.rubric.corrected import KINDS, estimates_of, estimator_inputs
+from evalcore.rubric.data import READ_COLUMNS, RubricData
 from evalcore.study.frames import ITEM_BASE
 
 THEMES = ("global_health", "hedging", "communication", "context_seeking")
@@ -158,8 +159,24 @@ def leaning(rng: np.random.Generator, met: np.ndarray, lean: np.ndarray) -> np.n
 def example_terms(rubric_data: RubricData) -> pd.DataFrame:
     """What each example adds to each model's score: model, example_id, share, and the influence values psi_KIND."""
     tables = []
-    for about in surveyed(rubric_data):
-        psi = {f"psi_{kind}": estimated(about).of_kind[kind].psi for kind in KINDS}
+    for about in estimator_inputs(rubric_data):
+        psi = {f"psi_{kind}": estimates_of(about).of_kind[kind].psi for kind in KINDS}
         columns = {"model": about.model, "example_id": about.example_ids, "share": about.population.shares, **psi}
         tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
+
+
+def corrected_scores(rubric_data: RubricData, *, judges=None, settled=False, weights=None, **claims) -> pd.DataFrame:
+    """`corrected.corrected_scores` of a study."""
+    return corrected.corrected_scores(
+        corrected.estimator_inputs(rubric_data, judges=judges, settled=settled, weights=weights), **claims
+    )
+
+
+def corrected_differences(
+    rubric_data: RubricData, *, judges=None, settled=False, weights=None, **claims
+) -> pd.DataFrame:
+    """`corrected.corrected_differences` of a study."""
+    return corrected.corrected_differences(
+        corrected.estimator_inputs(rubric_data, judges=judges, settled=settled, weights=weights), **claims
+    )

@@ -5,7 +5,7 @@ import pandas as pd
 from hypothesis import settings
 
 from evalcore.judges.quality import OVERALL
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from tests.population import drawn
 
 many = settings(max_examples=8, deadline=None)

@@ -10,8 +10,9 @@ import pandas as pd
 
 from evalcore.calibration.judge_confidence import FEWEST, own_confidence
 from evalcore.calibration.words import who
-from evalcore.stats.intervals import LEVEL, NO_VALUE
-from evalcore.stats.means import cells_of, clustered_means, over
+from evalcore.stats.arrays import cells_of
+from evalcore.stats.arrays import quotient as over
+from evalcore.stats.intervals import LEVEL, NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
 from evalcore.triage.data import TriageData
 from evalcore.triage.panels import N_LEVELS, SHARES, Kind

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import first_reads, votes
+from evalcore.rubric.data import RubricData, first_reads, votes
 from evalcore.stats.majority import MIN_VOTERS, jury_names, most
 from evalcore.study.schema import PARSER, Ask, Format
 from evalcore.triage.data import LEVELS, NO_LEVEL, TriageData

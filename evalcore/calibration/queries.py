@@ -114,7 +114,7 @@ def _reads(session: Session, known: Callable[[], RubricData]) -> pd.DataFrame:
     found["inclusion_probability"] = found["inclusion_probability"].astype(float)
     drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
     found["inclusion_probability"] = found["inclusion_probability"].where(drawn)
-    made = drawings.made(session, found, drawn, known=known)
+    made = drawings.load(session, found, drawn, known=known)
     found["inclusion_probability"] = drawings.over_all(made, found, drawn)
     return (
         found.assign(is_drawn=drawn, met_drawn=found["met"].where(drawn))

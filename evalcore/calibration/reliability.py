@@ -10,8 +10,9 @@ import pandas as pd
 from scipy.optimize import isotonic_regression
 from scipy.special import stdtrit
 
-from evalcore.stats.intervals import LEVEL, grouped_shares
-from evalcore.stats.means import cells_of, clustered_means, over
+from evalcore.stats.arrays import cells_of
+from evalcore.stats.arrays import quotient as over
+from evalcore.stats.intervals import LEVEL, clustered_means, grouped_shares
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -132,7 +133,7 @@ def sums_of(items: Items, bins: Codes, n: int) -> Sums:
 
 
 def weighted_means(items: Items, values: Floats, *, level: float) -> pd.DataFrame:
-    """The mean of each group with its clustered interval, as `means.clustered_means`; with weights it is a ratio of sums.
+    """The mean of each group with its clustered interval, as `intervals.clustered_means`; with weights it is a ratio of sums.
 
     Args:
         items: Their weights count.

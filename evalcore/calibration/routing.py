@@ -10,8 +10,8 @@ import pandas as pd
 
 from evalcore.calibration.judge_confidence import DIGITS
 from evalcore.calibration.words import who
+from evalcore.stats.arrays import cells_of
 from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words, percent_words, share_words, wilson
-from evalcore.stats.means import cells_of
 from evalcore.triage.cases import DANGEROUS
 from evalcore.triage.panels import Kind
 from evalcore.triage.rates import ratio

@@ -13,7 +13,7 @@ from evalcore.errors import OverreadError
 if TYPE_CHECKING:
     from sqlmodel import Session
 
-    from evalcore.rubric.analysed import Analysed
+    from evalcore.rubric.results import ComputedAnalysis
 
 SEED = 20
 
@@ -100,9 +100,9 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
     n_left_out, n_without_positive, n_undefined, raw_mean, raw_low, raw_high, score, low, high, small.
     Values that are undefined are null.
     """
-    from evalcore.rubric.corrected import Claim, Physicians
-    from evalcore.rubric.group_scores import GROUPINGS
+    from evalcore.rubric.scores import GROUPINGS
     from evalcore.study.db import reading
+    from evalcore.study.schema import Claim, Physicians
 
     wanted = some_of("--by", by, GROUPINGS)
     given = {
@@ -123,11 +123,11 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
         _print(found)
 
 
-def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
+def _analysed(session: "Session", changes: dict[str, Any]) -> "ComputedAnalysis":
     """The analysis with the options that were given, each checked by its own name."""
     from evalcore.rubric import parts
     from evalcore.rubric import queries as rubric_queries
-    from evalcore.rubric.analysed import analysed
+    from evalcore.rubric.results import compute
     from evalcore.study import contents
 
     everything = rubric_queries.load(session)
@@ -146,27 +146,26 @@ def _analysed(session: "Session", changes: dict[str, Any]) -> "Analysed":
         changes["judges"] = tuple(some_of("--judges", changes["judges"], of[evaluation]))
     if "subset" in changes:
         one_of("--subset", changes["subset"], contents.choices(session)["subset"])
-    done = analysed(session, changes, rubric_data=everything)
+    done = compute(session, changes, rubric_data=everything)
     if done.part.items.empty:
         msg = f"--subset: no judged response of {evaluation} belongs to {done.results.spec.subset}"
         raise OverreadError(msg)
     return done
 
 
-def _said(session: "Session", done: "Analysed", *, by: list[str], seed: int) -> dict[str, Any]:
+def _said(session: "Session", done: "ComputedAnalysis", *, by: list[str], seed: int) -> dict[str, Any]:
     """What --json prints."""
     import numpy as np
 
     from evalcore.rubric import comparison, parts
-    from evalcore.rubric.analysed import missing
     from evalcore.rubric.finding import unreached_words
-    from evalcore.rubric.group_scores import group_scores
-    from evalcore.rubric.results import primary_words, stated_words
+    from evalcore.rubric.results import missing, primary_words, stated_words
+    from evalcore.rubric.scores import example_scores, group_scores
     from evalcore.rubric.sensitivity import sensitivity_sentence
 
     found, spec, stated = done.results, done.results.spec, done.stated
     one, judge = parts.jury(done.part, spec.judges)
-    judged = comparison.differences(comparison.example_scores(one, judge), rng=np.random.default_rng(seed))
+    judged = comparison.differences(example_scores(one, judge), rng=np.random.default_rng(seed))
     tried = missing(session, done)
     primary = None
     if spec.primary is not None:
@@ -209,11 +208,11 @@ def _said(session: "Session", done: "Analysed", *, by: list[str], seed: int) -> 
     }
 
 
-def _grouped(done: "Analysed", by: list[str]) -> dict[str, Any]:
+def _grouped(done: "ComputedAnalysis", by: list[str]) -> dict[str, Any]:
     """Corrected scores by group, and whether groups differ."""
     from evalcore.rubric import corrected_groups
     from evalcore.rubric.corrected_groups import DIFFERENCE, interaction_words
-    from evalcore.rubric.results import weights_of
+    from evalcore.rubric.parts import weights_of
 
     found, spec = done.results, done.results.spec
     how: dict[str, Any] = {"judges": spec.judges, "settled": spec.settled, "weights": weights_of(done.part, spec)}
@@ -222,9 +221,7 @@ def _grouped(done: "Analysed", by: list[str]) -> dict[str, Any]:
         if grouping not in corrected_groups.GROUPINGS:
             continue
         known = corrected_groups.by_group(done.part, grouping, **how)
-        of_groups = corrected_groups.group_corrected_scores(
-            done.part, known, claim=found.claim, physicians=found.physicians
-        )
+        of_groups = corrected_groups.group_corrected_scores(known, claim=found.claim, physicians=found.physicians)
         test = corrected_groups.interactions(known, grouping)
         words[grouping] = corrected_groups.group_words(of_groups, test, grouping, spec.primary)
         scores += [{"grouping": grouping, **row} for row in _records(of_groups.drop(columns="evaluation"))]
@@ -242,7 +239,6 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
 def _print(found: dict[str, Any]) -> None:
     from evalcore.rubric.finding import (
         CLAIM_COLUMNS,
-        chance_words,
         claim_columns,
         difference_words,
         rank_words,
@@ -250,6 +246,7 @@ def _print(found: dict[str, Any]) -> None:
         score_words,
         worth_words,
     )
+    from evalcore.stats.wording import chance_words
 
     judges = ", ".join(found["judges"])
     out.print(escape(f"{found['dataset']}{', ' + found['subset'] if found['subset'] else ''}, judged by {judges}"))

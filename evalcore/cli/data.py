@@ -224,15 +224,15 @@ def scores(
     as_json: Json = False,
 ) -> None:
     """Rubric scores by model, judge and data set. The raw mean stands beside the clipped score."""
-    from evalcore.rubric import score
+    from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
     from evalcore.study import frames
     from evalcore.study.db import reading
     from evalcore.study.schema import RaterKind
 
-    wanted = some_of("--by", by, score.GROUPINGS)
+    wanted = some_of("--by", by, REPORTED_GROUPINGS)
     with study(db) as engine, reading(engine) as session:
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
-    table = score.scores(score.response_scores(verdicts, by=wanted))
+    table = mean_scores(scores_of_verdicts(verdicts, wanted))
     if as_json:
         print_json(records(table))
         return

@@ -50,7 +50,7 @@ def criteria(
     """
     from evalcore.judges import criterion_health as metric
     from evalcore.judges.pairs import reads_words
-    from evalcore.rubric.items import first_reads
+    from evalcore.rubric.data import first_reads
 
     if by not in metric.GROUPINGS:
         msg = f"--by: expected one of {', '.join(metric.GROUPINGS)}, got {by!r}"

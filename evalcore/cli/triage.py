@@ -84,10 +84,10 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     accounted, a row a model and format: what is counted and what is left out (n_cases, n_clear, clear_predicted, clear_no_level, n_elsewhere, ...).
     Misses and what follows them are by judge whatever the basis.
     """
-    from evalcore.rubric.corrected import Claim, Physicians
     from evalcore.study import contents
     from evalcore.study.analysis import Analysis
     from evalcore.study.db import reading
+    from evalcore.study.schema import Claim, Physicians
     from evalcore.triage import queries as stored
     from evalcore.triage import setting_queries
     from evalcore.triage.bases import Basis, Held, stated_judges, usual_held

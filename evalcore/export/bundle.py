@@ -15,8 +15,7 @@ from evalcore.export.tables import Part
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.rubric import parts
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.analysed import Analysed, analysed, missing
-from evalcore.rubric.results import primary_words, stated_words
+from evalcore.rubric.results import ComputedAnalysis, compute, missing, primary_words, stated_words
 from evalcore.study import contents
 from evalcore.study.analysis import plain
 from evalcore.study.db import reading
@@ -47,7 +46,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
         known = rubric_queries.load(session).without(blind)
         trail, stated = contents.trail_head(session), contents.stated_analysis(session)
         is_judged = bool(parts.evaluations(known)["judges"].map(len).any())
-        done = analysed(session, rubric_data=known) if is_judged else None
+        done = compute(session, rubric_data=known) if is_judged else None
         tried = None if done is None else missing(session, done)
     judge = done.results.spec.judges[0] if done else None
     tables = {
@@ -72,7 +71,7 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     return _zipped(files), len(tables["labels"])
 
 
-def numbers(done: Analysed | None, tried: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
+def numbers(done: ComputedAnalysis | None, tried: pd.DataFrame | None) -> dict[str, pd.DataFrame]:
     """The tables of numbers, with the columns of the codebook: each row names its data set, examples and judges, and what its interval holds for.
 
     Args:
@@ -95,7 +94,7 @@ def numbers(done: Analysed | None, tried: pd.DataFrame | None) -> dict[str, pd.D
     return tables
 
 
-def _computed(done: Analysed) -> dict[str, object]:
+def _computed(done: ComputedAnalysis) -> dict[str, object]:
     """What was computed and what it finds, for analysis.json."""
     found = done.results
     return plain(found.spec) | {

@@ -23,11 +23,10 @@ from evalcore.export.study_flow import study_flow
 from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, OVERALL, anchoring, effect, effect_words
 from evalcore.rubric import queries as labels
-from evalcore.rubric.analysed import Analysed, analysed
 from evalcore.rubric.blind_reads import blind_reads
-from evalcore.rubric.data import DRAWN, RubricData
-from evalcore.rubric.items import first_reads
-from evalcore.rubric.results import FIELDS, weights_of
+from evalcore.rubric.data import DRAWN, RubricData, first_reads
+from evalcore.rubric.parts import weights_of
+from evalcore.rubric.results import FIELDS, ComputedAnalysis, compute
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed
@@ -231,7 +230,7 @@ class Facts:
         return sum(self.responses.values())
 
 
-def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: Analysed | None = None) -> Facts:
+def facts(engine: Engine, *, blind: frozenset[int] = frozenset(), found: ComputedAnalysis | None = None) -> Facts:
     """What was done in the study.
 
     Args:
@@ -288,9 +287,9 @@ def _counts(names: pd.Series) -> dict[Any, int]:
     return {name: int(n) for name, n in names.value_counts().sort_index().items() if n}
 
 
-def _analysed(session: Session, known: RubricData) -> Analysed | None:
+def _analysed(session: Session, known: RubricData) -> ComputedAnalysis | None:
     try:
-        return analysed(session, rubric_data=known)
+        return compute(session, rubric_data=known)
     except OverreadError:  # no judge has labelled what it is to be about
         return None
 
@@ -374,7 +373,7 @@ def _brought(session: Session, readings: pd.DataFrame, blind: frozenset[int]) ->
     }
 
 
-def _analysis(session: Session, found: Analysed | None) -> dict[str, Any]:
+def _analysis(session: Session, found: ComputedAnalysis | None) -> dict[str, Any]:
     """What was estimated, for whom it holds, and what of it was stated when."""
     stated = tuple(contents.stated_analyses(session))
     if found is None:
@@ -391,7 +390,7 @@ def _analysis(session: Session, found: Analysed | None) -> dict[str, Any]:
     }
 
 
-def _flow(session: Session, found: Analysed, blind: frozenset[int]) -> pd.DataFrame:
+def _flow(session: Session, found: ComputedAnalysis, blind: frozenset[int]) -> pd.DataFrame:
     spec, scores = found.results.spec, found.results.scores
     examples = reporting.rubric_examples(session, blind)
     responses = frames.responses(session)

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import DRAWN, first_reads, is_scored, votes
+from evalcore.rubric.data import DRAWN, RubricData, first_reads, is_scored, votes
 from evalcore.study.schema import Stage
 
 STAGE, LEFT, BESIDE = "stage", "left", "beside"
@@ -112,7 +111,7 @@ class _Table:
 
 
 def _judged(part: RubricData, judges: Sequence[str], weights: pd.Series | None) -> Truths:
-    """Items of responses that have a score and every judge's label on every item: the population of `surveyed`."""
+    """Items of responses that have a score and every judge's label on every item: the population of `estimator_inputs`."""
     items = part.items
     whole = is_scored(items) & part.judged[list(judges)].notna().all(axis=1)
     if weights is not None:

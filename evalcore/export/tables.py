@@ -23,7 +23,7 @@ from evalcore.reading import exposure_store, exposures
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_reads import LOOK, second_looks
-from evalcore.rubric.score import OVERALL, response_scores
+from evalcore.rubric.scores import OVERALL, scores_of_verdicts
 from evalcore.runs import suspects
 from evalcore.study import contents, frames, lookups, store
 from evalcore.study.acting import allow
@@ -178,7 +178,7 @@ def _scores(verdicts: pd.DataFrame, judge: str, part: Part) -> pd.DataFrame:
     if part.judge is not None:
         judged = judged.loc[judged["rater"].eq(judge)]
     judged = _kept(judged, part)
-    scored = response_scores(judged, by=[OVERALL]).rename(columns={"dataset": "evaluation"})
+    scored = scores_of_verdicts(judged, [OVERALL]).rename(columns={"dataset": "evaluation"})
     columns = ["response_id", "dataset", "prompt_id", "sample_index", "theme", "n_expected", "canary"]
     items = judged.drop_duplicates("response_id")[columns]
     return _named(scored.drop(columns="example_id").merge(items, on="response_id"))

@@ -19,10 +19,7 @@ LEVEL_RAMP = ("rgba(31,127,151,0.13)", "rgba(31,127,151,0.29)", "rgba(31,127,151
 
 
 def colour_of(models: Iterable[str]) -> dict[str, str]:
-    """The colour of each model.
-
-    Args:
-        models: All models of the study, not only those in view, so that a model has one colour on every page.
+    """The colour of each model; all models of the study are asked about, not only those in view, so that a model has one colour on every page.
 
     >>> colour_of(["Briar-1", "Alder-2"])
     {'Alder-2': '#0072B2', 'Briar-1': '#D55E00'}
@@ -31,10 +28,6 @@ def colour_of(models: Iterable[str]) -> dict[str, str]:
 
 
 def dash_of(models: Iterable[str]) -> dict[str, str]:
-    """The line of each model, which tells apart those that share a colour.
-
-    Args:
-        models: As for `colour_of`.
-    """
+    """The line of each model, which tells apart those that share a colour (`colour_of`)."""
     rounds = {model: n // len(MODEL_COLOURS) for n, model in enumerate(sorted(set(models)))}
     return {model: MODEL_DASHES[n % len(MODEL_DASHES)] for model, n in rounds.items()}

@@ -12,7 +12,7 @@ from evalcore.figures.colours import INK_ON_PAPER
 NAME_PIXELS, TEXT_PIXELS, MODEL_PIXELS = 13, 13, 14
 LINE_CHARACTERS, LINES, ONE_LINE = 44, 2, 36
 CUT = "…"
-BLANK_PIXELS, FOOT_PIXELS = 240, 44
+BLANK_PIXELS = 240
 
 
 def on_lines(name: str) -> str:
@@ -37,15 +37,7 @@ def on_one_line(name: str, longest: int = ONE_LINE) -> str:
 
 
 def reach(rows: pd.DataFrame, value: str, low: str, high: str, colour: str) -> dict[str, object]:
-    """An interval as Plotly draws it; none where there is none.
-
-    Args:
-        rows: With the columns `value`, `low`, `high`.
-        value: Where the dot stands.
-        low: Where the interval begins.
-        high: Where it ends.
-        colour: Of the line.
-    """
+    """The interval around a row's value, by names of columns, as Plotly draws it; none where there is none."""
     return {
         "array": rows[high] - rows[value],
         "arrayminus": rows[value] - rows[low],
@@ -75,13 +67,7 @@ def framed(
 ) -> go.Figure:
     """A figure of rows from top to bottom, at places 0, 1, ..., with a legend above.
 
-    Args:
-        figure: With its marks.
-        rows: Their names, escaped.
-        row_pixels: Height of a row.
-        frame_pixels: Height of all that stands around the rows.
-        ink: Colour of words.
-        least_rows: As many rows have room, even where there are fewer.
+    Names are escaped. The height is `frame_pixels` and `row_pixels` a row, for `least_rows` at least.
     """
     figure.update_yaxes(
         tickvals=list(range(len(rows))),
@@ -102,13 +88,7 @@ def framed(
 
 
 def named_rows(figure: go.Figure, names: Sequence[str], *, ink: str = INK_ON_PAPER) -> None:
-    """Rows from top to bottom that the marks call by their names.
-
-    Args:
-        figure: With its marks.
-        names: Escaped.
-        ink: Colour of the names.
-    """
+    """Rows from top to bottom that the marks call by their names, which are escaped."""
     figure.update_yaxes(
         categoryorder="array",
         categoryarray=list(names),
@@ -119,21 +99,11 @@ def named_rows(figure: go.Figure, names: Sequence[str], *, ink: str = INK_ON_PAP
     )
 
 
-def bordered(
-    figure: go.Figure, *, height: int, top: int = 40, foot: int = FOOT_PIXELS, legend: bool = True
-) -> go.Figure:
-    """The border around a figure, with a legend above where there is one.
-
-    Args:
-        figure: With its marks and axes.
-        height: Of the whole, in pixels.
-        top: Above the marks.
-        foot: Below them.
-        legend: Plotly's own choice; else none.
-    """
+def bordered(figure: go.Figure, *, height: int, top: int = 40, legend: bool = True) -> go.Figure:
+    """The border around a figure, with Plotly's choice of a legend above, or none; height and top in pixels."""
     return figure.update_layout(
         height=height,
-        margin={"l": 8, "r": 24, "t": top, "b": foot},
+        margin={"l": 8, "r": 24, "t": top, "b": 44},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
         showlegend=None if legend else False,
         dragmode=False,

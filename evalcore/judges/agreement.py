@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import first_reads
-from evalcore.stats.agreement_sums import Codes, Coefficient, Floats, Labels, Without, jackknife, values, without_raters
+from evalcore.rubric.data import RubricData, first_reads
+from evalcore.stats.agreement_sums import Coefficient, Labels, Without, jackknife, values, without_raters
+from evalcore.stats.arrays import Floats, Numbers
 from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Label, Selection
@@ -81,7 +81,7 @@ def _of_rows(labels: Labels, kept: npt.NDArray[np.bool_]) -> Labels:
     return replace(labels, unit=labels.unit[kept], rater=labels.rater[kept], value=labels.value[kept])
 
 
-def value_codes(values: pd.Series, categories: Sequence[str] | None = None) -> tuple[Codes, list[str]]:
+def value_codes(values: pd.Series, categories: Sequence[str] | None = None) -> tuple[Numbers, list[str]]:
     """Each value's place among the categories, -1 where it is missing; and the categories.
 
     Args:
@@ -118,7 +118,7 @@ def coded(labels: pd.DataFrame, categories: Sequence[str] | None) -> tuple[Coded
     return Coded(found), names
 
 
-def grouped(given: Coded, of_label: Codes, n_groups: int) -> tuple[Coded, Codes]:
+def grouped(given: Coded, of_label: Numbers, n_groups: int) -> tuple[Coded, Numbers]:
     """The labels of units that are in a group, and which groups there are."""
     labels, kept = given.labels, of_label >= 0
     codes, units = pd.factorize(labels.unit[kept])
@@ -129,7 +129,7 @@ def grouped(given: Coded, of_label: Codes, n_groups: int) -> tuple[Coded, Codes]
     return Coded(part), np.unique(group)
 
 
-def pairs(given: Coded) -> tuple[Coded, Codes]:
+def pairs(given: Coded) -> tuple[Coded, Numbers]:
     """Each item of two raters as a unit of its own, in the group of their pair; and the two raters of each pair."""
     labels = given.labels
     n_raters = int(labels.rater.max(initial=0)) + 1
@@ -357,7 +357,7 @@ def _estimates(
     return pd.concat(tables).sort_values(["group", "place"], ignore_index=True)
 
 
-def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: Codes) -> Floats:
+def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: Numbers) -> Floats:
     """The jackknife's, of each group: (n-1)/n sum (theta_p - theta)^2; NaN where a coefficient is not defined without one part."""
     away = values(coefficient, part.sums) - value[part.group]
     squares = np.bincount(part.group, weights=away**2, minlength=len(value))

@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.judges.pairs import Reads, weighted_reads
-from evalcore.rubric.items import RubricData, first_reads
+from evalcore.rubric.data import RubricData, first_reads
+from evalcore.stats.arrays import codes_of
 from evalcore.stats.intervals import (
-    Numbers,
-    codes_of,
+    AnyNumbers,
     grouped_shares,
     interval_words,
     percent_words,
@@ -192,8 +192,8 @@ def _correlation(
     vote: Floats,
     judge: pd.DataFrame,
     physicians: pd.DataFrame,
-    group: Numbers,
-    cluster: Numbers,
+    group: AnyNumbers,
+    cluster: AnyNumbers,
     weight: Floats,
 ) -> Floats:
     """The correlation of two shares of the same items in [-1, 1], of each group; 0 where one of them does not vary.

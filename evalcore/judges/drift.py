@@ -8,8 +8,9 @@ import pandas as pd
 from scipy.special import ndtr, stdtrit
 
 from evalcore.judges.record import SIGNS, sign_codes
-from evalcore.rubric.items import RubricData, is_scored
-from evalcore.stats.intervals import LEVEL, codes_of, grouped_shares, interval_words, share_words
+from evalcore.rubric.data import RubricData, is_scored
+from evalcore.stats.arrays import codes_of
+from evalcore.stats.intervals import LEVEL, grouped_shares, interval_words, share_words
 from evalcore.stats.pair_tests import adjusted, holm
 
 OVERALL, CATEGORY, AXIS, SIGN = "overall", "category", "axis", "sign"

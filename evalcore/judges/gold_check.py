@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.stats import confusion
+from evalcore.stats.arrays import Floats
 from evalcore.stats.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
 from evalcore.stats.intervals import LEVEL
 
@@ -78,7 +79,7 @@ def _missing(gold: npt.NDArray[np.bool_]) -> str:
     return "no gold label is not met" if gold.all() else "no gold label is met"
 
 
-def _balanced(counts: confusion.Floats) -> confusion.Floats:
+def _balanced(counts: Floats) -> Floats:
     """Macro F1; a label that the judge never gives has F1 0, one that the gold labels do not hold leaves it NaN."""
     both, judge_only, gold_only, neither = counts.T
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.rubric.items import DRAWN, RubricData, first_reads
+from evalcore.rubric.data import DRAWN, RubricData, first_reads
 from evalcore.stats.majority import MIN_JUDGES, jury_names, majority
 from evalcore.study.schema import Selection
 

@@ -9,8 +9,9 @@ import pandas as pd
 
 from evalcore.judges.pairs import COUNTS, JUDGE, PHYSICIAN, PHYSICIANS, Reads, judge_pairs, physician_pairs, together
 from evalcore.judges.record import NO_AXIS, SIGNS, sign_codes
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from evalcore.stats import confusion
+from evalcore.stats.arrays import quotient
 from evalcore.stats.confusion import SENSITIVITY, SPECIFICITY, f1_interval, f1_scores
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.languages import LANGUAGES
@@ -117,8 +118,8 @@ def _of_kind(
             "n_items": np.bincount(cells, minlength=len(numbers)),
             "n_examples": n_examples,
             **dict(zip(COUNTS, plain.T, strict=True)),
-            "share_met": confusion.ratio(sums[:, 0] + sums[:, 1], sums.sum(axis=1)),
-            "share_met_by_others": confusion.ratio(sums[:, 0] + sums[:, 2], sums.sum(axis=1)),
+            "share_met": quotient(sums[:, 0] + sums[:, 1], sums.sum(axis=1)),
+            "share_met_by_others": quotient(sums[:, 0] + sums[:, 2], sums.sum(axis=1)),
             **f1_scores(sums),
             "low": low,
             "high": high,

@@ -10,8 +10,9 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from evalcore.judges.pairs import Reads, counted_reads
-from evalcore.rubric.items import RubricData
-from evalcore.stats.intervals import LEVEL, NO_VALUE, codes_of, signed_points
+from evalcore.rubric.data import RubricData
+from evalcore.stats.arrays import codes_of
+from evalcore.stats.intervals import LEVEL, NO_VALUE, signed_points
 
 MIN_EXAMPLES = 5
 """Fewest examples with reads on either side; with fewer no difference is said."""

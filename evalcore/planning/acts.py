@@ -17,9 +17,8 @@ from evalcore.planning.targets import N_MODELS, Goal, Target, population
 from evalcore.reading import candidates, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn, Item
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.corrected import default_claim, surveyed
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import votes
+from evalcore.rubric.corrected import default_claim, estimator_inputs
+from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.parts import evaluations
 from evalcore.rubric.recipes import drawing_sizes
 from evalcore.study import frames
@@ -170,7 +169,7 @@ def claimed(
     if spec is not None and (spec.claim or spec.physicians) and not (claim and physicians):
         claim, physicians, why = claim or spec.claim, physicians or spec.physicians, "As the stated analysis says."
     if claim is None or physicians is None:
-        found = default_claim(list(surveyed(population(known, wanted).rubric_data)))
+        found = default_claim(estimator_inputs(population(known, wanted).rubric_data))
         claim, physicians, why = claim or found.claim, physicians or found.physicians, found.why
     return replace(wanted, claim=claim, physicians=physicians), why
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalcore.planning.pilot import MIN_READS, as_surveyed, fitted
 from evalcore.planning.targets import Goal, Population, Target
-from evalcore.rubric.items import DRAWN, first_reads, votes
+from evalcore.rubric.data import DRAWN, first_reads, votes
 from evalcore.stats.estimator import effective_readers
 from evalcore.study.schema import Claim, Physicians
 

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.planning.targets import Goal, Population, Target, population
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import votes
+from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.recipes import unit_sizes
 from evalcore.stats import estimator
 from evalcore.stats.intervals import share_interval

@@ -12,8 +12,7 @@ from evalcore.planning.components import Components, components
 from evalcore.planning.inclusion import Probabilities, inclusion_probabilities
 from evalcore.planning.pilot import Basis, Pilot, measured
 from evalcore.planning.targets import Goal, Population, Target, population
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import votes
+from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.recipes import drawing_sizes, unit_sizes
 from evalcore.stats.estimator import effective_readers, freedom_of_sum
 from evalcore.stats.intervals import LEVEL

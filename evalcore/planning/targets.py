@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri
 
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import coefficients
-from evalcore.rubric.recipes import Drawable, Floats, Goal, drawable
+from evalcore.rubric.data import RubricData, coefficients
+from evalcore.rubric.recipes import Drawable, Goal, drawable
+from evalcore.stats.arrays import Floats
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.schema import Claim, Physicians
 

@@ -39,11 +39,7 @@ _COUNTS = {"theme": (THEMES, N_EXAMPLES), "axis": (AXES, N_CRITERIA)}
 def published(grouping: str) -> pd.DataFrame:
     """What the benchmark holds of each group of a grouping.
 
-    There is none here for the languages, categories, points and lengths of the whole benchmark, and of the turns only the share of
-    conversations with one.
-
-    Args:
-        grouping: One of `composition.Grouping`; for one without published counts there is no row.
+    There is none for the languages, categories, points and lengths of the whole benchmark, and of the turns only the share of conversations with one.
 
     Returns:
         Index group in words ("global health"); share in (0, 1], n (NaN where only a share is published), n_whole.
@@ -93,8 +89,8 @@ def published_scores() -> pd.DataFrame:
     >>> published_scores()["score"].tolist()[:3]
     [0.598, 0.543, 0.52]
     """
-    found = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
-    return found.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)
+    table = pd.DataFrame(_SCORES, columns=["model", "subset", "score"]).assign(judge=JUDGE, citation=CITATION)
+    return table.sort_values(["subset", "score"], ascending=[True, False], ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -133,9 +129,8 @@ def weighting(examples: pd.DataFrame) -> Weighting:
     is named, and the others share its part. An example without a theme of the benchmark has no place in it: its weight is
     0, which leaves it out of the weighted score, and it is counted. The weights correct the choice of themes and nothing else.
 
-    Args:
-        examples: example_id and theme (as tagged, "emergency_referrals"; missing where unknown), one row or more an example: those that
-            the score is made of. Models that answered different examples need weights of their own.
+    `examples` has example_id and theme (as tagged, "emergency_referrals"; missing where unknown), one row or more an example: those that
+    the score is made of. Models that answered different examples need weights of their own.
 
     Raises:
         ValueError: No example has a theme of the benchmark.
@@ -144,7 +139,7 @@ def weighting(examples: pd.DataFrame) -> Weighting:
     themes = once["theme"].astype(object)
     known = themes.isin(THEMES)
     if not known.any():
-        msg = f"{len(once)} examples came, none with a theme of the benchmark, expected some of {', '.join(THEMES)}"
+        msg = f"expected examples with themes of the benchmark ({', '.join(THEMES)}), got {len(once)} examples with none of them"
         raise ValueError(msg)
     counts = themes[known].value_counts()
     published = pd.Series(THEMES, dtype=float).reindex(counts.index)

@@ -11,25 +11,15 @@ from sqlmodel import Session, SQLModel
 from evalcore.reading.sheets import shown_judges
 from evalcore.rubric import drawings
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.data import DRAWN, RubricData
+from evalcore.rubric.data import RubricData, is_drawn
 from evalcore.study import contents
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import Ask, RaterKind, ReadingState, Stage
 from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Rater, Reading, Task, Verdict
 
 WORDS = (
-    "rater",
-    "label",
-    "selection",
-    "judge",
-    "judge_label",
-    "axis",
-    "level",
-    "cluster",
-    "theme",
-    "revised_label",
-    "looked_label",
-)
+    "rater", "label", "selection", "judge", "judge_label", "axis", "level", "cluster", "theme", "revised_label", "looked_label",
+)  # fmt: skip
 LOOK = ["response_id", "criterion_id", "rater_id"]
 
 
@@ -37,16 +27,12 @@ def blind_reads(
     session: Session,
     judge: str | None = None,
     *,
-    leave_out: int | None = None,
     known: Callable[[], RubricData] | None = None,
 ) -> pd.DataFrame:
     """Standing blind first reads of criteria, each beside one judge's standing label on the same item.
 
-    Args:
-        session: Where to read.
-        judge: Beside this judge only; None: every read once beside each judge of the study.
-        leave_out: Number of a response whose reads are left out.
-        known: Gives what judges say of every item (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
+    `judge`: beside this one only; None: every read once beside each judge of the study. `known` gives what judges say of every item
+    (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
 
     Returns:
         One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge,
@@ -61,20 +47,20 @@ def blind_reads(
         Which judge was shown is kept with a reading made in Review; for an imported read it is the one that the study's rules show
         today (`sheets.judge_on`).
     """
-    firsts = _firsts(leave_out)
-    found = frame(session, _beside(firsts, judge)).sort_values(
+    firsts = _firsts()
+    reads = frame(session, _beside(firsts, judge)).sort_values(
         ["verdict_id", "judge", "judged_by"], na_position="first"
     )
-    found = found.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_by")  # the newest prompt
+    reads = reads.drop_duplicates(["verdict_id", "judge"], keep="last").drop(columns="judged_by")  # the newest prompt
     shown = frame(session, select(shown_judges(select(firsts.c.response_id), contents.rules(session).judge)))
-    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
-    today = found["response_id"].map(shown.set_index("response_id")["judge"])
-    is_shown = found.pop("shown_judge").astype(object).fillna(today).eq(found["judge"])
-    found["inclusion_probability"] = _probability(session, found, known or partial(rubric_queries.judged, session))
+    reads["item_id"] = reads["response_id"] * ITEM_BASE + reads["criterion_id"]
+    today = reads["response_id"].map(shown.set_index("response_id")["judge"])
+    is_shown = reads.pop("shown_judge").astype(object).fillna(today).eq(reads["judge"])
+    reads["inclusion_probability"] = _probability(session, reads, known or partial(rubric_queries.judged, session))
     for name in ("revealed", "decided"):
-        found[name] = found[name].astype(bool) & is_shown
+        reads[name] = reads[name].astype(bool) & is_shown
     return (
-        found.drop(columns="person_id")
+        reads.drop(columns="person_id")
         .astype({"points": float, "control_share": float, **dict.fromkeys(WORDS, "str")})
         .reset_index(drop=True)
     )
@@ -82,27 +68,24 @@ def blind_reads(
 
 def second_looks(session: Session) -> "pd.Series[str]":
     """What was said on each second look without the judge's verdict, before any amendment, by response_id, criterion_id and rater_id."""
-    found = frame(session, select(_looks())).drop_duplicates(LOOK, keep="last")
-    return found.set_index(LOOK)["label"].astype("str")
+    looks = frame(session, select(_looks())).drop_duplicates(LOOK, keep="last")
+    return looks.set_index(LOOK)["label"].astype("str")
 
 
-def _probability(session: Session, found: pd.DataFrame, known: Callable[[], RubricData]) -> pd.Series:
+def _probability(session: Session, reads: pd.DataFrame, known: Callable[[], RubricData]) -> pd.Series:
     """Of each read, the probability with which any drawing takes its item; NaN where it was not drawn."""
-    own = found["inclusion_probability"].astype(float)
-    is_drawn = found["selection"].isin(DRAWN) & own.notna()
-    reads = found.assign(inclusion_probability=own.where(is_drawn))
-    return (
-        drawings.over_all(drawings.made(session, reads, is_drawn, known=known), reads, is_drawn)
-        if is_drawn.any()
-        else own.where(is_drawn)
-    )
+    drawn = is_drawn(reads)
+    reads = reads.assign(inclusion_probability=reads["inclusion_probability"].astype(float).where(drawn))
+    if not drawn.any():
+        return reads["inclusion_probability"]
+    return drawings.over_all(drawings.load(session, reads, drawn, known=known), reads, drawn)
 
 
 def _table(rows: type[SQLModel]) -> Any:
     return TABLES[str(rows.__tablename__)]
 
 
-def _firsts(leave_out: int | None) -> Subquery:
+def _firsts() -> Subquery:
     """The first reads: few beside the judges' verdicts, so everything else is looked up from them."""
     verdict, rater = _table(Verdict), _table(Rater)
     conditions: list[ColumnElement[bool]] = [
@@ -113,8 +96,6 @@ def _firsts(leave_out: int | None) -> Subquery:
         not_superseded(verdict),
         rater.c.kind == RaterKind.REVIEWER,
     ]
-    if leave_out is not None:
-        conditions.append(verdict.c.response_id != leave_out)
     names = ("example_id", "response_id", "criterion_id", "rater_id", "label", "selection", "inclusion_probability")
     columns = (
         verdict.c.id.label("verdict_id"),
@@ -138,21 +119,9 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
     )
     criterion, example = _table(Criterion), _table(Example)
     readings, revisers, looks = _readings(), _revisers(), _looks()
-    on_item = (
-        (judged.c.response_id == firsts.c.response_id)
-        & (judged.c.criterion_id == firsts.c.criterion_id)
-        & (judged.c.rater_id == rater.c.id)
-        & (judged.c.stage == Stage.JUDGE)
-        & judged.c.label.is_not(None)
-        & not_superseded(judged)
-    )
-    by_reader = (
-        (revised.c.response_id == firsts.c.response_id)
-        & (revised.c.criterion_id == firsts.c.criterion_id)
-        & (revised.c.rater_id == firsts.c.rater_id)
-        & (revised.c.stage == Stage.REVISED)
-        & revised.c.label.is_not(None)
-        & not_superseded(revised)
+    on_item = and_(judged.c.rater_id == rater.c.id, judged.c.stage == Stage.JUDGE, *_of_item(judged, firsts))
+    by_reader = and_(
+        revised.c.rater_id == firsts.c.rater_id, revised.c.stage == Stage.REVISED, *_of_item(revised, firsts)
     )
     is_locked, has_revised = readings.c.state.is_not(None), revisers.c.rater_id.is_not(None)
     is_shown = or_(and_(is_locked, readings.c.is_waiting == 0), has_revised & readings.c.state.is_(None))
@@ -192,6 +161,12 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
             "decided"
         ),
     ).select_from(joined)
+
+
+def _of_item(verdict: Any, firsts: Subquery) -> list[ColumnElement[bool]]:
+    """Standing labels on the item of a first read."""
+    same = [verdict.c[name] == firsts.c[name] for name in ("response_id", "criterion_id")]
+    return [*same, verdict.c.label.is_not(None), not_superseded(verdict)]
 
 
 def _readings() -> Subquery:

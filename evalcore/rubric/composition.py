@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +13,12 @@ import pandas as pd
 from evalcore.reading.reference import standing_marks
 from evalcore.rubric import benchmark
 from evalcore.rubric.benchmark import published
-from evalcore.stats.intervals import LEVEL, NO_VALUE, Share, interval_words, percent_words, share_interval, share_words
+from evalcore.stats.arrays import quotient
+from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words, percent_words, share_interval, share_words
 from evalcore.stats.wording import listed
 from evalcore.study.languages import LANGUAGES
 
 UNKNOWN = "not known"
-
-
 MAX_GROUPS = 20
 
 
@@ -42,12 +42,31 @@ class Grouping(StrEnum):
 
 GROUPINGS = tuple(Grouping)
 EXAMPLES, CRITERIA, RESPONSES = "conversations", "criteria", "responses"
-UNITS: Mapping[Grouping, str] = {
-    **dict.fromkeys((Grouping.THEME, Grouping.CATEGORY, Grouping.LANGUAGE, Grouping.TURNS, Grouping.LENGTH), EXAMPLES),
-    **dict.fromkeys((Grouping.AXIS, Grouping.SIGN, Grouping.POINTS), CRITERIA),
-    **dict.fromkeys((Grouping.MODEL, Grouping.RESPONSE_LENGTH), RESPONSES),
+
+
+class _Words(NamedTuple):
+    """What a grouping counts, what it is called, and how one of its groups is named in a sentence."""
+
+    unit: str
+    name: str
+    noun: str
+
+
+_WORDS: Mapping[Grouping, _Words] = {
+    Grouping.THEME: _Words(EXAMPLES, "theme", "{}"),
+    Grouping.CATEGORY: _Words(EXAMPLES, "category", "the category {}"),
+    Grouping.LANGUAGE: _Words(EXAMPLES, "language", "conversations in {}"),
+    Grouping.TURNS: _Words(EXAMPLES, "turns", "conversations of {}"),
+    Grouping.LENGTH: _Words(EXAMPLES, "characters of the conversation", "conversations of {} characters"),
+    Grouping.AXIS: _Words(CRITERIA, "axis", "criteria of {}"),
+    Grouping.SIGN: _Words(CRITERIA, "sign of the points", "{} criteria"),
+    Grouping.POINTS: _Words(CRITERIA, "points", "criteria of {} points"),
+    Grouping.MODEL: _Words(RESPONSES, "model", "responses of {}"),
+    Grouping.RESPONSE_LENGTH: _Words(RESPONSES, "characters of the response", "responses of {} characters"),
 }
+UNITS: Mapping[Grouping, str] = {grouping: words.unit for grouping, words in _WORDS.items()}
 """What a grouping counts."""
+NAMES: Mapping[Grouping, str] = {grouping: words.name for grouping, words in _WORDS.items()}
 
 _STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {
     Grouping.TURNS: (
@@ -80,13 +99,8 @@ def parts(
     Beside the benchmark the units are those of the grouping (`UNITS`). Beside the study they are what was read: responses, and for groups of
     criteria items (a criterion of a response), drawn without replacement. Both are clustered by example.
 
-    Args:
-        grouping: By what.
-        examples: One row an example (`composition_queries.examples`).
-        criteria: One row an example, axis and points (`composition_queries.criteria`).
-        responses: One row a response (`composition_queries.responses`).
-        hidden: Examples of which nothing is told of what was read: they and their criteria are counted in n, and left out of every
-            number of reads; their responses are left out altogether.
+    Examples, criteria and responses are those of `composition_queries`. Of hidden examples nothing is told of what was read: they and their criteria
+    are counted in n, and left out of every number of reads; their responses are left out altogether.
 
     Returns:
         One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one:
@@ -101,47 +115,43 @@ def parts(
     """
     grouping = Grouping(grouping)
     tallied = _tallied(grouping, examples, criteria, responses, frozenset(hidden))
-    known = published(grouping)
-    tallied["group"] = _named(grouping, tallied, known.index)
-    table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden"]].sum()
-    table = table.reindex([*table.index, *(group for group in known.index if group not in table.index)], fill_value=0)
+    benchmark_groups = published(grouping)
+    tallied["group"] = _named(grouping, tallied, benchmark_groups.index)
+    table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden", "n_reads"]].sum()
+    table = table.reindex(table.index.union(benchmark_groups.index, sort=False), fill_value=0)
     table = table.loc[_order(grouping, table["n"])].rename_axis("group").reset_index()
-    told = table["n_read"] + table["n_unread"]
+    n_reads = table.pop("n_reads")
+    of_all = table["n_read"] + table["n_unread"]
     table["label"] = [
-        f"{group}  {n:,}/{m:,}" for group, n, m in zip(table["group"], table["n_read"], told, strict=True)
+        f"{group}  {n:,}/{m:,}" for group, n, m in zip(table["group"], table["n_read"], of_all, strict=True)
     ]
-    of = known.reindex(table["group"])
+    beside = benchmark_groups.reindex(table["group"])
     for name, column in (("published", "n"), ("published_whole", "n_whole"), ("published_share", "share")):
-        table[name] = of[column].to_numpy()
+        table[name] = beside[column].to_numpy()
     known_groups = [group for group in table["group"] if group != UNKNOWN]
     level = 1 - (1 - LEVEL) / max(len(known_groups), 1)
-    of_known = tallied.loc[tallied["group"].ne(UNKNOWN)]
-    here, read = (_shares(of_known, column, known_groups, level) for column in ("n", "n_reads"))
-    n_known = int(of_known["n"].sum())
-    table["n_whole"] = np.where(table["group"].eq(UNKNOWN), table["n"].sum(), n_known)
+    known = tallied.loc[tallied["group"].ne(UNKNOWN)]
+    here, read = (_shares(known, column, known_groups, level) for column in ("n", "n_reads"))
+    table["n_whole"] = np.where(table["group"].eq(UNKNOWN), table["n"].sum(), int(known["n"].sum()))
     table["share"] = table["n"] / table["n_whole"].clip(lower=1)
-    table["n_reads"] = (
-        tallied.groupby("group")["n_reads"].sum().reindex(table["group"]).fillna(0).astype(int).to_numpy()
-    )
-    table["n_reads_whole"] = int(of_known["n_reads"].sum())
-    for name, of_group, field in (
-        ("low", here, "low"), ("high", here, "high"), ("read_share", read, "share"), ("read_low", read, "low"), ("read_high", read, "high"),
-    ):  # fmt: skip
-        table[name] = [getattr(of_group[group], field) if group in of_group else np.nan for group in table["group"]]
-    population = of_known.groupby("group")["n_population"].sum()
-    whole = population.sum()
-    table["population_share"] = (
-        (population / whole if whole else population * np.nan).reindex(table["group"]).to_numpy()
-    )
+    table["n_reads"] = n_reads
+    table["n_reads_whole"] = int(known["n_reads"].sum())
+    table[["low", "high"]] = here.reindex(table["group"])[["low", "high"]].to_numpy()
+    table[["read_share", "read_low", "read_high"]] = read.reindex(table["group"]).to_numpy()
+    population = known.groupby("group")["n_population"].sum()
+    table["population_share"] = quotient(population.reindex(table["group"]), np.full(len(table), population.sum()))
     return table
 
 
-def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> dict[str, Share]:
-    """The share of each group in what a column counts."""
+def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> pd.DataFrame:
+    """The share of each group in what a column counts: share, low, high."""
     times = tallied[column].to_numpy(dtype=np.int64)
     group = np.repeat(tallied["group"].to_numpy(), times)
     cluster = np.repeat(tallied["example_id"].to_numpy(), times)
-    return {name: share_interval(group == name, cluster, level=level) for name in groups}
+    shares = [share_interval(group == name, cluster, level=level) for name in groups]
+    return pd.DataFrame(
+        [(one.share, one.low, one.high) for one in shares], groups, ["share", "low", "high"], dtype=float
+    )
 
 
 def _tallied(
@@ -158,22 +168,22 @@ def _tallied(
         rows = criteria.rename(columns={"n_criteria": "n", "n_read": "n_units_read", "n_items_read": "n_reads"})
         rows = rows.assign(n_population=items)
     else:
-        seen = responses.loc[
+        rows = responses.loc[
             ~responses["example_id"].isin(list(hidden))
         ]  # which models answered what waits is not told
-        rows = seen.assign(n=1, n_units_read=seen["is_read"], n_reads=seen["is_read"], n_population=1)
+        rows = rows.assign(n=1, n_units_read=rows["is_read"], n_reads=rows["is_read"], n_population=1)
     column = _STEPS[grouping][0] if grouping in _STEPS else str(grouping)
-    told = (~rows["example_id"].isin(list(hidden))).astype(int)
+    visible = (~rows["example_id"].isin(list(hidden))).astype(int)
     return pd.DataFrame(
         {
             "value": rows[column],
             "example_id": rows["example_id"],
             "n": rows["n"],
-            "n_read": rows["n_units_read"] * told,
-            "n_unread": (rows["n"] - rows["n_units_read"]) * told,
-            "n_hidden": rows["n"] * (1 - told),
-            "n_reads": rows["n_reads"] * told,
-            "n_population": rows["n_population"] * told,
+            "n_read": rows["n_units_read"] * visible,
+            "n_unread": (rows["n"] - rows["n_units_read"]) * visible,
+            "n_hidden": rows["n"] * (1 - visible),
+            "n_reads": rows["n_reads"] * visible,
+            "n_population": rows["n_population"] * visible,
         }
     )
 
@@ -184,8 +194,7 @@ def _named(grouping: Grouping, tallied: pd.DataFrame, kept: pd.Index) -> npt.NDA
     if grouping in _STEPS:
         _, begins, steps = _STEPS[grouping]
         place = np.searchsorted(np.array(begins), values.to_numpy(dtype=float), side="right")
-        found: npt.NDArray[np.object_] = np.take(np.array(steps, dtype=object), np.minimum(place, len(steps) - 1))
-        return np.where(values.isna(), UNKNOWN, found)
+        return np.where(values.isna(), UNKNOWN, np.array(steps, dtype=object)[np.minimum(place, len(steps) - 1)])
     code, names = pd.factorize(values.astype(object))
     if grouping is Grouping.LANGUAGE:
         named = [LANGUAGES.get(name, name) for name in names]
@@ -223,31 +232,20 @@ def spreads(*, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.Dat
         ("points of a criterion", points, np.nan),
         ("characters of a response", responses["n_chars"], np.nan),
     )
-    return pd.DataFrame(
-        [
-            {"what": what, **_spread(np.asarray(values, dtype=float)), "published_mean": mean}
-            for what, values, mean in measures
-        ]
-    )
-
-
-def _spread(values: npt.NDArray[np.float64]) -> dict[str, Any]:
     names = ("low", "quartile_1", "median", "quartile_3", "high")
-    found = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)) if len(values) else np.full(len(names), np.nan)
-    mean = values.mean() if len(values) else np.nan
-    return {"n": len(values), "mean": float(mean), **dict(zip(names, map(float, found), strict=True))}
+    rows = []
+    for what, column, published_mean in measures:
+        values = pd.Series(column, dtype=float)
+        quantiles = dict(zip(names, values.quantile((0, 0.25, 0.5, 0.75, 1)), strict=True))
+        row = {"what": what, "n": len(values), "mean": float(np.mean(values)) if len(values) else np.nan}
+        rows.append(row | quantiles | {"published_mean": published_mean})
+    return pd.DataFrame(rows)
 
 
 def sizes(
     *, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame, subsets: Mapping[str, int]
 ) -> pd.DataFrame:
     """How much there is, beside the full benchmark, and how much of it physicians have read.
-
-    Args:
-        examples: One row an example (`composition_queries.examples`).
-        criteria: One row an example, axis and points (`composition_queries.criteria`).
-        responses: One row a response (`composition_queries.responses`).
-        subsets: Examples by subset, as `composition_queries.subset_sizes` gives them.
 
     Returns:
         One row a kind: what, n, n_read (NaN for subsets), published (NaN where there is no such number).
@@ -271,10 +269,7 @@ def sizes(
 
 
 def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:
-    """Of the items that physicians read, how many have a physician's verdict that differs from a judge's.
-
-    Args:
-        marks: As `read_queries.read_marks` gives them.
+    """Of the items that physicians read (`read_queries.read_marks`), how many have a physician's verdict that differs from a judge's.
 
     Returns:
         One row a judge: judge, n_read, n_overridden (items), share in [0, 1].
@@ -293,108 +288,61 @@ MIN_EXPECTED = 5
 
 
 class Beside(NamedTuple):
-    """What a share is held against: columns of `composition.parts`, and words for the end of a bar."""
+    """What a share is held against: columns of `parts`, words for the end of a bar, and how a sentence begins."""
 
     share: str
     low: str
     high: str
     expected: str
     n: str
-    words: tuple[str, str]
+    more: str
+    fewer: str
+    subject: str
+
+    def direction(self, row: Mapping[Any, Any]) -> int:
+        """1 where the interval shows more than what the share is held against, -1 where fewer; 0 where neither, or fewer than five would be expected."""
+        if not row[self.n] * row[self.expected] >= MIN_EXPECTED:
+            return 0
+        return int(row[self.low] > row[self.expected]) - int(row[self.high] < row[self.expected])
 
 
 BENCHMARK = Beside(
-    "share", "low", "high", "published_share", "n_whole", ("▲ more than the benchmark", "▽ fewer than the benchmark")
-)
+    "share", "low", "high", "published_share", "n_whole", "▲ more than the benchmark", "▽ fewer than the benchmark",
+    "Of this study's {unit}, beside the full benchmark:",
+)  # fmt: skip
 STUDY = Beside(
-    "read_share",
-    "read_low",
-    "read_high",
-    "population_share",
-    "n_reads_whole",
-    ("▲ read more often", "▽ read less often"),
-)
-
-NAMES: Mapping[Grouping, str] = {
-    Grouping.THEME: "theme",
-    Grouping.CATEGORY: "category",
-    Grouping.LANGUAGE: "language",
-    Grouping.TURNS: "turns",
-    Grouping.LENGTH: "characters of the conversation",
-    Grouping.AXIS: "axis",
-    Grouping.SIGN: "sign of the points",
-    Grouping.POINTS: "points",
-    Grouping.MODEL: "model",
-    Grouping.RESPONSE_LENGTH: "characters of the response",
-}
-_NOUNS: Mapping[Grouping, str] = {
-    Grouping.THEME: "{}",
-    Grouping.CATEGORY: "the category {}",
-    Grouping.LANGUAGE: "conversations in {}",
-    Grouping.TURNS: "conversations of {}",
-    Grouping.LENGTH: "conversations of {} characters",
-    Grouping.AXIS: "criteria of {}",
-    Grouping.SIGN: "{} criteria",
-    Grouping.POINTS: "criteria of {} points",
-    Grouping.MODEL: "responses of {}",
-    Grouping.RESPONSE_LENGTH: "responses of {} characters",
-}
+    "read_share", "read_low", "read_high", "population_share", "n_reads_whole", "▲ read more often", "▽ read less often",
+    "Of what physicians have read, beside the whole study:",
+)  # fmt: skip
 
 
 def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
-    """Which groups' shares differ from the full benchmark's, and whose reads from the study's: those whose interval shows it, the farthest first.
-
-    Args:
-        grouping: By what the table is.
-        table: As `composition.parts` gives it.
-    """
-    grouping = Grouping(grouping)
-    rows = [
-        {**row, "noun": _NOUNS[grouping].format(row["group"])}
-        for row in table.to_dict(orient="records")
-        if row["group"] != UNKNOWN
-    ]
-    here, read = ([_apart(row, beside) for row in rows] for beside in (BENCHMARK, STUDY))
-    unit = UNITS[grouping]
-    return [
-        f"{subject} {listed(said)}."
-        for subject, said in (
-            (f"Of this study's {unit}, beside the full benchmark:", _farthest(here)),
-            ("Of what physicians have read, beside the whole study:", _farthest(read)),
-        )
-        if said
-    ]
-
-
-def _direction(row: Mapping[Any, Any], beside: Beside) -> int:
-    """1 where the interval shows more than what it is held against, -1 where fewer; 0 where neither, or fewer than five would be expected."""
-    if not row[beside.n] * row[beside.expected] >= MIN_EXPECTED:
-        return 0
-    return int(row[beside.low] > row[beside.expected]) - int(row[beside.high] < row[beside.expected])
-
-
-def _apart(row: Mapping[Any, Any], beside: Beside) -> tuple[float, str]:
-    """How far a share is from what it is held against, and that in words; 0 where the interval does not show it."""
-    direction = _direction(row, beside)
-    if not direction:
-        return 0.0, ""
-    share, expected = row[beside.share], row[beside.expected]
-    numbers = (
-        f"{percent_words(share)} {interval_words(row[beside.low], row[beside.high])}, there {percent_words(expected)}"
-    )
-    return abs(share - expected), f"{'more' if direction > 0 else 'fewer'} {row['noun']} ({numbers})"
-
-
-def _farthest(apart: list[tuple[float, str]]) -> list[str]:
-    named = sorted((one for one in apart if one[1]), key=lambda one: -round(one[0], 9))
-    more = len(named) - NAMED
-    return [words for _, words in named[:NAMED]] + ([f"{more:,} more"] if more > 0 else [])
+    """Which groups' shares differ from the full benchmark's, and whose reads from the study's: those whose interval shows it, the farthest first."""
+    words = _WORDS[Grouping(grouping)]
+    rows = table.loc[table["group"].ne(UNKNOWN)].to_dict(orient="records")
+    sentences = []
+    for beside in (BENCHMARK, STUDY):
+        apart = []
+        for row in rows:
+            if direction := beside.direction(row):
+                share, expected = row[beside.share], row[beside.expected]
+                interval = f"{percent_words(share)} {interval_words(row[beside.low], row[beside.high])}"
+                noun = f"{'more' if direction > 0 else 'fewer'} {words.noun.format(row['group'])}"
+                apart.append(
+                    (-round(abs(share - expected), 9), f"{noun} ({interval}, there {percent_words(expected)})")
+                )
+        named = [said for _, said in sorted(apart, key=itemgetter(0))]
+        more = len(named) - NAMED
+        if named:
+            others = [f"{more:,} more"] if more > 0 else []
+            sentences.append(f"{beside.subject.format(unit=words.unit)} {listed(named[:NAMED] + others)}.")
+    return sentences
 
 
 def here_words(row: Mapping[Any, Any]) -> str:
     """How many of all units a group has: "20 % (6/30) [8 %, 42 %]"."""
-    said = share_words(row["n"], row["n_whole"], row["share"] if row["n_whole"] else math.nan)
-    return said if math.isnan(row["low"]) else f"{said} {interval_words(row['low'], row['high'])}"
+    share = share_words(row["n"], row["n_whole"], row["share"] if row["n_whole"] else math.nan)
+    return share if math.isnan(row["low"]) else f"{share} {interval_words(row['low'], row['high'])}"
 
 
 def of_reads_words(row: Mapping[Any, Any]) -> str:
@@ -415,17 +363,12 @@ def benchmark_words(row: Mapping[Any, Any]) -> str:
 
 def read_words(row: Mapping[Any, Any]) -> str:
     """How much of a group physicians have read, of what may be told: "75 % (3/4)"."""
-    told = row["n_read"] + row["n_unread"]
-    return share_words(row["n_read"], told, row["n_read"] / told if told else math.nan)
+    n = row["n_read"] + row["n_unread"]
+    return share_words(row["n_read"], n, row["n_read"] / n if n else math.nan)
 
 
 def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
-    """How large conversations, rubrics and responses are, and how much of the criteria is undesirable.
-
-    Args:
-        spreads: As `composition.spreads` gives them.
-        sizes: As `composition.sizes` gives them.
-    """
+    """How large conversations, rubrics and responses are, and how much of the criteria is undesirable."""
     of = {row["what"]: row for row in spreads.to_dict(orient="records")}
     n = dict(zip(sizes["what"], sizes["n"], strict=True))
     words = [
@@ -434,11 +377,11 @@ def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
     ]
     if n["responses"]:
         words.append(f"a response {_median(of['characters of a response'], 'character')}")
-    said = f"{', '.join(words)} (medians, with the least and the most)."
+    sentence = f"{', '.join(words)} (medians, with the least and the most)."
     if n["criteria"]:
         share = share_words(n["of these undesirable"], n["criteria"], n["of these undesirable"] / n["criteria"])
-        said += f" Of the criteria {share} are undesirable."
-    return said
+        sentence += f" Of the criteria {share} are undesirable."
+    return sentence
 
 
 def _median(row: Mapping[Any, Any], one: str, more: str = "") -> str:
@@ -448,5 +391,5 @@ def _median(row: Mapping[Any, Any], one: str, more: str = "") -> str:
 
 def marks(row: Mapping[Any, Any]) -> str:
     """What an interval shows to be more or fewer in a group, for the end of its bar; empty where it shows neither."""
-    directions = [(beside, _direction(row, beside)) for beside in (BENCHMARK, STUDY)]
-    return ", ".join(beside.words[0 if direction > 0 else 1] for beside, direction in directions if direction)
+    directions = [(beside, beside.direction(row)) for beside in (BENCHMARK, STUDY)]
+    return ", ".join(beside.more if direction > 0 else beside.fewer for beside, direction in directions if direction)

@@ -35,12 +35,7 @@ def _table(rows: type[SQLModel]) -> Any:
 def _read(*conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
     """Physicians' standing verdicts; SQLite uses the index of them only where its condition stands in the same words."""
     verdict = _table(Verdict).c
-    return [
-        is_read(verdict),
-        verdict.label.is_not(None),
-        not_superseded(),
-        *conditions,
-    ]
+    return [is_read(verdict), verdict.label.is_not(None), not_superseded(), *conditions]
 
 
 def _read_responses() -> Subquery:
@@ -87,11 +82,11 @@ def examples(session: Session) -> pd.DataFrame:
         .where(example.c.dataset != CASES)
         .order_by(example.c.id)
     )
-    found = frame(session, statement)
-    turns = [orjson.loads(messages) for messages in found.pop("messages")]
-    found["n_chars"] = [sum(len(turn["content"]) for turn in conversation) for conversation in turns]
-    whole = ("example_id", "n_turns", "n_chars", "n_criteria", "n_undesirable", "n_responses", "n_read")
-    return found.astype({**dict.fromkeys(whole, "int64"), **dict.fromkeys(NAMES, "str")})
+    table = frame(session, statement)
+    turns = [orjson.loads(messages) for messages in table.pop("messages")]
+    table["n_chars"] = [sum(len(turn["content"]) for turn in conversation) for conversation in turns]
+    counts = ("example_id", "n_turns", "n_chars", "n_criteria", "n_undesirable", "n_responses", "n_read")
+    return table.astype({**dict.fromkeys(counts, "int64"), **dict.fromkeys(NAMES, "str")})
 
 
 def criteria(session: Session) -> pd.DataFrame:
@@ -120,8 +115,8 @@ def criteria(session: Session) -> pd.DataFrame:
         .group_by(*alike)
         .order_by(*alike)
     )
-    whole = dict.fromkeys(("example_id", "n_criteria", "n_read", "n_items_read"), "int64")
-    return frame(session, statement).astype({**whole, "axis": "str", "points": "float64"})
+    numbers = dict.fromkeys(("example_id", "n_criteria", "n_read", "n_items_read"), "int64")
+    return frame(session, statement).astype({**numbers, "axis": "str", "points": "float64"})
 
 
 def responses(session: Session) -> pd.DataFrame:
@@ -139,11 +134,11 @@ def responses(session: Session) -> pd.DataFrame:
         .where(example.c.dataset != CASES)
         .order_by(response.c.id)
     )
-    found = frame(session, statement).astype("int64")
+    table = frame(session, statement).astype("int64")
     names = frame(session, select(_table(Model).c.id, _table(Model).c.name), ["model_id", "model"]).sort_values("model")
-    place = pd.Index(names["model_id"]).get_indexer(found.pop("model_id"))
+    place = pd.Index(names["model_id"]).get_indexer(table.pop("model_id"))
     model = pd.Categorical.from_codes(place, categories=pd.Index(names["model"], dtype="str"))
-    return found.assign(model=model, is_read=found["is_read"].astype(bool))
+    return table.assign(model=model, is_read=table["is_read"].astype(bool))
 
 
 def subset_sizes(session: Session) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """The corrected score and its differences: judges on all criteria, physicians on those that were drawn."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from math import ceil
@@ -10,21 +10,31 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import stdtr
 
-from evalcore.rubric.items import DRAWN, RubricData, coefficients, first_reads, is_scored, votes
+from evalcore.rubric.claims import (
+    MIN_EXAMPLES_READ,
+    MIN_FREEDOM,
+    MIN_READ,
+    DefaultClaim,
+    Estimate,
+    anytime_factor,
+    further_readers,
+    no_estimate,
+    of_reads,
+    widest,
+    widest_claim,
+)
+from evalcore.rubric.data import RubricData, coefficients, first_reads, is_drawn, is_scored, votes
 from evalcore.stats import estimator
+from evalcore.stats.arrays import Floats, Numbers, Truths
 from evalcore.stats.estimator import (
     MIN_OF_A_SIGN,
     BenchmarkVariance,
     Fit,
-    Floats,
-    Numbers,
     Population,
     Sample,
-    Truths,
     benchmark_variance,
-    between_physicians,
     by_physician,
     by_physicians,
     corrected,
@@ -39,24 +49,24 @@ from evalcore.stats.estimator import (
 from evalcore.stats.intervals import LEVEL, ROUNDING
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted
-from evalcore.study.schema import Claim as Claim  # noqa: PLC0414 - imported from here
-from evalcore.study.schema import Physicians as Physicians  # noqa: PLC0414
+from evalcore.study.schema import Claim, Physicians
+
+# ---------------------------------------------------------------- the estimator's inputs
 
 
 @dataclass(frozen=True)
-class Surveyed:
-    """One model in one evaluation.
+class EstimatorInputs:
+    """What the estimator takes of one model in one evaluation.
 
     Attributes:
-        model: Its name.
-        evaluation: The data set.
-        population: Its items that count.
+        population: The items that count.
         sample: What was read of them.
         example_ids: By number of the example in `population`.
         judges: Whose labels they are.
         readers: By number of the physician in `sample`, the name.
         counts: n_examples, n_responses, n_items, n_left_out and n_unreached (responses), n_read, n_reads, n_readers, n_cannot_assess, n_units,
             n_effective_readers.
+        cache: Estimates by the claim that they were made for: scores and differences of one view ask for the same.
     """
 
     model: str
@@ -67,21 +77,17 @@ class Surveyed:
     judges: tuple[str, ...]
     readers: tuple[str, ...]
     counts: dict[str, float]
+    cache: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
-    def alone(self) -> Fit:
-        """The estimate by physicians only; of a model of which something was read. Made once for all claims, which differ in its variance."""
+    def physicians_fit(self) -> Fit:
+        """The estimate by physicians only, the same for all claims, which differ in its variance; something must have been read."""
         return by_physicians(self.population, self.sample)
 
     @cached_property
-    def helped(self) -> Fit:
+    def corrected_fit(self) -> Fit:
         """The corrected estimate, likewise."""
         return corrected(self.population, self.sample)
-
-    @cached_property
-    def kept(self) -> dict[Any, Any]:
-        """What was made of it already, by what it was made for: scores and differences of one view ask for the same."""
-        return {}
 
     @property
     def n_examples_read(self) -> int:
@@ -89,65 +95,67 @@ class Surveyed:
         return len(np.unique(self.population.example[self.sample.rows]))
 
 
-def surveyed(
+def estimator_inputs(
     rubric_data: RubricData,
     *,
     judges: Sequence[str] | None = None,
     settled: bool = False,
     weights: pd.Series | None = None,
-) -> Iterator[Surveyed]:
+) -> list[EstimatorInputs]:
     """Every model of every evaluation, by name.
 
-    Args:
-        rubric_data: The study, or a part of it.
-        judges: Whose labels are used; None: all.
-        settled: An adjudicated label takes the place of the readers' votes.
-        weights: By example_id, 0 or more; examples without one are left out.
+    Responses count that `is_scored` and on which every chosen judge (None: all) labelled every item. Of physicians' reads those count that were
+    made blind of a drawn item; reads that could not assess are counted and not used, as if the item had not been drawn. `settled`: an adjudicated
+    label takes the place of the readers' votes. `weights` are by example_id, 0 or more, e.g. to weight to a benchmark's themes; examples without
+    one are left out.
 
     Raises:
         ValueError: A judge is not in the study.
     """
     chosen = list(dict.fromkeys(rubric_data.judges if judges is None else judges))
     if unknown := sorted(set(chosen) - set(rubric_data.judges)):
-        msg = f"judges: {', '.join(unknown)} came, expected some of {', '.join(rubric_data.judges) or 'none: the study has no judge'}"
+        msg = f"judges: expected some of {', '.join(rubric_data.judges) or 'none, as the study has no judge'}, got {', '.join(unknown)}"
         raise ValueError(msg)
     rubric_data = rubric_data.by(chosen)
     all_codes, names = _models(rubric_data.items)
     responses = pd.factorize(rubric_data.items["response_id"])[0]
-    counted = _counts(rubric_data, responses, weights)
+    enters = _enter(rubric_data, responses, weights)
     is_first = ~rubric_data.items["response_id"].duplicated().to_numpy()
-    n_left_out = np.bincount(all_codes[is_first & ~counted], minlength=len(names))
-    known, codes = rubric_data.where(counted), all_codes[counted]
-    beyond = ~known.items["reachable"].to_numpy(dtype=bool)
-    moves = coefficients(known.items, weights).to_numpy()
-    reads = _drawn_reads(known.reads)
-    voted = votes(known.reads, settled=settled)
-    own = votes(known.reads).set_index("row")["vote"] if settled else None
+    n_left_out = np.bincount(all_codes[is_first & ~enters], minlength=len(names))
+    entering, codes = rubric_data.where(enters), all_codes[enters]
+    is_first, items = is_first[enters], entering.items
+    beyond = ~items["reachable"].to_numpy(dtype=bool)
+    moves = coefficients(items, weights).to_numpy()
+    reads = first_reads(entering.reads).loc[is_drawn]
+    voted = votes(entering.reads, settled=settled)
+    own = votes(entering.reads).set_index("row")["vote"] if settled else None
+    models = []
     for code, (model, evaluation) in enumerate(names):
         rows = np.flatnonzero(codes == code)
-        example_ids, example = np.unique(known.items["example_id"].to_numpy()[rows], return_inverse=True)
-        undesirable = known.items["points"].to_numpy()[rows] < 0
-        labels = known.judged.to_numpy()[rows].astype(np.float64)
-        of_model = codes[voted["row"].to_numpy()] == code
-        given = reads.loc[codes[reads["row"].to_numpy()] == code]
-        sample, readers = _sample(rows, voted.loc[of_model], given, own)
+        example_ids, example = np.unique(items["example_id"].to_numpy()[rows], return_inverse=True)
+        labels = entering.judged.to_numpy()[rows].astype(np.float64)
+        of_model = voted.loc[codes[voted["row"].to_numpy()] == code]
+        reads_of_model = reads.loc[codes[reads["row"].to_numpy()] == code]
+        sample, readers = _sample(rows, of_model, reads_of_model, own)
+        loads = reading_loads(sample.probabilities, sample.places, sample.readers)
         counts: dict[str, float] = {
             "n_examples": len(example_ids),
-            "n_responses": int(is_first[counted][rows].sum()),
+            "n_responses": int(is_first[rows].sum()),
             "n_items": len(rows),
             "n_left_out": int(n_left_out[code]),
-            "n_unreached": int((is_first[counted][rows] & beyond[rows]).sum()) if len(sample.rows) else 0,
+            "n_unreached": int((is_first[rows] & beyond[rows]).sum()) if len(sample.rows) else 0,
             "n_read": len(sample.rows),
-            "n_reads": int(given["met"].notna().sum()),
+            "n_reads": int(reads_of_model["met"].notna().sum()),
             "n_readers": sample.n_readers,
-            "n_effective_readers": effective_readers(
-                reading_loads(sample.probabilities, sample.places, sample.readers)
-            ),
-            "n_cannot_assess": int(given["met"].isna().sum()),
+            "n_effective_readers": effective_readers(loads),
+            "n_cannot_assess": int(reads_of_model["met"].isna().sum()),
             "n_units": sample.n_units,
         }
-        population = Population(moves[rows], undesirable, labels, example)
-        yield Surveyed(model, evaluation, population, sample, example_ids, tuple(chosen), readers, counts)
+        population = Population(moves[rows], items["points"].to_numpy()[rows] < 0, labels, example)
+        models.append(
+            EstimatorInputs(model, evaluation, population, sample, example_ids, tuple(chosen), readers, counts)
+        )
+    return models
 
 
 def _models(items: pd.DataFrame) -> tuple[Numbers, list[tuple[str, str]]]:
@@ -166,18 +174,12 @@ def _numbered(column: pd.Series) -> tuple[Numbers, list[str]]:
     return np.argsort(order).astype(np.int64)[codes], [str(names[place]) for place in order]
 
 
-def _counts(rubric_data: RubricData, responses: Numbers, weights: pd.Series | None) -> Truths:
+def _enter(rubric_data: RubricData, responses: Numbers, weights: pd.Series | None) -> Truths:
     """Which items count: their response has a score, a weight, and every judge's label on every item."""
     missing = ~is_scored(rubric_data.items).to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
     if weights is not None:
         missing = missing | rubric_data.items["example_id"].map(weights).isna().to_numpy()
     return np.bincount(responses, missing)[responses] == 0 if len(responses) else missing
-
-
-def _drawn_reads(reads: pd.DataFrame) -> pd.DataFrame:
-    """The reads that `votes` is made from, one by one."""
-    first = first_reads(reads)
-    return first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna()]
 
 
 def _sample(
@@ -191,55 +193,42 @@ def _sample(
     read = voted["row"].to_numpy(dtype=np.int64)
     probabilities = voted["inclusion_probability"].to_numpy(dtype=np.float64)
     stands_for = (1 / probabilities).sum() / max(len(rows), 1)
-    votes_given: Floats = voted["vote"].to_numpy(dtype=np.float64)
-    is_settled = np.zeros(len(read), dtype=bool) if own is None else own.reindex(read).to_numpy() != votes_given
-    said = reads.loc[reads["met"].notna() | reads["row"].isin(read[is_settled])]
-    said = said.loc[said["row"].isin(read)]
-    places = np.searchsorted(read, said["row"].to_numpy(dtype=np.int64))
-    met = said["met"].to_numpy(dtype=np.float64)
-    readers, names = pd.factorize(said["rater"], sort=True)
+    voted_label: Floats = voted["vote"].to_numpy(dtype=np.float64)
+    is_settled = np.zeros(len(read), dtype=bool) if own is None else own.reindex(read).to_numpy() != voted_label
+    used = reads.loc[reads["met"].notna() | reads["row"].isin(read[is_settled])]
+    used = used.loc[used["row"].isin(read)]
+    places = np.searchsorted(read, used["row"].to_numpy(dtype=np.int64))
+    met = used["met"].to_numpy(dtype=np.float64)
+    readers, names = pd.factorize(used["rater"], sort=True)
     sample = Sample(
         rows=np.searchsorted(rows, read),
-        votes=votes_given,
+        votes=voted_label,
         probabilities=(probabilities * stands_for).clip(max=1.0),
         units=pd.factorize(voted["unit"])[0].astype(np.int64),
         places=places,
         readers=readers.astype(np.int64),
-        said=np.where(is_settled[places], votes_given[places], met),
+        said=np.where(is_settled[places], voted_label[places], met),
         own=met,
     )
     return sample, tuple(map(str, names))
 
 
-MIN_READ = 30
-"""Items read: with 33 a 95 % interval still covers 94 % and more."""
-MIN_EXAMPLES_READ = 10
-MIN_FREEDOM = 10
-"""Units drawn, over the numbers that are fitted."""
-MIN_PHYSICIANS = 3
-"""To say something of physicians in general: of two the spread is a guess."""
-MIN_EFFECTIVE = 2.75
-"""Effective readers that count as three: three who share the reading by chance never share it quite alike, and 3 : 2 : 2 still counts."""
-
-
-def lacking(about: Surveyed, *, n_columns: int, in_general: bool) -> tuple[int, str]:
+def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tuple[int, str]:
     """How many items more have to be read, at least, and that in words; 0 and nothing where it is enough.
 
-    A benchmark that has fewer of something than is asked for never has enough.
-
-    Args:
-        about: The model's items and reads.
-        n_columns: Numbers that are fitted.
-        in_general: The score is to hold for physicians in general.
+    `n_columns` numbers are fitted; `in_general`: the score is to hold for physicians in general. A benchmark that has fewer of something than is
+    asked for never has enough.
     """
-    population, sample = about.population, about.sample
+    population, sample = inputs.population, inputs.sample
     by_unit = max(1.0, len(sample.rows) / max(sample.n_units, 1))
     signs = {
         name: max(0, min(MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
         for name, side in (("desirable", ~population.undesirable), ("undesirable", population.undesirable))
     }
-    examples = max(0, MIN_EXAMPLES_READ - about.n_examples_read)
-    readers, by_whom = further_readers(sample.n_readers, about.counts["n_effective_readers"]) if in_general else (0, "")
+    examples = max(0, MIN_EXAMPLES_READ - inputs.n_examples_read)
+    readers, by_whom = (
+        further_readers(sample.n_readers, inputs.counts["n_effective_readers"]) if in_general else (0, "")
+    )
     units = max(0, MIN_FREEDOM + n_columns - sample.n_units)
     n_needed = max(MIN_READ - len(sample.rows), ceil(units * by_unit), sum(signs.values()), examples, readers)
     if n_needed <= 0:
@@ -251,31 +240,6 @@ def lacking(about: Surveyed, *, n_columns: int, in_general: bool) -> tuple[int, 
     return n_needed, ", ".join(words)
 
 
-def further_readers(n_readers: int, effective: float) -> tuple[int, str]:
-    """How many physicians more are needed, at least, to say something of physicians in general, and by whom in words; 0 and nothing where enough have read.
-
-    Where one has read nearly everything, the others say little: it is effective readers that count.
-
-    >>> further_readers(2, 2.0), further_readers(3, 2.9)
-    ((1, 'by 1 more physician'), (0, ''))
-    >>> further_readers(5, 1.68)[1]
-    'by those who have read less: so far 5 physicians say as much as 1.7 who read alike'
-
-    Args:
-        n_readers: Physicians who have read.
-        effective: As many as that count (`estimator.effective_readers`).
-    """
-    lacking = max(0, MIN_PHYSICIANS - n_readers, ceil(MIN_EFFECTIVE - effective))
-    if not lacking:
-        return 0, ""
-    if n_readers < MIN_PHYSICIANS:
-        return lacking, f"by {counted(MIN_PHYSICIANS - n_readers, 'more physician')}"
-    return (
-        lacking,
-        f"by those who have read less: so far {n_readers} physicians say as much as {effective:.1f} who read alike",
-    )
-
-
 JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
 KINDS = (JUDGE, PHYSICIANS, CORRECTED)
 ANYTIME = ("corrected_any_low", "corrected_any_high")
@@ -285,93 +249,20 @@ COLUMNS = [
     "n_cannot_assess", "n_units",
     *(kind + suffix for kind in KINDS for suffix in ("", "_low", "_high", "_se")), *ANYTIME, *WORTH, "enough", "n_needed", "needed",
 ]  # fmt: skip
-TUNED_TO = 300
-"""Units read, items or whole responses, at which the interval for looks at any time is narrowest beside the ordinary one."""
-
-_BY_LOAD = "each counted by how much of the reading so far is theirs"
-_OF_SAMPLE = "physicians in general, of whom these are a sample"
-_CLAIMS: Mapping[tuple[Claim, Physicians], str] = {
-    (Claim.BENCHMARK, Physicians.THESE): f"if these physicians read every {{item}} of this benchmark, {_BY_LOAD}",
-    (Claim.BENCHMARK, Physicians.IN_GENERAL): f"if {_OF_SAMPLE}, read every {{item}} of this benchmark",
-    (
-        Claim.NEW_EXAMPLES,
-        Physicians.THESE,
-    ): f"on ever more {{of}} of the same kind, read by these physicians, {_BY_LOAD}",
-    (Claim.NEW_EXAMPLES, Physicians.IN_GENERAL): f"on ever more {{of}} of the same kind, read by {_OF_SAMPLE}",
-}
 
 
-class DefaultClaim(msgspec.Struct, frozen=True):
-    """What intervals are to hold for where nobody has chosen.
-
-    Attributes:
-        claim: Always new examples.
-        physicians: In general where enough have read, else those who have.
-        why: A sentence for the screen.
-    """
-
-    claim: Claim
-    physicians: Physicians
-    why: str
-
-
-def default_claim(known: Sequence[Surveyed]) -> DefaultClaim:
+def default_claim(inputs: Sequence[EstimatorInputs]) -> DefaultClaim:
     """The widest claim that the reads can carry: new examples, and physicians in general from 3 effective readers of every model that has enough."""
-    return widest_claim([about.counts["n_effective_readers"] for about in known if estimated(about).is_enough])
-
-
-def widest_claim(n_effective: Sequence[float]) -> DefaultClaim:
-    """The same, of the effective readers of each model (or of what else has an interval) of which enough is read.
-
-    >>> widest_claim([4.2, 1.68]).why
-    'Fewer than 3 effective readers (1.7): the interval holds for these physicians only.'
-    >>> widest_claim([4.2, 2.9]).physicians.value
-    'in_general'
-    """
-    if not n_effective:
-        return DefaultClaim(Claim.NEW_EXAMPLES, Physicians.THESE, "Too little has been read for a corrected score.")
-    fewest = min(n_effective)
-    if fewest < MIN_EFFECTIVE:
-        why = f"Fewer than {MIN_PHYSICIANS} effective readers ({fewest:.1f}): the interval holds for these physicians only."
-        return DefaultClaim(Claim.NEW_EXAMPLES, Physicians.THESE, why)
-    why = f"{fewest:.1f} effective readers: the interval holds for physicians in general."
-    return DefaultClaim(Claim.NEW_EXAMPLES, Physicians.IN_GENERAL, why)
-
-
-JUDGE_ONLY_CAUTION = "Judge-only is the judge's opinion: its interval leaves out how often the judge is wrong."
-
-
-def claim_sentence(
-    claim: Claim, physicians: Physicians, *, value: str = "score", item: str = "criterion", of: str = "examples"
-) -> str:
-    """What the interval of a corrected score means.
-
-    Args:
-        claim: What it is to hold for.
-        physicians: Whose judgement it is to hold for.
-        value: What it is the interval of.
-        item: What is read.
-        of: What further ones are drawn of.
-
-    >>> claim_sentence(Claim.BENCHMARK, Physicians.THESE)  # doctest: +ELLIPSIS
-    'The interval says where the score would lie if these physicians read every criterion of this benchmark, each counted by ... fixed beforehand.'
-    """
-    said = _CLAIMS[claim, physicians].format(item=item, of=of)
-    return f"The interval says where the {value} would lie {said}. It assumes that the number of reads was fixed beforehand."
+    return widest_claim([model.counts["n_effective_readers"] for model in inputs if estimates_of(model).is_enough])
 
 
 def corrected_scores(
-    rubric_data: RubricData,
+    inputs: Sequence[EstimatorInputs],
     *,
-    judges: Sequence[str] | None = None,
     claim: Claim = Claim.BENCHMARK,
     physicians: Physicians = Physicians.THESE,
-    settled: bool = False,
-    weights: pd.Series | None = None,
-    known: Sequence[Surveyed] | None = None,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
-    """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with intervals.
+    """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with 95 % intervals.
 
     The formulas are in `estimator`. The variance of an estimate with p fitted numbers from k units drawn (items, or whole responses),
     N examples and K physicians, and the quantile of its interval:
@@ -392,19 +283,7 @@ def corrected_scores(
     the interval has width 0 and says nothing of the judge's errors. For new examples it is over examples, t(N - 1). With several judges it
     is that of their jury: the mean of their labels.
 
-    Responses count that `is_scored` and on which every chosen judge labelled every item. Of physicians' reads those count that were made
-    blind of a drawn item; reads that could not assess are counted and not used, as if the item had not been drawn: the probabilities are scaled
-    so that the read items stand for all (sum of 1/pi = number of items). That also holds while a drawing is only partly read.
-
-    Args:
-        rubric_data: The study, or a part of it.
-        judges: Whose labels are used; None: all. Without any there is neither a judge-only nor a corrected score.
-        claim: What the interval is to hold for.
-        physicians: Whose judgement it is to hold for.
-        settled: An adjudicated label takes the place of the readers' votes.
-        weights: By example_id, 0 or more, e.g. to weight to a benchmark's themes; examples without one are left out. None: all alike.
-        known: What `surveyed` gave for the same data, judges and weights, where it is at hand.
-        level: Of confidence, in (0, 1).
+    Probabilities are scaled so that the read items stand for all (sum of 1/pi = number of items). That also holds while a drawing is only partly read.
 
     Returns:
         One row a model and evaluation: model, evaluation, n_examples, n_responses, n_items, n_left_out (responses without a score, a weight,
@@ -418,95 +297,25 @@ def corrected_scores(
         said at all), n_needed (further items to be read until they can be, 0 where enough) and needed (the same in words, empty where enough).
 
         Enough is 30 items read, from 10 examples, 2 of either sign that occurs, k - p at least 10, and for physicians in general 3 effective readers.
-
-    Raises:
-        ValueError: A judge is not in the study.
     """
     rows = []
-    for about in surveyed(rubric_data, judges=judges, settled=settled, weights=weights) if known is None else known:
-        found = estimated(about, claim=claim, physicians=physicians)
-        row: dict[str, Any] = {"model": about.model, "evaluation": about.evaluation, **about.counts}
-        for kind, estimate in found.of_kind.items():
-            row |= estimate.columns(kind, level)
-        wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(about.sample.n_units, level=level)
+    for model in inputs:
+        estimates = estimates_of(model, claim=claim, physicians=physicians)
+        row: dict[str, Any] = {"model": model.model, "evaluation": model.evaluation, **model.counts}
+        for kind, estimate in estimates.of_kind.items():
+            row |= estimate.columns(kind, LEVEL)
+        wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(model.sample.n_units)
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
         worth = (np.nan, np.nan, np.nan)
-        if found.is_enough and about.judges:
-            if (WORTH, level) not in about.kept:
-                about.kept[WORTH, level] = further_reads(
-                    about.population, about.sample, alone=about.alone, helped=about.helped, level=level
+        if estimates.is_enough and model.judges:
+            if WORTH not in model.cache:
+                model.cache[WORTH] = further_reads(
+                    model.population, model.sample, alone=model.physicians_fit, helped=model.corrected_fit
                 )
-            worth = about.kept[WORTH, level]
+            worth = model.cache[WORTH]
         row |= dict(zip(WORTH, worth, strict=True))
-        rows.append(row | {"enough": found.is_enough, "n_needed": found.n_needed, "needed": found.needed})
+        rows.append(row | {"enough": estimates.is_enough, "n_needed": estimates.n_needed, "needed": estimates.needed})
     return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def anytime_factor(n_units: int, *, tuned_to: int = TUNED_TO, level: float = LEVEL) -> float:
-    """By how much an interval is wider that holds at all looks at once, however often one looks and whenever one stops.
-
-        sqrt( 2 (n rho^2 + 1) / (n rho^2) log( sqrt(n rho^2 + 1) / alpha ) ) / z(1 - alpha/2),     rho^2 = (-2 log alpha + log(1 - 2 log alpha)) / n*
-
-    An asymptotic confidence sequence: it holds as far as the estimate is nearly normal from the first look on (here: from when enough is read). As
-    the ordinary interval it allows for an error that is estimated with few degrees of freedom by t in place of z. rho is fixed beforehand, by n*.
-    What does not shrink with reading (the examples, the physicians) is in every look alike; the formula is then wider than it need be.
-
-    Args:
-        n_units: Units read so far (n); with none it is infinite.
-        tuned_to: Units read at which it is to be narrowest (n*), fixed before reading.
-        level: Of confidence, in (0, 1).
-
-    References:
-        Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52 (theorem 2.2 and its tuning).
-
-    >>> round(anytime_factor(300), 2), round(anytime_factor(30), 2), round(anytime_factor(1200), 2)
-    (1.55, 1.97, 1.6)
-    """
-    if not n_units:
-        return np.inf
-    alpha = 1 - level
-    seen = n_units * (-2 * np.log(alpha) + np.log(1 - 2 * np.log(alpha))) / tuned_to
-    return float(np.sqrt(2 * (seen + 1) / seen * np.log(np.sqrt(seen + 1) / alpha)) / ndtri(1 - alpha / 2))
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """One kind of score of one model.
-
-    Attributes:
-        fit: How it was made.
-        variance: Of the estimate; NaN where it cannot be told.
-        unseen: Part of it for votes not seen (`estimator.unseen_variance`).
-        freedom: Degrees of freedom of its interval.
-        psi: Influence of each example (`estimator.influences`).
-        narrower: Variance and degrees of freedom of each narrower claim: the interval is at least as wide as by any of them.
-    """
-
-    fit: estimator.Fit
-    variance: float
-    unseen: float
-    freedom: float
-    psi: estimator.Floats
-    narrower: tuple[tuple[float, float], ...] = ()
-
-    def columns(self, kind: str, level: float) -> dict[str, float]:
-        """The columns of `corrected_scores`."""
-        half, error, _ = widest([(self.variance, self.freedom), *self.narrower], level)
-        value = self.fit.value
-        return {kind: value, f"{kind}_low": value - half, f"{kind}_high": value + half, f"{kind}_se": error}
-
-
-def widest(widths: Sequence[tuple[float, float]], level: float) -> tuple[float, float, float]:
-    """Half the width of the widest interval, with the standard error and the degrees of freedom that it is of; NaN where one is not known.
-
-    Args:
-        widths: Variance and degrees of freedom of the claim, and of the narrower ones that it must not fall below.
-        level: Of confidence.
-    """
-    found = [
-        (float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)), float(np.sqrt(variance)), freedom)
-        for variance, freedom in widths
-    ]
-    return max(found) if not np.isnan(found).any() else (np.nan, np.nan, np.nan)
 
 
 class Estimates(msgspec.Struct, frozen=True):
@@ -528,33 +337,35 @@ class Estimates(msgspec.Struct, frozen=True):
         return self.n_needed == 0
 
 
-def estimated(
-    about: Surveyed, *, claim: Claim = Claim.NEW_EXAMPLES, physicians: Physicians = Physicians.THESE
+def estimates_of(
+    inputs: EstimatorInputs, *, claim: Claim = Claim.NEW_EXAMPLES, physicians: Physicians = Physicians.THESE
 ) -> Estimates:
     """The scores of one model, as `corrected_scores` says; made once for each claim."""
-    if (claim, physicians) not in about.kept:
-        about.kept[claim, physicians] = _estimated(about, claim, physicians)
-    made: Estimates = about.kept[claim, physicians]
-    return made
+    if (claim, physicians) not in inputs.cache:
+        inputs.cache[claim, physicians] = _estimated(inputs, claim, physicians)
+    estimates: Estimates = inputs.cache[claim, physicians]
+    return estimates
 
 
-def _estimated(about: Surveyed, claim: Claim, physicians: Physicians) -> Estimates:
-    population, sample = about.population, about.sample
-    found = {JUDGE: _of_judge(population, claim), PHYSICIANS: nothing(population), CORRECTED: nothing(population)}
-    fits = {}
-    if len(sample.rows):
-        fits = {PHYSICIANS: about.alone, CORRECTED: about.helped}
+def _estimated(inputs: EstimatorInputs, claim: Claim, physicians: Physicians) -> Estimates:
+    population, sample = inputs.population, inputs.sample
+    of_kind = {
+        JUDGE: _of_judge(population, claim),
+        PHYSICIANS: no_estimate(population),
+        CORRECTED: no_estimate(population),
+    }
+    fits = {PHYSICIANS: inputs.physicians_fit, CORRECTED: inputs.corrected_fit} if len(sample.rows) else {}
     n_columns = max((fit.n_columns for fit in fits.values()), default=1)
-    n_needed, needed = lacking(about, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
+    n_needed, needed = lacking(inputs, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
     for kind, fit in fits.items():
-        if not n_needed and (kind == PHYSICIANS or about.judges):
-            found[kind] = of_reads(population, sample, fit, claim, physicians)
-    return Estimates(found, n_needed, needed)
+        if not n_needed and (kind == PHYSICIANS or inputs.judges):
+            of_kind[kind] = of_reads(population, sample, fit, claim, physicians)
+    return Estimates(of_kind, n_needed, needed)
 
 
-def _of_judge(population: estimator.Population, claim: Claim) -> Estimate:
+def _of_judge(population: Population, claim: Claim) -> Estimate:
     if not population.n_examples:
-        return nothing(population)
+        return no_estimate(population)
     fit = estimator.by_judges(population)
     psi = estimator.influences(population, None, fit)
     if claim is Claim.BENCHMARK:
@@ -563,76 +374,24 @@ def _of_judge(population: estimator.Population, claim: Claim) -> Estimate:
     return Estimate(fit, float(psi.var(ddof=1)) / n if n > 1 else np.nan, 0.0, n - 1, psi)
 
 
-def of_reads(
-    population: estimator.Population, sample: estimator.Sample, fit: estimator.Fit, claim: Claim, physicians: Physicians
-) -> Estimate:
-    """An estimate from what was read, with its variance by the table of `corrected_scores`."""
-    these = benchmark_variance(population, sample, fit)
-    unseen = max(0.0, estimator.unseen_variance(population, sample) - these.variance)
-    psi = estimator.influences(population, sample, fit)
-    n = len(psi)
-    new_examples = float(psi.var(ddof=1)) / n
-    benchmark = these.variance + unseen, these.freedom
-    examples = new_examples + unseen, min(these.freedom, n - 1)
-    (variance, freedom), narrower = benchmark, list[tuple[float, float]]()
-    if claim is Claim.NEW_EXAMPLES:
-        (variance, freedom), narrower = examples, [benchmark]
-    if physicians is Physicians.IN_GENERAL:
-        between = between_physicians(population, sample, fit)
-        of_benchmark = with_strictness(these.draw + these.any_reader + unseen, these.freedom, between, these.alike)
-        (variance, freedom), narrower = of_benchmark, [benchmark]
-        if claim is Claim.NEW_EXAMPLES:
-            narrower = [benchmark, examples, of_benchmark]
-            variance, freedom = with_strictness(*examples, between, these.alike)
-    return Estimate(fit, variance, unseen, freedom, psi, tuple(narrower))
-
-
-def nothing(population: estimator.Population) -> Estimate:
-    """An estimate without a value."""
-    none = np.empty(0)
-    fit = estimator.Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
-    return Estimate(fit, np.nan, np.nan, 0, np.full(population.n_examples, np.nan))
-
-
 DIFFERENCE_COLUMNS = [
-    "model_1",
-    "model_2",
-    "evaluation",
-    "n_examples",
-    "difference",
-    "low",
-    "high",
-    "se",
-    "df",
-    "sim_low",
-    "sim_high",
-    "p",
-    "p_holm",
-]
+    "model_1", "model_2", "evaluation", "n_examples", "difference", "low", "high", "se", "df", "sim_low", "sim_high", "p", "p_holm",
+]  # fmt: skip
 
 
 def corrected_differences(
-    rubric_data: RubricData,
+    inputs: Sequence[EstimatorInputs],
     *,
-    judges: Sequence[str] | None = None,
     claim: Claim = Claim.NEW_EXAMPLES,
     physicians: Physicians = Physicians.THESE,
-    settled: bool = False,
-    weights: pd.Series | None = None,
-    known: Sequence[Surveyed] | None = None,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """The differences of every two models' corrected scores, on the examples that both have answered.
 
         d_i = psi_i of model 1 - psi_i of model 2,   difference = mean d,   V_B = var(d)/n       over the n examples of both
 
     Both models' scores go up and down with the same examples, and by much the same reads; pairs take that out. Each model is corrected by
-    its own reads. The claims are those of `corrected_scores`, and so are the variances, of the difference of what each example adds:
-
-        this benchmark, these physicians       V_A                                      t of the model with fewer degrees of freedom
-        new examples, these physicians         V_B                                      the same, at most n - 1
-        this benchmark, physicians             V_G + V_S                                t of both (Satterthwaite)
-        new examples, physicians               V_B + V_S                                t of both
+    its own reads. The claims are those of `corrected_scores`, and so are the variances, of the difference of what each example adds; t of these
+    physicians has the fewer degrees of freedom of both models, for new examples at most n - 1.
 
     V_A is by example: two models of which the same items were drawn, or one physician read both, differ by less than two that were read apart; its part of
     the readers is at most that of either score together. For physicians in general a physician's part is the difference of what they add to
@@ -640,105 +399,80 @@ def corrected_differences(
     As with the scores, a claim's interval is at least as wide as that of every narrower one. Where nearly all votes are as predicted, each is widened as
     that of the scores is.
 
-    Args:
-        rubric_data: The study, or a part of it.
-        judges: Whose labels are used; None: all.
-        claim: What the interval is to hold for.
-        physicians: Whose judgement the interval is to hold for.
-        settled: An adjudicated label takes the place of the readers' votes.
-        weights: By example_id, as in `corrected_scores`.
-        known: What `surveyed` gave for the same data, judges and weights, where it is at hand.
-        level: Of confidence of the interval, in (0, 1).
-
     Returns:
-        One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high,
-        se and df (standard error and degrees of freedom of this interval, as in `corrected_scores`), sim_low and sim_high (all pairs'
+        One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high
+        (95 %), se and df (standard error and degrees of freedom of this interval, as in `corrected_scores`), sim_low and sim_high (all pairs'
         intervals hold at once: each at 1 - (1 - level)/pairs, Bonferroni's t, which holds whatever the pairs have in common and however few physicians
         have read), p (two-sided, of no difference) and p_holm
         (Holm's). Both are over all pairs of the evaluation that have a difference. All NaN where
         too little was read of either model, or where they have fewer than two examples in common.
-
-    Raises:
-        ValueError: A judge is not in the study.
     """
-    models: dict[str, list[Scored]] = {}
-    for about in surveyed(rubric_data, judges=judges, settled=settled, weights=weights) if known is None else known:
-        estimate = estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED]
-        models.setdefault(about.evaluation, []).append(Scored(about, estimate))
-    tables = [paired(of_one, claim, physicians, level) for of_one in models.values()]
+    models: dict[str, list[ModelEstimate]] = {}
+    for model in inputs:
+        estimate = estimates_of(model, claim=claim, physicians=physicians).of_kind[CORRECTED]
+        models.setdefault(model.evaluation, []).append(ModelEstimate(model, estimate))
+    tables = [paired_differences(of_one, claim, physicians, LEVEL) for of_one in models.values()]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=DIFFERENCE_COLUMNS)
 
 
 def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
-    """Which ranks each model may have, 1 the best: at the level of `corrected_differences` all models' ranks lie in these at once.
+    """Which ranks each model may have, 1 the best, by `corrected_differences`: at its level all models' ranks lie in these at once.
 
         from 1 + the models that are surely better     to n - the models that are surely worse     surely: sim_low > 0 or sim_high < 0
 
     References:
         Mogstad, Romano, Shaikh and Wilhelm 2024, Review of Economic Studies 91 (ranks from simultaneous intervals of differences).
 
-    Args:
-        differences: As `corrected_differences` gives them.
-
     Returns:
         One row a model and evaluation, by name: evaluation, model, n_models (n: those of which a difference is known), rank_low and rank_high in
         1..n; NaN for a model of which none is known.
     """
-    sides = []
-    for side, ahead, behind in (
-        (1, differences["sim_low"].gt(0), differences["sim_high"].lt(0)),
-        (2, differences["sim_high"].lt(0), differences["sim_low"].gt(0)),
-    ):
-        columns = {
-            "evaluation": differences["evaluation"],
-            "model": differences[f"model_{side}"],
-            "known": differences["difference"].notna(),
-            "n_worse": ahead,
-            "n_better": behind,
-        }
-        sides.append(pd.DataFrame(columns))
-    counts = (
-        pd.concat(sides)
-        .groupby(["evaluation", "model"], sort=True)[["known", "n_worse", "n_better"]]
-        .sum()
-        .reset_index()
-    )
+    first_better, second_better = differences["sim_low"].gt(0), differences["sim_high"].lt(0)
+    sides = [
+        pd.DataFrame(
+            {
+                "evaluation": differences["evaluation"],
+                "model": differences[name],
+                "known": differences["difference"].notna(),
+                "n_worse": ahead,
+                "n_better": behind,
+            }
+        )
+        for name, ahead, behind in (("model_1", first_better, second_better), ("model_2", second_better, first_better))
+    ]
+    keys = ["evaluation", "model"]
+    counts = pd.concat(sides).groupby(keys, sort=True)[["known", "n_worse", "n_better"]].sum().reset_index()
     is_known = counts["known"].gt(0)
     n_models = is_known.groupby(counts["evaluation"]).transform("sum")
     low, high = (1 + counts["n_better"]).where(is_known), (n_models - counts["n_worse"]).where(is_known)
-    return counts[["evaluation", "model"]].assign(n_models=n_models, rank_low=low, rank_high=high)
+    return counts[keys].assign(n_models=n_models, rank_low=low, rank_high=high)
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One model, as pairs take it.
+class ModelEstimate:
+    """One model, as pairs take it; the estimate, of any mean, is without a value (`no_estimate`) where too little was read."""
 
-    Attributes:
-        about: Its items and what was read of them.
-        estimate: Of any mean over what `about` holds; without a value (`corrected.nothing`) where too little was read.
-    """
-
-    about: Surveyed
+    inputs: EstimatorInputs
     estimate: Estimate
 
     def on(self, common: Numbers) -> Floats:
         """The influence values of the examples that both have answered."""
-        return on_examples(self.about, self.estimate, common)
+        return on_examples(self.inputs, self.estimate, common)
 
     @cached_property
     def whole(self) -> "_Part":
         """What was read of all examples."""
-        return _part(self.about.population, self.about.sample, self.estimate.fit)
+        return _part(self.inputs.population, self.inputs.sample, self.estimate.fit)
 
     def part(self, common: Numbers) -> "_Part":
         """What was read of the examples that both have answered, the score being that on these alone."""
-        population, sample, fit = self.about.population, self.about.sample, self.estimate.fit
+        population, sample, fit = self.inputs.population, self.inputs.sample, self.estimate.fit
         if len(common) == population.n_examples:
             return self.whole
         of_examples = np.isin(np.arange(population.n_examples), common)
         items = of_examples[population.example]
         read = items[sample.rows]
-        given = read[sample.places]
+        its_reads = read[sample.places]
         return _part(
             Population(
                 population.moves[items] / population.shares[common].sum(),
@@ -751,10 +485,10 @@ class Scored:
                 votes=sample.votes[read],
                 probabilities=sample.probabilities[read],
                 units=np.unique(sample.units[read], return_inverse=True)[1],
-                places=(np.cumsum(read) - 1)[sample.places[given]],
-                readers=sample.readers[given],
-                said=sample.said[given],
-                own=None if sample.own is None else sample.own[given],
+                places=(np.cumsum(read) - 1)[sample.places[its_reads]],
+                readers=sample.readers[its_reads],
+                said=sample.said[its_reads],
+                own=None if sample.own is None else sample.own[its_reads],
             ),
             replace(
                 fit,
@@ -770,11 +504,8 @@ class Scored:
 class _Part:
     """What was read of a model's examples.
 
-    Attributes:
-        draw: By example what its reads add to the score by the draw of its items: the sum of squares is V_A by example.
-        most: The same without (1 - pi).
-        variance: V_A by unit, in its parts.
-        by_physician: `estimator.by_physician`.
+    By example, `draw` is what its reads add to the score by the draw of its items (the sum of squares is V_A by example), `most` the same without
+    (1 - pi); `variance` is V_A by unit.
     """
 
     draw: Floats
@@ -791,31 +522,31 @@ def _part(population: Population, sample: Sample, fit: Fit) -> _Part:
     return _Part(draw, most, variance, by_physician(population, sample, fit))
 
 
-def on_examples(about: Surveyed, estimate: Estimate, common: Numbers) -> Floats:
+def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) -> Floats:
     """The influence values of some of a model's examples, whose mean is its score on these alone.
 
     An example adds T_i = share_i S + (psi_i - S)/N to the score S. On some examples alone the score is S' = sum T / sum share, and
     psi' = S' + n (T - S' share) / sum share. With all examples that is psi again.
     """
     value, psi = estimate.fit.value, estimate.psi
-    shares = about.population.shares[common]
+    shares = inputs.population.shares[common]
     adds = shares * value + (psi[common] - value) / len(psi)
     whole = shares.sum()
     score = adds.sum() / whole if whole > 0 else np.nan
     return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
-def _pairs(models: list[Scored], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
+def _pairs(models: list[ModelEstimate], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
     """Every two models with their difference and its `_widths`; none where it is not known."""
     for one, other in combinations(models, 2):
         _, *places = np.intersect1d(
-            one.about.example_ids, other.about.example_ids, assume_unique=True, return_indices=True
+            one.inputs.example_ids, other.inputs.example_ids, assume_unique=True, return_indices=True
         )
         n = len(places[0])
         row: dict[str, Any] = {
-            "model_1": one.about.model,
-            "model_2": other.about.model,
-            "evaluation": one.about.evaluation,
+            "model_1": one.inputs.model,
+            "model_2": other.inputs.model,
+            "evaluation": one.inputs.evaluation,
             "n_examples": n,
         }
         if min(one.estimate.freedom, other.estimate.freedom, n - 1) > 0:
@@ -824,7 +555,7 @@ def _pairs(models: list[Scored], claim: Claim, physicians: Physicians) -> Iterat
         yield row
 
 
-def paired(models: list[Scored], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
+def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
     """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
     pairs = list(_pairs(models, claim, physicians))
     n_known = sum("widths" in row for row in pairs)
@@ -841,7 +572,7 @@ def paired(models: list[Scored], claim: Claim, physicians: Physicians, level: fl
 
 
 def _widths(
-    one: Scored, other: Scored, places: list[Numbers], claim: Claim, physicians: Physicians
+    one: ModelEstimate, other: ModelEstimate, places: list[Numbers], claim: Claim, physicians: Physicians
 ) -> list[tuple[float, float]]:
     """Variance and degrees of freedom by the claim, and by the narrower ones that it must not fall below."""
     n = len(places[0])
@@ -856,7 +587,7 @@ def _widths(
     if claim is Claim.NEW_EXAMPLES:
         widths.append((new_examples + unseen, min(degrees, n - 1)))
     if physicians is Physicians.IN_GENERAL:
-        between = _between((one.about.readers, first), (other.about.readers, second))
+        between = _between((one.inputs.readers, first), (other.inputs.readers, second))
         alike = first.variance.alike + second.variance.alike
         any_reader = draw + min(room, first.variance.any_reader + second.variance.any_reader)
         bases = [(any_reader + unseen, degrees), *widths[1:]]

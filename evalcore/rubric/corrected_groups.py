@@ -13,30 +13,28 @@ import numpy as np
 import pandas as pd
 from scipy.special import fdtrc
 
+from evalcore.rubric.claims import MIN_EXAMPLES_READ
 from evalcore.rubric.corrected import COLUMNS as SCORE_COLUMNS
 from evalcore.rubric.corrected import (
     CORRECTED,
     JUDGE,
-    MIN_EXAMPLES_READ,
-    Claim,
-    Physicians,
-    Surveyed,
+    EstimatorInputs,
     corrected_differences,
     corrected_scores,
-    estimated,
+    estimates_of,
+    estimator_inputs,
     on_examples,
-    surveyed,
 )
 from evalcore.rubric.corrected import DIFFERENCE_COLUMNS as PAIR_COLUMNS
-from evalcore.rubric.finding import chance_words
-from evalcore.rubric.items import RubricData
-from evalcore.stats.estimator import Floats, Numbers
-from evalcore.stats.intervals import LEVEL, NO_VALUE
+from evalcore.rubric.data import RubricData
+from evalcore.rubric.finding import CLEAR_BELOW
+from evalcore.rubric.scores import OF_CRITERIA, OF_EXAMPLES
+from evalcore.stats.arrays import Floats, Numbers
+from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.pair_tests import adjusted, holm
-from evalcore.stats.wording import counted, listed
+from evalcore.stats.wording import chance_words, counted, listed
+from evalcore.study.schema import Claim, Physicians
 
-OF_EXAMPLES = ("theme", "category", "language")
-OF_CRITERIA = ("axis", "level", "cluster")
 GROUPINGS = (*OF_EXAMPLES, *OF_CRITERIA)
 DIFFERENCE, JUDGE_ERROR = "difference", "judge_error"
 TEST_COLUMNS = [
@@ -44,10 +42,9 @@ TEST_COLUMNS = [
 ]  # fmt: skip
 NEVER = np.iinfo(np.int32).max
 """More criteria than any response has: it is then not whole."""
-CLEAR_BELOW = 0.05
 PLURALS = {"category": "categories", "axis": "axes"}
 
-Known = Mapping[str, Sequence[Surveyed]]
+Groups = Mapping[str, Sequence[EstimatorInputs]]
 
 
 def by_group(
@@ -57,17 +54,10 @@ def by_group(
     judges: Sequence[str] | None = None,
     settled: bool = False,
     weights: pd.Series | None = None,
-) -> dict[str, list[Surveyed]]:
-    """What `surveyed` gives of each group, by name; what carries no tag is in none.
+) -> Groups:
+    """The `estimator_inputs` of each group, by name; what carries no tag is in none.
 
     A response that the whole study leaves out (a criterion or a label is missing) is left out of every group.
-
-    Args:
-        rubric_data: The study, or a part of it.
-        grouping: One of `GROUPINGS`.
-        judges: As in `corrected_scores`.
-        settled: As in `corrected_scores`.
-        weights: As in `corrected_scores`.
 
     Raises:
         ValueError: There is no such grouping, or a judge is not in the study.
@@ -77,11 +67,11 @@ def by_group(
         raise ValueError(msg)
     if judges is not None and not set(judges) - set(rubric_data.judges):
         rubric_data = rubric_data.by(list(judges))
-    groups, names = pd.factorize(rubric_data.items[grouping], sort=True)
+    codes, names = pd.factorize(rubric_data.items[grouping], sort=True)
     if grouping in OF_CRITERIA:
-        rubric_data = _asked_group_by_group(rubric_data, groups)
+        rubric_data = _asked_group_by_group(rubric_data, codes)
     return {
-        str(name): list(surveyed(rubric_data.where(groups == code), judges=judges, settled=settled, weights=weights))
+        str(name): estimator_inputs(rubric_data.where(codes == code), judges=judges, settled=settled, weights=weights)
         for code, name in enumerate(names)
     }
 
@@ -99,67 +89,35 @@ def _asked_group_by_group(rubric_data: RubricData, groups: Numbers) -> RubricDat
     return replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
 
 
-def group_corrected_scores(
-    rubric_data: RubricData, known: Known, *, claim: Claim, physicians: Physicians, level: float = LEVEL
-) -> pd.DataFrame:
+def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
     """Each model's scores in each group, by the judge only, by physicians only, and corrected.
-
-    Args:
-        rubric_data: What `known` was made of.
-        known: As `by_group` gives it.
-        claim: What the intervals are to hold for.
-        physicians: Whose judgement they are to hold for.
-        level: Of confidence, in (0, 1).
 
     Returns:
         One row a group, model and evaluation: group, and the columns of `corrected_scores`. A group of which too little was read says what
         lacks (`needed`), and has no corrected score.
     """
-    tables = [
-        corrected_scores(rubric_data, claim=claim, physicians=physicians, known=of_group, level=level).assign(
-            group=group
-        )
-        for group, of_group in known.items()
-    ]
-    return _joined(tables, ["group", *SCORE_COLUMNS])
+    tables = {group: corrected_scores(inputs, claim=claim, physicians=physicians) for group, inputs in groups.items()}
+    return _joined(tables, SCORE_COLUMNS)
 
 
-def group_differences(
-    rubric_data: RubricData,
-    known: Known,
-    *,
-    claim: Claim,
-    physicians: Physicians,
-    pair: tuple[str, str] | None = None,
-    level: float = LEVEL,
-) -> pd.DataFrame:
+def group_differences(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
     """The differences of every two models' corrected scores in each group.
-
-    Args:
-        rubric_data: What `known` was made of.
-        known: As `by_group` gives it.
-        claim: What the intervals are to hold for.
-        physicians: Whose judgement they are to hold for.
-        pair: These two models only; None: every two.
-        level: Of confidence, in (0, 1).
 
     Returns:
         One row a group, pair and evaluation: group, and the columns of `corrected_differences`; p_holm is Holm's over all groups and pairs of the
         evaluation that have a p.
     """
-    tables = []
-    for group, of_group in known.items():
-        two = [about for about in of_group if pair is None or about.model in pair]
-        found = corrected_differences(rubric_data, claim=claim, physicians=physicians, known=two, level=level)
-        tables.append(found.assign(group=group))
-    return _holm_by_evaluation(_joined(tables, ["group", *PAIR_COLUMNS]), ["evaluation"])
+    tables = {
+        group: corrected_differences(inputs, claim=claim, physicians=physicians) for group, inputs in groups.items()
+    }
+    return _holm_within(_joined(tables, PAIR_COLUMNS), ["evaluation"])
 
 
-def interactions(known: Known, grouping: str, *, pair: tuple[str, str] | None = None) -> pd.DataFrame:
-    """Whether differences of models, and errors of the judge, are the same in all groups: a test of each, for new examples and these physicians.
+def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
+    """Whether differences of models, and errors of the judge, are the same in all groups: a test of each.
 
-    What is compared is, of each group g, the difference of two models' corrected scores, or a model's score by the judge only less its
-    corrected one. With its estimate t_g, variance v_g and degrees of freedom d_g of each of G groups:
+    It is for new examples and these physicians. What is compared is, of each group g, the difference of two models' corrected scores, or a model's
+    score by the judge only less its corrected one. With its estimate t_g, variance v_g and degrees of freedom d_g of each of G groups:
 
         groups of examples     Welch's test of equal means, weights w_g = 1/v_g, W = sum w_g, L = sum (1 - w_g/W)^2 / d_g
                                F = sum w_g (t_g - sum w t/W)^2 / (G-1) / (1 + 2 (G-2)/(G^2-1) L)      on G-1 and (G^2-1)/(3 L)
@@ -168,11 +126,6 @@ def interactions(known: Known, grouping: str, *, pair: tuple[str, str] | None = 
                                F = T2 (d - G + 2) / (d (G-1))      on G-1 and d - G + 2  (Hotelling)
 
     Groups of which too little was read of either model are left out and counted. A p that is not small does not say that groups are alike.
-
-    Args:
-        known: As `by_group` gives it.
-        grouping: The one it was made by.
-        pair: These two models only; None: every two.
 
     Returns:
         One row an evaluation and pair of models (about `difference`), and one an evaluation and model (about `judge_error`, model_2 empty):
@@ -183,31 +136,30 @@ def interactions(known: Known, grouping: str, *, pair: tuple[str, str] | None = 
         Welch 1951; Hotelling 1931.
     """
     rows = []
-    found = {group: {(about.evaluation, about.model): about for about in members} for group, members in known.items()}
-    models = sorted({key for members in found.values() for key in members if pair is None or key[1] in pair})
+    members = [{(model.evaluation, model.model): model for model in inputs} for inputs in groups.values()]
+    models = sorted({key for group in members for key in group})
     for evaluation in dict.fromkeys(name for name, _ in models):
         names = [model for name, model in models if name == evaluation]
         for one, other in [*combinations(names, 2), *((name, "") for name in names)]:
-            effects = [
-                _effect(
-                    members.get((evaluation, one)), members.get((evaluation, other)) if other else None, bool(other)
-                )
-                for members in found.values()
-            ]
-            known_effects = [effect for effect in effects if effect is not None]
-            test = _shared_test(known_effects) if grouping in OF_CRITERIA else _welch(known_effects)
+            effects = []
+            for group in members:
+                first, second = group.get((evaluation, one)), group.get((evaluation, other))
+                if first is not None and (second is not None or not other):
+                    effects.append(_effect(first, second))
+            known = [effect for effect in effects if effect is not None]
+            test = _hotelling(known) if grouping in OF_CRITERIA else _welch(known)
             rows.append(
                 {
                     "evaluation": evaluation,
                     "about": DIFFERENCE if other else JUDGE_ERROR,
                     "model_1": one,
                     "model_2": other,
-                    "n_groups": len(known_effects),
-                    "n_left_out": len(effects) - len(known_effects),
+                    "n_groups": len(known),
+                    "n_left_out": len(members) - len(known),
                     **dict(zip(("f", "df_1", "df_2", "p"), test, strict=True)),
                 }
             )
-    return _holm_by_evaluation(pd.DataFrame(rows, columns=TEST_COLUMNS[:-1]), ["evaluation", "about"])[TEST_COLUMNS]
+    return _holm_within(pd.DataFrame(rows, columns=TEST_COLUMNS[:-1]), ["evaluation", "about"])[TEST_COLUMNS]
 
 
 @dataclass(frozen=True)
@@ -221,20 +173,18 @@ class _Effect:
     adds: Floats
 
 
-def _effect(one: Surveyed | None, other: Surveyed | None, is_pair: bool) -> _Effect | None:  # noqa: FBT001
-    """A difference of two models, or a model's judge-only less its corrected score; None where too little was read."""
-    if one is None or (is_pair and other is None):
-        return None
-    first = estimated(one)
-    corrected = first.of_kind[CORRECTED]
+def _effect(one: EstimatorInputs, other: EstimatorInputs | None) -> _Effect | None:
+    """A difference of two models, or without another one a model's judge-only less its corrected score; None where too little was read."""
+    estimates = estimates_of(one).of_kind
+    corrected = estimates[CORRECTED]
     freedom, unseen = corrected.freedom, corrected.unseen
     if other is not None:
-        second = estimated(other).of_kind[CORRECTED]
+        second = estimates_of(other).of_kind[CORRECTED]
         example_ids, *places = np.intersect1d(one.example_ids, other.example_ids, True, return_indices=True)  # noqa: FBT003
         apart = on_examples(one, corrected, places[0]) - on_examples(other, second, places[1])
         freedom, unseen = min(freedom, second.freedom), unseen + second.unseen
     else:
-        example_ids, apart = one.example_ids, first.of_kind[JUDGE].psi - corrected.psi
+        example_ids, apart = one.example_ids, estimates[JUDGE].psi - corrected.psi
     n = len(apart)
     freedom = min(freedom, n - 1)
     if not freedom > 0 or np.isnan(apart).any():
@@ -260,7 +210,7 @@ def _welch(effects: list[_Effect]) -> Test:
     return _with_p(f, n - 1, (n**2 - 1) / (3 * lost))
 
 
-def _shared_test(effects: list[_Effect]) -> Test:
+def _hotelling(effects: list[_Effect]) -> Test:
     n = len(effects)
     values, variances, freedoms = (np.array(column) for column in _columns(effects))
     left = (freedoms.min() if n else 0) - n + 2
@@ -290,26 +240,22 @@ def _with_p(f: float, first: float, second: float) -> Test:
     return f, first, second, float(fdtrc(first, second, f))
 
 
-def _joined(tables: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+def _joined(tables: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     if not tables:
-        return pd.DataFrame(columns=columns)
-    found = pd.concat(tables, ignore_index=True)
-    return found[["group", *(name for name in found.columns if name != "group")]]
+        return pd.DataFrame(columns=["group", *columns])
+    whole = pd.concat([table.assign(group=group) for group, table in tables.items()], ignore_index=True)
+    return whole[["group", *(name for name in whole.columns if name != "group")]]
 
 
-def _holm_by_evaluation(table: pd.DataFrame, of: list[str]) -> pd.DataFrame:
-    found = np.full(len(table), np.nan)
+def _holm_within(table: pd.DataFrame, of: list[str]) -> pd.DataFrame:
+    p_holm = np.full(len(table), np.nan)
     for rows in table.groupby(of, sort=False, observed=True).indices.values():
-        found[rows] = adjusted(table["p"].to_numpy(dtype=np.float64)[rows], holm)
-    return table.assign(p_holm=found)
+        p_holm[rows] = adjusted(table["p"].to_numpy(dtype=np.float64)[rows], holm)
+    return table.assign(p_holm=p_holm)
 
 
 def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
-    """Whether something is the same in all groups, in a sentence.
-
-    Args:
-        test: A row of `interactions`.
-        grouping: The one that it is about.
+    """Whether something is the same in all groups, in a sentence, by a row of `interactions`.
 
     >>> test = {"about": "difference", "model_1": "A", "model_2": "B", "n_groups": 4, "n_left_out": 1}
     >>> interaction_words(test | {"f": 5.2, "df_1": 3, "df_2": 61.4, "p_holm": 0.003}, "theme")
@@ -329,12 +275,7 @@ def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
 
 
 def error_words(tests: pd.DataFrame, grouping: str) -> str:
-    """Of which models the judge errs differently between groups, in a sentence.
-
-    Args:
-        tests: The rows of `interactions` about the judge's error.
-        grouping: The one that they are about.
-    """
+    """Of which models the judge errs differently between groups, in a sentence, by the rows of `interactions` about the judge's error."""
     known = tests.loc[tests["p_holm"].notna()]
     if known.empty:
         return f"Whether the judge's error depends on the {grouping} cannot be said yet."
@@ -352,23 +293,20 @@ def group_words(
 ) -> str:
     """Whether two models' difference depends on the group, and for which models the judge's error does; where no group has a score, what lacks.
 
-    Args:
-        scores: As `group_corrected_scores` gives them, of one evaluation.
-        tests: As `interactions` gives them.
-        grouping: The one that they are about.
-        primary: The stated primary comparison; None, or of models that are not here: the two with the best scores, by the mean over groups.
+    `scores` are `group_corrected_scores` of one evaluation, `tests` its `interactions`. Without a stated primary comparison, or where its models are
+    not here, the two models with the best scores, by the mean over groups, are compared.
     """
     if not scores["enough"].astype(bool).any():
         return _nothing_yet(scores, grouping)
     pairs = tests.loc[tests["about"].eq(DIFFERENCE)]
     means = scores.groupby("model", observed=True)["corrected"].mean().dropna().sort_values(ascending=False)
-    said = []
+    sentences: list[str] = []
     for pair in filter(None, (primary, tuple(means.index[:2]))):
         rows = pairs.loc[pairs["model_1"].isin(pair) & pairs["model_2"].isin(pair)]
         if len(rows):
-            said = [interaction_words(row, grouping) for row in rows.to_dict(orient="records")]
+            sentences = [interaction_words(row, grouping) for row in rows.to_dict(orient="records")]
             break
-    return " ".join([*said, error_words(tests.loc[tests["about"].eq(JUDGE_ERROR)], grouping)])
+    return " ".join([*sentences, error_words(tests.loc[tests["about"].eq(JUDGE_ERROR)], grouping)])
 
 
 def _nothing_yet(scores: pd.DataFrame, grouping: str) -> str:
@@ -385,10 +323,7 @@ def _nothing_yet(scores: pd.DataFrame, grouping: str) -> str:
 
 
 def lacking_words(row: Mapping[Any, Any]) -> str:
-    """What a group lacks for a corrected score, in the few words of a table's cell.
-
-    Args:
-        row: Of `group_corrected_scores`, of which not enough is read.
+    """What a group lacks for a corrected score, in the few words of a table's cell, by a row of `group_corrected_scores`.
 
     >>> lacking_words({"n_examples": 4, "n_items": 46, "n_read": 23, "n_needed": 115})
     'only 4 examples'

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.study.schema import REPEAT, Selection
+from evalcore.study.schema import REPEAT, Selection, Stage
 
 ITEM_COLUMNS = (
     "item_id", "response_id", "criterion_id", "example_id", "position", "points", "model", "evaluation", "sample_index",
@@ -56,11 +56,7 @@ class RubricData:
         return list(self.judged.columns)
 
     def where(self, kept: Any) -> "RubricData":
-        """These items alone, numbered anew, with what was said of them.
-
-        Args:
-            kept: Truth values, one an item.
-        """
+        """These items alone (one truth value an item), numbered anew, with what was said of them."""
         mask = np.asarray(kept, dtype=bool)
         if mask.all():
             return self
@@ -79,10 +75,13 @@ class RubricData:
         """Without these examples, and without the names that only they hold."""
         if not example_ids:
             return self
-        left = self.where(~self.items["example_id"].isin(list(example_ids)))
-        names = left.items.select_dtypes("category").columns
-        used = {name: left.items[name].cat.remove_unused_categories() for name in names}
-        return replace(left, items=left.items.assign(**used))
+        return self.where(~self.items["example_id"].isin(list(example_ids))).with_used_names()
+
+    def with_used_names(self) -> "RubricData":
+        """Without the names of models, themes and the like that no item has."""
+        names = self.items.select_dtypes("category").columns
+        used = {name: self.items[name].cat.remove_unused_categories() for name in names}
+        return replace(self, items=self.items.assign(**used))
 
     @property
     def voters(self) -> list[str]:
@@ -97,7 +96,7 @@ class RubricData:
 
     def asked_again(self, judge: str) -> "RubricData":
         """This judge and its repeats as the only judges, in the order in which it was asked."""
-        again = [name for name in self.repeats if _whose(str(name)) == judge]
+        again = [name for name in self.repeats if str(name).rpartition(REPEAT)[0] == judge]
         judged = pd.concat([self.judged[[judge]], self.repeats[again]], axis=1) if again else self.judged[[judge]]
         return replace(self, judged=judged, repeats=pd.DataFrame(), juries=frozenset())
 
@@ -113,17 +112,71 @@ class RubricData:
 
 def is_scored(items: pd.DataFrame) -> pd.Series:
     """Which items enter a score: their response has points on every criterion, all criteria that are asked, and positive points among them."""
-    response = items.groupby("response_id", sort=False)
     known = items["points"].notna().groupby(items["response_id"], sort=False).transform("all")
-    whole = response["item_id"].transform("size").ge(items["n_expected"])
-    possible = items["points"].clip(lower=0).groupby(items["response_id"], sort=False).transform("sum")
-    return known & whole & possible.gt(0)
+    whole = items.groupby("response_id", sort=False)["item_id"].transform("size").ge(items["n_expected"])
+    return known & whole & _possible(items).gt(0)
 
 
-def _whose(repeat: str) -> str:
-    """The judge of which this is a repeat, by the repeat's name (`run_words.repeat_version` of the judge's name).
+def _possible(items: pd.DataFrame) -> pd.Series:
+    """By item the positive points of its response."""
+    return items["points"].clip(lower=0).groupby(items["response_id"], sort=False).transform("sum")
 
-    >>> _whose("Magpie#2")
-    'Magpie'
+
+def coefficients(items: pd.DataFrame, weights: pd.Series | None = None) -> pd.Series:
+    """By how much each item moves its model's mean score when it is met: a = w points / (W P), as signed shares.
+
+    P is the sum of the response's positive points, w the weight of its example, W the sum of the weights of all scored responses of
+    the model in the evaluation; without weights w is 1 and W the number of responses. The score of a model is then the sum over
+    its items of a times met (met in [0, 1]); the positive a of a model add up to 1.
+
+    Only items that `is_scored` may come, else the coefficients are wrong; weights are by example_id, 0 or more.
     """
-    return repeat.rpartition(REPEAT)[0]
+    weight = pd.Series(1.0, index=items.index) if weights is None else items["example_id"].map(weights)
+    once = weight.where(~items["response_id"].duplicated(), 0.0)
+    whole = once.groupby([items["model"], items["evaluation"]], sort=False, observed=True).transform("sum")
+    return items["points"] * weight / (_possible(items) * whole)
+
+
+def first_reads(reads: pd.DataFrame) -> pd.DataFrame:
+    """The blind first reads, as they were locked: what every statistic of physicians begins from, of criteria and of levels of care."""
+    return reads.loc[reads["stage"].eq(Stage.FIRST) & ~reads["blinded"].isin([False])]
+
+
+def settlements(reads: pd.DataFrame) -> pd.DataFrame:
+    """The adjudications that may take the place of first reads: those made without the judge in view. The others are shown, and enter no estimate."""
+    return reads.loc[reads["stage"].eq(Stage.ADJUDICATED) & ~reads["blinded"].isin([False])]
+
+
+def is_drawn(reads: pd.DataFrame) -> pd.Series:
+    """Which reads are of items that were drawn with a known probability: others cannot stand for what was not read."""
+    return reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
+
+
+def votes(reads: pd.DataFrame, *, drawn: bool = True, settled: bool = False) -> pd.DataFrame:
+    """What physicians say of each item that they have read blind, as one number.
+
+    `drawn`: only reads of items that were drawn with a known probability. `settled`: an adjudicated label takes the place of the readers' votes
+    (`settlements`).
+
+    Returns:
+        One row an item with at least one read that could assess it, sorted by row: row, vote in [0, 1] (mean of the readers' votes), n_reads,
+        n_cannot_assess, inclusion_probability, unit.
+    """
+    counted = first_reads(reads)
+    if drawn:
+        counted = counted.loc[is_drawn(counted)]
+    table = (
+        counted.assign(unknown=counted["met"].isna())
+        .groupby("row")
+        .agg(
+            vote=("met", "mean"),
+            n_reads=("met", "count"),
+            n_cannot_assess=("unknown", "sum"),
+            inclusion_probability=("inclusion_probability", "max"),
+            unit=("unit", "first"),
+        )
+    )
+    if settled:
+        final = settlements(reads).dropna(subset="met").drop_duplicates("row", keep="last")
+        table["vote"] = final.set_index("row")["met"].reindex(table.index).fillna(table["vote"])
+    return table.loc[table["vote"].notna()].reset_index()

@@ -45,10 +45,10 @@ class Drawing:
     def probability(self, reads: pd.DataFrame) -> pd.Series:
         """Of each read item, to be drawn here."""
         share = pd.Series(self.share, index=reads.index).where(self.could_take(reads["response_id"]), 0.0)
-        found = reads["response_id"].map(self.drawn)
+        own = reads["response_id"].map(self.drawn)
         if self.others is not None:
-            found = found.fillna(reads["response_id"].map(self.others))
-        return (found if self.items is None else reads["item_id"].map(self.items).fillna(found)).fillna(share)
+            own = own.fillna(reads["response_id"].map(self.others))
+        return (own if self.items is None else reads["item_id"].map(self.items).fillna(own)).fillna(share)
 
 
 def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
@@ -60,13 +60,8 @@ def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Seri
     by importance here, whose stored recipe gives what was not drawn its own probability; of a plan that came as a file, what it did not name is given the
     plan's mean probability, and so is what an import did not bring.
 
-    Args:
-        drawings: As `made` gives them.
-        reads: With response_id and item_id.
-        is_drawn: Which of them were drawn.
-
     Returns:
-        The probability in (0, 1], by the index of `reads`; missing where a read was not drawn.
+        The probability in (0, 1], by the index of `reads` (with response_id and item_id); missing where a read was not drawn.
     """
     missed = pd.Series(1.0, index=reads.index)
     for drawing in drawings:
@@ -76,13 +71,13 @@ def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Seri
 
 def reachable(drawings: Sequence[Drawing], response_ids: pd.Series) -> pd.Series:
     """Which responses any drawing could have taken: reads stand for these, and for no others."""
-    found = pd.Series(data=False, index=response_ids.index)
+    reached = pd.Series(data=False, index=response_ids.index)
     for drawing in drawings:
-        found |= drawing.could_take(response_ids)
-    return found
+        reached |= drawing.could_take(response_ids)
+    return reached
 
 
-def made(
+def load(
     session: Session,
     reads: pd.DataFrame,
     is_drawn: pd.Series,
@@ -93,37 +88,26 @@ def made(
 ) -> list[Drawing]:
     """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
 
-    Args:
-        session: Where to read.
-        reads: With response_id, item_id, person_id and inclusion_probability (missing where not drawn).
-        is_drawn: Which of them were drawn.
-        ask: What was asked of responses.
-        population: The responses that could be asked about, with id and dataset; None: every response, read here.
-        known: Gives what judges say of every item: a drawing by importance is made again from it, where something was read that it did not draw;
-            None: that has its mean probability.
+    Reads have response_id, item_id, person_id and inclusion_probability (missing where not drawn). `population` has the responses that could be asked
+    about (id, dataset; None: every response, read here). `known` gives what judges say of every item: a drawing by importance is made again from it,
+    where something was read that it did not draw; None: that has its mean probability.
     """
     here = _read_here(session, reads, ask)
     read, asked = (set(reads.loc[mask, "response_id"]) for mask in (here & is_drawn, is_drawn))
-    found = list(_assigned(session, read, ask, known, asked))
+    drawings = list(_assigned(session, read, ask, known, asked))
     brought = reads.loc[is_drawn & ~here]
     if len(brought):
-        rows = _every_response(session) if population is None else population
+        response = TABLES["response"].c
+        rows = frame(session, select(response.id, response.dataset)) if population is None else population
         evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"].unique()
-        fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"].tolist()) | set(
-            brought["response_id"].tolist()
-        )
+        fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"]) | set(brought["response_id"])
         by_response = brought.groupby("response_id")["inclusion_probability"].max()
         by_item = brought.groupby("item_id")["inclusion_probability"].max()
-        found.append(Drawing(by_response, len(by_response) / len(fits), fits, by_item))
-    return found
+        drawings.append(Drawing(by_response, len(by_response) / len(fits), fits, by_item))
+    return drawings
 
 
-def _every_response(session: Session) -> pd.DataFrame:
-    response = TABLES["response"].c
-    return frame(session, select(response.id, response.dataset))
-
-
-def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: RubricData | None = None) -> pd.DataFrame:
+def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame:
     """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
 
     Returns:
@@ -134,12 +118,11 @@ def unread(session: Session, ask: Ask = Ask.RUBRIC, *, known: RubricData | None 
     locked = select(task.response_id).join(Reading, reading.task_id == task.id)
     locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
     read = set(session.connection().execute(locked.distinct()).scalars())
-    found = list(_assigned(session, read, ask, None if known is None else lambda: known))
-    late = sorted({number for drawing in found for number in drawing.drawn.index} - read)
+    drawings = list(_assigned(session, read, Ask.RUBRIC, None if known is None else lambda: known))
+    late = sorted({number for drawing in drawings for number in drawing.drawn.index} - read)
     items = pd.DataFrame({"response_id": late, "item_id": late}, dtype="int64")
-    return items[["response_id"]].assign(
-        inclusion_probability=over_all(found, items, pd.Series(data=True, index=items.index))
-    )
+    is_drawn = pd.Series(data=True, index=items.index)
+    return items[["response_id"]].assign(inclusion_probability=over_all(drawings, items, is_drawn))
 
 
 def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
@@ -171,14 +154,9 @@ def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
 def _assigned(
     session: Session, read: set[int], ask: Ask, known: Callable[[], RubricData] | None, asked: set[int] | None = None
 ) -> Iterator[Drawing]:
-    """The drawings that were made here for one question. What somebody chose, also for what physicians had said of it, was not drawn.
+    """The drawings made here from which any of these responses was read. What somebody chose, also for what physicians had said of it, was not drawn.
 
-    Args:
-        session: Where to read.
-        read: Responses that were read here.
-        ask: The question.
-        known: As in `made`.
-        asked: The responses whose probabilities will be asked for; None: any.
+    `asked` are the responses whose probabilities will be asked for; None: any.
     """
     labels = None if known is None else cache(known)
     task = TABLES["task"].c
@@ -218,8 +196,8 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
     words = {name: value for name, value in chosen_by.items() if name != "reads"}
     if not words:
         return None
-    found = candidates.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
-    return frozenset(response for _, response in found if response is not None)
+    fitting = candidates.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
+    return frozenset(response for _, response in fitting if response is not None)
 
 
 def _read_here(session: Session, reads: pd.DataFrame, ask: Ask) -> pd.Series:

@@ -1,8 +1,8 @@
-"""Figures of the Models page."""
+"""Figures of the Models and Overview pages."""
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -22,19 +22,24 @@ GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78
 MARGIN = 0.1
 SCORE = "Score (mean share of the positive points)"
 HIGHEST = 1.0
+PAIR_FRAME_PIXELS, LOWEST = 92, -0.1
+FEWEST_BARRED = 4
+"""Examples of a bin from which on its interval is drawn."""
+READ, UNREAD = "#2f7f95", "rgba(128,136,144,0.35)"  # strong enough on paper and on slate
+PUBLISHED = "#a8741f"  # 3:1 and more on both
+SEGMENTS = (
+    ("n_read", "read by a physician", READ),
+    ("n_unread", "not read yet", UNREAD),
+    ("n_hidden", "waits for your own read", "rgba(128,136,144,0.15)"),
+)
 
 
 def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Three marks with intervals a model: judge only hollow, physicians only grey, corrected solid.
 
-    A model without a corrected score has the words `needs` in its place; a number that is NaN is not drawn, and an interval ends at 1, which no
-    score exceeds.
-
-    Args:
-        table: model, KIND, KIND_low, KIND_high for judge_only, physicians_only and corrected, and needs (words, "" where the
-            corrected score stands), in the order from top to bottom.
-        colours: By model.
-        ink: Colour of words.
+    The table has model, KIND, KIND_low, KIND_high for judge_only, physicians_only and corrected, and needs (words, "" where the corrected score stands),
+    in the order from top to bottom. A model without a corrected score has the words `needs` in its place; a number that is NaN is not drawn, and an
+    interval ends at 1, which no score exceeds.
     """
     figure = go.Figure()
     for kind, words, symbol, size, shift in KINDS:
@@ -49,7 +54,7 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
                 mode="markers",
                 showlegend=False,
                 name=words,
-                marker={"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": 2}},
+                marker=_marker(colour, size, symbol),
                 error_x={
                     "array": [high - value],
                     "arrayminus": [value - low],
@@ -58,14 +63,9 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
                     "width": 0,
                 },
                 customdata=[[low, high, html.escape(row["model"])]],
-                hovertemplate="%{customdata[2]}, "
-                + words
-                + ": %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",
+                hovertemplate=f"%{{customdata[2]}}, {words}: %{{x:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}]<extra></extra>",
             )
-        figure.add_scatter(
-            x=[None], y=[None], mode="markers", name=words,
-            marker={"color": MARK, "size": size, "symbol": symbol, "line": {"color": MARK, "width": 2}},
-        )  # fmt: skip
+        figure.add_scatter(x=[None], y=[None], mode="markers", name=words, marker=_marker(MARK, size, symbol))
     for place, words in enumerate(table["needs"]):
         if words:
             figure.add_annotation(
@@ -77,28 +77,14 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
                 showarrow=False,
                 font={"size": TEXT_PIXELS, "color": ink},
             )
-        if place:
-            figure.add_hline(y=place - 0.5, line={"color": FAINT, "width": 1})
-    figure.update_yaxes(
-        tickvals=list(range(len(table))),
-        ticktext=[html.escape(model) for model in table["model"]],
-        range=[len(table) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-        automargin=True,
-        tickfont={"size": MODEL_PIXELS, "color": ink},
-    )
-    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    _numbered_rows(figure, list(table["model"]), size=MODEL_PIXELS, ink=ink)
     return bordered(figure, height=FRAME_PIXELS + MARKS_PIXELS * len(table))
 
 
 def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """A row a group, in it a line a model: its corrected score solid with the interval, the judge's opinion hollow beside it.
 
-    Args:
-        table: group, model, judge_only, corrected, corrected_low, corrected_high (NaN: not drawn), in the order from top to bottom.
-        colours: By model.
-        ink: Colour of words.
+    The table has group, model, judge_only, corrected, corrected_low, corrected_high (NaN: not drawn), in the order from top to bottom.
     """
     groups, models = list(table["group"].drop_duplicates()), list(table["model"].drop_duplicates())
     figure = go.Figure()
@@ -123,34 +109,41 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_
                 mode="markers",
                 name=html.escape(model),
                 showlegend=kind == "corrected",
-                marker={"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": 1.5}},
+                marker=_marker(colour, size, symbol, 1.5),
                 error_x=reach(rows, kind, "corrected_low", "corrected_high", colour) if kind == "corrected" else None,
                 customdata=names,
                 hovertemplate=hover,
             )
-    for number in range(1, len(groups)):
-        figure.add_hline(y=number - 0.5, line={"color": FAINT, "width": 1})
-    figure.update_yaxes(
-        tickvals=list(range(len(groups))),
-        ticktext=[html.escape(group) for group in groups],
-        range=[len(groups) - 0.5, -0.5],
-        showgrid=False,
-        zeroline=False,
-        automargin=True,
-        tickfont={"size": TEXT_PIXELS, "color": ink},
-    )
-    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    _numbered_rows(figure, groups, size=TEXT_PIXELS, ink=ink)
     return bordered(figure, height=FRAME_PIXELS + (GROUP_PIXELS + LINE_PIXELS * len(models)) * len(groups))
 
 
-def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
-    """A line a model: the score of the worst of k responses to an example, over k.
+def _marker(colour: object, size: int, symbol: str, width: float = 2) -> dict[str, object]:
+    return {"color": colour, "size": size, "symbol": symbol, "line": {"color": colour, "width": width}}
 
-    Args:
-        table: model, k (1, 2, ...), score, n_examples, sorted by k.
-        colours: By model.
-        dashes: By model.
-    """
+
+def _score_axis(figure: go.Figure, title: str = SCORE, tickformat: str = ".2f", **more: str) -> None:
+    figure.update_xaxes(title=title, tickformat=tickformat, gridcolor=FAINT, zeroline=False, showgrid=True, **more)
+
+
+def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int, ink: str) -> None:
+    """Rows from top to bottom at places 0, 1, ..., with a line between two, over an axis of scores."""
+    for place in range(1, len(names)):
+        figure.add_hline(y=place - 0.5, line={"color": FAINT, "width": 1})
+    figure.update_yaxes(
+        tickvals=list(range(len(names))),
+        ticktext=[html.escape(name) for name in names],
+        range=[len(names) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+        automargin=True,
+        tickfont={"size": size, "color": ink},
+    )
+    _score_axis(figure)
+
+
+def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
+    """A line a model: the score of the worst of k responses to an example, over k, by `variation.worst_at_k`."""
     figure = go.Figure()
     for model, rows in table.groupby("model", sort=True):
         figure.add_scatter(
@@ -168,22 +161,12 @@ def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[
     return bordered(figure, height=CURVE_PIXELS)
 
 
-FEWEST_BARRED = 4
-"""Examples of a bin from which on its interval is drawn."""
-
-
 def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
-    """A line a model: the mean score of its responses over their length, with intervals.
-
-    Args:
-        table: model, mean_chars, raw_mean, raw_low, raw_high, n_examples, sorted by length.
-        colours: By model.
-        dashes: By model.
-    """
+    """A line a model: the mean score of its responses over their length, with intervals, by `variation.length_bins`."""
     figure = go.Figure()
     for model, rows in table.groupby("model", sort=True):
         colour = colours[str(model)]
-        told = rows["n_examples"].ge(FEWEST_BARRED)
+        is_barred = rows["n_examples"].ge(FEWEST_BARRED)
         figure.add_scatter(
             x=rows["mean_chars"],
             y=rows["raw_mean"],
@@ -192,8 +175,8 @@ def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Map
             line={"color": colour, "dash": dashes[str(model)], "width": 2},
             marker={"size": 8},
             error_y={
-                "array": (rows["raw_high"] - rows["raw_mean"]).where(told),
-                "arrayminus": (rows["raw_mean"] - rows["raw_low"]).where(told),
+                "array": (rows["raw_high"] - rows["raw_mean"]).where(is_barred),
+                "arrayminus": (rows["raw_mean"] - rows["raw_low"]).where(is_barred),
                 "color": colour,
                 "thickness": 1.5,
                 "width": 0,
@@ -216,11 +199,7 @@ def beside_published(
 ) -> go.Figure:
     """This study's scores, hollow in the models' colours, over published ones, grey crosses that are named as another judge's.
 
-    Args:
-        own: model, score, low, high, in the order from top to bottom.
-        published: model, score, judge, in the order from top to bottom.
-        colours: By model of this study.
-        ink: Colour of words.
+    Both from top to bottom: `own` with model, score, low, high; `published` with model, score, judge.
     """
     figure = go.Figure()
     names = [f"{html.escape(model)} " for model in own["model"]]  # a model of the same name may have been published
@@ -235,13 +214,7 @@ def beside_published(
             "symbol": "circle-open",
             "line": {"width": 2},
         },
-        error_x={
-            "array": own["high"] - own["score"],
-            "arrayminus": own["score"] - own["low"],
-            "color": MARK,
-            "thickness": 1.5,
-            "width": 0,
-        },
+        error_x=reach(own, "score", "low", "high", MARK) | {"thickness": 1.5},
         customdata=own[["low", "high"]],
         hovertemplate="%{y}: %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",
     )
@@ -251,29 +224,21 @@ def beside_published(
         y=others,
         mode="markers",
         name="published, by another judge",
-        marker={"color": MARK, "size": 9, "symbol": "x-thin", "line": {"color": MARK, "width": 2}},
+        marker=_marker(MARK, 9, "x-thin"),
         customdata=published[["judge"]].map(html.escape),
         hovertemplate="%{y}: %{x:.3f}, judge %{customdata[0]}<extra></extra>",
     )
     rows = [*names, *others]
     figure.add_hline(y=len(names) - 0.5, line={"color": GREY, "width": 1})
     named_rows(figure, rows, ink=ink)
-    figure.update_xaxes(title=SCORE, tickformat=".2f", gridcolor=FAINT, zeroline=False, showgrid=True)
+    _score_axis(figure)
     return bordered(figure, height=FRAME_PIXELS + ROW_PIXELS * len(rows))
 
 
-PAIR_ROW_PIXELS, PAIR_FRAME_PIXELS = 30, 92
-SOLID, HOLLOW = "circle", "circle-open"
-LOWEST = -0.1
-
-
 def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER) -> go.Figure:
-    """A row a pair: by how much the first is ahead of the second, with its interval, against a line at nought.
+    """A row a pair (model_1, model_2, difference, low, high), from top to bottom: by how much the first is ahead of the second, against a line at nought.
 
-    Args:
-        table: model_1, model_2, difference, low, high (points of score), in the order from top to bottom.
-        corrected: After correction by physicians: solid marks; else they are the judge's opinion: hollow.
-        ink: Colour of words.
+    Marks are solid after correction by physicians; else they are the judge's opinion: hollow.
     """
     names = [
         f"{html.escape(first)} − {html.escape(second)}"
@@ -284,38 +249,22 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
             x=table["difference"],
             y=names,
             mode="markers",
-            marker={"color": MARK, "size": 10, "symbol": SOLID if corrected else HOLLOW, "line": {"color": MARK, "width": 2}},
-            error_x={
-                "array": table["high"] - table["difference"],
-                "arrayminus": table["difference"] - table["low"],
-                "color": MARK,
-                "thickness": 2.5 if corrected else 1.5,
-                "width": 0,
-            },
+            marker=_marker(MARK, 10, "circle" if corrected else "circle-open"),
+            error_x=reach(table, "difference", "low", "high", MARK) | {"thickness": 2.5 if corrected else 1.5},
             customdata=table[["low", "high"]],
             hovertemplate="%{y}: %{x:+.3f} [%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]<extra></extra>",
         )
-    )  # fmt: skip
+    )
     figure.add_vline(x=0, line={"color": GREY, "width": 1})
     named_rows(figure, names, ink=ink)
-    figure.update_xaxes(
-        title="Difference of the scores, on the same examples",
-        tickformat="+.2f",
-        gridcolor=FAINT,
-        zeroline=False,
-        showgrid=True,
-        rangemode="tozero",
-    )
-    return bordered(figure, height=PAIR_FRAME_PIXELS + PAIR_ROW_PIXELS * len(names), top=32, legend=False)
+    _score_axis(figure, "Difference of the scores, on the same examples", tickformat="+.2f", rangemode="tozero")
+    return bordered(figure, height=PAIR_FRAME_PIXELS + ROW_PIXELS * len(names), top=32, legend=False)
 
 
 def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
     """A point an example: the score of one model across, of the other up; on the diagonal they are equal.
 
-    Args:
-        table: One row an example with a score of both: example_id, first, second (scores, at most 1), words (of the conversation).
-        first: Name of the model across.
-        second: Name of the model up.
+    The table has a row an example with a score of both: example_id, first, second (scores, at most 1), words (of the conversation).
     """
     low = min(LOWEST, float(table[["first", "second"]].min().min()) - 0.05) if len(table) else LOWEST
     across, up = html.escape(first), html.escape(second)
@@ -337,9 +286,76 @@ def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
             unselected={"marker": {"opacity": 0.65}},
         )
     )
-    figure.update_xaxes(
-        title=f"Score of {across}", range=[low, 1.05], tickformat=".1f", gridcolor=FAINT, zeroline=False, showgrid=True
-    )
-    figure.update_yaxes(title=f"Score of {up}", range=[low, 1.05], tickformat=".1f", gridcolor=FAINT, zeroline=False)
+    axis = {"range": [low, 1.05], "tickformat": ".1f", "gridcolor": FAINT, "zeroline": False}
+    figure.update_xaxes(title=f"Score of {across}", showgrid=True, **axis)
+    figure.update_yaxes(title=f"Score of {up}", **axis)
     figure.update_layout(clickmode="event+select")
     return bordered(figure, height=520, top=32, legend=False)
+
+
+def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
+    """Bars by group: what a physician has read, then what nobody has; a diamond where the full benchmark's share would end the bar.
+
+    The table is `composition.parts` with marks, the words at the end of a bar for what an interval shows to be more or fewer (or empty).
+    `what` the groups are stands at the axis, `unit` is what is counted, e.g. conversations.
+    """
+    figure = go.Figure()
+    labels = table["label"].map(html.escape)  # Plotly would draw tags and links
+    for column, name, colour in SEGMENTS:
+        if column == "n_hidden" and not table[column].any():
+            continue
+        figure.add_bar(
+            y=labels,
+            x=table[column],
+            name=name,
+            orientation="h",
+            marker={"color": colour, "pattern": {"shape": "/" if column == "n_hidden" else "", "fgcolor": UNREAD}},
+            customdata=table["n"],
+            hovertemplate="%{y}: %{x:,} of %{customdata:,}<extra>%{fullData.name}</extra>",
+        )
+    table = table.assign(expected=table["published_share"] * table["n_whole"])
+    expected = table.loc[table["expected"].gt(0)]
+    if len(expected):
+        figure.add_scatter(
+            y=labels[expected.index],
+            x=expected["expected"],
+            name="as in the full benchmark",
+            mode="markers",
+            marker={
+                "symbol": "diamond-tall",
+                "size": 14,
+                "color": PUBLISHED,
+                "line": {"width": 1.5, "color": "#ffffff"},  # the rim is what is seen on a bar
+            },
+            customdata=expected["published_share"],
+            hovertemplate="%{y}: %{x:,.0f} with the benchmark's share, %{customdata:.0%}<extra></extra>",
+        )
+    marked = table.loc[table["marks"].ne("")]
+    if len(marked):
+        figure.add_scatter(
+            y=labels[marked.index],
+            x=marked[["n", "expected"]].max(axis=1),
+            mode="text",
+            text="\N{NO-BREAK SPACE}\N{NO-BREAK SPACE}" + marked["marks"].map(html.escape),
+            textposition="middle right",
+            cliponaxis=False,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.update_layout(
+        barmode="stack",
+        bargap=0.35,
+        height=FRAME_PIXELS + 26 * max(len(table), 3),
+        margin={"l": 8, "r": 150 if len(marked) else 8, "t": 28, "b": 40},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        xaxis={"title": unit.capitalize(), "tickformat": ",d", "rangemode": "tozero"},
+        yaxis={
+            "autorange": "reversed",
+            "title": what,
+            "automargin": True,
+            "categoryorder": "array",
+            "categoryarray": list(labels),
+        },
+        dragmode=False,
+    )
+    return figure

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from evalcore.rubric.win_rate import WinRate
+from evalcore.rubric.comparison import WinRate
 from evalcore.stats.intervals import NO_VALUE, interval_words
-from evalcore.stats.wording import decimal, listed
+from evalcore.stats.wording import chance_words, decimal, listed
 from evalcore.study.analysis import CLAIM_WORDS, PHYSICIANS_WORDS
 from evalcore.study.schema import Claim, Physicians
 
@@ -29,32 +29,31 @@ def claim_words(claim: Claim, physicians: Physicians) -> str:
 
 
 def claim_columns(claims: pd.DataFrame) -> dict[str, list[str]]:
-    """Corrected scores in words, a column for everything that the interval may hold for, beside the models' names.
-
-    Args:
-        claims: As `results.Results.claims`.
-    """
-    columns: dict[str, list[str]] = {}
-    for row in claims.to_dict(orient="records"):
-        cell = score_words(row["corrected"], row["corrected_low"], row["corrected_high"]) if row["enough"] else NO_VALUE
-        columns.setdefault(_claim_column(row), []).append(cell)
-    return {"Model": list(dict.fromkeys(claims["model"])), **columns}
+    """Corrected scores (`results.Results.claims`) in words, a column for everything that the interval may hold for, beside the models' names."""
+    words = [
+        score_words(row["corrected"], row["corrected_low"], row["corrected_high"]) if row["enough"] else NO_VALUE
+        for row in claims.to_dict(orient="records")
+    ]
+    return _by_claim("Model", claims.assign(subject=claims["model"], words=words), claims)
 
 
 def difference_columns(claims: pd.DataFrame, model: str | None = None) -> dict[str, list[str]]:
-    """Corrected differences in words, a column for everything that the interval may hold for, beside the pairs, the clearest lead first.
+    """Corrected differences (`results.Results.difference_claims`, of one model or all) in words, likewise beside the pairs, the clearest lead first."""
+    rows = leader_first(claims, model)
+    words = [difference_words(*ends) for ends in zip(rows["difference"], rows["low"], rows["high"], strict=True)]
+    return _by_claim("Pair", rows.assign(subject=rows["model_1"] + " − " + rows["model_2"], words=words), claims)
 
-    Args:
-        claims: As `results.Results.difference_claims`.
-        model: Only pairs with it.
-    """
-    cells: dict[str, dict[str, str]] = {}
-    for row in leader_first(claims, model).to_dict(orient="records"):
-        name = _claim_column(row)
-        words = difference_words(row["difference"], row["low"], row["high"])
-        cells.setdefault(f"{row['model_1']} − {row['model_2']}", {})[name] = words
-    names = [_claim_column(row) for row in claims.drop_duplicates("place").to_dict(orient="records")]
-    return {"Pair": list(cells)} | {name: [said.get(name, NO_VALUE) for said in cells.values()] for name in names}
+
+def _by_claim(subject: str, cells: pd.DataFrame, claims: pd.DataFrame) -> dict[str, list[str]]:
+    """A row a subject and a column a claim; headings are as narrow as their cells (`CLAIM_COLUMNS` says what they stand for)."""
+    columns: dict[str, list[str]] = {subject: list(dict.fromkeys(cells["subject"]))}
+    for place, claim, physicians in claims[["place", "claim", "physicians"]].drop_duplicates().itertuples(index=False):
+        examples = "New examples" if claim == Claim.NEW_EXAMPLES else "This benchmark"
+        mine = cells.loc[cells["place"].eq(place)]
+        words = dict(zip(mine["subject"], mine["words"], strict=True))
+        name = f"{examples}, {'in general' if physicians == Physicians.IN_GENERAL else 'these'}"
+        columns[name] = [words.get(one, NO_VALUE) for one in columns[subject]]
+    return columns
 
 
 def rank_words(ranks: pd.DataFrame) -> str:
@@ -65,18 +64,12 @@ def rank_words(ranks: pd.DataFrame) -> str:
     'Places of the 3 models after correction, all at once. B: 1; A: 2 to 3; C: 2 to 3.'
     """
     known = ranks.dropna(subset=["rank_low"]).sort_values(["rank_low", "rank_high", "model"])
-    said = [
-        f"{row['model']}: {_whole(row['rank_low'])}"
-        + (f" to {_whole(row['rank_high'])}" if row["rank_high"] > row["rank_low"] else "")
+    places = [
+        f"{row['model']}: {decimal(row['rank_low'], 0)}"
+        + (f" to {decimal(row['rank_high'], 0)}" if row["rank_high"] > row["rank_low"] else "")
         for row in known.to_dict(orient="records")
     ]
-    return f"Places of the {len(known):,} models after correction, all at once. {'; '.join(said)}." if said else ""
-
-
-def _claim_column(row: dict[Any, Any]) -> str:
-    """A heading as narrow as its cells; `CLAIM_COLUMNS` says what it stands for."""
-    examples = "New examples" if row["claim"] == Claim.NEW_EXAMPLES else "This benchmark"
-    return f"{examples}, {'in general' if row['physicians'] == Physicians.IN_GENERAL else 'these'}"
+    return f"Places of the {len(known):,} models after correction, all at once. {'; '.join(places)}." if places else ""
 
 
 CLAIM_COLUMNS = (
@@ -107,7 +100,7 @@ def score_words(score: float, low: float, high: float) -> str:
     """
     if math.isnan(score):
         return NO_VALUE
-    shown, *bounds = (_number(min(value, HIGHEST)) for value in (score, low, high))
+    shown, *bounds = (decimal(min(value, HIGHEST), 3) for value in (score, low, high))
     interval = "" if math.isnan(low) or math.isclose(low, high, abs_tol=NO_WIDTH) else f" [{', '.join(bounds)}]"
     return shown + interval
 
@@ -120,24 +113,8 @@ def difference_words(difference: float, low: float, high: float) -> str:
     """
     if math.isnan(difference):
         return NO_VALUE
-    bounds = "" if math.isnan(low) else f" [{signed(low)}, {signed(high)}]"
-    return signed(difference) + bounds
-
-
-def chance_words(p: float) -> str:
-    """A p value, never with more digits than it deserves.
-
-    >>> chance_words(0.0002), chance_words(0.0314), chance_words(0.42), chance_words(math.nan)
-    ('< 0.001', '0.031', '0.42', '–')
-    """
-    if math.isnan(p):
-        return NO_VALUE
-    if p < SMALLEST_SAID:
-        return f"< {SMALLEST_SAID}"
-    return f"{p:.3f}" if p < TWO_DIGITS_FROM else f"{p:.2f}"
-
-
-SMALLEST_SAID, TWO_DIGITS_FROM = 0.001, 0.1
+    shown, *bounds = (decimal(value, 3, signed=True) for value in (difference, low, high))
+    return shown if math.isnan(low) else f"{shown} [{', '.join(bounds)}]"
 
 
 def worth_words(worth: float, low: float, high: float) -> str:
@@ -150,19 +127,15 @@ def worth_words(worth: float, low: float, high: float) -> str:
     """
     if math.isnan(worth):
         return NO_VALUE
-    bounds = "" if math.isnan(low) or round(low) == round(high) == 0 else f" [{_whole(low)}, {_whole(high)}]"
-    return (_whole(worth) if round(worth) > 0 else NOTHING) + bounds
+    bounds = "" if math.isnan(low) or round(low) == round(high) == 0 else f" [{decimal(low, 0)}, {decimal(high, 0)}]"
+    return (decimal(worth, 0) if round(worth) > 0 else NOTHING) + bounds
 
 
 def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
     """What the corrected scores say, in a sentence: who is ahead, whether the best two can be told apart, or how much must still be read.
 
-    Args:
-        scores: As `corrected.corrected_scores` gives them, of one data set: model, corrected, corrected_low, corrected_high, enough,
-            n_needed, n_read, n_items (0: no response that every chosen judge has labelled).
-        differences: One row a pair of models, either way round: model_1, model_2, difference (of the first minus the second), low, high,
-            p_holm.
-        where: What the intervals hold for, as `claim_words` says it; of scores and differences the same.
+    The scores are `corrected_scores` of one data set; the differences are one row a pair of models, either way round: model_1, model_2, difference (of
+    the first minus the second), low, high, p_holm. `where` is what the intervals of both hold for (`claim_words`).
     """
     known = scores.loc[scores["enough"].astype(bool) & scores["corrected"].notna()]
     best = known.sort_values("corrected", ascending=False, kind="stable")
@@ -174,56 +147,43 @@ def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
         words = score_words(first["corrected"], first["corrected_low"], first["corrected_high"])
         return _joined(f"{first['model']} scores {words} after correction ({where}).", lacking)
     second = best.iloc[1]
-    difference, low, high, p_holm = _between(differences, first["model"], second["model"])
-    if low > 0:
-        words = f"{_number(difference)} [{_number(low)}, {_number(high)}]"
-        chance = f"; with as many pairs as here that may be chance (p {chance_words(p_holm)} by Holm)"
-        ahead = f"{first['model']} is ahead of {second['model']} by {words} after correction ({where})"
-        return _joined(f"{ahead}{chance if p_holm >= CLEAR_BELOW else ''}.", lacking)
-    words = difference_words(difference, low, high)
     models = f"{first['model']} and {second['model']}"
-    if words == NO_VALUE:
+    pair = pair_row(differences, first["model"], second["model"])
+    if pair is None or math.isnan(pair["difference"]):
         return _joined(
             f"{models} have too few examples in common to be told apart after correction ({where}).", lacking
         )
-    apart = f"{models} cannot be told apart yet after correction ({where}): the difference is {words}."
+    ends = pair["difference"], pair["low"], pair["high"]
+    if pair["low"] > 0:
+        difference, low, high = (decimal(end, 3) for end in ends)
+        ahead = (
+            f"{first['model']} is ahead of {second['model']} by {difference} [{low}, {high}] after correction ({where})"
+        )
+        chance = f"; with as many pairs as here that may be chance (p {chance_words(pair['p_holm'])} by Holm)"
+        return _joined(f"{ahead}{chance if pair['p_holm'] >= CLEAR_BELOW else ''}.", lacking)
+    apart = (
+        f"{models} cannot be told apart yet after correction ({where}): the difference is {difference_words(*ends)}."
+    )
     return _joined(apart, lacking)
 
 
 def unreached_words(scores: pd.DataFrame) -> str:
-    """Which models have responses that no drawing could have taken, and what that means for their scores; empty where none has.
-
-    Args:
-        scores: As `corrected.corrected_scores` gives them, of one data set.
-    """
+    """Which models have responses that no drawing could have taken, and what that means for their scores; empty where none has."""
     beyond = scores.loc[scores["n_unreached"].gt(0)]
     if beyond.empty:
         return ""
-    said = [f"{row.n_unreached:,} of {row.n_responses:,} responses of {row.model}" for row in beyond.itertuples()]
+    parts = [f"{row.n_unreached:,} of {row.n_responses:,} responses of {row.model}" for row in beyond.itertuples()]
     return (
-        f"Nothing was read from a part that reads could not reach: {', '.join(said)} fit no drawing. Scores of physicians and corrected scores "
+        f"Nothing was read from a part that reads could not reach: {', '.join(parts)} fit no drawing. Scores of physicians and corrected scores "
         "hold for such responses only as far as the judge errs on them as it does on the others."
     )
 
 
-def _between(differences: pd.DataFrame, first: str, second: str) -> tuple[float, float, float, float]:
-    """Difference, low and high of the first minus the second, and its p."""
-    for row in differences.to_dict(orient="records"):
-        if {row["model_1"], row["model_2"]} == {first, second}:
-            pair = row if row["model_1"] == first else turned(row)
-            return pair["difference"], pair["low"], pair["high"], pair["p_holm"]
-    return math.nan, math.nan, math.nan, math.nan
-
-
-def turned(row: dict[Any, Any]) -> dict[Any, Any]:
-    """The row of a pair the other way round."""
-    return row | {
-        "model_1": row["model_2"],
-        "model_2": row["model_1"],
-        "difference": -row["difference"],
-        "low": -row["high"],
-        "high": -row["low"],
-    }
+def pair_row(differences: pd.DataFrame, first: str, second: str) -> dict[Any, Any] | None:
+    """The row of a pair, the first minus the second; None where there is none."""
+    rows = leader_first(differences, first)
+    rows = rows.loc[rows["model_2"].eq(second)]
+    return None if rows.empty else rows.iloc[0].to_dict()
 
 
 def _too_little(scores: pd.DataFrame) -> str:
@@ -252,40 +212,19 @@ def _joined(sentence: str, lacking: pd.DataFrame) -> str:
     return sentence
 
 
-def _number(value: float) -> str:
-    return decimal(value, 3)
-
-
-def signed(value: float) -> str:
-    """A number of points of score with its sign."""
-    return decimal(value, 3, signed=True)
-
-
-def _whole(value: float) -> str:
-    return decimal(value, 0)
-
-
 def leader_first(differences: pd.DataFrame, model: str | None = None) -> pd.DataFrame:
     """The pairs turned so that the first is ahead, the clearest lead first; or so that one model comes first, and only its pairs.
 
-    Args:
-        differences: model_1, model_2, difference, low, high, and sim_low and sim_high where they are, and further columns that do not depend on the direction.
-        model: Only pairs with it.
+    The columns are model_1, model_2, difference, low, high, sim_low and sim_high where they are, and further ones that do not depend on the direction.
     """
-    known = differences
+    rows = differences
     if model is not None:
-        known = differences.loc[differences["model_1"].eq(model) | differences["model_2"].eq(model)]
-    turned = known["difference"].lt(0) if model is None else known["model_2"].eq(model)
-    table = known.assign(
-        model_1=known["model_1"].where(~turned, known["model_2"]),
-        model_2=known["model_2"].where(~turned, known["model_1"]),
-        difference=known["difference"].where(~turned, -known["difference"]),
-        low=known["low"].where(~turned, -known["high"]),
-        high=known["high"].where(~turned, -known["low"]),
-    )
-    if "sim_low" in known:
-        low, high = known["sim_low"], known["sim_high"]
-        table = table.assign(sim_low=low.where(~turned, -high), sim_high=high.where(~turned, -low))
+        rows = differences.loc[differences["model_1"].eq(model) | differences["model_2"].eq(model)]
+    is_turned = rows["difference"].lt(0) if model is None else rows["model_2"].eq(model)
+    ends = [pair for pair in (("low", "high"), ("sim_low", "sim_high")) if pair[0] in rows]
+    opposite = {"difference": -rows["difference"], "model_1": rows["model_2"], "model_2": rows["model_1"]}
+    opposite |= {low: -rows[high] for low, high in ends} | {high: -rows[low] for low, high in ends}
+    table = rows.assign(**{name: rows[name].where(~is_turned, column) for name, column in opposite.items()})
     return table.sort_values("difference", ascending=False, ignore_index=True, kind="stable")
 
 
@@ -312,20 +251,11 @@ def alike_sentence(alike: WinRate) -> str:
     >>> alike_sentence(alike)
     'Of responses of like length: on 58 % [40 %, 74 %] of 31; 117 pairs are left out because their lengths differ.'
     """
-    left = (
-        "one pair is left out because its lengths differ"
-        if alike.n_unlike == 1
-        else f"{alike.n_unlike:,} pairs are left out because their lengths differ"
+    one, several = (
+        "one pair is left out because its lengths",
+        f"{alike.n_unlike:,} pairs are left out because their lengths",
     )
+    left = f"{one if alike.n_unlike == 1 else several} differ"
     if not alike.n_examples:
         return f"No pair of responses of like length is decided; {left}."
     return f"Of responses of like length: on {100 * alike.share:.0f} % {interval_words(alike.low, alike.high)} of {alike.n_examples:,}; {left}."
-
-
-def correlation_words(value: float) -> str:
-    """A correlation, with two digits.
-
-    >>> correlation_words(-0.213), correlation_words(math.nan)
-    ('−0.21', '–')
-    """
-    return decimal(value, signed=True)

@@ -14,9 +14,10 @@ from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
 from evalcore.rubric import drawings
-from evalcore.rubric.data import DRAWN, ITEM_COLUMNS, READ_COLUMNS, RubricData
+from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
+from evalcore.stats.arrays import Numbers
 from evalcore.study.db import Engine, reading
-from evalcore.study.frames import ITEM_BASE, frame, is_read, not_superseded
+from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.run_words import repeat_version, version_and_repeat
 from evalcore.study.schema import JURY, Label, RaterKind, Selection, Stage
 from evalcore.study.tables import TABLES, Criterion, Example, Model, Rater, Response
@@ -25,23 +26,14 @@ MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
 _CODES = {label: code for code, label in enumerate(MET)}
 _VALUES = np.array(list(MET.values()), dtype=np.float32)
 _OF_RESPONSE = (
-    "example_id",
-    "model",
-    "evaluation",
-    "sample_index",
-    "n_expected",
-    "theme",
-    "category",
-    "language",
-    "n_chars",
-)
+    "example_id", "model", "evaluation", "sample_index", "n_expected", "theme", "category", "language", "n_chars",
+)  # fmt: skip
 _OF_CRITERION = ("position", "points", "axis", "level", "cluster")
 _NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
 
 _TOGETHER = 1 << 14
 """Responses whose labels come in one row: some megabytes."""
 
-Numbers = npt.NDArray[np.int64]
 Column = npt.NDArray[np.float32]
 
 
@@ -106,19 +98,15 @@ def _judged(session: Session, labels: Labels, described: Described) -> RubricDat
 
 
 def _columns(n: int, raters: list[tuple[str, int]], labels: Labels, place: Numbers) -> tuple[Column, dict[int, Column]]:
-    """What a judge says of each of so many items, by its newest prompt; and what it said when it was asked again with that prompt, by repeat.
+    """What a judge says of each of n items, by its newest prompt; and what it said when it was asked again with that prompt, by repeat.
 
-    Args:
-        n: How many items.
-        raters: The judge's, oldest first: prompt_version and number.
-        labels: Of all judges.
-        place: In which row each of their items stands.
+    `raters` are the judge's, oldest first: prompt_version and number. `place` says in which row the item of each label stands.
     """
     own = np.full(n, np.nan, dtype=np.float32)
     again: dict[int, Column] = {}
-    told = [(*version_and_repeat(version), labels.judges == number) for version, number in raters]
-    for prompt in dict.fromkeys(version for version, _, _ in told):
-        for _, repeat, mine in sorted((one for one in told if one[0] == prompt), key=itemgetter(1)):
+    prompts = [(*version_and_repeat(version), labels.judges == number) for version, number in raters]
+    for prompt in dict.fromkeys(version for version, _, _ in prompts):
+        for _, repeat, mine in sorted((one for one in prompts if one[0] == prompt), key=itemgetter(1)):
             values, rows = _VALUES[labels.codes[mine]], place[mine]
             if repeat == 0:
                 own[rows] = values
@@ -130,15 +118,9 @@ def _columns(n: int, raters: list[tuple[str, int]], labels: Labels, place: Numbe
 
 
 def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | None = None) -> RubricData:
-    """What `judged` gave, with physicians' reads; items that only physicians have labelled are added.
-
-    Args:
-        session: Where to read.
-        rubric_data: As `judged` gives them. They stay as they are.
-        given: Physicians' reads as `reads` gives them; None reads them here.
-    """
-    found = reads(session) if given is None else given
-    keys = found["item_id"].to_numpy(dtype=np.int64)
+    """What `judged` gave, with physicians' reads (`reads`; None: read here); items that only physicians have labelled are added."""
+    table = reads(session) if given is None else given
+    keys = table["item_id"].to_numpy(dtype=np.int64)
     items, labels, repeats = rubric_data.items, rubric_data.judged, rubric_data.repeats
     unjudged = keys[pd.Index(items["item_id"]).get_indexer(keys) < 0]
     if len(unjudged):
@@ -147,15 +129,15 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
         labels = _moved(labels, items, together)
         repeats = _moved(repeats, items, together) if repeats.shape[1] else repeats
         items = together
-    found = found.assign(row=_places(items, keys))
-    is_drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
-    found["inclusion_probability"] = found["inclusion_probability"].where(is_drawn)
-    known = replace(rubric_data, items=items, judged=labels, repeats=repeats, reads=found.iloc[:0])
-    made = drawings.made(session, found, is_drawn, known=lambda: known)
-    found["inclusion_probability"] = drawings.over_all(made, found, is_drawn)
-    found["unit"] = _units(items, found, is_drawn)
+    table = table.assign(row=_places(items, keys))
+    drawn = is_drawn(table)
+    table["inclusion_probability"] = table["inclusion_probability"].where(drawn)
+    known = replace(rubric_data, items=items, judged=labels, repeats=repeats, reads=table.iloc[:0])
+    made = drawings.load(session, table, drawn, known=lambda: known)
+    table["inclusion_probability"] = drawings.over_all(made, table, drawn)
+    table["unit"] = _units(items, table, drawn)
     items = items.assign(reachable=drawings.reachable(made, items["response_id"]))
-    return replace(rubric_data, items=items, judged=labels, reads=found[list(READ_COLUMNS)], repeats=repeats)
+    return replace(rubric_data, items=items, judged=labels, reads=table[list(READ_COLUMNS)], repeats=repeats)
 
 
 def _moved(labels: pd.DataFrame, before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
@@ -238,7 +220,7 @@ def _items(session: Session, item_ids: Numbers, described: Described) -> pd.Data
     unknown = np.flatnonzero((of_response < 0) | (of_criterion < 0))
     if len(unknown):
         first = f"first of response {response_ids[unknown[0]]} and criterion {criterion_ids[unknown[0]]}"
-        msg = f"table verdict: labels of {len(unknown):,} items came that the study does not hold, {first}, expected none: the database is damaged"
+        msg = f"table verdict: expected labels of items of the study alone, got labels of {len(unknown):,} others, {first}: the database is damaged"
         raise OverreadError(msg)
     responses, criteria = described
     columns: dict[str, Any] = {"item_id": item_ids, "response_id": response_ids, "criterion_id": criterion_ids}
@@ -302,23 +284,23 @@ def reads(session: Session) -> pd.DataFrame:
     )
     known = {row[0]: (row[1], row[2]) for row in reviewers}
     statement = (
-        select(*(table[name] for name in named), *(_coded(table[name], told).label(name) for name, told in words.items()))
+        select(*(table[name] for name in named), *(_coded(table[name], options).label(name) for name, options in words.items()))
         .where(
             *_standing(), is_read(table),
             table.rater_id.in_(select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER)),
         )
         .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
     )  # fmt: skip
-    found = frame(session, statement).astype({"response_id": "int64", "criterion_id": "int64"})
-    found["item_id"] = found["response_id"] * ITEM_BASE + found["criterion_id"]
-    rater = found.pop("rater_id")
+    rows = frame(session, statement).astype({"response_id": "int64", "criterion_id": "int64"})
+    rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
+    rater = rows.pop("rater_id")
     for place, name in enumerate(("rater", "person_id")):
-        found[name] = rater.map({number: told[place] for number, told in known.items()})
-    for name, told in words.items():
-        values = np.array([*(word.value for word in told), None], dtype=object)
-        found[name] = pd.Series(values[found[name].to_numpy(dtype=np.int64)], index=found.index, dtype=object)
-    found["met"] = found.pop("label").map(MET).astype(float)
-    return found.astype({"inclusion_probability": float, "blinded": object, "rater": object})
+        rows[name] = rater.map({number: person[place] for number, person in known.items()})
+    for name, options in words.items():
+        values = np.array([*(word.value for word in options), None], dtype=object)
+        rows[name] = pd.Series(values[rows[name].to_numpy(dtype=np.int64)], index=rows.index, dtype=object)
+    rows["met"] = rows.pop("label").map(MET).astype(float)
+    return rows.astype({"inclusion_probability": float, "blinded": object, "rater": object})
 
 
 def _coded(column: Any, words: tuple[StrEnum, ...]) -> ColumnElement[int]:
@@ -332,3 +314,45 @@ def _units(items: pd.DataFrame, reads: pd.DataFrame, is_drawn: pd.Series) -> pd.
     n_read = first.groupby("response_id")["item_id"].nunique()
     n_items = items["response_id"].value_counts().reindex(n_read.index)
     return reads["response_id"].where(reads["response_id"].isin(n_read.index[n_read.eq(n_items)]), reads["item_id"])
+
+
+def response_sums(session: Session) -> pd.DataFrame:
+    """Points by response and judge, summed in SQL so that millions of verdicts become one row a response.
+
+    Of a judge's several prompts the one with the most labels on the response counts, of equals the newest; repeats do not.
+
+    Returns:
+        One row a response and judge: example_id, response_id, model, judge, achieved, possible, n_judged, n_expected.
+    """
+    verdict, criterion = TABLES["verdict"], TABLES["criterion"]
+    scored = (
+        select(criterion.c.example_id, func.count(criterion.c.points).label("n_scored"))
+        .group_by(criterion.c.example_id)
+        .subquery()
+    )
+    met = verdict.c.label == Label.MET
+    positive = criterion.c.points > 0
+    statement = (
+        select(
+            verdict.c.example_id,
+            verdict.c.response_id,
+            func.max(col(Model.name)).label("model"),
+            func.max(col(Rater.name)).label("judge"),
+            verdict.c.rater_id,
+            func.sum(criterion.c.points).filter(met).label("achieved"),
+            func.sum(criterion.c.points).filter(positive).label("possible"),
+            func.count(criterion.c.points).filter(verdict.c.label != Label.CANNOT_ASSESS).label("n_judged"),
+            func.max(func.coalesce(col(Response.n_criteria), scored.c.n_scored)).label("n_expected"),
+        )
+        .select_from(verdict)
+        .join(criterion, criterion.c.id == verdict.c.criterion_id)
+        .join(Rater, col(Rater.id) == verdict.c.rater_id)
+        .join(Response, col(Response.id) == verdict.c.response_id)
+        .join(Model, col(Model.id) == col(Response.model_id))
+        .join(scored, scored.c.example_id == verdict.c.example_id)
+        .where(is_judge(), not_superseded())
+        .group_by(verdict.c.example_id, verdict.c.response_id, verdict.c.rater_id)
+    )
+    sums = frame(session, statement).sort_values(["n_judged", "rater_id"], kind="stable")
+    sums = sums.drop_duplicates(["response_id", "judge"], keep="last")  # of several prompts of one judge
+    return sums.sort_index().drop(columns="rater_id").reset_index(drop=True)

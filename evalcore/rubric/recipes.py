@@ -6,19 +6,16 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from evalcore.rubric.data import RubricData, is_scored
+from evalcore.stats.arrays import Floats, Numbers, quotient
 
 SPLIT, AGREED = 0.5, 0.3
 """How far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree."""
 UNKNOWN = (SPLIT + AGREED) / 2
 """Where fewer than two have said anything: as far as on the average of the two."""
 MIN_VOTES = 2
-
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
 
 
 class Goal(StrEnum):
@@ -63,42 +60,31 @@ def drawable(
         kept &= items["evaluation"].eq(evaluation).to_numpy()
     if models:
         kept &= items["model"].isin(models).to_numpy()
-    found = rubric_data.where(kept)
-    labelled = found.judged[list(judges)].notna().all(axis=1)
+    chosen = rubric_data.where(kept)
+    labelled = chosen.judged[list(judges)].notna().all(axis=1)
     if goal is Goal.JUDGE_ERROR:
-        found = found.where(labelled)
-        return Drawable(
-            found, np.ones(len(found.items)), _codes(found.items, ["response_id"]), disagreement(found.votes)
-        )
-    lacking = found.items.loc[~labelled, "response_id"].unique()
-    found = found.where(is_scored(found.items) & ~found.items["response_id"].isin(lacking))
-    if goal is Goal.DIFFERENCE:
-        found = found.where(_answered_by(found.items, models))
+        chosen = chosen.where(labelled)
+        weights = np.ones(len(chosen.items))
+        return Drawable(chosen, weights, _codes(chosen.items, ["response_id"]), disagreement(chosen.votes))
+    lacking = chosen.items.loc[~labelled, "response_id"].unique()
+    chosen = chosen.where(is_scored(chosen.items) & ~chosen.items["response_id"].isin(lacking))
+    if goal is Goal.DIFFERENCE:  # examples that each of the models has answered
+        items = chosen.items
+        answered = [items.loc[items["model"].eq(model), "example_id"] for model in models]
+        chosen = chosen.where(np.all([items["example_id"].isin(ids) for ids in answered], axis=0))
     together = ["example_id", "sample_index"] if goal is Goal.DIFFERENCE else ["response_id"]
-    return Drawable(found, _shares_of_points(found.items), _codes(found.items, together), disagreement(found.votes))
-
-
-def _answered_by(items: pd.DataFrame, models: Sequence[str]) -> pd.Series:
-    """Items of examples that each of the models has answered."""
-    kept = pd.Series(data=True, index=items.index)
-    for model in models:
-        kept &= items["example_id"].isin(items.loc[items["model"].eq(model), "example_id"].unique())
-    return kept
+    weights = _shares_of_points(chosen.items)
+    return Drawable(chosen, weights, _codes(chosen.items, together), disagreement(chosen.votes))
 
 
 def _shares_of_points(items: pd.DataFrame) -> Floats:
     response = _codes(items, ["response_id"])
     points = items["points"].to_numpy(dtype=float)
-    possible = np.bincount(response, weights=points.clip(min=0), minlength=1)
-    shares: Floats = np.abs(points) / possible[response]
-    return shares
+    return np.asarray(np.abs(points) / np.bincount(response, weights=points.clip(min=0), minlength=1)[response])
 
 
 def _codes(items: pd.DataFrame, names: list[str]) -> Numbers:
     """A number for each distinct value of some columns of numbers, in their order."""
-    if len(names) == 1:
-        codes: Numbers = pd.factorize(items[names[0]], sort=True)[0].astype(np.int64)
-        return codes
     return np.asarray(items.groupby(names, sort=True, observed=True).ngroup(), dtype=np.int64)
 
 
@@ -108,11 +94,7 @@ def _codes(items: pd.DataFrame, names: list[str]) -> Numbers:
 def disagreement(votes: pd.DataFrame) -> Floats:
     """How far those who labelled an item are from agreeing: twice the share of the smaller side.
 
-    Args:
-        votes: One row an item, one column a judge or a repeat of one: 1 met, 0 not met, NaN where there is no label (`RubricData.votes`).
-
-    Returns:
-        One an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
+    By `RubricData.votes`, one an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
 
     >>> votes = pd.DataFrame(
     ...     {"Magpie": [1.0, 1.0, 1.0, np.nan], "Wren": [1.0, 0.0, 1.0, 0.0], "Rook": [1.0, np.nan, 0.0, np.nan]}
@@ -125,22 +107,15 @@ def disagreement(votes: pd.DataFrame) -> Floats:
         labels = votes[name].to_numpy()
         n += ~np.isnan(labels)
         n_met += np.nan_to_num(labels)
-    found: Floats = np.full(len(votes), np.nan)
-    known = n >= MIN_VOTES
-    found[known] = 2 * np.minimum(n_met, n - n_met)[known] / n[known]
-    return found
+    return quotient(2 * np.minimum(n_met, n - n_met), np.where(n >= MIN_VOTES, n, 0))
 
 
 def doubt(disagreements: Floats) -> Floats:
     """How far a physician is expected to be from the judges on each item: .3 where they agree, up to .5 where they are split, .4 where nobody knows.
 
     A bolder ratio (.5 to .05) is worse than drawing all alike wherever the judges are wrong together.
-
-    Args:
-        disagreements: As `disagreement` gives them.
     """
-    known: Floats = AGREED + (SPLIT - AGREED) * disagreements
-    return np.where(np.isnan(disagreements), UNKNOWN, known)
+    return np.where(np.isnan(disagreements), UNKNOWN, AGREED + (SPLIT - AGREED) * disagreements)
 
 
 def unit_sizes(weights: Floats, unit: Numbers, *, correlation: float = 0.0) -> Floats:
@@ -158,21 +133,15 @@ def unit_sizes(weights: Floats, unit: Numbers, *, correlation: float = 0.0) -> F
     sum: errors of one response partly cancel. The sum would be right only if they all went one way (r = 1). It is the number of
     responses that is fixed, not that of criteria, since most of the time goes into reading the conversation.
 
-    Args:
-        weights: w, one an item, 0 or more.
-        unit: Of each item, numbered 0, 1, ... without a gap.
-        correlation: r in [0, 1].
-
-    Returns:
-        One a unit, 0 or more.
+    w is one an item, 0 or more; units are numbered 0, 1, ... without a gap; r is in [0, 1].
     """
     squares, sums = np.bincount(unit, weights=weights**2), np.bincount(unit, weights=weights)
     return np.sqrt((1 - correlation) * squares + correlation * sums**2)
 
 
-def drawing_sizes(about: Drawable, correlation: float) -> Floats:
+def drawing_sizes(items: Drawable, correlation: float) -> Floats:
     """What the probabilities of a drawing by importance are proportional to, one a unit: see `unit_sizes`."""
-    return unit_sizes(about.weights * doubt(about.disagreement), about.unit, correlation=correlation)
+    return unit_sizes(items.weights * doubt(items.disagreement), items.unit, correlation=correlation)
 
 
 def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
@@ -189,12 +158,8 @@ def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
     A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count. What was assigned before had no
     part in the drawing; the probability is that which it would have had.
 
-    Args:
-        rubric_data: Of the whole study.
-        recipe: As `planning` stores it with an assignment: goal, models, evaluation, judges, voters, correlation, scale, floor.
-
-    Returns:
-        In (0, 1]; empty where a judge of the recipe is no longer in the study.
+    A recipe is what `planning` stores with an assignment: goal, models, evaluation, judges, voters, correlation, scale, floor. The probabilities are
+    in (0, 1]; there is none where a judge of the recipe is no longer in the study.
     """
     if not {*recipe["judges"]} <= {*rubric_data.judges}:
         return pd.Series(dtype=float)
@@ -202,15 +167,15 @@ def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
         silent = frozenset(rubric_data.judges) - frozenset(voters)
         again = [name for name in rubric_data.repeats if name in voters]
         rubric_data = replace(rubric_data, repeats=rubric_data.repeats[again], juries=silent)
-    about = drawable(
+    population = drawable(
         rubric_data,
         Goal(recipe["goal"]),
         models=recipe["models"],
         judges=recipe["judges"],
         evaluation=recipe["evaluation"],
     )
-    if about.rubric_data.items.empty:
+    if population.rubric_data.items.empty:
         return pd.Series(dtype=float)
-    of_units = clipped(drawing_sizes(about, recipe["correlation"]), recipe["scale"], recipe["floor"])
-    by_item = pd.Series(of_units[about.unit], index=about.rubric_data.items["response_id"].to_numpy())
+    of_units = clipped(drawing_sizes(population, recipe["correlation"]), recipe["scale"], recipe["floor"])
+    by_item = pd.Series(of_units[population.unit], index=population.rubric_data.items["response_id"].to_numpy())
     return by_item.loc[~by_item.index.duplicated()]

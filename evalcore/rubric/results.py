@@ -1,26 +1,32 @@
-"""All numbers of one analysis: scores, differences, what each holds for, what they find. Models, `compare`, methods and bundle take theirs from here."""
+"""All numbers of one analysis: scores, differences, what each holds for, what they find. Models, `compare`, methods and bundle take theirs from here.
 
-from collections.abc import Collection, Sequence
+Commands, methods and bundle read and compute in one go (`compute`); pages keep frames, and call the same functions on them.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
+from sqlmodel import Session
 
-from evalcore.errors import OverreadError
-from evalcore.rubric import parts
+from evalcore.rubric import drawings
+from evalcore.rubric.claims import DefaultClaim, claim_sentence
 from evalcore.rubric.corrected import (
-    DefaultClaim,
-    Surveyed,
-    claim_sentence,
+    EstimatorInputs,
     corrected_differences,
     corrected_scores,
     default_claim,
+    estimator_inputs,
     rank_intervals,
-    surveyed,
 )
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.finding import chance_words, claim_words, difference_words, finding, turned
+from evalcore.rubric.finding import claim_words, difference_words, finding, pair_row
+from evalcore.rubric.parts import evaluations, example_ids, part_of, weights_of, with_changes, with_defaults
+from evalcore.rubric.sensitivity import sensitivity
 from evalcore.stats.margins import Verdict, against_margin, margin_words
-from evalcore.stats.wording import listed
+from evalcore.stats.wording import chance_words, listed
+from evalcore.study import contents
 from evalcore.study.analysis import Analysis, StatedAnalysis, when_words
 from evalcore.study.schema import Claim, Physicians
 
@@ -30,7 +36,6 @@ CLAIMS = tuple(
     for physicians in (Physicians.IN_GENERAL, Physicians.THESE)
 )
 """What an interval may hold for, the widest first."""
-NO_THEMES = "Weighted: expected examples with themes of the full benchmark, the same for every model, found others"
 FIELDS = {
     "evaluation": "data set", "subset": "examples", "judges": "judge", "claim": "claim", "physicians": "physicians",
     "settled": "adjudicated labels", "weighted": "weights",
@@ -45,11 +50,11 @@ class Results:
     Attributes:
         spec: What was computed: data set, judges, claim and physicians are filled in.
         usual: What the intervals hold for where nobody has said it, and why.
-        scores: As `corrected_scores` gives them for the claim of `spec`.
-        differences: As `corrected_differences` gives them for the same claim; only pairs that have one.
+        scores: `corrected_scores` for the claim of `spec`.
+        differences: `corrected_differences` for the same claim; only pairs that have one.
         claims: `scores` for each of `CLAIMS`, with place (of the claim, from 0), claim and physicians before; claims in their order, models by name.
-        difference_claims: `differences` for each of `CLAIMS`, with place, claim and physicians before.
-        ranks: As `rank_intervals` gives them from `differences`; no row without a difference.
+        difference_claims: `differences` for each of `CLAIMS`, likewise.
+        ranks: `rank_intervals` of `differences`.
         primary: The row of the primary comparison, first model less second; None where none is stated or there is no difference.
         held: The primary comparison against the margin; None where none is stated.
     """
@@ -63,11 +68,6 @@ class Results:
     ranks: pd.DataFrame
     primary: dict[str, float] | None
     held: Verdict | None
-
-    @property
-    def is_usual_claim(self) -> bool:
-        """Whether the intervals hold for what they hold for by default."""
-        return (self.claim, self.physicians) == (self.usual.claim, self.usual.physicians)
 
     @property
     def claim(self) -> Claim:
@@ -87,7 +87,8 @@ class Results:
     @property
     def because(self) -> str:
         """Why the intervals hold for that, a sentence; empty where somebody has chosen it."""
-        return self.usual.why if self.is_usual_claim else ""
+        is_usual = (self.claim, self.physicians) == (self.usual.claim, self.usual.physicians)
+        return self.usual.why if is_usual else ""
 
     @property
     def means(self) -> str:
@@ -100,81 +101,22 @@ class Results:
         return finding(self.scores, self.differences, self.where)
 
 
-def usual(spec: Analysis, known: pd.DataFrame) -> Analysis:
-    """The specification with data set and judges filled in: the judged data set with most responses, the judge with most labels on it.
-
-    Args:
-        spec: What was stated or asked for.
-        known: As `parts.evaluations` gives them.
-
-    Raises:
-        OverreadError: No judge has labelled anything, or not what the specification names.
-    """
-    of = {row["evaluation"]: tuple(row["judges"]) for row in known.to_dict(orient="records") if row["judges"]}
-    if not of:
-        msg = "No judge has labelled a response yet: import a file of results first"
-        raise OverreadError(msg)
-    evaluation = next(iter(of)) if spec.evaluation is None else spec.evaluation
-    if evaluation not in of:
-        msg = f"Data set: expected one of {', '.join(of)}, found {evaluation!r}"
-        raise OverreadError(msg)
-    if unknown := [judge for judge in spec.judges if judge not in of[evaluation]]:
-        msg = f"Judges: expected some of {', '.join(of[evaluation])}, found {unknown[0]!r}"
-        raise OverreadError(msg)
-    return replace(spec, evaluation=evaluation, judges=spec.judges or of[evaluation][:1])
-
-
-def taken(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int] | None = None) -> RubricData:
-    """The part of the study that an analysis is about.
-
-    Args:
-        rubric_data: Of the whole study.
-        spec: With data set and judges, as `usual` gives it.
-        example_ids: Members of its subset; None where it names none.
-    """
-    return parts.part(
-        rubric_data,
-        evaluation=spec.evaluation or "",
-        judges=spec.judges,
-        example_ids=example_ids,
-        clusters_only=spec.subset == parts.CONSENSUS,
-    )
-
-
-def weights_of(part: RubricData, spec: Analysis) -> pd.Series | None:
-    """The weights of the examples, of those alone that have one above 0: what has no theme of the benchmark is left out and counted. None: all alike.
-
-    Raises:
-        OverreadError: Weights are asked for, and the examples have no themes to weight by.
-    """
-    if not spec.weighted:
-        return None
-    weighting = parts.common_weighting(part)
-    if weighting is None:
-        raise OverreadError(NO_THEMES)
-    return weighting.weights.loc[weighting.weights > 0]
-
-
 def results(part: RubricData, spec: Analysis) -> Results:
-    """All numbers of an analysis.
-
-    What the judges and reads of each model tell is gathered once for all claims (`surveyed`); only variances differ between them.
-
-    Args:
-        part: As `taken` gives it.
-        spec: With data set and judges, as `usual` gives it; claim and physicians may be None.
+    """All numbers of an analysis, of the part and specification as `part_of` and `with_defaults` give them; claim and physicians may be open.
 
     Raises:
         OverreadError: Weights are asked for, and the examples have no themes to weight by.
     """
-    weights = weights_of(part, spec)
-    known = list(surveyed(part, judges=spec.judges, settled=spec.settled, weights=weights))
-    by_default = default_claim(known)
+    inputs = estimator_inputs(part, judges=spec.judges, settled=spec.settled, weights=weights_of(part, spec))
+    by_default = default_claim(inputs)
     chosen = spec.claim or by_default.claim, spec.physicians or by_default.physicians
     spec = replace(spec, claim=chosen[0], physicians=chosen[1])
-    scores = {which: corrected_scores(part, claim=which[0], physicians=which[1], known=known) for which in CLAIMS}
-    differences = {which: _differences(part, *which, known, scores[which]) for which in CLAIMS}
+    scores = {which: corrected_scores(inputs, claim=which[0], physicians=which[1]) for which in CLAIMS}
+    differences = {which: _differences(inputs, *which, scores[which]) for which in CLAIMS}
     primary = _primary(differences[chosen], spec)
+    held = None
+    if primary is not None and spec.margin is not None:
+        held = against_margin(primary["difference"], primary["se"], primary["df"], spec.margin)
     return Results(
         spec=spec,
         usual=by_default,
@@ -184,93 +126,72 @@ def results(part: RubricData, spec: Analysis) -> Results:
         difference_claims=_by_claim(differences),
         ranks=rank_intervals(differences[chosen]),
         primary=primary,
-        held=None
-        if primary is None or spec.margin is None
-        else against_margin(primary["difference"], primary["se"], primary["df"], spec.margin),
+        held=held,
     )
 
 
 def _differences(
-    part: RubricData, claim: Claim, physicians: Physicians, known: Sequence[Surveyed], scores: pd.DataFrame
+    inputs: Sequence[EstimatorInputs], claim: Claim, physicians: Physicians, scores: pd.DataFrame
 ) -> pd.DataFrame:
     """Of the models of which enough is read for this claim."""
-    found = corrected_differences(part, claim=claim, physicians=physicians, known=known)
+    differences = corrected_differences(inputs, claim=claim, physicians=physicians)
     enough = scores.loc[scores["enough"].astype(bool), "model"]
-    kept = found["difference"].notna() & found["model_1"].isin(enough) & found["model_2"].isin(enough)
-    return found.loc[kept].reset_index(drop=True)
+    kept = differences["difference"].notna() & differences[["model_1", "model_2"]].isin(list(enough)).all(axis=1)
+    return differences.loc[kept].reset_index(drop=True)
 
 
 def _by_claim(tables: dict[tuple[Claim, Physicians], pd.DataFrame]) -> pd.DataFrame:
     """One below the other, with place, claim and physicians before."""
     named = []
     for place, ((claim, physicians), table) in enumerate(tables.items()):
-        made = table.copy()
-        for number, (name, value) in enumerate(
-            (("place", place), ("claim", claim.value), ("physicians", physicians.value))
-        ):
-            made.insert(number, name, value)
-        named.append(made)
-    filled = [table for table in named if len(table)]
-    return pd.concat(filled, ignore_index=True) if filled else named[0]
+        columns = ["place", "claim", "physicians", *table.columns]
+        named.append(table.assign(place=place, claim=claim.value, physicians=physicians.value)[columns])
+    return pd.concat([table for table in named if len(table)] or named[:1], ignore_index=True)
 
 
 def _primary(differences: pd.DataFrame, spec: Analysis) -> dict[str, float] | None:
-    if spec.primary is None:
-        return None
-    for row in differences.to_dict(orient="records"):
-        if spec.primary in {(row["model_1"], row["model_2"]), (row["model_2"], row["model_1"])}:
-            pair = row if spec.primary[0] == row["model_1"] else turned(row)
-            return {name: float(pair[name]) for name in ("difference", "low", "high", "se", "df", "p", "n_examples")}
-    return None
+    pair = None if spec.primary is None else pair_row(differences, *spec.primary)
+    names = ("difference", "low", "high", "se", "df", "p", "n_examples")
+    return None if pair is None else {name: float(pair[name]) for name in names}
 
 
-def primary_words(found: Results, stated: StatedAnalysis | None) -> list[str]:
-    """The primary comparison, in sentences: the difference with its claim, what it says against the margin, and whether that was stated before the reads.
-
-    Args:
-        found: The numbers.
-        stated: The statement in force; None: there is none.
-    """
-    if found.spec.primary is None:
+def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
+    """The primary comparison, in sentences: the difference with its claim, what it says against the margin, and when that was stated."""
+    if numbers.spec.primary is None:
         return []
-    first, second = found.spec.primary
-    if found.primary is None:
+    first, second = numbers.spec.primary
+    if numbers.primary is None:
         return [
-            f"Primary comparison, {first} with {second}: too little has been read for a difference ({found.where})."
+            f"Primary comparison, {first} with {second}: too little has been read for a difference ({numbers.where})."
         ]
-    row = found.primary
+    row = numbers.primary
     words = difference_words(row["difference"], row["low"], row["high"])
     chance = chance_words(row["p"])
-    said = [f"Primary comparison: {first} less {second} is {words} after correction ({found.where}; p {chance})."]
-    if found.held is not None:
-        said.append(margin_words(found.held, first, second, "corrected score"))
-    if stated is not None and stated.spec.primary == found.spec.primary and stated.spec.margin == found.spec.margin:
-        what = "Comparison and margin" if found.held is not None else "The comparison"
-        said.append(f"{what}: {when_words(stated)}.")
-    return said
+    sentences = [
+        f"Primary comparison: {first} less {second} is {words} after correction ({numbers.where}; p {chance})."
+    ]
+    if numbers.held is not None:
+        sentences.append(margin_words(numbers.held, first, second, "corrected score"))
+    if stated is not None and stated.spec.primary == numbers.spec.primary and stated.spec.margin == numbers.spec.margin:
+        what = "Comparison and margin" if numbers.held is not None else "The comparison"
+        sentences.append(f"{what}: {when_words(stated)}.")
+    return sentences
 
 
-def departures(found: Results, stated: Analysis, known: pd.DataFrame) -> tuple[str, ...]:
+def departures(numbers: Results, stated: Analysis, data_sets: pd.DataFrame) -> tuple[str, ...]:
     """What was chosen otherwise than the study states, in words; empty where this is the stated analysis.
 
-    Args:
-        found: What was computed.
-        stated: What the study states; what it leaves open is as usual.
-        known: As `parts.evaluations` gives them.
+    What the statement leaves open is as `with_defaults` of these data sets (`parts.evaluations`).
     """
-    planned = usual(stated, known)
+    planned = with_defaults(stated, data_sets)
     planned = replace(
-        planned, claim=planned.claim or found.usual.claim, physicians=planned.physicians or found.usual.physicians
+        planned, claim=planned.claim or numbers.usual.claim, physicians=planned.physicians or numbers.usual.physicians
     )
-    return tuple(words for name, words in FIELDS.items() if getattr(planned, name) != getattr(found.spec, name))
+    return tuple(words for name, words in FIELDS.items() if getattr(planned, name) != getattr(numbers.spec, name))
 
 
 def stated_words(stated: StatedAnalysis | None, otherwise: Sequence[str]) -> str:
     """Whether these are the numbers of the analysis that the study states, a sentence.
-
-    Args:
-        stated: The statement in force.
-        otherwise: As `departures` gives it.
 
     >>> stated_words(None, [])
     'No analysis is stated; these are the usual choices.'
@@ -281,3 +202,59 @@ def stated_words(stated: StatedAnalysis | None, otherwise: Sequence[str]) -> str
         verb = "differs" if len(otherwise) == 1 else "differ"
         return f"This is not the stated analysis (version {stated.version}): {listed(otherwise)} {verb}."
     return f"This is the stated analysis (version {stated.version}), {when_words(stated)}."
+
+
+# ---------------------------------------------------------------- read and computed in one go
+
+
+@dataclass(frozen=True)
+class ComputedAnalysis:
+    """An analysis of a study: its numbers, and what they are of.
+
+    Attributes:
+        everything: The whole study.
+        part: What the analysis is about.
+        known: The data sets of the study (`parts.evaluations`).
+        stated: The statement in force; None where there is none.
+        otherwise: What was chosen otherwise than stated, in words; empty where nothing is stated.
+    """
+
+    everything: RubricData
+    part: RubricData
+    known: pd.DataFrame
+    stated: StatedAnalysis | None
+    results: Results
+    otherwise: tuple[str, ...]
+
+
+def compute(
+    session: Session,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    rubric_data: RubricData,
+) -> ComputedAnalysis:
+    """The numbers of the stated analysis of a whole study, or with these changes of its fields of another one for looking.
+
+    Raises:
+        OverreadError: No judge has labelled anything, or not what the analysis names.
+    """
+    known, stated = evaluations(rubric_data), contents.stated_analysis(session)
+    spec = with_defaults(with_changes(Analysis() if stated is None else stated.spec, changes or {}), known)
+    part = part_of(rubric_data, spec, example_ids(session, spec))
+    numbers = results(part, spec)
+    otherwise = () if stated is None else departures(numbers, stated.spec, known)
+    return ComputedAnalysis(rubric_data, part, known, stated, numbers, otherwise)
+
+
+def missing(session: Session, analysis: ComputedAnalysis) -> pd.DataFrame:
+    """Its corrected scores if the missing reads had all spoken for the model or all against it, as `sensitivity` gives them."""
+    numbers, spec = analysis.results, analysis.results.spec
+    return sensitivity(
+        analysis.part,
+        drawings.unread(session, known=analysis.everything),
+        judges=spec.judges,
+        claim=numbers.claim,
+        physicians=numbers.physicians,
+        settled=spec.settled,
+        weights=weights_of(analysis.part, spec),
+    )

@@ -1,29 +1,22 @@
 """How far corrected scores rest on what physicians could not assess, and on reads that never came."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import CORRECTED, Claim, Physicians, corrected_scores
-from evalcore.rubric.items import DRAWN, RubricData, first_reads
-from evalcore.stats.intervals import LEVEL, NO_VALUE
+from evalcore.rubric.corrected import CORRECTED, corrected_scores, estimator_inputs
+from evalcore.rubric.data import DRAWN, RubricData, first_reads, is_drawn
+from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted, decimal
-from evalcore.study.schema import Stage
+from evalcore.study.schema import Claim, Physicians, Stage
 
+MODEL = ["model", "evaluation"]
 COLUMNS = [
-    "model",
-    "evaluation",
-    "scenario",
-    "n_taken",
-    "n_of",
-    "corrected",
-    "corrected_low",
-    "corrected_high",
-    "shift",
-]
+    *MODEL, "scenario", "n_taken", "n_of", "corrected", "corrected_low", "corrected_high", "shift",
+]  # fmt: skip
 
 
 class Scenario(StrEnum):
@@ -48,6 +41,13 @@ class Scenario(StrEnum):
 _FOR = (Scenario.CANNOT_ASSESS_FOR, Scenario.UNREAD_FOR, Scenario.ALL_FOR)
 _CANNOT = (Scenario.CANNOT_ASSESS_FOR, Scenario.CANNOT_ASSESS_AGAINST)
 _UNREAD = (Scenario.UNREAD_FOR, Scenario.UNREAD_AGAINST)
+_COUNTED: Mapping[Scenario, tuple[list[str], list[str]]] = {
+    Scenario.ESTIMATED: ([], ["n_reads"]),
+    **dict.fromkeys(_CANNOT, (["n_unknown"], ["n_reads"])),
+    **dict.fromkeys(_UNREAD, (["n_unread"], ["n_drawn"])),
+    **dict.fromkeys((Scenario.ALL_FOR, Scenario.ALL_AGAINST), (["n_unknown", "n_unread"], ["n_reads", "n_drawn"])),
+}
+"""n_taken and n_of: columns of `_amounts`."""
 
 
 def sensitivity(
@@ -59,7 +59,6 @@ def sensitivity(
     physicians: Physicians = Physicians.THESE,
     settled: bool = False,
     weights: pd.Series | None = None,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """Corrected scores if the missing reads had all spoken for the model, or all against it.
 
@@ -68,16 +67,8 @@ def sensitivity(
     costs it points. Where the fit gives an item a weight of the other sign, which is rare, these are not quite the extremes. What an
     adjudicator has settled stays. Unread responses are shared out in turn among the physicians who read the model, so that nobody's load is made up.
 
-    Args:
-        rubric_data: The study, or a part of it.
-        unread: The responses that were drawn, in drawings that have begun, and that nobody has read: response_id, inclusion_probability (on
-            the scale of that of the reads, `drawings.unread`). None: none.
-        judges: As in `corrected_scores`, and so are the others.
-        claim: What the intervals are to hold for.
-        physicians: Whose judgement they are to hold for.
-        settled: An adjudicated label takes the place of the readers' votes.
-        weights: By example_id.
-        level: Of confidence.
+    `unread` are the responses that were drawn, in drawings that have begun, and that nobody has read (`drawings.unread`). The other arguments are
+    those of `estimator_inputs` and `corrected_scores`.
 
     Returns:
         One row a model, evaluation and `Scenario`, in its order: model, evaluation, scenario, n_taken of n_of (cannot-assess scenarios: reads that could
@@ -93,86 +84,60 @@ def sensitivity(
         if filled is None and plain is not None:
             scores = plain
         else:
-            scores = corrected_scores(
-                filled or rubric_data,
-                judges=judges,
-                claim=claim,
-                physicians=physicians,
-                settled=settled,
-                weights=weights,
-                level=level,
-            )
+            inputs = estimator_inputs(filled or rubric_data, judges=judges, settled=settled, weights=weights)
+            scores = corrected_scores(inputs, claim=claim, physicians=physicians)
         plain = scores if plain is None else plain
-        table = scores[["model", "evaluation", CORRECTED, f"{CORRECTED}_low", f"{CORRECTED}_high"]].copy()
-        found = [
-            amounts.get((str(model), str(of)), _NONE)
-            for model, of in zip(table["model"], table["evaluation"], strict=True)
-        ]
-        table["n_taken"] = [_n_taken(amount, scenario) for amount in found]
-        table["n_of"] = [_n_of(amount, scenario) for amount in found]
+        table = scores[[*MODEL, CORRECTED, f"{CORRECTED}_low", f"{CORRECTED}_high"]].copy()
+        of_models = amounts.reindex(pd.MultiIndex.from_frame(table[MODEL].astype(str)), fill_value=0)
+        for name, parts in zip(("n_taken", "n_of"), _COUNTED[scenario], strict=True):
+            table[name] = of_models[parts].sum(axis=1).to_numpy().astype(int)
         table["shift"] = table[CORRECTED] - plain[CORRECTED]
         tables.append(table.assign(scenario=scenario.value, order=np.arange(len(table))))
-    whole = pd.concat(tables, ignore_index=True)
-    return whole.sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
-
-
-_NONE = (0, 0, 0, 0)
+    return pd.concat(tables, ignore_index=True).sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
 
 
 def _waiting(rubric_data: RubricData, unread: pd.DataFrame | None) -> pd.DataFrame:
     """The items of responses that were drawn and that nobody has read blind: row, response_id, inclusion_probability."""
-    first = _drawn(rubric_data)
     chances = pd.Series(dtype=float)
     if unread is not None and len(unread):
         chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
-        chances = chances.loc[~chances.index.isin(first["response_id"].unique())]
+        chances = chances.loc[~chances.index.isin(_drawn(rubric_data)["response_id"].unique())]
     rows = np.flatnonzero(rubric_data.items["response_id"].isin(chances.index).to_numpy())
-    items = rubric_data.items.iloc[rows]
+    response_ids = rubric_data.items["response_id"].iloc[rows]
     return pd.DataFrame(
         {
             "row": rows,
-            "response_id": items["response_id"].to_numpy(),
-            "inclusion_probability": items["response_id"].map(chances).to_numpy(dtype=float),
+            "response_id": response_ids.to_numpy(),
+            "inclusion_probability": response_ids.map(chances).to_numpy(dtype=float),
         }
     )
 
 
 def _drawn(rubric_data: RubricData) -> pd.DataFrame:
     """The blind first reads of drawn items."""
-    first = first_reads(rubric_data.reads)
-    return first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna()]
+    return first_reads(rubric_data.reads).loc[is_drawn]
 
 
-def _amounts(rubric_data: RubricData, waiting: pd.DataFrame) -> dict[tuple[str, str], tuple[int, int, int, int]]:
-    """By model and evaluation: reads that could not assess, reads, responses drawn and not read, responses drawn."""
-    first = _drawn(rubric_data)
-    read, late = _named(rubric_data, first["row"]), _named(rubric_data, waiting["row"])
-    found = {}
-    for key in dict.fromkeys([*read, *late]):
-        of = first.loc[[name == key for name in read]]
-        n_late = waiting.loc[[name == key for name in late], "response_id"].nunique()
-        found[key] = (int(of["met"].isna().sum()), len(of), n_late, n_late + of["response_id"].nunique())
-    return found
+def _of_models(rubric_data: RubricData, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows about items with the items' model and evaluation."""
+    return rows.join(rubric_data.items[MODEL].astype(str), on="row")
 
 
-def _named(rubric_data: RubricData, rows: pd.Series) -> list[tuple[str, str]]:
-    """Model and evaluation of items."""
-    items = rubric_data.items[["model", "evaluation"]].iloc[rows.to_numpy(dtype=np.int64)].astype(str)
-    return list(zip(items["model"], items["evaluation"], strict=True))
-
-
-def _n_taken(amount: tuple[int, int, int, int], scenario: Scenario) -> int:
-    if scenario is Scenario.ESTIMATED:
-        return 0
-    if scenario in _CANNOT:
-        return amount[0]
-    return amount[2] if scenario in _UNREAD else amount[0] + amount[2]
-
-
-def _n_of(amount: tuple[int, int, int, int], scenario: Scenario) -> int:
-    if scenario is Scenario.ESTIMATED or scenario in _CANNOT:
-        return amount[1]
-    return amount[3] if scenario in _UNREAD else amount[1] + amount[3]
+def _amounts(rubric_data: RubricData, waiting: pd.DataFrame) -> pd.DataFrame:
+    """By model and evaluation: n_unknown (reads that could not assess) of n_reads, and n_unread (responses drawn and not read) of n_drawn."""
+    reads, late = (_of_models(rubric_data, rows).groupby(MODEL) for rows in (_drawn(rubric_data), waiting))
+    amounts = pd.DataFrame(
+        {
+            "n_reads": reads.size(),
+            "n_known": reads["met"].count(),
+            "n_read": reads["response_id"].nunique(),
+            "n_unread": late["response_id"].nunique(),
+        }
+    )
+    amounts = amounts.fillna(0).astype(int)
+    return amounts.assign(
+        n_unknown=amounts["n_reads"] - amounts["n_known"], n_drawn=amounts["n_read"] + amounts["n_unread"]
+    )
 
 
 def _filled(rubric_data: RubricData, waiting: pd.DataFrame, scenario: Scenario) -> RubricData | None:
@@ -195,16 +160,13 @@ def _filled(rubric_data: RubricData, waiting: pd.DataFrame, scenario: Scenario) 
 
 def _supposed(rubric_data: RubricData, late: pd.DataFrame, helps: np.ndarray) -> pd.DataFrame:
     """A read of every item of the responses that nobody has read."""
-    first = _drawn(rubric_data)
-    readers: dict[tuple[str, str], set[str]] = {}
-    for model, name in zip(_named(rubric_data, first["row"]), first["rater"], strict=True):
-        readers.setdefault(model, set()).add(str(name))
-    place = pd.Series(pd.factorize(late["response_id"], sort=True)[0], index=late.index)
+    readers = _of_models(rubric_data, _drawn(rubric_data)).groupby(MODEL)["rater"].unique()
+    number = pd.factorize(late["response_id"], sort=True)[0]
+    raters = []
+    for place, *model in zip(number, *(_of_models(rubric_data, late)[name] for name in MODEL), strict=True):
+        names = sorted(readers.get(tuple(model), ["nobody"]))
+        raters.append(names[place % len(names)])
     rows = late["row"].to_numpy(dtype=np.int64)
-    raters = [
-        names[number % len(names)] if (names := sorted(readers.get(model, ()))) else "nobody"
-        for model, number in zip(_named(rubric_data, late["row"]), place, strict=True)
-    ]
     of_item = {name: rubric_data.items[name].to_numpy()[rows] for name in ("item_id", "example_id", "response_id")}
     return pd.DataFrame(
         {
@@ -222,26 +184,22 @@ def _supposed(rubric_data: RubricData, late: pd.DataFrame, helps: np.ndarray) ->
 
 
 def sensitivity_sentence(table: pd.DataFrame) -> str:
-    """What the missing reads would do if all spoke for the model or all against it, in words; where there are none, that.
-
-    Args:
-        table: As `sensitivity` gives it.
-    """
+    """What the missing reads would do if all spoke for the model or all against it, by `sensitivity`; where there are none, that."""
     known = table.loc[table["shift"].notna()]
     if known.empty:
         return "Too little has been read for a corrected score, so there is nothing to try."
     words = []
-    for scenarios, said, what in (
+    for scenarios, which, what in (
         (_CANNOT, "in which physicians could not assess", "read"),
         (_UNREAD, "of drawings that have begun and that nobody has read (yet)", "response"),
     ):
         rows = known.loc[known["scenario"].isin(scenarios)]
-        once = rows.drop_duplicates(["model", "evaluation"])
+        once = rows.drop_duplicates(MODEL)
         n_taken, n_of = int(once["n_taken"].sum()), int(once["n_of"].sum())
         if n_taken:
             shift, model = max(zip(rows["shift"].abs(), rows["model"].astype(str), strict=True))
             words.append(
-                f"If the {counted(n_taken, what)} of {n_of:,} {said} had all spoken for the model, or all against it, no score would move by more "
+                f"If the {counted(n_taken, what)} of {n_of:,} {which} had all spoken for the model, or all against it, no score would move by more "
                 f"than {shift:.3f} ({model})."
             )
     return (
@@ -258,5 +216,4 @@ def bounds_words(*scores: float) -> str:
     """
     if any(np.isnan(score) for score in scores):
         return NO_VALUE
-    said = dict.fromkeys(decimal(score, 3) for score in scores)
-    return " to ".join(said)
+    return " to ".join(dict.fromkeys(decimal(score, 3) for score in scores))

@@ -1,17 +1,13 @@
 """Sums over items from which every coefficient of agreement follows, and the jackknife by subtraction: of examples, of raters, and of both."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from evalcore.stats.arrays import Floats, Numbers, Truths
 
 NOTHING = 1e-9  # what subtraction leaves of a sum that is 0; true ones are at least 1 / (labels of an item squared)
 
@@ -54,11 +50,11 @@ class Labels:
         n_groups, n_categories: How many there are; at least 1 and 2.
     """
 
-    unit: Codes
-    rater: Codes
-    value: Codes
-    group: Codes
-    example: Codes
+    unit: Numbers
+    rater: Numbers
+    value: Numbers
+    group: Numbers
+    example: Numbers
     n_groups: int
     n_categories: int
 
@@ -92,7 +88,7 @@ class Without:
     """The sums of a group without each of its parts: one row a group and part, and the group of each row."""
 
     sums: Sums
-    group: Codes
+    group: Numbers
 
 
 @dataclass(frozen=True)
@@ -108,8 +104,8 @@ class Jackknife:
 
     whole: Sums
     examples: Without
-    n_examples: Codes
-    n_labels: Codes
+    n_examples: Numbers
+    n_labels: Numbers
 
 
 def jackknife(labels: Labels) -> Jackknife:
@@ -138,13 +134,7 @@ def jackknife(labels: Labels) -> Jackknife:
 
 
 def without_raters(labels: Labels, whole: Sums, *, by_example: bool) -> Without:
-    """The sums of each group without the labels of each of its raters; or without those of each rater on each example.
-
-    Args:
-        labels: As for `jackknife`.
-        whole: The sums of each group, as `jackknife` gives them.
-        by_example: Leave out one rater's labels on one example at a time.
-    """
+    """The sums of each group, whose `jackknife` is given, without the labels of each of its raters; or without those of each rater on each example."""
     counts, n_of_unit = _counts(labels)
     group_of_label = labels.group[labels.unit]
     _, part = _numbered(group_of_label, labels.rater)
@@ -187,7 +177,7 @@ def _of_units(counts: Floats) -> tuple[Floats, Floats, Floats]:
     return coincidences / np.maximum(n, 1), coincidences, counts / np.maximum(n[:, :, 0], 1)
 
 
-def _by_rater(labels: Labels, counted: npt.NDArray[np.bool_]) -> Floats:
+def _by_rater(labels: Labels, counted: Truths) -> Floats:
     """How often each rater gave each category in each group, on the labels that count: (groups, raters, K)."""
     n_raters = int(labels.rater.max(initial=0)) + 1
     shape = (labels.n_groups, n_raters, labels.n_categories)
@@ -204,7 +194,7 @@ def _own(by_rater: Floats) -> Floats:
     return np.asarray(np.einsum("grk,grl->gkl", by_rater, by_rater))
 
 
-def _chance_without(part: Codes, rater: Codes, value: Codes, group: Codes, by_rater: Floats) -> Floats:
+def _chance_without(part: Numbers, rater: Numbers, value: Numbers, group: Numbers, by_rater: Floats) -> Floats:
     """`Sums.by_chance` without each part: one row a label that goes with a part, and the group of each part."""
     n_categories = by_rater.shape[2]
     keys, key = _numbered(part, rater)
@@ -218,11 +208,11 @@ def _chance_without(part: Codes, rater: Codes, value: Codes, group: Codes, by_ra
     return _squared(by_rater.sum(axis=1)[group] - _summed(gone, part_of_key, len(group))) - own
 
 
-def _numbered(first: Codes, second: Codes) -> tuple[Codes, Codes]:
+def _numbered(first: Numbers, second: Numbers) -> tuple[Numbers, Numbers]:
     """The pairs that occur, and of each row the number of its pair."""
     width = int(second.max(initial=0)) + 1
-    codes, found = pd.factorize(first * width + second)
-    return np.asarray(found, dtype=np.int64), np.asarray(codes, dtype=np.int64)
+    codes, pairs = pd.factorize(first * width + second)
+    return np.asarray(pairs, dtype=np.int64), np.asarray(codes, dtype=np.int64)
 
 
 def _squared(rows: Floats) -> Floats:
@@ -230,7 +220,7 @@ def _squared(rows: Floats) -> Floats:
     return np.asarray(rows[:, :, None] * rows[:, None, :])
 
 
-def _summed(rows: Floats, group: Codes, n_groups: int) -> Floats:
+def _summed(rows: Floats, group: Numbers, n_groups: int) -> Floats:
     flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     columns = [np.bincount(group, weights=column, minlength=n_groups).astype(float) for column in flat.T]
     return np.stack(columns, axis=1).reshape(n_groups, *rows.shape[1:])
@@ -248,9 +238,9 @@ def values(coefficient: Coefficient, sums: Sums) -> Floats:
     NaN without an item with two labels, and where chance alone would always agree: nothing but one category was used.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        seen, by_chance = _DISAGREEMENT[coefficient](sums)
-        found = 1 - seen / by_chance
-    return np.where((by_chance > NOTHING) & (sums.n_items > 0), found, np.nan)
+        seen, by_chance = _disagreement(coefficient, sums)
+        coefficients = 1 - seen / by_chance
+    return np.where((by_chance > NOTHING) & (sums.n_items > 0), coefficients, np.nan)
 
 
 def distances(n_categories: int, power: int) -> Floats:
@@ -259,79 +249,42 @@ def distances(n_categories: int, power: int) -> Floats:
     return (steps > 0).astype(float) if power == 0 else (steps / (n_categories - 1)) ** power
 
 
+_KAPPAS = {Coefficient.KAPPA: 0, Coefficient.KAPPA_LINEAR: 1, Coefficient.KAPPA_QUADRATIC: 2}
+_ALPHAS = {Coefficient.ALPHA_NOMINAL: 0, Coefficient.ALPHA_ORDINAL: None, Coefficient.ALPHA_INTERVAL: 2}
+_GWETS = {Coefficient.AC1: 0, Coefficient.AC2_LINEAR: 1, Coefficient.AC2_QUADRATIC: 2}
+"""Powers of the distances."""
+
+
+def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]:
+    """Seen, and by chance: the mean distance of the pairs of labels that there are, and that there would be."""
+    n_categories = sums.pairs.shape[-1]
+    if coefficient in _KAPPAS:
+        distance = distances(n_categories, _KAPPAS[coefficient])
+        return _weighted(sums.pairs, distance), _weighted(sums.by_chance, distance)
+    if coefficient in _ALPHAS:
+        used, power = sums.coincidences.sum(axis=2), _ALPHAS[coefficient]
+        by_chance = _squared(used)
+        by_chance[:, np.arange(n_categories), np.arange(n_categories)] -= used
+        distance = _ordinal(used) if power is None else distances(n_categories, power)
+        return _weighted(sums.coincidences, distance), _weighted(by_chance, distance)
+    distance = distances(n_categories, _GWETS.get(coefficient, 0))
+    seen = _weighted(sums.pairs, distance)
+    if coefficient is Coefficient.FLEISS_KAPPA:
+        return seen, _weighted(_squared(sums.pairs.sum(axis=2)), distance)
+    if coefficient is Coefficient.AGREEMENT:
+        return seen, np.ones_like(seen)
+    # Gwet: T / (K (K-1)) sum p_k (1 - p_k), with T the sum of all K x K agreements, p_k the mean share of category k over all items
+    share = sums.shares / sums.shares.sum(axis=1, keepdims=True)
+    total = (1 - distance).sum() / (n_categories * (n_categories - 1))
+    return seen, np.asarray(1 - total * (share * (1 - share)).sum(axis=1))
+
+
 def _weighted(matrix: Floats, distance: Floats) -> Floats:
     """The mean distance over the pairs that a matrix counts."""
     return np.asarray((matrix * distance).sum(axis=(1, 2)) / matrix.sum(axis=(1, 2)))
-
-
-Disagreement = Callable[[Sums], tuple[Floats, Floats]]
-
-
-def _raw(sums: Sums) -> tuple[Floats, Floats]:
-    seen = _weighted(sums.pairs, distances(sums.pairs.shape[-1], 0))
-    return seen, np.ones_like(seen)
-
-
-def kappa(distance: Floats | None = None, *, power: int = 0) -> Disagreement:
-    """Cohen's kappa by these distances between categories (K, K), or by a power of their steps."""
-
-    def disagreement(sums: Sums) -> tuple[Floats, Floats]:
-        by = distances(sums.pairs.shape[-1], power) if distance is None else distance
-        return _weighted(sums.pairs, by), _weighted(sums.by_chance, by)
-
-    return disagreement
-
-
-def _fleiss(sums: Sums) -> tuple[Floats, Floats]:
-    distance = distances(sums.pairs.shape[-1], 0)
-    return _weighted(sums.pairs, distance), _weighted(_squared(sums.pairs.sum(axis=2)), distance)
-
-
-def _alpha(distance_of: Callable[[Floats], Floats]) -> Disagreement:
-    def disagreement(sums: Sums) -> tuple[Floats, Floats]:
-        used = sums.coincidences.sum(axis=2)
-        by_chance = _squared(used)
-        diagonal = np.arange(used.shape[1])
-        by_chance[:, diagonal, diagonal] -= used
-        distance = distance_of(used)
-        return _weighted(sums.coincidences, distance), _weighted(by_chance, distance)
-
-    return disagreement
 
 
 def _ordinal(used: Floats) -> Floats:
     """The square of the labels between two categories, half of each of the two counted, as a share of all labels: (rows, K, K)."""
     middle = (used.cumsum(axis=1) - used / 2) / used.sum(axis=1, keepdims=True)
     return np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2)
-
-
-def _gwet(power: int) -> Disagreement:
-    """Chance: T / (K (K-1)) sum p_k (1 - p_k), with T the sum of all K x K agreements, p_k the mean share of category k over all items."""
-
-    def disagreement(sums: Sums) -> tuple[Floats, Floats]:
-        n_categories = sums.pairs.shape[-1]
-        distance = distances(n_categories, power)
-        share = sums.shares / sums.shares.sum(axis=1, keepdims=True)
-        total = (1 - distance).sum() / (n_categories * (n_categories - 1))
-        return _weighted(sums.pairs, distance), np.asarray(1 - total * (share * (1 - share)).sum(axis=1))
-
-    return disagreement
-
-
-def _steps(power: int) -> Callable[[Floats], Floats]:
-    return lambda used: distances(used.shape[1], power)
-
-
-_DISAGREEMENT: Mapping[Any, Disagreement] = {
-    Coefficient.AGREEMENT: _raw,
-    Coefficient.KAPPA: kappa(),
-    Coefficient.KAPPA_LINEAR: kappa(power=1),
-    Coefficient.KAPPA_QUADRATIC: kappa(power=2),
-    Coefficient.FLEISS_KAPPA: _fleiss,
-    Coefficient.ALPHA_NOMINAL: _alpha(_steps(0)),
-    Coefficient.ALPHA_ORDINAL: _alpha(_ordinal),
-    Coefficient.ALPHA_INTERVAL: _alpha(_steps(2)),
-    Coefficient.AC1: _gwet(0),
-    Coefficient.AC2_LINEAR: _gwet(1),
-    Coefficient.AC2_QUADRATIC: _gwet(2),
-}

@@ -2,36 +2,34 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.stats.intervals import LEVEL, grouped_shares
+from evalcore.stats.arrays import Floats, quotient
+from evalcore.stats.intervals import LEVEL, AnyNumbers, grouped_shares
 
 ACCURACY, SENSITIVITY, SPECIFICITY = "accuracy", "sensitivity", "specificity"
-
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.integer[Any]]
+_ROUNDING = 1e-9
 
 
 def rates(
-    counts: Numbers, weights: Floats, examples: Numbers, groups: Numbers, n_groups: int, *, level: float = LEVEL
+    counts: AnyNumbers,
+    weights: Floats,
+    examples: AnyNumbers,
+    groups: AnyNumbers,
+    n_groups: int,
+    *,
+    level: float = LEVEL,
 ) -> dict[str, pd.DataFrame]:
     """Accuracy, sensitivity and specificity of each group, weighted, with intervals clustered by example.
 
         accuracy = w (n_both + n_neither) / w n      sensitivity = w n_both / w (n_both + n_other_only)
         specificity = w n_neither / w (n_neither + n_rater_only)                    each summed over the rows of the group
 
-    Args:
-        counts: One row an item: its pairs n_both, n_rater_only, n_other_only, n_neither (`pairs.COUNTS`).
-        weights: Of each item, above 0.
-        examples: Code of each item's example.
-        groups: Code of each item's group, 0..n_groups - 1.
-        n_groups: How many rows come back.
-        level: Of confidence, in (0, 1).
+    `counts` has one row an item, its pairs n_both, n_rater_only, n_other_only, n_neither (`pairs.COUNTS`); weights are above 0, examples and
+    groups are codes from 0.
 
     Returns:
         By measure one row a group, as `grouped_shares` gives them: n and n_hits are counts of pairs, the share and its interval are weighted.
@@ -42,25 +40,20 @@ def rates(
         SENSITIVITY: (both, other_only),
         SPECIFICITY: (neither, rater_only),
     }
-    found = {}
+    tables = {}
     for measure, (right, wrong) in parts.items():
         kept = np.flatnonzero(right + wrong)
-        found[measure] = grouped_shares(
+        tables[measure] = grouped_shares(
             right[kept], examples[kept], groups[kept], n_groups, sizes=(right + wrong)[kept], weights=weights[kept],
             level=level,
-        )  # fmt: skip
-        found[measure]["n_hits"] = found[measure]["n_hits"].astype(np.int64)
-    return found
+        ).astype({"n_hits": np.int64})  # fmt: skip
+    return tables
 
 
 def f1_scores(counts: Floats) -> pd.DataFrame:
     """Precision, recall and F1 of both classes, and the balanced F1, from weighted counts of pairs.
 
-    Args:
-        counts: One row a group: n_both, n_rater_only, n_other_only, n_neither.
-
-    Returns:
-        The same rows; NaN where undefined (see `judge_quality.balanced_f1`).
+    A row of `counts` is a group (n_both, n_rater_only, n_other_only, n_neither) and becomes a row here; NaN where undefined (see `judge_quality.balanced_f1`).
 
     >>> f1_scores(np.array([[40.0, 10, 20, 30]]))[["f1_met", "f1_not_met", "balanced_f1"]].round(3).to_numpy().tolist()
     [[0.727, 0.667, 0.697]]
@@ -71,68 +64,52 @@ def f1_scores(counts: Floats) -> pd.DataFrame:
         ("met", both, rater_only, other_only),
         ("not_met", neither, other_only, rater_only),
     ):
-        precision, recall = ratio(right, right + false), ratio(right, right + missed)
+        precision, recall = quotient(right, right + false), quotient(right, right + missed)
         defined = ~np.isnan(precision) & ~np.isnan(recall)
-        f1 = np.where(defined, ratio(2 * right, 2 * right + false + missed), math.nan)
+        f1 = np.where(defined, quotient(2 * right, 2 * right + false + missed), math.nan)
         table |= {f"precision_{name}": precision, f"recall_{name}": recall, f"f1_{name}": f1}
     table["balanced_f1"] = (table["f1_met"] + table["f1_not_met"]) / 2
     return pd.DataFrame(table)
 
 
-def ratio(part: Floats, whole: Floats) -> Floats:
-    """NaN where the whole is 0."""
-    found: Floats = np.divide(part, whole, out=np.full(len(whole), math.nan), where=whole > 0)
-    return found
+def balanced(counts: Floats) -> Floats:
+    """The balanced F1 of rows of counts, as `f1_scores`."""
+    return f1_scores(counts)["balanced_f1"].to_numpy()
 
 
-def sums(codes: Numbers, counts: Floats, n: int) -> Floats:
+def sums(codes: AnyNumbers, counts: Floats, n: int) -> Floats:
     """The counts added up by code: a row a code."""
     summed = [np.bincount(codes, weights=column, minlength=n) for column in counts.T]
     return np.column_stack(summed).astype(np.float64)
 
 
 def f1_interval(
-    groups: Numbers,
-    examples: Numbers,
+    groups: AnyNumbers,
+    examples: AnyNumbers,
     counts: Floats,
     whole: Floats,
     *,
-    of: Callable[[Floats], Floats] | None = None,
+    of: Callable[[Floats], Floats] = balanced,
     level: float = LEVEL,
-) -> tuple[Floats, Floats, Numbers]:
-    """Bounds of the balanced F1 of each group, and how many examples it has.
+) -> tuple[Floats, Floats, AnyNumbers]:
+    """Bounds of the balanced F1 (or what else `of` measures of rows of counts) of each group, and how many examples it has.
 
     theta_g = F1 of the sums without example g;  V = (G-1)/G sum_g (theta_g - mean theta)^2;  F1 +- t(G-1) sqrt(V), cut at 0 and 1. NaN where one
     example alone holds a class, with one example, and where nothing varies between examples.
-
-    Args:
-        groups: Code of each item's group.
-        examples: Code of each item's example.
-        counts: Weighted, one row an item.
-        whole: The same summed by group (`sums`).
-        of: What is measured of rows of counts; default: `balanced`.
-        level: Of confidence, in (0, 1).
+    `counts` are weighted, one row an item; `whole` is the same summed by group (`sums`).
     """
-    measure, n = of or balanced, len(whole)
+    n = len(whole)
     n_names = int(examples.max(initial=0)) + 1
     units, numbers = pd.factorize(groups * n_names + examples)
     of_group = np.asarray(numbers, dtype=np.int64) // n_names
     n_examples = np.bincount(of_group, minlength=n)
     left = whole[of_group] - sums(units, counts, len(numbers))
     left[left < _ROUNDING * whole[of_group]] = 0  # a weighted class that the example alone holds
-    without = measure(left)
+    without = of(left)
     deviation = without - (np.bincount(of_group, weights=without, minlength=n) / np.maximum(n_examples, 1))[of_group]
     spread = np.bincount(of_group, weights=deviation**2, minlength=n)
     variance = spread * (n_examples - 1) / np.maximum(n_examples, 1)
     varies = variance > np.finfo(float).eps  # of numbers in [0, 1]: less is rounding
     half = np.where(varies, stdtrit(np.maximum(n_examples - 1, 1), (1 + level) / 2) * np.sqrt(variance), math.nan)
-    value = measure(whole)
+    value = of(whole)
     return np.clip(value - half, 0, 1), np.clip(value + half, 0, 1), n_examples
-
-
-_ROUNDING = 1e-9
-
-
-def balanced(counts: Floats) -> Floats:
-    """The balanced F1 of rows of counts, as `f1_scores`."""
-    return f1_scores(counts)["balanced_f1"].to_numpy()

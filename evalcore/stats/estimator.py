@@ -4,12 +4,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-Truths = npt.NDArray[np.bool_]
+from evalcore.stats.arrays import Floats, Numbers, Truths
+from evalcore.stats.intervals import LEVEL
 
 MIN_ON_A_SIDE = 10
 """A column of the regression needs so many read items on either side."""
@@ -17,6 +15,9 @@ MIN_OF_A_SIGN = 2
 """Items read: a single one says nothing of the spread of its sign."""
 MIN_DISAGREEMENT = 3.0
 """Of the votes read so many, at least, are taken not to be as predicted."""
+MOST_BETWEEN_READERS = 0.5
+"""The variance of two reads that are as far apart as can be: (1 - 0)^2 / 2."""
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Population:
 
     @cached_property
     def n_examples(self) -> int:
-        """The N of the formulas."""
+        """The number of examples, N."""
         return int(self.example.max()) + 1 if len(self.example) else 0
 
     @cached_property
@@ -73,21 +74,20 @@ class Sample:
 
     @property
     def n_units(self) -> int:
-        """The k of the formulas."""
+        """The number of units drawn, k."""
         return int(self.units.max()) + 1 if len(self.units) else 0
 
     @property
     def n_readers(self) -> int:
-        """The K of the formulas."""
+        """The number of physicians, K."""
         return int(self.readers.max()) + 1 if len(self.readers) else 0
 
 
 @dataclass(frozen=True)
 class Fit:
-    """An estimate.
+    """An estimate of the value S.
 
     Attributes:
-        value: S.
         predicted: m, by item of the population.
         columns: x, an item read a row.
         pull: By item read and column, how far the coefficients follow the item's residual: (sum_s w x x')^-1 w x.
@@ -116,9 +116,9 @@ class Fit:
 
 def by_judges(population: Population) -> Fit:
     """What the judges say, S = sum a f, f the mean of their labels: nothing is read, and judges' errors are all in it."""
-    said = population.labels.mean(axis=1) if population.labels.shape[1] else np.full(len(population.moves), np.nan)
+    mean = population.labels.mean(axis=1) if population.labels.shape[1] else np.full(len(population.moves), np.nan)
     nothing = np.empty((0, 0))
-    return Fit(float((population.moves * said).sum()), said, nothing, nothing, np.empty(0))
+    return Fit(float((population.moves * mean).sum()), mean, nothing, nothing, np.empty(0))
 
 
 def by_physicians(population: Population, sample: Sample) -> Fit:
@@ -129,8 +129,7 @@ def by_physicians(population: Population, sample: Sample) -> Fit:
     That is the form above with m = r_h, a regression on the sign with weights |a|/pi; its residuals count g = A_h / (sum a/pi)
     times. A scale common to all pi changes nothing.
 
-    Returns:
-        The value is NaN where a sign has items and fewer than two of them are read (or not the only one).
+    The value is NaN where a sign has items and fewer than two of them are read (or not the only one).
     """
     sides = np.column_stack([~population.undesirable, population.undesirable])
     weights = population.moves[sample.rows] / sample.probabilities
@@ -139,8 +138,8 @@ def by_physicians(population: Population, sample: Sample) -> Fit:
     ratios = np.divide(whole, seen, out=np.zeros(2), where=seen != 0)
     ratios[(whole != 0) & (few | (seen == 0))] = np.nan
     factors = ratios[population.undesirable[sample.rows].astype(np.int64)]
-    found = _fitted(population, sample, sides.astype(np.float64), np.abs(weights), factors)
-    return replace(found, value=np.nan) if np.isnan(ratios).any() else found
+    fit = _fitted(population, sample, sides.astype(np.float64), np.abs(weights), factors)
+    return replace(fit, value=np.nan) if np.isnan(ratios).any() else fit
 
 
 def corrected(population: Population, sample: Sample) -> Fit:
@@ -243,10 +242,6 @@ def influences(population: Population, sample: Sample | None, fit: Fit) -> Float
     return np.asarray(n * (totals - fit.value * population.shares) - totals.sum() + 2 * fit.value)
 
 
-MOST_BETWEEN_READERS = 0.5
-"""The variance of two reads that are as far apart as can be: (1 - 0)^2 / 2."""
-
-
 @dataclass(frozen=True)
 class BenchmarkVariance:
     """V_A in its parts.
@@ -324,9 +319,6 @@ def _counted_between(sample: Sample, effective: float) -> Floats:
     return np.asarray(((per_read * effective - 1) / others).clip(0, 1))
 
 
-ROUNDING = 1e-9
-
-
 def _own_reads(sample: Sample) -> tuple[Numbers, Truths]:
     """By item how many physicians have said something of it, and whether an adjudicated label stands for that."""
     if sample.own is None:
@@ -342,18 +334,20 @@ def _between_readers(sample: Sample, roots: Floats, n_own: Numbers) -> tuple[flo
     base = float((roots[n_own > 1] ** 2).sum())
     if base == 0:
         return np.inf, np.inf
-    places, readers, said = sample.places[twice], sample.readers[twice], own[twice]
-    means = np.bincount(places, said, minlength=len(n_own)) / n_own.clip(min=1)
-    apart = roots[places] * (said - means[places]) / np.sqrt(n_own[places] - 1)
+    places, readers, votes = sample.places[twice], sample.readers[twice], own[twice]
+    means = np.bincount(places, votes, minlength=len(n_own)) / n_own.clip(min=1)
+    apart = roots[places] * (votes - means[places]) / np.sqrt(n_own[places] - 1)
     cells, cell = np.unique(sample.units[places] * sample.n_readers + readers, return_inverse=True)
     squares = np.bincount(cell, apart) ** 2
     by_unit = np.bincount(np.unique(cells // sample.n_readers, return_inverse=True)[1], squares) / base
-    found, least = float(by_unit.sum()), MIN_DISAGREEMENT * MOST_BETWEEN_READERS / len(by_unit)
-    return max(found, least), 2 * found**2 / float((by_unit**2).sum()) if found > least else 2 * MIN_DISAGREEMENT
+    variance, least = float(by_unit.sum()), MIN_DISAGREEMENT * MOST_BETWEEN_READERS / len(by_unit)
+    return max(variance, least), 2 * variance**2 / float(
+        (by_unit**2).sum()
+    ) if variance > least else 2 * MIN_DISAGREEMENT
 
 
 def between_physicians(population: Population, sample: Sample, fit: Fit) -> tuple[float, float]:
-    """How far the physicians are apart in what each adds to the estimate, as a variance of their sum, and its degrees of freedom.
+    """How far the physicians are apart in what each adds to the estimate, as a variance of their sum, and its degrees of freedom; NaN with fewer than two.
 
         D_k = sum of a e/pi over what physician k read (of an item that several have read, an equal part), q_k = their share of the reading
         (K-1)/K sum (d_k - mean d)^2,  d_k = D_k / (1 - q_k)      df = 1 / sum q^2 - 1, at least 1
@@ -361,9 +355,6 @@ def between_physicians(population: Population, sample: Sample, fit: Fit) -> tupl
     With equal shares and items of their own that is var(t_k)/K of the totals t_k = K D_k, with K-1 degrees of freedom. The division by 1 - q_k makes good
     that one who reads most of the items draws the fit to himself (the jackknife over physicians, to first order). Items must have been given to
     physicians at random.
-
-    Returns:
-        NaN and NaN with fewer than two physicians.
     """
     if sample.n_readers < 2:  # noqa: PLR2004
         return np.nan, np.nan
@@ -376,11 +367,8 @@ def with_strictness(
 ) -> tuple[float, float]:
     """A variance for physicians in general, and its degrees of freedom (Satterthwaite): that some are stricter than others is added.
 
-    Args:
-        base: The variance if all physicians were equally strict.
-        base_freedom: Its degrees of freedom.
-        between: `between_physicians`.
-        alike: What that is on average if all are equally strict: what it has above that is strictness; chance may leave nothing.
+    `base` is the variance if all physicians were equally strict, `alike` what `between_physicians` is on average then: what it has above that
+    is strictness; chance may leave nothing.
 
     >>> with_strictness(1.0, 100, (3.0, 2), 1.0)
     (3.0, 2.0)
@@ -410,7 +398,7 @@ def spread(apart: Floats) -> float:
 
 
 def effective_readers(loads: Floats) -> float:
-    """As many readers with equal loads say as much of physicians as these do: 1 / sum q^2, q the shares of the reading (Kish 1965).
+    """As many readers with equal loads say as much of physicians as these do (0 or more each, in any unit): 1 / sum q^2, q their shares (Kish 1965).
 
     >>> (
     ...     round(effective_readers(np.array([12, 1, 1, 1, 1])), 1),
@@ -418,12 +406,6 @@ def effective_readers(loads: Floats) -> float:
     ...     effective_readers(np.zeros(0)),
     ... )
     (1.7, 3.0, 0.0)
-
-    Args:
-        loads: How much each physician has read, 0 or more, in any unit.
-
-    Returns:
-        From 1 to the number of physicians; 0 where nothing was read.
     """
     return float(loads.sum() ** 2 / (loads**2).sum()) if loads.any() else 0.0
 
@@ -431,10 +413,7 @@ def effective_readers(loads: Floats) -> float:
 def reading_loads(probabilities: Floats, places: Numbers, readers: Numbers) -> Floats:
     """q, by physician: the share of the reading that is theirs. An item counts 1/pi, shared among those who have read it; they add up to 1.
 
-    Args:
-        probabilities: By item read, pi.
-        places: By read, its item.
-        readers: By read, the number of the physician.
+    By item read: its probability pi. By read: the place of its item, and the number of the physician.
     """
     n_reads = np.bincount(places, minlength=len(probabilities)).clip(min=1)
     loads = np.bincount(readers, (1 / (probabilities * n_reads))[places])
@@ -459,10 +438,8 @@ def freedom_of_sum(first: float, first_degrees: float, second: float, second_deg
     )
 
 
-def further_reads(
-    population: Population, sample: Sample, *, alone: Fit, helped: Fit, level: float = 0.95
-) -> tuple[float, float, float]:
-    """So many further items physicians would have had to read for an estimate as sharp without the judge as with it.
+def further_reads(population: Population, sample: Sample, *, alone: Fit, helped: Fit) -> tuple[float, float, float]:
+    """The number of further items physicians would have had to read for an estimate as sharp without the judge as with it.
 
         R     = V_A of physicians alone / V_A corrected                                  1: the judge was of no use
         worth = (D + E) / (V_A/R + D/M) - n       n items read of M;  about n (R - 1) where few of them are read
@@ -476,12 +453,7 @@ def further_reads(
     the coefficients (linearised). Where a judge is so good that its variance is that of votes not seen (`unseen_variance`), they count
     as that many. In drawn studies it covers 85 % to 95 %, and a judge of noise is worth more than 0 by it in 1 % of them.
 
-    Args:
-        population: The items.
-        sample: What was read of them.
-        alone: Estimate by physicians only.
-        helped: The corrected one.
-        level: Of confidence, in (0, 1).
+    `alone` is the estimate by physicians only, `helped` the corrected one.
 
     Returns:
         Worth and the bounds of its interval, each in [-n, M - n]; 0 where everything was read, NaN where a variance is.
@@ -497,7 +469,7 @@ def further_reads(
     by_example = np.bincount(example, by_item_without - by_item_with)
     variance = n_groups / (n_groups - 1) * float((by_example**2).sum()) if n_groups > 1 else np.nan
     variance += added_without + added_with
-    half = float(stdtrit(max(n_groups - 1, 1), (1 + level) / 2)) * np.sqrt(variance)
+    half = float(stdtrit(max(n_groups - 1, 1), (1 + LEVEL) / 2)) * np.sqrt(variance)
     middle = np.log(without / with_judge)
     by_draw, by_reader = (without - of_readers) / (1 / n - 1 / whole), of_readers * n
     low, worth, high = (
@@ -509,16 +481,15 @@ def further_reads(
 
 def _sharpness(population: Population, sample: Sample, fit: Fit) -> tuple[float, Floats, float, float]:
     """V_A; by item read, by how much it moves log V_A; what unseen votes add to the variance of that; and the readers' part of V_A."""
-    fit = replace(
-        fit, factors=np.ones(len(fit.factors))
-    )  # alike for both, so that a scale common to all a/pi makes no judge worth something
+    # alike for both, so that a scale common to all a/pi makes no judge worth something
+    fit = replace(fit, factors=np.ones(len(fit.factors)))
     deviation = deviations(population, sample, fit)
-    found = benchmark_variance(population, sample, fit)
+    parts = benchmark_variance(population, sample, fit)
     least = unseen_variance(population, sample)
-    variance = max(found.variance, least)
+    variance = max(parts.variance, least)
     if not variance > 0:
         return variance, np.zeros(len(deviation)), 0.0, 0.0
-    missed = np.ones(len(deviation)) if found.variance >= found.most else 1 - sample.probabilities
+    missed = np.ones(len(deviation)) if parts.variance >= parts.most else 1 - sample.probabilities
     k, probabilities = sample.n_units, sample.probabilities
     totals = np.bincount(sample.units, deviation, minlength=k)
     open_side = (1 - fit.leverage).clip(min=1e-6)
@@ -528,4 +499,4 @@ def _sharpness(population: Population, sample: Sample, fit: Fit) -> tuple[float,
     residuals = (sample.votes - fit.predicted[sample.rows]) / open_side
     own = missed * totals[sample.units] * deviation * (k / (k - 1))
     moved = own + residuals * (fit.pull @ slope)
-    return variance, moved / variance, 0.0 if found.variance >= least else 1 / MIN_DISAGREEMENT, found.readers
+    return variance, moved / variance, 0.0 if parts.variance >= least else 1 / MIN_DISAGREEMENT, parts.readers

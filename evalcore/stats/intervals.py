@@ -1,4 +1,4 @@
-"""Intervals of proportions whose items come in clusters: the criteria of one example are not independent."""
+"""Intervals of shares and means whose items come in clusters: the criteria of one example are not independent."""
 
 import math
 from collections.abc import Sequence
@@ -10,28 +10,25 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
+from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.stats.wording import NO_VALUE as NO_VALUE  # noqa: PLC0414 - half of the screens know the dash from here
 from evalcore.stats.wording import decimal
 
 LEVEL = 0.95
 ROUNDING = 1e-12
 """An error or a difference below this is what rounding leaves of none."""
+NO_SPREAD = 1e-9
+"""A standard error below this is rounding: all clusters are the same."""
+CLIPPED = ("score", "low", "high")
+SCORE_COLUMNS = ("raw_mean", "raw_low", "raw_high", *CLIPPED)
 
-Numbers = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
-Column = pd.Series | Numbers | Sequence[Any]
+AnyNumbers = npt.NDArray[Any]
 
 
 class Share(msgspec.Struct, frozen=True):
-    """A proportion with its interval.
+    """n_hits of n items, which come from n_clusters examples.
 
-    Attributes:
-        n: Items.
-        n_hits: Those of them that count, 0..n.
-        share: n_hits / n in [0, 1]; NaN without items.
-        low, high: Bounds of the interval in [0, 1], low <= share <= high; NaN without items.
-        n_clusters: Examples that the items come from.
-        design_effect: By how much clustering widens the variance, at least 1; NaN without items.
+    share, low and high are in [0, 1]; design_effect, by how much clustering widens the variance, is at least 1. All four are NaN without items.
     """
 
     n: int
@@ -43,7 +40,12 @@ class Share(msgspec.Struct, frozen=True):
     design_effect: float
 
 
-def share_interval(hits: Column, clusters: Column, *, level: float = LEVEL) -> Share:
+def share_interval(
+    hits: pd.Series | AnyNumbers | Sequence[Any],
+    clusters: pd.Series | AnyNumbers | Sequence[Any],
+    *,
+    level: float = LEVEL,
+) -> Share:
     """A share with Wilson's interval on the effective number of items, clustered by example.
 
     With n items in G clusters, cluster g having n_g items and y_g hits, p = sum y_g / n:
@@ -57,13 +59,7 @@ def share_interval(hits: Column, clusters: Column, *, level: float = LEVEL) -> S
     intraclass correlation of .3 the 95 % interval covers about 95 % from 30 clusters on and 92 % to 99 % with fewer (shares of .6 and
     .9); plain Wilson covers 70 %. A share beyond .95 with few clusters is the hard case, since its spread shows seldom.
 
-    Edge cases: no items: NaN throughout. One cluster: nothing is known of the spread between clusters, so it counts as one
-    item (n_eff = 1). No hits, or nothing but hits: the spread is 0 and d = 1; with one item a cluster that is Wilson.
-
-    Args:
-        hits: Truth values, one an item.
-        clusters: The cluster of each item, in the same order; none missing.
-        level: Of confidence, in (0, 1).
+    One cluster counts as one item (n_eff = 1). With no hits, or nothing but hits, the spread is 0 and d = 1.
 
     Raises:
         ValueError: The columns differ in length, hits are no truth values, or a cluster is missing.
@@ -74,43 +70,34 @@ def share_interval(hits: Column, clusters: Column, *, level: float = LEVEL) -> S
     >>> alone = share_interval([True] * 81 + [False] * 182, range(263))
     >>> round(alone.low, 4), round(alone.high, 4)
     (0.2553, 0.3662)
-    """
-    counted = np.asarray(hits)
-    names = np.asarray(clusters)
+    """  # fmt: skip
+    counted, names = np.asarray(hits), np.asarray(clusters)
     if len(counted) != len(names) or (len(counted) and counted.dtype != bool) or pd.isna(names).any():
-        msg = f"{len(counted)} hits of type {counted.dtype} with {len(names)} clusters came, expected truth values with a cluster each"
+        msg = f"expected truth values with a cluster each, got {len(counted)} hits of type {counted.dtype} with {len(names)} clusters"
         raise ValueError(msg)
     codes = np.asarray(pd.factorize(names)[0], dtype=np.int64)
-    of = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, None, None, level)
-    n, n_hits, n_clusters = (int(of[name][0]) for name in ("n", "n_hits", "n_clusters"))
-    share, low, high, effect = (float(of[name][0]) for name in ("share", "low", "high", "design_effect"))
+    columns = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, None, None, level)
+    n, n_hits, n_clusters = (int(columns[name][0]) for name in ("n", "n_hits", "n_clusters"))
+    share, low, high, effect = (float(columns[name][0]) for name in ("share", "low", "high", "design_effect"))
     return Share(n, n_hits, share, low, high, n_clusters, effect)
 
 
 def grouped_shares(
-    hits: Numbers,
-    clusters: Numbers,
-    groups: Numbers,
+    hits: AnyNumbers,
+    clusters: AnyNumbers,
+    groups: AnyNumbers,
     n_groups: int,
     *,
-    sizes: Numbers | None = None,
-    weights: Numbers | None = None,
+    sizes: AnyNumbers | None = None,
+    weights: AnyNumbers | None = None,
     level: float = LEVEL,
 ) -> pd.DataFrame:
     """The share of each of many groups with its interval; formulas and limits as in `share_interval`.
 
-    Beyond it, an item may count as a fraction (physicians' mean vote, 0 to 1), or stand for several trials (pairs of reads: `sizes`
-    of them). A fraction varies less than a truth value of the same mean, so the interval is then rather too wide than too narrow.
-    With weights w the share is sum w y / sum w m (m the trials), and Kish's (sum w m)^2 / sum w^2 m takes the place of n in the interval.
-
-    Args:
-        hits: What counts of each item, 0..size.
-        clusters: Code of the cluster of each item, 0 or more.
-        groups: Code of the group of each item, 0..n_groups - 1; negative: in none.
-        n_groups: How many rows come back.
-        sizes: Trials of each item, above 0; default 1.
-        weights: Of each item, above 0: one over the probability with which it was drawn; default 1.
-        level: Of confidence, in (0, 1).
+    Hits are 0..size of each item: an item may count as a fraction (physicians' mean vote), or stand for several trials (`sizes`, above 0). A
+    fraction varies less than a truth value of the same mean, so the interval is then rather too wide than too narrow. With weights w (one over
+    the probability of being drawn) the share is sum w y / sum w m, m the trials, and Kish's (sum w m)^2 / sum w^2 m takes the place of n in the
+    interval. Clusters and groups are codes from 0; a group below 0 is none.
 
     Returns:
         One row a group, in the order of the codes: n (trials), n_hits (0..n; both not weighted), share, low, high in [0, 1] (NaN without items), n_clusters.
@@ -119,14 +106,14 @@ def grouped_shares(
 
 
 def _shares(
-    hits: Numbers,
-    clusters: Numbers,
-    groups: Numbers,
+    hits: AnyNumbers,
+    clusters: AnyNumbers,
+    groups: AnyNumbers,
     n_groups: int,
-    sizes: Numbers | None,
-    weights: Numbers | None,
+    sizes: AnyNumbers | None,
+    weights: AnyNumbers | None,
     level: float,
-) -> dict[str, Numbers]:
+) -> dict[str, AnyNumbers]:
     kept = groups >= 0
     group, cluster = groups[kept].astype(np.int64), clusters[kept].astype(np.int64)
     hit = hits[kept].astype(float)
@@ -182,16 +169,61 @@ def wilson(k: npt.ArrayLike, n: npt.ArrayLike, *, level: float = LEVEL) -> tuple
     return np.clip((centre - half) / scale, 0, p), np.clip((centre + half) / scale, p, 1)
 
 
-def codes_of(column: pd.Series) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """Each value as a number, and the values in order; -1 where it is missing. Of a categorical column the categories, used or not.
+def clustered_means(
+    cells: Numbers,
+    clusters: Numbers,
+    values: Floats,
+    *,
+    n_cells: int,
+    weights: Floats | None = None,
+    level: float = LEVEL,
+) -> pd.DataFrame:
+    """The mean of each cell with its interval, clustered.
 
-    >>> codes_of(pd.Series(["b", None, "a"], dtype="category"))
-    (array([ 1, -1,  0]), ['a', 'b'])
+    With n values in G clusters, cluster g having n_g values that sum to y_g, and m = sum y_g / n:
+
+        variance   v = G/(G-1) sum (y_g - m n_g)^2 / n^2      of a ratio, by linearisation
+        interval   m +- t(G-1) sqrt(v)
+
+    With as many values in each cluster that is the t interval of the clusters' means. With weights n_g, y_g and n are the weighted sums.
+
+    Cells and clusters are codes from 0; a cluster that lies in several cells is a cluster in each. No value is NaN; weights are above 0.
+
+    Returns:
+        One row a cell: n_values, n_clusters, mean, low, high. NaN where undefined: the mean of an empty cell; the interval of
+        fewer than two clusters, or of clusters that are all the same, since nothing is then known of how they differ.
     """
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy().astype(np.int64), list(column.cat.categories)
-    codes, values = pd.factorize(column, sort=True)
-    return np.asarray(codes, dtype=np.int64), list(values)
+    n_names = int(clusters.max()) + 1 if len(clusters) else 1
+    both, pairs = pd.factorize(cells * n_names + clusters)
+    cell_of = pairs // n_names
+    each = np.ones(len(values)) if weights is None else weights
+    sums, sizes = np.bincount(both, values * each, len(pairs)), np.bincount(both, each, len(pairs))
+    n_values = np.bincount(cells, minlength=n_cells)
+    n_clusters = np.bincount(cell_of, minlength=n_cells)
+    whole = np.bincount(cells, each, n_cells)
+    mean = quotient(np.bincount(cells, values * each, n_cells), whole)
+    squares = np.bincount(cell_of, (sums - mean[cell_of] * sizes) ** 2, n_cells)
+    variance = quotient(squares * n_clusters, (n_clusters - 1) * whole**2)
+    error = np.sqrt(variance)
+    error[error <= NO_SPREAD * np.maximum(1.0, np.abs(mean))] = np.nan
+    half = stdtrit(np.where(n_clusters > 1, n_clusters - 1, np.nan), (1 + level) / 2) * error
+    return pd.DataFrame(
+        {
+            "n_values": n_values,
+            "n_clusters": n_clusters,
+            "mean": mean,
+            "low": mean - half,
+            "high": mean + half,
+        }
+    )
+
+
+def as_scores(means: pd.DataFrame) -> pd.DataFrame:
+    """Means and intervals as scores: raw_mean, raw_low, raw_high as they are, and score, low, high clipped to [0, 1]."""
+    columns = {"raw_mean": means["mean"], "raw_low": means["low"], "raw_high": means["high"]}
+    return pd.DataFrame(
+        columns | {name: column.clip(0, 1) for name, column in zip(CLIPPED, columns.values(), strict=True)}
+    )
 
 
 def share_words(n_hits: int, n: int, share: float, *, weighted: bool = False) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from evalcore.stats.arrays import Floats, Numbers
+
 MIN_JUDGES = 2
 MIN_VOTERS = 3
 """Fewest votes whose majority is a confidence: two that agree are always sure, and two that do not have no majority."""
-
-Floats = npt.NDArray[np.float64]
 
 
 class Decisions(msgspec.Struct, frozen=True):
@@ -38,9 +38,7 @@ class Decisions(msgspec.Struct, frozen=True):
 def most(n_met: npt.ArrayLike, n_votes: npt.ArrayLike) -> tuple[Floats, Floats]:
     """What more than half of the votes on an item say: the one rule for the majority of labels.
 
-    Args:
-        n_met: Votes for met; one number or many.
-        n_votes: Votes for met or not met.
+    Votes are one number or many; n_votes counts those for met or not met.
 
     Returns:
         The label (1.0 met, 0.0 not met; NaN where they are evenly split or there is none), and the share of the votes that say so, in (0.5, 1] (NaN likewise).
@@ -60,8 +58,7 @@ def majority(judged: pd.DataFrame) -> pd.Series:
 
     A judge without a label counts neither way, so that the missing label could not change what is decided.
 
-    Args:
-        judged: One row an item, one column a judge: 1 met, 0 not met, NaN no label (`RubricData.judged`).
+    `judged` has one row an item and one column a judge: 1 met, 0 not met, NaN no label (`RubricData.judged`).
 
     Returns:
         The same rows: 1.0, 0.0, or NaN where there is no majority: a tie, or labels that are missing.
@@ -73,11 +70,7 @@ def majority(judged: pd.DataFrame) -> pd.Series:
 
 
 def decisions(judged: pd.DataFrame) -> Decisions:
-    """How often the judges have a majority, and why not.
-
-    Args:
-        judged: As for `majority`.
-    """
+    """How often the judges have a majority, and why not, by what they say as for `majority`."""
     n_met, n_not_met, n_judges = _votes(judged)
     n_labels = n_met + n_not_met
     most = np.maximum(n_met, n_not_met)
@@ -99,27 +92,27 @@ def jury_names(judges: Iterable[str]) -> tuple[str, str]:
     >>> jury_names(["Magpie", "Wren", "Rook"])
     ('majority of 3 judges', 'mean of 3 judges')
     """
-    known = set(judges)
-    majority_name, mean_name = f"majority of {len(known)} judges", f"mean of {len(known)} judges"
-    while known & {majority_name, mean_name}:
+    names = set(judges)
+    majority_name, mean_name = f"majority of {len(names)} judges", f"mean of {len(names)} judges"
+    while names & {majority_name, mean_name}:
         majority_name, mean_name = f"{majority_name} (jury)", f"{mean_name} (jury)"
     return majority_name, mean_name
 
 
-def words(found: Decisions) -> str:
+def words(jury: Decisions) -> str:
     """A jury's decisions in words, for the screen.
 
     >>> words(Decisions(n_judges=2, n_items=10, n_decided=7, n_unanimous=7, n_tied=2, n_open=1))
     'Of 10 criteria that any of the 2 judges labelled, 7 have a majority (7 unanimous), 2 are tied, and 1 has too few labels.'
     """
-    tied, has = "is" if found.n_tied == 1 else "are", "has" if found.n_open == 1 else "have"
+    tied, has = "is" if jury.n_tied == 1 else "are", "has" if jury.n_open == 1 else "have"
     return (
-        f"Of {found.n_items:,} criteria that any of the {found.n_judges} judges labelled, {found.n_decided:,} have a majority "
-        f"({found.n_unanimous:,} unanimous), {found.n_tied:,} {tied} tied, and {found.n_open:,} {has} too few labels."
+        f"Of {jury.n_items:,} criteria that any of the {jury.n_judges} judges labelled, {jury.n_decided:,} have a majority "
+        f"({jury.n_unanimous:,} unanimous), {jury.n_tied:,} {tied} tied, and {jury.n_open:,} {has} too few labels."
     )
 
 
-def _votes(judged: pd.DataFrame) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]:
+def _votes(judged: pd.DataFrame) -> tuple[Numbers, Numbers, int]:
     """Judges who say met and who say not met of each item, and how many there are."""
     labels = judged.to_numpy(dtype=np.float32)
     return (labels == 1).sum(axis=1), (labels == 0).sum(axis=1), labels.shape[1]

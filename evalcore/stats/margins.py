@@ -6,9 +6,7 @@ import msgspec
 from scipy.special import stdtr, stdtrit
 
 from evalcore.stats.intervals import LEVEL, ROUNDING
-from evalcore.stats.wording import decimal
-
-FEWEST_P = 0.001
+from evalcore.stats.wording import chance_words, decimal
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -16,9 +14,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     Attributes:
         margin: How much worse still counts as not worse; above 0.
-        is_higher_better: Whether more of the value is better.
         level: Of the two-sided interval whose worse end is the bound.
-        difference: As it was given.
         bound: How bad the first model may be: the worse end of the two-sided interval of `level` (0.95: that is one-sided 0.975).
         low, high: The interval of equivalence, of 2 level - 1 (0.95: 90 %, as two one-sided tests ask).
         p_non_inferior: One-sided, of "worse by the margin or more"; `non_inferior` where it is below (1 - level)/2.
@@ -46,28 +42,21 @@ class Verdict(msgspec.Struct, frozen=True):
         return not math.isnan(self.bound)
 
 
-def against_margin(
-    difference: float, se: float, df: float, margin: float, *, level: float = LEVEL, higher_is_better: bool = True
-) -> Verdict:
+def against_margin(difference: float, se: float, df: float, margin: float, *, higher_is_better: bool = True) -> Verdict:
     """A difference of two models held against a margin: non-inferiority and equivalence.
 
     With gain g = difference where more is better, else -difference, standard error s and T of t(df):
 
         non-inferior    P(T >= (g + margin)/s) < (1 - level)/2       the interval of `level` ends above -margin
-        equivalent      that, and P(T <= (g - margin)/s), both < 1 - level      the interval of 2 level - 1 lies within ±margin
+        equivalent      that, and P(T <= (g - margin)/s), both < 1 - LEVEL      the interval of 2 level - 1 lies within ±margin
 
     A margin that was chosen after the reads were seen proves nothing.
 
     Edge cases: no difference, no error or no degrees of freedom: numbers are NaN and nothing is shown. An error of 0 (to rounding): p is 0
     or 1, and a difference of exactly the margin shows nothing.
 
-    Args:
-        difference: First model less second, e.g. of their corrected scores or under-triage rates.
-        se: Its standard error, 0 or more.
-        df: Degrees of freedom of its interval, above 0; may be infinite.
-        margin: Above 0, in the units of the difference.
-        level: Of the two-sided interval, in (0.5, 1).
-        higher_is_better: False for rates of errors.
+    The margin is above 0, in the units of the difference (first model less second); `se` is the standard error, `df` may be infinite. For rates of errors
+    higher is not better.
 
     Raises:
         ValueError: The margin is not a number above 0.
@@ -86,23 +75,23 @@ def against_margin(
     gain = sign * difference
     if math.isnan(gain) or math.isnan(se) or not df > 0:
         none = (math.nan,) * 5
-        return Verdict(margin, higher_is_better, level, difference, *none, False, False, False)  # noqa: FBT003
+        return Verdict(margin, higher_is_better, LEVEL, difference, *none, False, False, False)  # noqa: FBT003
     p_worse = _above(gain + margin, se, df)
     p_apart = max(p_worse, _above(margin - gain, se, df))
-    half, narrow = (float(stdtrit(df, tail)) * se for tail in ((1 + level) / 2, level))
+    half, narrow = (float(stdtrit(df, tail)) * se for tail in ((1 + LEVEL) / 2, LEVEL))
     return Verdict(
         margin=margin,
         is_higher_better=higher_is_better,
-        level=level,
+        level=LEVEL,
         difference=difference,
         bound=sign * (gain - half),
         low=difference - narrow,
         high=difference + narrow,
         p_non_inferior=p_worse,
         p_equivalent=p_apart,
-        non_inferior=p_worse < (1 - level) / 2,
-        equivalent=p_apart < 1 - level,
-        inferior=_above(-gain - margin, se, df) < (1 - level) / 2,
+        non_inferior=p_worse < (1 - LEVEL) / 2,
+        equivalent=p_apart < 1 - LEVEL,
+        inferior=_above(-gain - margin, se, df) < (1 - LEVEL) / 2,
     )
 
 
@@ -116,12 +105,7 @@ def _above(distance: float, se: float, df: float) -> float:
 def margin_words(held: Verdict, first: str, second: str, value: str, *, as_percent: bool = False) -> str:
     """What is shown against the margin, in one or two sentences.
 
-    Args:
-        held: As `against_margin` gives it, of the first model less the second.
-        first: The model that is asked about.
-        second: The one it is compared with.
-        value: What differs, e.g. "corrected score" or "under-triage rate".
-        as_percent: Say it in percentage points: for rates.
+    `first` is the model that is asked about, `value` what differs, e.g. "corrected score" or "under-triage rate"; rates are said in percentage points.
     """
     if not held.is_known:
         return f"Too little is known to hold {first} against {second} by the margin of {_size(held.margin, as_percent=as_percent)}."
@@ -136,21 +120,21 @@ def margin_words(held: Verdict, first: str, second: str, value: str, *, as_perce
     if held.inferior:
         least = _size(sign * (held.bound - 2 * held.difference), as_percent=as_percent)
         return f"{first} is inferior to {second}: its {value} is {lower} by at least {least} ({how}), more than the margin of {margin}."
-    p = _chance(held.p_non_inferior)
+    p = f"p {chance_words(held.p_non_inferior)}"
     if held.non_inferior:
         within = f", less than the margin of {margin}" if worst < 0 else f"; the margin is {margin}"
-        said = f"{first} is non-inferior to {second}: {bound}{within} ({p})."
+        verdict = f"{first} is non-inferior to {second}: {bound}{within} ({p})."
         also = "also "
     else:
         needed = f"{p}; below {(1 - held.level) / 2:.3g} would show it"
-        said = (
+        verdict = (
             f"It is not shown that {first} is non-inferior to {second}: {bound}, and the margin is {margin} ({needed})."
         )
         also = ""
     if not held.equivalent:
-        return said
+        return verdict
     interval = ", ".join(_signed(end, as_percent=as_percent) for end in (held.low, held.high))
-    return f"{said} It is {also}equivalent: the {100 * (2 * held.level - 1):.4g} % interval of the difference [{interval}] lies within ±{margin}."
+    return f"{verdict} It is {also}equivalent: the {100 * (2 * held.level - 1):.4g} % interval of the difference [{interval}] lies within ±{margin}."
 
 
 def _size(value: float, *, as_percent: bool) -> str:
@@ -159,9 +143,3 @@ def _size(value: float, *, as_percent: bool) -> str:
 
 def _signed(value: float, *, as_percent: bool) -> str:
     return decimal(100 * value, 1, signed=True) if as_percent else decimal(value, 3, signed=True)
-
-
-def _chance(p: float) -> str:
-    if p < FEWEST_P:
-        return f"p < {FEWEST_P}"
-    return f"p {p:.3f}" if p < 0.1 else f"p {p:.2f}"  # noqa: PLR2004 - two digits are enough from a tenth on

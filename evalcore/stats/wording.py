@@ -4,15 +4,11 @@ import math
 from collections.abc import Iterable
 
 NO_VALUE = "–"
+LEAST_P, TWO_DIGITS_FROM = 0.001, 0.1
 
 
 def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
-    """A number as every screen says it: with a proper minus sign, thousands apart; nought has no sign; a dash where there is none.
-
-    Args:
-        value: Any number; NaN: there is none.
-        digits: After the point.
-        signed: Whether a plus stands before what is above nought.
+    """A number as every screen says it: with a proper minus sign, thousands apart; nought has no sign; a dash for NaN.
 
     >>> (
     ...     decimal(-0.0712),
@@ -26,18 +22,26 @@ def decimal(value: float, digits: int = 2, *, signed: bool = False) -> str:
     """
     if math.isnan(value):
         return NO_VALUE
-    said = f"{value:{'+' if signed else ''},.{digits}f}"
-    is_nought = not any(digit in "123456789" for digit in said)
-    return said.lstrip("+-") if is_nought else said.replace("-", "−")
+    text = f"{value:{'+' if signed else ''},.{digits}f}"
+    is_nought = not any(digit in "123456789" for digit in text)
+    return text.lstrip("+-") if is_nought else text.replace("-", "−")
+
+
+def chance_words(p: float) -> str:
+    """A p value, never with more digits than it deserves.
+
+    >>> chance_words(0.0002), chance_words(0.0314), chance_words(0.42), chance_words(math.nan)
+    ('< 0.001', '0.031', '0.42', '–')
+    """
+    if math.isnan(p):
+        return NO_VALUE
+    if p < LEAST_P:
+        return f"< {LEAST_P}"
+    return f"{p:.3f}" if p < TWO_DIGITS_FROM else f"{p:.2f}"
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
-    """A number with what it counts.
-
-    Args:
-        n: How many.
-        one: What one is called.
-        many: What several are called; default: with an s.
+    """A number with what it counts; several are called `many`, or `one` with an s.
 
     >>> counted(1, "response"), counted(1_200, "response"), counted(0, "criterion", "criteria")
     ('1 response', '1,200 responses', '0 criteria')

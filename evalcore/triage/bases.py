@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.corrected import Claim, Physicians, widest_claim
+from evalcore.rubric.claims import widest_claim
 from evalcore.stats.intervals import interval_words, percent_words
 from evalcore.study.analysis import Analysis
-from evalcore.study.schema import Format
+from evalcore.study.schema import Claim, Format, Physicians
 from evalcore.triage import words as triage_words
 from evalcore.triage.corrected import (  # fmt: skip
     BOUNDS,

@@ -7,14 +7,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from evalcore.rubric.corrected import Claim, Physicians, Scored, Surveyed, nothing, of_reads, paired
-from evalcore.rubric.finding import chance_words
-from evalcore.stats.estimator import Floats, by_physicians
+from evalcore.rubric.claims import no_estimate, of_reads
+from evalcore.rubric.corrected import EstimatorInputs, ModelEstimate, paired_differences
+from evalcore.stats.arrays import Floats
+from evalcore.stats.estimator import by_physicians
 from evalcore.stats.intervals import LEVEL
 from evalcore.stats.margins import against_margin, margin_words
 from evalcore.stats.pair_tests import adjusted, holm
-from evalcore.stats.wording import counted, decimal
+from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
+from evalcore.study.schema import Claim, Physicians
 from evalcore.triage.corrected import CORRECTED, MEASURES, Answers, asked, made_from
 from evalcore.triage.formats import bonett_price
 from evalcore.triage.harm import SHOWN
@@ -151,10 +153,10 @@ def paired_costs(
     tables = []
     for word in dict.fromkeys(about.format for about in known):
         models = [_scored(about, counts, kind, claim, physicians) for about in known if about.format == word]
-        rows = paired([one for one, _ in models], claim, physicians, level)
+        rows = paired_differences([one for one, _ in models], claim, physicians, level)
         if rows.empty:
             continue
-        lacking = {one.about.model: needed for one, needed in models}
+        lacking = {one.inputs.model: needed for one, needed in models}
         pairs = zip(rows["model_1"], rows["model_2"], strict=True)
         why = ["; ".join(f"{name}: {lacking[name]}" for name in pair if lacking[name]) for pair in pairs]
         rows = rows.rename(columns={"evaluation": "format", "n_examples": "n"})
@@ -164,18 +166,22 @@ def paired_costs(
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 
 
-def _scored(about: Answers, counts: Floats, kind: str, claim: Claim, physicians: Physicians) -> tuple[Scored, str]:
+def _scored(
+    about: Answers, counts: Floats, kind: str, claim: Claim, physicians: Physicians
+) -> tuple[ModelEstimate, str]:
     """One model's share as `corrected_differences` takes a score, and what has still to be read for it."""
     share = asked(about, counts, about.by_level())
     made = made_from(about, share, "", physicians)
     kept = ~np.isnan(counts[:, 0])[about.gold]
     given = kept[about.read][about.places]
     readers = tuple(f"{number:09d}" for number in np.unique(about.readers[given]))
-    surveyed = Surveyed(about.model, about.format, share.population, share.sample, about.cases[kept], (), readers, {})
+    inputs = EstimatorInputs(
+        about.model, about.format, share.population, share.sample, about.cases[kept], (), readers, {}
+    )
     if not made["enough"]:
-        return Scored(surveyed, nothing(share.population)), str(made["needed"])
+        return ModelEstimate(inputs, no_estimate(share.population)), str(made["needed"])
     fit = share.corrected if kind == CORRECTED else by_physicians(share.population, share.sample)
-    return Scored(surveyed, of_reads(share.population, share.sample, fit, claim, physicians)), ""
+    return ModelEstimate(inputs, of_reads(share.population, share.sample, fit, claim, physicians)), ""
 
 
 # ---------------------------------------------------------------- in words

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from evalcore.stats.intervals import grouped_shares
-from evalcore.stats.means import clustered_means
+from evalcore.stats.intervals import clustered_means, grouped_shares
 from evalcore.triage.corrected import VOTES, drawn_votes
 from evalcore.triage.data import TriageData
 from evalcore.triage.harm import HARM_COLUMNS, costs, highest
@@ -154,7 +153,7 @@ def physicians_summary(triage_data: TriageData, *, settled: bool = False) -> pd.
 def physicians_harm(
     triage_data: TriageData, under: float, over: float, *, steps: bool = True, settled: bool = False
 ) -> pd.DataFrame:
-    """What a response costs on average by what physicians read, weighted, with a t interval clustered by case (`means.clustered_means`).
+    """What a response costs on average by what physicians read, weighted, with a t interval clustered by case (`intervals.clustered_means`).
 
     Returns:
         As `harm.expected_harm`; n, n_under and n_over count responses, and may have halves.

@@ -332,7 +332,7 @@ def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.D
         texts = samples.loc[samples["has_text"], ["response_id", "format"]]
         named = texts["format"].cat.rename_categories({word.value: word.evaluation for word in Format})
         population = pd.DataFrame({"id": texts["response_id"], "dataset": named})
-        made = drawings.made(session, of, is_drawn, ask=Ask.RESPONSE_ACUITY, population=population)
+        made = drawings.load(session, of, is_drawn, ask=Ask.RESPONSE_ACUITY, population=population)
         of["inclusion_probability"] = drawings.over_all(made, of, is_drawn)
     return of[["selection", "inclusion_probability"]]
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from evalcore.reading.conflicts import LEVELS_APART
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE, UNSETTLED, in_order
-from evalcore.rubric.items import first_reads, settlements
+from evalcore.rubric.data import first_reads, settlements
 from evalcore.study.schema import Acuity, Label, Stage
 from evalcore.triage.corrected import blind_reads, drawn_votes, levels_of
 from evalcore.triage.data import TriageData

@@ -7,13 +7,12 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of
 from evalcore.rubric import corrected_groups, parts
-from evalcore.rubric.comparison import SMALL
-from evalcore.rubric.corrected import MIN_EXAMPLES_READ
-from evalcore.rubric.corrected_groups import OF_CRITERIA
+from evalcore.rubric.claims import MIN_EXAMPLES_READ
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.figures import by_group
-from evalcore.rubric.finding import chance_words, difference_words, score_words
-from evalcore.rubric.group_scores import group_scores
+from evalcore.rubric.finding import difference_words, score_words
+from evalcore.rubric.scores import OF_CRITERIA, SMALL, group_scores
+from evalcore.stats.wording import chance_words
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
 from pages.shared import filters, html, models_choice, routes, tables, theme
@@ -28,11 +27,11 @@ def grouped(rubric_data: RubricData, chosen: Chosen, grouping: str) -> dict[str,
     how = models_choice.correcting(rubric_data, chosen)
     known = corrected_groups.by_group(rubric_data, grouping, **how)
     claims: dict[str, Any] = {"claim": chosen.claim, "physicians": chosen.physicians}
-    scores = corrected_groups.group_corrected_scores(rubric_data, known, **claims)
+    scores = corrected_groups.group_corrected_scores(known, **claims)
     judged = group_scores(*parts.jury(rubric_data, chosen.judges), by=(grouping,))
     return {
         "scores": _most_first(scores),
-        "differences": corrected_groups.group_differences(rubric_data, known, **claims),
+        "differences": corrected_groups.group_differences(known, **claims),
         "tests": corrected_groups.interactions(known, grouping),
         "judged": _most_first(judged.loc[judged["grouping"].eq(grouping)]),
     }

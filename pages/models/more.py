@@ -7,12 +7,11 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.rubric import benchmark, drawings, figures, finding, parts
-from evalcore.rubric.comparison import response_scores
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.group_scores import OVERALL, group_scores
-from evalcore.rubric.length import length_bins, length_finding, length_slopes
+from evalcore.rubric.scores import OVERALL, group_scores, response_scores
 from evalcore.rubric.sensitivity import Scenario, bounds_words, sensitivity, sensitivity_sentence
-from evalcore.rubric.worst_at_k import worst_at_k
+from evalcore.rubric.variation import length_bins, length_finding, length_slopes, worst_at_k
+from evalcore.stats.wording import decimal
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from pages.shared import common, html, models_choice, tables, theme
@@ -153,7 +152,7 @@ def _length(bins: pd.DataFrame, slopes: pd.DataFrame, look: dict[str, Any]) -> N
             "Score per 1,000 characters": [
                 finding.difference_words(row["slope"], row["slope_low"], row["slope_high"]) for row in rows
             ],
-            "Correlation": [finding.correlation_words(row["correlation"]) for row in rows],
+            "Correlation": [decimal(row["correlation"], signed=True) for row in rows],
             "Responses": slopes["n_responses"],
             "Left out": slopes["n_left_out"],
         },

@@ -8,10 +8,11 @@ import streamlit as st
 
 from evalcore.reading.one_conversation import open_example
 from evalcore.rubric import figures, finding, parts
-from evalcore.rubric.comparison import differences, example_scores, judge_only_warning, response_scores
+from evalcore.rubric.comparison import differences, judge_only_warning, win_rate
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.results import Results
-from evalcore.rubric.win_rate import win_rate
+from evalcore.rubric.scores import example_scores, response_scores
+from evalcore.stats.wording import chance_words, decimal
 from evalcore.study.browse import Filters
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
@@ -104,13 +105,11 @@ def _pairs(table: pd.DataFrame, *, corrected: bool, key: str) -> None:
     }
     if "sim_low" in table.columns and len(rows) > 1:
         columns["All pairs at once"] = [
-            f"[{finding.signed(row['sim_low'])}, {finding.signed(row['sim_high'])}]" for row in rows
+            f"[{decimal(row['sim_low'], 3, signed=True)}, {decimal(row['sim_high'], 3, signed=True)}]" for row in rows
         ]
     named = {"p": "p", "p_holm": "p, Holm", "p_max_t": "p, max-T"}
     columns |= {
-        words: [finding.chance_words(row[name]) for row in rows]
-        for name, words in named.items()
-        if name in table.columns
+        words: [chance_words(row[name]) for row in rows] for name, words in named.items() if name in table.columns
     }
     columns["Examples"] = table["n_examples"]
     if "n_left_out" in table.columns:

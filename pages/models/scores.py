@@ -7,7 +7,7 @@ import streamlit as st
 
 from evalcore.figures.colours import colour_of
 from evalcore.rubric import finding
-from evalcore.rubric.corrected import JUDGE_ONLY_CAUTION
+from evalcore.rubric.claims import JUDGE_ONLY_CAUTION
 from evalcore.rubric.figures import forest
 from evalcore.rubric.results import Results, primary_words
 from evalcore.study.schema import Viewer

@@ -6,7 +6,7 @@ import streamlit as st
 from evalcore.rubric import composition
 from evalcore.rubric.benchmark import has_themes, weighting, weighting_sentence
 from evalcore.rubric.composition import GROUPINGS, UNITS, Grouping, parts, sizes, spreads
-from evalcore.rubric.composition_figures import groups_read
+from evalcore.rubric.figures import groups_read
 from evalcore.settings import settings
 from evalcore.stats.wording import listed
 from pages.shared import common, html

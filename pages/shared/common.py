@@ -32,8 +32,7 @@ from evalcore.rubric import queries as labels
 from evalcore.rubric.blind_reads import blind_reads
 from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.response_sums import response_sums
-from evalcore.rubric.score import mean_scores_by_example, scores_of_sums
+from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums
 from evalcore.runs import queries
 from evalcore.runs.queries import n_cut_off
 from evalcore.serving import PERSON_PATH, check_launched, cookie_name
@@ -127,7 +126,7 @@ def read(name: str, *arguments: Any) -> Any:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _judge_scores(_session: Any, location: str, judged_version: int) -> pd.DataFrame:  # noqa: ARG001 - the version is the key
-    return scores_of_sums(response_sums(_session))
+    return scores_of_sums(labels.response_sums(_session))
 
 
 def judge_scores(session: Any) -> pd.DataFrame:

@@ -8,11 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.errors import OverreadError
-from evalcore.rubric import analysed, parts
+from evalcore.rubric import parts
 from evalcore.rubric.benchmark import Weighting, weighting_sentence
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.results import Results, departures, results, stated_words, usual, weights_of
-from evalcore.rubric.results import taken as taken_of
+from evalcore.rubric.results import Results, departures, results, stated_words
 from evalcore.settings import settings
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis, StatedAnalysis
@@ -217,7 +216,7 @@ def analysis_words(viewer: Viewer, found: Results) -> str:
         return stated_words(None, ())
     known = evaluations(viewer)
     try:
-        usual(said.spec, known)
+        parts.with_defaults(said.spec, known)
     except OverreadError:  # its data set waits for the viewer's own reads
         return f"The stated analysis (version {said.version}) is about a part that you may not see yet."
     return stated_words(said, departures(found, said.spec, known))
@@ -245,7 +244,7 @@ def correcting(rubric_data: RubricData, chosen: Chosen) -> dict[str, Any]:
     return {
         "judges": list(chosen.judges),
         "settled": chosen.spec.settled,
-        "weights": weights_of(rubric_data, chosen.spec),
+        "weights": parts.weights_of(rubric_data, chosen.spec),
     }
 
 
@@ -262,8 +261,8 @@ def first(key: str, options: Sequence[Any], usual: int = 0) -> int:
 def taken(viewer: Viewer, chosen: Chosen) -> RubricData:
     """The part of the study that was chosen."""
     with reading(common.engine()) as session:
-        example_ids = analysed.example_ids(session, chosen.spec)
-    return taken_of(common.rubric_data(viewer), chosen.spec, example_ids)
+        example_ids = parts.example_ids(session, chosen.spec)
+    return parts.part_of(common.rubric_data(viewer), chosen.spec, example_ids)
 
 
 def computed(make: Callable[..., Any], viewer: Viewer, chosen: Chosen, *arguments: Any) -> Any:

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.rubric.corrected import Claim, Physicians
 from evalcore.settings import settings
 from evalcore.study.analysis import Analysis
-from evalcore.study.schema import Viewer
+from evalcore.study.schema import Claim, Physicians, Viewer
 from evalcore.triage import bases as triage_bases
 from evalcore.triage import words as triage_words
 from evalcore.triage.bases import PUBLISHED, Basis, Held, Matrices, Ranked, Weights

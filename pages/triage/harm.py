@@ -9,9 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.figures.colours import colour_of, dash_of
-from evalcore.rubric.finding import chance_words
 from evalcore.stats.intervals import NO_VALUE
-from evalcore.stats.wording import counted
+from evalcore.stats.wording import chance_words, counted
 from evalcore.triage import harm
 from evalcore.triage import harm_figures as figures
 from evalcore.triage.bases import Basis, Ranked, Weights, with_cases

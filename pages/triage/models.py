@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.rubric.finding import chance_words
+from evalcore.stats.wording import chance_words
 from evalcore.study.schema import Viewer
 from evalcore.triage import figures
 from evalcore.triage.bases import WHOSE, Basis, Held, rate_words

@@ -30,18 +30,15 @@ from evalcore.judges.criterion_health import criterion_health  # noqa: E402
 from evalcore.judges.drift import flips  # noqa: E402
 from evalcore.judges.quality import balanced_f1, error_rates  # noqa: E402
 from evalcore.rubric import queries as labels  # noqa: E402
-from evalcore.rubric.comparison import differences, example_scores  # noqa: E402
-from evalcore.rubric.corrected import (  # noqa: E402
-    corrected_differences,
-    corrected_scores,
-)
+from evalcore.rubric.comparison import differences  # noqa: E402
 from evalcore.rubric.data import RubricData  # noqa: E402
-from evalcore.rubric.group_scores import group_scores  # noqa: E402
+from evalcore.rubric.scores import GROUPINGS, example_scores, group_scores  # noqa: E402
 from evalcore.study import contents, store  # noqa: E402
 from evalcore.study.db import open_study, reading, writing  # noqa: E402
 from tests import chromium  # noqa: E402
 from tests.benchmarks._large import made  # noqa: E402
 from tests.browser.server import running_app  # noqa: E402
+from tests.population import corrected_differences, corrected_scores  # noqa: E402
 
 Found = TypeVar("Found")
 N_MODELS, N_JUDGES, LARGE_MODELS = 10, 3, 60
@@ -97,7 +94,7 @@ def metrics(rubric_data: RubricData) -> None:
     sums = Sums(rubric_data)
     lines: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
         ("scores by example", lambda: example_scores(rubric_data, judge), sums.by_response),
-        ("scores by theme, axis, category", lambda: group_scores(rubric_data, judge), sums.by_group),
+        ("scores by theme, axis, category", lambda: group_scores(rubric_data, judge, GROUPINGS), sums.by_group),
         ("corrected scores, one judge", lambda: corrected_scores(rubric_data, judges=[judge]), sums.by_model),
         ("corrected scores, three judges", lambda: corrected_scores(rubric_data), sums.by_model),
         ("corrected differences", lambda: corrected_differences(rubric_data), sums.by_response),

@@ -10,10 +10,10 @@ from evalcore.cli.planning import plan
 from evalcore.errors import OverreadError
 from evalcore.reading import tasks
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.corrected import corrected_differences, corrected_scores
 from evalcore.study.db import open_study, reading
 from evalcore.study.schema import Ask, Claim, Physicians
 from tests import world
+from tests.population import corrected_differences, corrected_scores
 
 BRIAR = ("--target", "score:Briar-1:0.028", "--claim", "benchmark", "--physicians", "these")
 

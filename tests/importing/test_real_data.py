@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalcore.importing import told_by_name
-from evalcore.rubric import score
+from evalcore.rubric import scores
 from evalcore.study import frames
 from evalcore.study.db import reading
 from evalcore.study.schema import RaterKind
@@ -41,7 +41,7 @@ def compared(engine, path):
     """Every metric of the tool that the study's tags allow, as (key, tool's value, ours)."""
     with reading(engine) as session:
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
-    ours = score.scores(score.response_scores(verdicts)).set_index("group")
+    ours = scores.mean_scores(scores.scores_of_verdicts(verdicts, scores.REPORTED_GROUPINGS)).set_index("group")
     assert ours.index.is_unique
     told = json.loads(path.with_name(path.name.replace("_allresults", "")).read_text(encoding="utf-8"))
     for key, value in told.items():

@@ -22,7 +22,7 @@ from evalcore.judges.drift import (
     flips,
     score_drift,
 )
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import share_interval
 from tests import population
 from tests.opinion_rows import of_columns, shuffled

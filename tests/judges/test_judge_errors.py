@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalcore.judges.quality import AXIS, LANGUAGE, OVERALL, SIGN, THEME, balanced_f1, error_rates
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import share_interval
 from tests.opinion_rows import of_drawing as study
 from tests.opinion_rows import shuffled

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalcore.judges.pairs import PHYSICIAN, PHYSICIANS, TOGETHER, judge_pairs
 from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from evalcore.rubric.queries import load
 from evalcore.stats.confusion import f1_scores
 from evalcore.study.db import reading

@@ -9,7 +9,7 @@ import pytest
 from evalcore.judges.pairs import TOGETHER, Reads, assessed, counted_reads, reads_words, usual_reads
 from evalcore.judges.pairs import left_out as pairs_left_out
 from evalcore.judges.quality import OVERALL, balanced_f1, error_rates
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import row_of
 

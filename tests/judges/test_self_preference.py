@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalcore.judges.pairs import Reads
 from evalcore.judges.self_preference import MIN_EXAMPLES, by_label, finding, self_preference
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.data import RubricData
 from tests.opinion_rows import of_columns, shuffled
 
 FAMILIES = {"Magpie": "Birds", "Alder": "Birds", "Briar": "Shrubs"}

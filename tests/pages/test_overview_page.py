@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from evalcore.reading import tasks
 from evalcore.rubric import composition
 from evalcore.rubric.composition import GROUPINGS, Grouping, parts
-from evalcore.rubric.composition_figures import PUBLISHED, groups_read
+from evalcore.rubric.figures import PUBLISHED, groups_read
 from evalcore.stats.intervals import interval_words
 from evalcore.study.db import reading
 from evalcore.study.schema import Role

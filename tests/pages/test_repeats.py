@@ -21,8 +21,8 @@ from evalcore.reading.one_conversation import open_example
 from evalcore.reading.tasks import Asked
 from evalcore.rubric import blind_reads
 from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.queries import response_sums
 from evalcore.rubric.recipes import by_recipe
-from evalcore.rubric.response_sums import response_sums
 from evalcore.study import browse, contents, frames, store
 from evalcore.study.browse import OVERRIDDEN, Filters
 from evalcore.study.db import open_study, reading, writing

@@ -20,8 +20,8 @@ from evalcore.export.bundle import bundle
 from evalcore.export.codebook import CODEBOOK
 from evalcore.rubric import comparison, parts
 from evalcore.rubric import queries as opinions_query
-from evalcore.rubric.analysed import analysed
-from evalcore.rubric.results import departures, primary_words, results, stated_words, taken, usual
+from evalcore.rubric.parts import part_of, with_defaults
+from evalcore.rubric.results import compute, departures, primary_words, results, stated_words
 from evalcore.study import store
 from evalcore.study.analysis import Analysis, StatedAnalysis, plain
 from evalcore.study.db import reading, writing
@@ -49,8 +49,8 @@ USUAL = Analysis()
 
 def found_in(made, spec=USUAL):
     known = parts.evaluations(made)
-    spec = usual(spec, known)
-    return results(taken(made, spec), spec)
+    spec = with_defaults(spec, known)
+    return results(part_of(made, spec), spec)
 
 
 # ---------------------------------------------------------------- the same numbers everywhere
@@ -96,12 +96,12 @@ def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specif
         with reading(shell.engine) as session:
             done = cli_compare._analysed(session, {})
             of_command = cli_compare._said(session, done, by=["theme"], seed=1)
-            in_force = analysed(session)
+            in_force = compute(session, rubric_data=made)
         told = methods.facts(shell.engine)
         with zipfile.ZipFile(io.BytesIO(bundle(shell.engine)[0])) as packed:
             files = {name: packed.read(name) for name in packed.namelist()}
-    chosen = models_choice.Chosen(usual(spec, in_force.known))
-    of_page = models_choice._numbers(taken(made, chosen.spec), chosen)
+    chosen = models_choice.Chosen(with_defaults(spec, in_force.known))
+    of_page = models_choice._numbers(part_of(made, chosen.spec), chosen)
 
     assert of_command["otherwise"] == []
     enough = of_page.scores.loc[of_page.scores["enough"].astype(bool)]
@@ -185,11 +185,11 @@ def test_the_judge_with_most_labels_is_corrected_where_none_is_named():
     made = replace(
         made, judged=made.judged.assign(Magpie=made.judged["Magpie"].where(np.arange(len(made.items)) % 2 == 0))
     )
-    assert usual(Analysis(), parts.evaluations(made)).judges == ("Wren",)
+    assert with_defaults(Analysis(), parts.evaluations(made)).judges == ("Wren",)
     with pytest.raises(OverreadError, match="Judges: expected some of Magpie, Wren, found 'Rook'"):
-        usual(Analysis(judges=("Rook",)), known)
+        with_defaults(Analysis(judges=("Rook",)), known)
     with pytest.raises(OverreadError, match="Data set: expected one of invented, found 'other'"):
-        usual(Analysis(evaluation="other"), known)
+        with_defaults(Analysis(evaluation="other"), known)
 
 
 def test_weights_that_cannot_be_had_are_refused():

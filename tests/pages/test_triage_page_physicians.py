@@ -7,11 +7,10 @@ from sqlalchemy import Engine
 
 from evalcore.reading import candidates, exposures
 from evalcore.reading.assigning import COMPANIONS, Choice, assign
-from evalcore.rubric.corrected import Claim, Physicians
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import reading, writing
-from evalcore.study.schema import Acuity, Administrator, Ask, RaterKind, Selection, Stage, Verdict
+from evalcore.study.schema import Acuity, Administrator, Ask, Claim, Physicians, RaterKind, Selection, Stage, Verdict
 from evalcore.triage import queries as stored_triage
 from evalcore.triage.corrected import corrected_harm, corrected_rates
 from evalcore.triage.panels import described

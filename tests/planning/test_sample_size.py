@@ -16,14 +16,12 @@ from evalcore.planning.inclusion import drawn_systematically
 from evalcore.planning.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, measured, sample_of
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
 from evalcore.planning.targets import Goal, Target, detectable, population
-from evalcore.rubric.corrected import corrected_scores
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import votes
+from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.recipes import by_recipe
 from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
 from tests.opinion_rows import shuffled
-from tests.population import drawn
+from tests.population import corrected_scores, drawn
 
 FULL_BENCHMARK = 57_237  # criteria of HealthBench
 many = settings(max_examples=60, deadline=None)

@@ -112,12 +112,6 @@ def test_a_criterion_that_the_judge_has_not_labelled_is_there_without_a_label(sm
     assert judge_record(found_reads(small))["n_without_label"].tolist() == [1, 1, 1]
 
 
-def test_a_response_can_be_left_out(small):
-    said(small, Label.MET, example=0)
-    kept = said(small, Label.MET, example=1)
-    assert found_reads(small, leave_out=small.responses[0])["verdict_id"].tolist() == [kept]
-
-
 @settings(max_examples=8, deadline=None)
 @given(labels=st.lists(st.tuples(sign, sign), min_size=4, max_size=4))
 def test_reads_made_in_review_give_the_record_that_their_labels_say(labels, tmp_path_factory):

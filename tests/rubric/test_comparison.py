@@ -218,9 +218,9 @@ def test_without_a_pair_there_is_no_row(n_models):
 
 def test_an_example_that_comes_twice_is_refused():
     scores = framed(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="came twice"):
+    with pytest.raises(ValueError, match="a model twice"):
         quick(scores.set_axis([1, 1]))
-    with pytest.raises(ValueError, match="came twice"):
+    with pytest.raises(ValueError, match="a model twice"):
         quick(scores.set_axis(["A", "A"], axis=1))
 
 

@@ -10,24 +10,12 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as students
 
-from evalcore.rubric.corrected import (
-    CORRECTED,
-    JUDGE,
-    KINDS,
-    PHYSICIANS,
-    Claim,
-    Estimate,
-    Physicians,
-    anytime_factor,
-    claim_sentence,
-    corrected_differences,
-    corrected_scores,
-    estimated,
-    surveyed,
-)
-from evalcore.rubric.items import RubricData
+from evalcore.rubric.claims import Estimate, anytime_factor, claim_sentence
+from evalcore.rubric.corrected import CORRECTED, JUDGE, KINDS, PHYSICIANS, estimates_of, estimator_inputs
+from evalcore.rubric.data import RubricData
 from evalcore.stats import estimator
-from tests.population import drawn, example_terms
+from evalcore.study.schema import Claim, Physicians
+from tests.population import corrected_differences, corrected_scores, drawn, example_terms
 
 some = settings(max_examples=8, deadline=None)
 seeds = st.integers(0, 10_000)
@@ -140,9 +128,9 @@ def test_the_interval_for_new_examples_is_never_narrower_than_that_for_this_benc
 
 def test_for_new_examples_and_physicians_in_general_the_variance_has_both_parts():
     # V_physicians + (V_B - V_A), each from the claim that shows it
-    (about,) = surveyed(drawn_by_three(study(n_examples=100)[0]))
+    (about,) = estimator_inputs(drawn_by_three(study(n_examples=100)[0]))
     squares = {
-        (claim, physicians): estimated(about, claim=claim, physicians=physicians).of_kind[CORRECTED].variance
+        (claim, physicians): estimates_of(about, claim=claim, physicians=physicians).of_kind[CORRECTED].variance
         for claim in Claim
         for physicians in Physicians
     }
@@ -333,7 +321,7 @@ def test_who_could_not_assess_a_settled_item_stands_for_it_as_if_they_had_said_t
 
 
 def test_an_unknown_judge_is_refused():
-    with pytest.raises(ValueError, match="judges: Wren came, expected some of Magpie"):
+    with pytest.raises(ValueError, match="judges: expected some of Magpie, got Wren"):
         corrected_scores(study()[0], judges=["Wren"])
 
 

@@ -6,10 +6,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, Claim, Physicians, corrected_differences
+from evalcore.rubric.corrected import CORRECTED, PHYSICIANS
+from evalcore.study.schema import Claim, Physicians
 from evalcore.triage.rates import Measure
 from tests.benchmarks.coverage import IMPORTANCE, RESPONSES, UNIFORM, Reading, coverage, triage_coverage, world
-from tests.population import drawn
+from tests.population import corrected_differences, drawn
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from evalcore.rubric import corrected
-from evalcore.rubric.corrected import Claim, Physicians, corrected_differences, corrected_scores, rank_intervals
-from evalcore.rubric.items import RubricData
-from tests.population import drawn, example_terms
+from evalcore.rubric.corrected import rank_intervals
+from evalcore.rubric.data import RubricData
+from evalcore.study.schema import Claim, Physicians
+from tests.population import corrected_differences, corrected_scores, drawn, example_terms
 
 some = settings(max_examples=10, deadline=None)
 READERS = ("Dr. A", "Dr. B", "Dr. C", "Dr. D")

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalcore.rubric.corrected import MIN_READ, Claim, Physicians, corrected_scores, default_claim, surveyed
-from tests.population import drawn
+from evalcore.rubric.claims import MIN_READ
+from evalcore.rubric.corrected import default_claim, estimator_inputs
+from evalcore.study.schema import Claim, Physicians
+from tests.population import corrected_scores, drawn
 
 UNSAID = [f"{kind}{bound}" for kind in ("physicians_only", "corrected") for bound in ("", "_low", "_high", "_se")]
 
@@ -92,13 +94,13 @@ def test_five_physicians_of_whom_one_reads_nearly_everything_are_not_enough_for_
 
 
 def test_the_default_holds_for_physicians_in_general_from_three_effective_readers_on():
-    three = list(surveyed(unequally(study()[0], [1, 1, 1])))
+    three = list(estimator_inputs(unequally(study()[0], [1, 1, 1])))
     assert default_claim(three).physicians is Physicians.IN_GENERAL
-    one_of_five = list(surveyed(unequally(study()[0], [12, 1, 1, 1, 1])))
+    one_of_five = list(estimator_inputs(unequally(study()[0], [12, 1, 1, 1, 1])))
     for known in (one_of_five, one_of_five + three):
         told = default_claim(known)
         assert (told.claim, told.physicians) == (Claim.NEW_EXAMPLES, Physicians.THESE)
         assert told.why == "Fewer than 3 effective readers (1.7): the interval holds for these physicians only."
-    too_little = list(surveyed(study(share_read=0.01)[0]))
+    too_little = list(estimator_inputs(study(share_read=0.01)[0]))
     assert default_claim(too_little + three).physicians is Physicians.IN_GENERAL
     assert default_claim(too_little).why == "Too little has been read for a corrected score."

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.rubric import queries as opinion_queries
-from evalcore.rubric import score
-from evalcore.rubric.comparison import example_scores, response_scores
 from evalcore.rubric.data import RubricData
+from evalcore.rubric.scores import example_scores, response_scores, scores_of_verdicts
 from evalcore.study import frames
 from evalcore.study.db import reading
 from tests import opinion_rows, population, tables, world
@@ -42,7 +41,7 @@ def drawn(rows, **columns):
 @given(study, st.sampled_from(["judge", "judge_2"]))
 def test_responses_and_examples_score_as_metrics_score_says(rows, judge):
     verdicts = drawn(rows)
-    expected = score.response_scores(verdicts, by=["overall"])
+    expected = scores_of_verdicts(verdicts, ["overall"])
     expected = expected.loc[expected["judge"].eq(judge)].set_index("response_id")["score"].sort_index()
     rubric_data = of_verdicts(verdicts)
     found = response_scores(rubric_data, judge).set_index("response_id")["score"]
@@ -105,7 +104,7 @@ def test_a_response_keeps_what_describes_it():
 def test_the_study_in_the_database_scores_the_same_both_ways(database_url):
     small = world.made(database_url, judged="+-+?", models=("Alder-2", "Birch"))
     with reading(small.engine) as session:
-        expected = score.response_scores(frames.verdicts(session), by=["overall"])
+        expected = scores_of_verdicts(frames.verdicts(session), ["overall"])
         found = response_scores(opinion_queries.load(session), world.JUDGE)
     small.engine.dispose()
     expected = expected.sort_values("response_id")
@@ -116,12 +115,12 @@ def test_the_study_in_the_database_scores_the_same_both_ways(database_url):
 
 def test_an_unknown_judge_is_refused_with_the_names_that_are_known():
     rubric_data = opinion_rows.of_columns(example=[1], criterion=[1], judges={"Magpie": "+"})
-    with pytest.raises(ValueError, match="judge: Wren came, expected one of Magpie"):
+    with pytest.raises(ValueError, match="judge: expected one of Magpie, got Wren"):
         example_scores(rubric_data, "Wren")
 
 
 def test_two_evaluations_at_once_are_refused():
     rubric_data = of_verdicts(tables.verdicts(DRAWING))
     items = rubric_data.items.assign(evaluation=np.where(rubric_data.items["response_id"].eq(1), "hard", "full"))
-    with pytest.raises(ValueError, match=r"responses of 2 evaluations came \(full, hard\), expected those of one"):
+    with pytest.raises(ValueError, match=r"expected responses of one evaluation, got 2 \(full, hard\)"):
         example_scores(RubricData(items, rubric_data.judged, rubric_data.reads), "judge")

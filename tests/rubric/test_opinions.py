@@ -16,9 +16,8 @@ from evalcore.reading import overriding
 from evalcore.reading.candidates import Planned
 from evalcore.reading.overriding import Reading as Given
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData
-from evalcore.rubric.items import coefficients, first_reads, is_scored, votes
-from evalcore.rubric.score import response_scores, scores
+from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, coefficients, first_reads, is_scored, votes
+from evalcore.rubric.scores import mean_scores, scores_of_verdicts
 from evalcore.study import frames, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import reading, writing
@@ -129,7 +128,7 @@ def test_scores_from_coefficients_are_those_of_the_reference_formula(seeded: Eng
     found = loaded(seeded)
     judge = found.judges[0]
     with reading(seeded) as session:
-        table = scores(response_scores(frames.verdicts(session, kind=RaterKind.JUDGE), by=["overall"]))
+        table = mean_scores(scores_of_verdicts(frames.verdicts(session, kind=RaterKind.JUDGE), ["overall"]))
     of_judge = found.where(is_scored(found.items) & found.judged[judge].notna())
     achieved = coefficients(of_judge.items) * of_judge.judged[judge]
     means = achieved.groupby(of_judge.items["model"], observed=True).sum()
@@ -300,7 +299,8 @@ def test_labels_on_what_the_study_does_not_hold_are_one_clear_error(sqlite_datab
         connection.execute("DELETE FROM criterion WHERE id = 2")
         connection.commit()
     with pytest.raises(
-        OverreadError, match=r"labels of 1 items came that the study does not hold, first of response 2 and criterion 2"
+        OverreadError,
+        match=r"expected labels of items of the study alone, got labels of 1 others, first of response 2 and criterion 2",
     ):
         loaded(small.engine)
     small.engine.dispose()

@@ -5,9 +5,9 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.items import is_scored
-from evalcore.rubric.parts import common_weighting, evaluations, jury, part
+from evalcore.rubric.data import RubricData, is_scored
+from evalcore.rubric.parts import common_weighting, evaluations, jury, part_of
+from evalcore.study.analysis import Analysis
 from tests.population import drawn
 
 TWO = {"Magpie": 0.8, "Wren": 0.7}
@@ -48,7 +48,7 @@ def test_repeats_are_told_and_an_empty_study_has_no_data_set():
 
 def test_a_part_holds_its_items_with_what_was_said_of_them_and_no_other_name():
     whole = in_two_data_sets(made(share_read=0.6))
-    found = part(whole, evaluation="second", judges=["Magpie"], example_ids=[2, 3, 9])
+    found = part_of(whole, Analysis(evaluation="second", judges=("Magpie",)), [2, 3, 9])
     assert set(found.items["example_id"]) == {2, 3}
     assert list(found.judged.columns) == ["Magpie"]
     assert list(found.items["evaluation"].cat.categories) == ["second"]
@@ -63,11 +63,8 @@ def test_a_part_holds_its_items_with_what_was_said_of_them_and_no_other_name():
 def test_on_cluster_criteria_alone_a_response_is_asked_no_more_than_these():
     whole = made()
     items = whole.items.assign(level=np.where(whole.items["position"].le(2), "cluster", "example"))
-    found = part(
-        RubricData(items.astype({"level": "category"}), whole.judged, whole.reads),
-        evaluation="invented",
-        clusters_only=True,
-    )
+    tagged = RubricData(items.astype({"level": "category"}), whole.judged, whole.reads)
+    found = part_of(tagged, Analysis(evaluation="invented", judges=tuple(whole.judges), subset="consensus"))
     assert found.items["position"].max() == 2
     assert found.items["n_expected"].eq(found.items.groupby("response_id")["item_id"].transform("size")).all()
     possible = found.items["points"].clip(lower=0).groupby(found.items["response_id"]).transform("sum")

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from evalcore.rubric.group_scores import GROUPINGS, group_scores
 from evalcore.rubric.queries import load
+from evalcore.rubric.scores import GROUPINGS, group_scores
 from evalcore.study.db import reading
 from tests.importing.test_real_data import HERE, N_COMPARED, NAMES, RESULTS, bring_examples, bring_results
 from tests.invented import study

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from evalcore.rubric import drawings
 from evalcore.rubric import queries as rubric_data
-from evalcore.rubric.corrected import corrected_scores
 from evalcore.rubric.sensitivity import Scenario, sensitivity, sensitivity_sentence
 from evalcore.study.db import reading
 from tests import world
 from tests.opinion_rows import shuffled
-from tests.population import drawn
+from tests.population import corrected_scores, drawn
 
 
 def study(seed=1, *, share_unknown=0.1, **how):

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
-from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, corrected_scores, surveyed
+from evalcore.rubric.corrected import CORRECTED, PHYSICIANS, estimator_inputs
 from evalcore.stats import estimator
 from evalcore.stats.estimator import Sample, benchmark_variance
-from tests.population import drawn
+from tests.population import corrected_scores, drawn
 from tests.survey_drawn import invented, many, population, seeds, variance
 
 FIVE = tuple(f"Dr. {letter}" for letter in "ABCDE")
@@ -104,7 +104,7 @@ def test_an_adjudicated_label_has_no_reader_in_it_and_what_they_said_stays_known
     last = reads.drop_duplicates("row").assign(stage="adjudicated", rater="Dr. E")
     last["met"] = truth.to_numpy()[last["row"]]
     settled = replace(rubric_data, reads=pd.concat([reads, last], ignore_index=True))
-    (plain,), (known,) = (list(surveyed(settled, settled=how)) for how in (False, True))
+    (plain,), (known,) = (list(estimator_inputs(settled, settled=how)) for how in (False, True))
     assert known.sample.votes == pytest.approx(truth.to_numpy())
     assert known.sample.own == pytest.approx(plain.sample.said)
     parts = [

@@ -13,8 +13,8 @@ from evalcore.reading.overriding import Reading
 from evalcore.reading.read_queries import read_marks
 from evalcore.reading.reference import current_reads, item_labels, overridden_items
 from evalcore.rubric.composition import judges_beside_physicians
-from evalcore.rubric.response_sums import response_sums
-from evalcore.rubric.score import mean_scores_by_example, response_scores, scores_of_sums
+from evalcore.rubric.queries import response_sums
+from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums, scores_of_verdicts
 from evalcore.study import browse, contents, frames, store
 from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, READ_STATES, UNREAD, Filters
 from evalcore.study.db import open_study, reading
@@ -176,7 +176,7 @@ def test_points_summed_in_sql_give_the_scores_of_the_long_table(engine):
     with reading(engine) as session:
         sums = scores_of_sums(response_sums(session))
         verdicts = frames.verdicts(session, kind=RaterKind.JUDGE)
-    long = response_scores(verdicts, by=["overall"]).set_index(["response_id", "judge"])["score"]
+    long = scores_of_verdicts(verdicts, ["overall"]).set_index(["response_id", "judge"])["score"]
     summed = sums.set_index(["response_id", "judge"])["score"]
     pd.testing.assert_series_equal(summed.sort_index(), long.sort_index(), check_names=False)
     assert summed.notna().all()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ, Claim, Physicians
+from evalcore.rubric.claims import MIN_EXAMPLES_READ, MIN_READ
 from evalcore.stats.intervals import share_interval
-from evalcore.study.schema import Ask, Selection, Stage
+from evalcore.study.schema import Ask, Claim, Physicians, Selection, Stage
 from evalcore.triage.corrected import (
     ALL_COLUMNS,
     MEASURES,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evalcore.rubric.corrected import Claim
+from evalcore.study.schema import Claim
 from evalcore.triage.corrected import MEASURES, corrected_rates
 from evalcore.triage.data import TriageData
 from evalcore.triage.rates import Measure

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, t
 
-from evalcore.rubric.corrected import Claim, Physicians
 from evalcore.study.analysis import Analysis
+from evalcore.study.schema import Claim, Physicians
 from evalcore.triage.bases import Basis, Held, Weights, ranked, stated_judges, usual_held
 from evalcore.triage.corrected import MEASURES, answered, corrected_rates, on_same_answers
 from evalcore.triage.data import TriageData

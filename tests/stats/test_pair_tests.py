@@ -8,14 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from evalcore.stats.resampling import (  # fmt: skip
-    distinct_columns,
-    percentiles,
-    reference_std,
-    resample_weights,
-    resampled_means,
-    sign_flips,
-)
+from evalcore.stats.pair_tests import distinct_columns, percentiles, resample_weights, resampled_means, sign_flips
 
 many = settings(max_examples=60, deadline=None)
 score = st.one_of(st.just(math.nan), st.floats(-3, 1, width=32))
@@ -95,13 +88,6 @@ def test_resampled_means_are_the_means_of_the_drawn_rows(values, number):
                 assert math.isnan(mean)
 
 
-def test_with_counts_the_responses_of_an_example_stay_together():
-    sums, counts = np.array([[3.0], [1.0], [2.0]]), np.array([[3], [1], [4]])
-    found = resampled_means(sums, counts=counts, rng=chance(), n_resamples=200)
-    weights = stacked(resample_weights(3, 200, rng=chance()))
-    assert found[:, 0] == pytest.approx((weights @ sums[:, 0]) / (weights @ counts[:, 0]), abs=1e-6)
-
-
 def test_a_large_common_part_costs_no_digits():
     small = chance().normal(size=(200, 1)) * 1e-6
     assert resampled_means(small + 1e4, rng=chance(), n_resamples=50) - 1e4 == pytest.approx(
@@ -128,37 +114,3 @@ def test_percentiles_leave_out_what_has_no_mean(values, level):
         else:
             assert math.isnan(low[column])
             assert math.isnan(high[column])
-
-
-# ---------------------------------------------------------------- the reference's standard deviation
-
-
-def reference(values, number, n_resamples=1_000):
-    """As openai/simple-evals has it: draw, take the mean, clip, standard deviation with ddof 0."""
-    rng = chance(number)
-    draws = [np.clip(np.mean(rng.choice(values, len(values))), 0, 1) for _ in range(n_resamples)]
-    return np.std(draws)
-
-
-def test_the_reference_std_is_the_plain_one_within_its_noise():
-    values = chance(3).normal(0.4, 0.5, 120)
-    # 1,000 resamples know a standard deviation to 2.2 %, so two of them differ by 3.2 % (one standard error).
-    assert reference_std(values[:, None], rng=chance())[0] == pytest.approx(reference(values, 1), rel=0.1)
-    assert reference_std(values[:, None], rng=chance())[0] == pytest.approx(values.std() / math.sqrt(120), rel=0.1)
-
-
-def test_far_below_nought_the_reference_std_is_nought_whatever_the_spread():
-    values = chance(3).normal(-1.5, 0.5, (100, 1))
-    assert reference_std(values, rng=chance())[0] == 0
-    assert reference_std(values + 2, rng=chance())[0] > 0.03
-
-
-def test_without_values_the_reference_std_is_undefined():
-    assert np.isnan(reference_std(np.full((5, 2), np.nan), rng=chance())).all()
-
-
-def test_repeats_taken_for_examples_of_their_own_would_look_surer():
-    values = chance(3).normal(0.5, 0.2, (60, 1))
-    together = reference_std(values * 4, counts=np.full((60, 1), 4), rng=chance())[0]
-    apart = reference_std(np.repeat(values, 4, axis=0), rng=chance())[0]
-    assert apart == pytest.approx(together / 2, rel=0.1)

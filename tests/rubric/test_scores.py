@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.rubric.score import GROUPINGS, response_scores, scores
+from evalcore.rubric.scores import REPORTED_GROUPINGS, mean_scores, scores_of_verdicts
 from evalcore.study import frames
 from evalcore.study.db import open_study, reading
 from tests import tables, world
 
 THEMES, AXES, CLUSTERS = ("hedging", "communication"), ("accuracy", "completeness"), ("a", "b")
+
+
+def response_scores(verdicts, by=REPORTED_GROUPINGS):
+    return scores_of_verdicts(verdicts, by)
 
 
 def score_of(drawing, group="overall", **columns):
@@ -24,7 +28,7 @@ def score_of(drawing, group="overall", **columns):
 
 def mean_of(drawing, group="overall", **columns):
     """The summary row of one group."""
-    found = scores(response_scores(tables.verdicts(drawing, **columns)))
+    found = mean_scores(response_scores(tables.verdicts(drawing, **columns)))
     (row,) = found.loc[found["group"].eq(group)].to_dict(orient="records")
     return row
 
@@ -75,7 +79,7 @@ def reference_groups(study):
 
 @given(st.lists(st.one_of(example, unsure_example), min_size=1, max_size=6))
 def test_every_group_agrees_with_the_reference_formula(study):
-    found = scores(response_scores(drawn(study))).set_index("group")
+    found = mean_scores(response_scores(drawn(study))).set_index("group")
     expected = reference_groups(study)
     assert set(found.index) == set(expected)
     for group, values in expected.items():
@@ -96,7 +100,7 @@ def test_the_order_of_rows_does_not_matter(study, random):
     frame = drawn(study)
     order = list(range(len(frame)))
     random.shuffle(order)
-    straight, shuffled = (scores(response_scores(f)).set_index("group") for f in (frame, frame.iloc[order]))
+    straight, shuffled = (mean_scores(response_scores(f)).set_index("group") for f in (frame, frame.iloc[order]))
     pd.testing.assert_frame_equal(straight.sort_index(), shuffled.sort_index(), check_exact=False, rtol=1e-12)
 
 
@@ -104,7 +108,7 @@ def test_the_order_of_rows_does_not_matter(study, random):
 def test_no_score_is_above_one_and_only_the_mean_is_clipped(study):
     each = response_scores(drawn(study))
     assert not each["score"].gt(1).any()
-    summary = scores(each)
+    summary = mean_scores(each)
     assert not summary["score"].lt(0).any()
     assert summary["raw_mean"].isna().equals(summary["score"].isna())
 
@@ -268,7 +272,7 @@ def test_judges_models_and_data_sets_are_apart():
         r1       | Alder | c1        |  2     |  +      |  -
         r2       | Briar | c1        |  2     |  -      |  -
     """
-    found = scores(response_scores(tables.verdicts(drawing), by=["overall"]))
+    found = mean_scores(response_scores(tables.verdicts(drawing), by=["overall"]))
     assert found.set_index(["model", "judge"])["score"].to_dict() == {
         ("Alder", "judge_a"): 1, ("Alder", "judge_b"): 0, ("Briar", "judge_a"): 0, ("Briar", "judge_b"): 0,
     }  # fmt: skip
@@ -297,7 +301,7 @@ def test_only_the_groups_that_were_asked_for_come():
 # ---------------------------------------------------------------- nothing to score
 
 
-@pytest.mark.parametrize("by", [GROUPINGS, *([group] for group in GROUPINGS), []])
+@pytest.mark.parametrize("by", [REPORTED_GROUPINGS, *([group] for group in REPORTED_GROUPINGS), []])
 def test_no_verdicts_give_empty_tables_with_their_columns(by, tmp_path):
     engine = open_study(str(tmp_path / "empty.db"))
     with reading(engine) as session:
@@ -305,7 +309,7 @@ def test_no_verdicts_give_empty_tables_with_their_columns(by, tmp_path):
     engine.dispose()
     assert each.empty
     assert {"group", "score", "achieved", "possible"} <= set(each.columns)
-    summary = scores(each)
+    summary = mean_scores(each)
     assert summary.empty
     assert list(summary.columns) == [
         "model", "judge", "dataset", "group", "n_examples", "n_responses", "n_undefined", "raw_mean", "score",
@@ -313,14 +317,14 @@ def test_no_verdicts_give_empty_tables_with_their_columns(by, tmp_path):
 
 
 def test_criteria_without_any_points_give_empty_tables():
-    assert scores(response_scores(tables.verdicts("response | criterion | points | judge\nr1 | c1 | | +"))).empty
+    assert mean_scores(response_scores(tables.verdicts("response | criterion | points | judge\nr1 | c1 | | +"))).empty
 
 
 def test_the_study_in_the_database_scores_as_drawn(database_url):
     """Points 7, -4 judged +-; 5, 3 judged +?: the first is 7 / 7, the second cannot be scored."""
     small = world.made(database_url, judged="+-+?")
     with reading(small.engine) as session:
-        found = scores(response_scores(frames.verdicts(session), by=["overall"]))
+        found = mean_scores(response_scores(frames.verdicts(session), by=["overall"]))
     (row,) = found.to_dict(orient="records")
     small.engine.dispose()
     assert row == {

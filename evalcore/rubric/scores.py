@@ -1,0 +1,275 @@
+"""Rubric scores by one judge, of responses, examples and groups, as HealthBench defines them (arXiv 2505.08775, openai/simple-evals).
+
+An example's score is the sum of the points of the met criteria, negative points included, over the sum of the positive
+points: never above 1, and below 0 where undesirable things outweigh. Only a mean over examples is clipped to [0, 1].
+The score of a theme, category or language is the mean of the overall scores of the examples that carry it; that of an axis, level or cluster
+is the same formula on the criteria of that tag alone.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from evalcore.rubric.data import RubricData
+from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient, sorted_codes
+from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
+from evalcore.study.schema import Label
+
+SMALL = 20
+"""With fewer examples a number is shown greyed: intervals are then too narrow."""
+OVERALL, CATEGORY, CLUSTER = "overall", "category", "cluster"
+OF_EXAMPLES = ("theme", CATEGORY, "language")
+OF_CRITERIA = ("axis", "level", CLUSTER)
+GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "language", "level", CLUSTER)
+REPORTED_GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "level")
+"""Those that HealthBench reports."""
+RESPONSE_COLUMNS = (
+    "response_id", "example_id", "model", "evaluation", "sample_index", "theme", "category", "language", "n_chars", "is_complete", "score",
+)  # fmt: skip
+GROUP_COLUMNS = (
+    "grouping", "group", "tag", "model", "evaluation", "n_examples", "n_responses", "n_left_out", "n_without_positive", "n_undefined",
+    *SCORE_COLUMNS, "small",
+)  # fmt: skip
+_TAGS: Mapping[str, str] = {CATEGORY: "physician_agreed_category"}
+
+
+def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> tuple[Floats, Numbers]:
+    """The score of each cell (a response, or a tag's criteria of a response), and how many labelled criteria with points it has.
+
+    By criterion: its cell, its points (NaN: it does not count), and 1 met, 0 not met, between them the mean of several judges (NaN: no label,
+    it does not count). The score is NaN where nothing positive can be achieved. Whether a cell is complete enough is the caller's to say.
+
+    >>> rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1)[0].tolist()
+    [0.375]
+    """
+    counted = ~np.isnan(met) & ~np.isnan(points)
+    achieved = np.bincount(cells, np.where(counted, points * met, 0.0), n_cells)
+    possible = np.bincount(cells, np.where(counted, points.clip(min=0), 0.0), n_cells)
+    return quotient(achieved, possible), np.bincount(cells, counted, n_cells).astype(np.int64)
+
+
+def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
+    """The score of every response by one judge.
+
+    Returns:
+        One row a response, sorted by response_id: response_id, example_id, model, evaluation, sample_index, theme, category,
+        language, n_chars, is_complete (the judge gave a label on every criterion that is asked), score (at most 1, may be
+        negative). The score is NaN where the response is not complete or nothing positive can be achieved. Criteria without
+        points do not enter. A criterion that the judge could not assess counts as one without a label.
+
+    Raises:
+        ValueError: There is no such judge.
+    """
+    items, met = rubric_data.items, _labels_of(rubric_data, judge)
+    codes, response_ids = pd.factorize(items["response_id"].to_numpy(), sort=True)
+    rows = np.empty(len(response_ids), dtype=np.int64)
+    rows[codes[::-1]] = np.arange(len(codes))[::-1]  # the first item of each response
+    score, n_labelled = rubric_scores(codes, items["points"].to_numpy(dtype=float), met, len(response_ids))
+    names = [name for name in RESPONSE_COLUMNS if name in items.columns]
+    responses = items[names].take(rows).reset_index(drop=True)
+    complete = n_labelled >= items["n_expected"].to_numpy(dtype=float)[rows]
+    return responses.assign(is_complete=complete, score=np.where(complete, score, np.nan))
+
+
+def _labels_of(rubric_data: RubricData, judge: str) -> Floats:
+    """One judge's labels, one an item: 1 met, 0 not met, NaN none."""
+    if judge not in rubric_data.judged.columns:
+        msg = f"judge: expected one of {', '.join(rubric_data.judges) or 'none, as no judge has given a label'}, got {judge}"
+        raise ValueError(msg)
+    return rubric_data.judged[judge].to_numpy(dtype=float)
+
+
+def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
+    """The score of every model on every example of one evaluation by one judge: the mean over the model's responses to it.
+
+    Returns:
+        Index example_id, sorted; one column a model, sorted by name (columns.name `model`). At most 1, may be negative. NaN where no response
+        of the model has a score; a response without one is left out of the mean.
+
+    Raises:
+        ValueError: The data are of several evaluations, or there is no such judge.
+    """
+    responses = response_scores(rubric_data, judge)
+    evaluations = sorted(map(str, responses["evaluation"].dropna().unique()))
+    if len(evaluations) > 1:
+        msg = f"expected responses of one evaluation, got {len(evaluations)} ({', '.join(evaluations)})"
+        raise ValueError(msg)
+    rows, example_ids = pd.factorize(responses["example_id"].to_numpy(), sort=True)
+    columns, models = sorted_codes(responses["model"])
+    shape = len(example_ids), len(models)
+    cells = rows * len(models) + columns
+    score = responses["score"].to_numpy(dtype=float)
+    scored = ~np.isnan(score)
+    sums = np.bincount(cells[scored], score[scored], shape[0] * shape[1])
+    means = quotient(sums, np.bincount(cells[scored], minlength=len(sums)))
+    return pd.DataFrame(
+        means.reshape(shape), index=pd.Index(example_ids, name="example_id"), columns=pd.Index(models, name="model")
+    )
+
+
+def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.DataFrame:
+    """The score of each model in each group with its 95 % interval, clustered by example.
+
+    Of the `GROUPINGS`, `category` gives physicians' agreed categories (of examples) and, with grouping `cluster`, the
+    clusters of their criteria; `cluster` gives these alone.
+
+    Returns:
+        One row a model, evaluation and group, in the order of `by`, then by group, evaluation and model:
+        grouping, group (`hedging`; `overall` for everything), tag (`theme:hedging`), model, evaluation;
+        n_examples and n_responses with a score; n_left_out (examples that carry the tag and have no score in it),
+        n_without_positive (those of them that are labelled and have no positive points in the tag), n_undefined (responses without
+        a score); raw_mean over responses (may be negative) with raw_low and raw_high; score, low and high, which are the same clipped
+        to [0, 1]; small (fewer than 20 examples).
+        Undefined is NaN: raw_mean without a score; the bounds with one example, or where all examples have the same score.
+
+    Raises:
+        ValueError: `by` names something else, or there is no such judge.
+    """
+    if unknown := sorted(set(by) - set(GROUPINGS)):
+        msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
+        raise ValueError(msg)
+    responses = response_scores(rubric_data, judge)
+    tables = [pd.DataFrame(columns=list(GROUP_COLUMNS))]
+    for grouping in _with_clusters(by):
+        is_of_criteria = grouping in OF_CRITERIA
+        table = _summed(
+            _of_criteria(rubric_data, judge, responses, grouping)
+            if is_of_criteria
+            else _of_examples(responses, grouping)
+        )
+        tables.append(table.assign(grouping=grouping, tag=_tags(grouping, table["group"]))[list(GROUP_COLUMNS)])
+    return pd.concat(tables[1:] or tables, ignore_index=True)
+
+
+def _with_clusters(by: Sequence[str]) -> list[str]:
+    """Each grouping once; with physicians' agreed categories the clusters of their criteria."""
+    return list(dict.fromkeys(one for name in by for one in ((name, CLUSTER) if name == CATEGORY else (name,))))
+
+
+def _tags(grouping: str, group: pd.Series) -> pd.Series:
+    """Groups as HealthBench names them: `theme:hedging`."""
+    names = group.astype(object)
+    return names if grouping == OVERALL else _TAGS.get(grouping, grouping) + ":" + names
+
+
+def _of_examples(responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
+    """The overall score of each response, under the tag of its example."""
+    everything = pd.Series(OVERALL, index=responses.index, dtype="category")
+    group = everything if grouping == OVERALL else responses[grouping]
+    tagged = responses[["model", "evaluation", "example_id", "score", "is_complete"]].assign(group=group)
+    return tagged.loc[tagged["group"].notna()]
+
+
+def _of_criteria(rubric_data: RubricData, judge: str, responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
+    """The score of each response on the criteria of each tag; one row a response and tag."""
+    items, met = rubric_data.items, _labels_of(rubric_data, judge)
+    names, groups = pd.factorize(items[grouping])
+    points = items["points"].to_numpy(dtype=float)
+    kept = (names >= 0) & ~np.isnan(points)
+    names, points, met = names[kept], points[kept], met[kept]
+    response = np.searchsorted(responses["response_id"].to_numpy(), items["response_id"].to_numpy()[kept])
+    cells, keys = pd.factorize(response * max(1, len(groups)) + names)
+    rows, group = np.divmod(keys, max(1, len(groups)))
+    score, _ = rubric_scores(cells, points, met, len(keys))
+    score = np.where(responses["is_complete"].to_numpy()[rows], score, np.nan)
+    tagged = responses[["model", "evaluation", "example_id", "is_complete"]].take(rows).reset_index(drop=True)
+    return tagged.assign(score=score, group=pd.Categorical.from_codes(group, pd.Index(groups, dtype=object)))
+
+
+def _summed(tagged: pd.DataFrame) -> pd.DataFrame:
+    """One row a model, evaluation and group of scores under their tags."""
+    cells, table = cells_of(tagged, ["group", "evaluation", "model"])
+    examples, example_ids = pd.factorize(tagged["example_id"].to_numpy(), sort=True)
+    score = tagged["score"].to_numpy(dtype=float)
+    scored = ~np.isnan(score)
+    n_cells = len(table)
+    means = clustered_means(cells[scored], examples[scored], score[scored], n_cells=n_cells)
+    pairs = cells * max(1, len(example_ids)) + examples
+    without_positive = ~np.isin(pairs, pairs[scored]) & tagged["is_complete"].to_numpy(dtype=bool)
+    return table.assign(
+        n_examples=means["n_clusters"],
+        n_responses=means["n_values"],
+        n_left_out=_n_distinct(pairs, np.ones(len(pairs), dtype=bool), cells, n_cells) - means["n_clusters"],
+        n_without_positive=_n_distinct(pairs, without_positive, cells, n_cells),
+        n_undefined=np.bincount(cells, minlength=n_cells) - means["n_values"],
+        small=means["n_clusters"].lt(SMALL),
+        **as_scores(means),
+    )
+
+
+def _n_distinct(pairs: Numbers, kept: Truths, cells: Numbers, n_cells: int) -> Numbers:
+    """Examples in each cell, each once, among the rows that are kept."""
+    rows = np.unique(pairs[kept], return_index=True)[1]
+    return np.bincount(cells[kept][rows], minlength=n_cells)
+
+
+def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """The score of every response by every rater, overall and by tag, from a table of one verdict a rater and item (`frames.verdicts`).
+
+    Returns:
+        One row a response, rater and group: model, judge (the rater), dataset (the evaluation), response_id, example_id,
+        group (`overall`, `theme:...`, `axis:...`, `cluster:...`, ...), n_criteria, achieved and possible points,
+        score at most 1. The score is NaN where the group has no positive points, where a verdict is missing
+        (fewer than n_expected on the response) or where the rater could not assess a criterion of the group.
+    """
+    response = ["model", "judge", "dataset", "response_id", "example_id"]
+    columns = [*response, "group", "n_criteria", "achieved", "possible", "score"]
+    graded = verdicts.loc[verdicts["points"].notna()].drop(columns="dataset")
+    graded = graded.rename(columns={"rater": "judge", "evaluation": "dataset"})
+    points = graded["points"].astype(float)
+    graded = graded.assign(
+        achieved=points * graded["label"].eq(Label.MET),
+        possible=points.clip(lower=0),
+        unsure=graded["label"].eq(Label.CANNOT_ASSESS),
+        n_verdicts=graded.groupby(response)["points"].transform("size"),
+    )
+    tables = [pd.DataFrame(columns=columns)]
+    for grouping in _with_clusters(by):
+        group = pd.Series(OVERALL, index=graded.index) if grouping == OVERALL else graded[grouping]
+        tagged = graded.assign(group=group).loc[group.notna()]
+        tagged["group"] = _tags(grouping, tagged["group"])
+        cells = tagged.groupby([*response, "group"], sort=False)
+        sums = cells[["achieved", "possible"]].sum().assign(n_criteria=cells.size())
+        has_score = cells["n_verdicts"].first().ge(cells["n_expected"].first()) & ~cells["unsure"].any()
+        score = pd.Series(quotient(sums["achieved"], sums["possible"]), index=sums.index).where(has_score)
+        tables.append(sums.assign(score=score).reset_index()[columns])
+    return pd.concat(tables[1:] or tables, ignore_index=True)
+
+
+def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
+    """Mean scores by model, judge, data set and group of `scores_of_verdicts`.
+
+    Returns:
+        One row a model, judge, dataset and group: n_examples and n_responses with a score, n_undefined (responses
+        without one, left out), raw_mean (may be negative; NaN where nothing is defined) and score, which is
+        raw_mean clipped to [0, 1]. Repeats of an example each count, as in the reference.
+    """
+    keys = ["model", "judge", "dataset", "group"]
+    table = scored.groupby(keys)["score"].agg(["size", "count", "mean"])
+    n_examples = scored.dropna(subset="score").groupby(keys)["example_id"].nunique()
+    columns = {
+        "n_examples": n_examples.reindex(table.index, fill_value=0),
+        "n_responses": table["count"],
+        "n_undefined": table["size"] - table["count"],
+        "raw_mean": table["mean"],
+        "score": table["mean"].clip(0, 1),
+    }
+    return pd.DataFrame(columns).reset_index()
+
+
+def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:
+    """The overall score of each response and judge from points summed in SQL (`queries.response_sums`).
+
+    Returns:
+        The rows of `sums` with the column score: NaN where a verdict is missing or nothing positive can be achieved.
+    """
+    complete = sums["n_judged"].ge(sums["n_expected"])
+    score = quotient(sums["achieved"].fillna(0), sums["possible"].fillna(0))
+    return sums.assign(score=pd.Series(score, index=sums.index).where(complete))
+
+
+def mean_scores_by_example(scored: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """One row an example, one column a model: the mean score of its responses by one judge, from `scores_of_sums`; NaN where undefined."""
+    of_judge = scored.loc[scored["judge"].eq(judge)]
+    return of_judge.groupby(["example_id", "model"])["score"].mean().unstack("model")
