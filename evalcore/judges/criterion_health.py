@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.judges.pairs import Reads, weighted_reads
+from evalcore.judges.reads import Reads, weighted_reads
 from evalcore.rubric.items import RubricData, first_reads
 from evalcore.stats.intervals import (
     Numbers,
@@ -75,8 +75,8 @@ def criterion_health(
 ) -> pd.DataFrame:
     """How judge and physicians label each group of criteria, with alarms.
 
-    Physicians speak by their blind first reads, one item by the mean of its readers' votes, and with the mean of its reads' weights
-    (`pairs.weighted_reads`). Shares of judge and physicians are of the same items, those that both have labelled.
+    Physicians speak by their blind first reads, one item by the mean of its reads, with the mean of their weights (`weighted_reads`). Shares
+    of judge and physicians are of the same items, those that both have labelled.
 
     Args:
         rubric_data: Of the study.
@@ -88,7 +88,7 @@ def criterion_health(
         One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's
         label), n_met_judged (of them met), n (items that judge and physicians labelled), n_clusters (examples they come from; of one criterion:
         responses), n_reads, n_cannot_assess, n_pairs (of reads of one item), n_disagreeing. For WHAT in judge (share met), physicians
-        (mean vote), right (1 - |label - vote|), if_met and if_not_met (physicians' share met where the judge says met, not met),
+        (mean of the reads), right (1 - |label - mean|), if_met and if_not_met (physicians' share met where the judge says met, not met),
         disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
         clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians in [-1, 1] (above 0: the judge
         finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high, NaN of fewer than `MIN_ITEMS`
@@ -161,10 +161,10 @@ def criterion_health(
     return _with_alarms(table)
 
 
-def largest_group(rubric_data: RubricData, judge: str, *, by: str, reads: Reads | None = None) -> int:
+def largest_group(rubric_data: RubricData, judge: str, *, by: str) -> int:
     """How many items of one group judge and physicians have labelled at most: arguments as of `criterion_health`."""
     group, _ = codes_of(rubric_data.items[GROUPINGS[by][0]])
-    _, n_answered, _ = _read_counts(weighted_reads(first_reads(rubric_data.reads), reads), len(group))
+    _, n_answered, _ = _read_counts(weighted_reads(first_reads(rubric_data.reads)), len(group))
     both = rubric_data.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
     return int(np.bincount(group[both]).max(initial=0))
 
@@ -196,10 +196,7 @@ def _correlation(
     cluster: Numbers,
     weight: Floats,
 ) -> Floats:
-    """The correlation of two shares of the same items in [-1, 1], of each group; 0 where one of them does not vary.
-
-    It is that of the weighted sums of (label - share) and of (vote - share) by cluster.
-    """
+    """The correlation in [-1, 1] of two shares of the same items, by their weighted sums by cluster, of each group; 0 where one does not vary."""
     inside = group >= 0
     group, cluster, weight = group[inside], cluster[inside], weight[inside]
     away = [
@@ -277,11 +274,7 @@ NAMED = 3
 
 
 def finding(table: pd.DataFrame) -> str:
-    """The alarms of one grouping in a sentence.
-
-    Args:
-        table: As `criterion_health` gives it.
-    """
+    """The alarms of one grouping in a sentence, from `criterion_health`."""
     read = table.loc[table["n_reads"].gt(0)]
     if read.empty:
         return "No physician has read any of these criteria blind yet."
@@ -311,13 +304,7 @@ def finding(table: pd.DataFrame) -> str:
 
 
 def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
-    """The items of one group that physicians have read blind, those first on which the judge differs most.
-
-    Args:
-        rubric_data: Of the study.
-        judge: One of its judges.
-        by: One of `GROUPINGS`.
-        group: A value of the column `group` of `criterion_health`.
+    """The items of one group (a value of `group`) that physicians have read blind, those first on which the judge differs most.
 
     Returns:
         One row an item: item_id, criterion_id, example_id, response_id, position, points, axis, cluster, model, evaluation, sample_index,

@@ -23,11 +23,7 @@ SIDES = (
 def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Dots with intervals by kind of criterion: left the share that moved toward the judge, right the share that moved away.
 
-    A kind without a read on one side has its row and no dot there.
-
-    Args:
-        table: Rows of `anchoring.anchoring` of one judge, in the order from top to bottom.
-        ink: Colour of words.
+    `table` holds rows of `anchoring.anchoring` of one judge, from top to bottom; a kind without a read on one side has its row and no dot there.
     """
     figure = make_subplots(
         cols=2, shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=[side[1] for side in SIDES]
@@ -76,13 +72,11 @@ CRITERION_ROW_PIXELS, CRITERION_FRAME_PIXELS = 34, 96
 
 
 def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Two dots with intervals a group: the share that the judge finds met and that physicians find met, of the same items.
-
-    A group without an item that both have labelled has its row and no dot.
+    """Dots with intervals by group: the share that the judge finds met and that physicians find met, of the same items.
 
     Args:
         table: words (of the group), alarms (in words; empty without one), and of `criterion_health` judge, physicians with their intervals, n;
-            in the order from top to bottom.
+            from top to bottom; a group without an item that both have labelled has its row and no dot.
         judge: What the judge's dots are called.
         ink: Colour of words.
     """
@@ -116,12 +110,10 @@ QUALITY_ROW_PIXELS, QUALITY_FRAME_PIXELS = 34, 92
 
 
 def by_category(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
-    """Dots with intervals: a judge against physicians and physicians against one another, a row a category.
-
-    A value that is not defined has no dot, and one without an interval has a dot alone.
+    """Dots with intervals, a row a category: a judge against physicians and physicians against one another.
 
     Args:
-        table: category, and for judge and physicians each KIND, KIND_low, KIND_high, KIND_pairs, in the order from top to bottom.
+        table: category, and for judge and physicians each KIND (NaN: no dot), KIND_low, KIND_high, KIND_pairs, from top to bottom.
         judge: What the judge's dots are called.
         ink: Colour of words.
     """
@@ -146,7 +138,7 @@ def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame, *, ink: str 
     """Where a judge stands: its balanced F1 as a dot among ticks, one a physician; a row over all and one a theme.
 
     Args:
-        judge: words (of the row), balanced_f1 (NaN: no dot), n_pairs, in the order from top to bottom.
+        judge: words (of the row), balanced_f1 (NaN: no dot), n_pairs, from top to bottom.
         physicians: words, name (what the hover may say), balanced_f1, n_pairs.
         ink: Colour of words.
     """
@@ -194,9 +186,7 @@ DIRECTIONS = (
 def flips(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Dots with intervals by group: left the share of met labels that became not met, right the other way.
 
-    Args:
-        table: words (of the group), n_not_met_before, and the columns of `drift.flips`, in the order from top to bottom.
-        ink: Colour of words.
+    `table` holds words (of the group), n_not_met_before, and the columns of `drift.flips`, from top to bottom.
     """
     figure = make_subplots(
         cols=2, shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=[way[3] for way in DIRECTIONS]
@@ -228,7 +218,7 @@ def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = I
     """Each model's mean score by the earlier judge (open) and by the later one (filled), joined by a line.
 
     Args:
-        table: words (of the row), and the columns of `drift.score_drift`, in the order from top to bottom.
+        table: words (of the row), and the columns of `drift.score_drift`, from top to bottom.
         colours: Of each model; others are grey.
         ink: Colour of words.
     """
@@ -264,9 +254,7 @@ def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = I
 def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """How much more often the judge's label is in the favour of its own family's responses, by what physicians say; the combined dot is filled.
 
-    Args:
-        table: As `self_preference.by_label` gives it, with words and is_together (all strata combined), in the order from top to bottom.
-        ink: Colour of words.
+    `table` holds the columns of `self_preference.by_label`, words, and is_together (all strata combined), from top to bottom.
     """
     figure = go.Figure()
     places = np.arange(len(table))
@@ -318,11 +306,9 @@ MARGIN = {"l": 8, "r": 8, "t": 32, "b": 8}
 def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """One coefficient for each two raters, as the lower half of a matrix; deeper is more agreement, from 0 to 1.
 
-    A pair with few items is grey; interval and numbers of items and examples stand in the hover.
-
     Args:
-        table: rater_1, rater_2, value (its cell is deeper the nearer to 1; NaN: none), shown (the value in words), words (with its interval or
-            the reason why there is none), n_items, n_examples, small (few items).
+        table: rater_1, rater_2, value (NaN: none), shown (the value in words), words (with its interval or the reason why there is none),
+            n_items, n_examples, small (few items: grey).
         raters: Names in the order of rows and columns; rater_1 comes before rater_2.
         ink: Colour of words.
     """

@@ -81,12 +81,10 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     """What most members say of a criterion; an even split is undecided.
 
-    Args:
-        labels: By member its label, as far as it gave one.
-        least: So many members have to say met or not met, 2 or more.
+    `labels` holds the label of each member that gave one; `least` of them, 2 or more, have to say met or not met.
 
-    >>> found = on_criterion({"Magpie": "met", "Wren": "met", "Rook": "not_met"}, least=3)
-    >>> found.label.value, round(found.confidence, 2), found.explanation
+    >>> verdict = on_criterion({"Magpie": "met", "Wren": "met", "Rook": "not_met"}, least=3)
+    >>> verdict.label.value, round(verdict.confidence, 2), verdict.explanation
     ('met', 0.67, '2 of 3 say met: Magpie and Wren; not met: Rook.')
     """
     votes = {member: Label(label) for member, label in labels.items() if label in _WORDS}
@@ -104,10 +102,6 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
 
 def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     """What most members say of a response's level: the most frequent letter, of equals the more severe. A level between two is half a vote for each.
-
-    Args:
-        labels: By member its label, as far as it gave one.
-        least: So many members have to give a level, 2 or more.
 
     >>> on_level({"Magpie": "D", "Wren": "C/D", "Rook": "cannot_assess"}, least=2).explanation
     '1.5 of 2 say D: Magpie; C/D: Wren. Rook found no level.'
@@ -166,17 +160,13 @@ class Voter(NamedTuple):
 
 
 def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
-    """The raters of the jury so far.
-
-    Raises:
-        OverreadError: The name is that of a judge, or none.
-    """
+    """The raters of the jury so far; an `OverreadError` where the name is that of a judge, or none."""
     if name != name.strip() or not 0 < len(name) <= MAX_NAME or not name.isprintable() or not store.is_storable(name):
-        _refuse(f"--name: {name[:80]!r} came, expected 1 to {MAX_NAME} printable characters")
+        _refuse(f"--name: expected 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
     named = [rater for rater in raters if rater.name == name]
     if name in (PARSER, RULES, MAJORITY) or any(not rater.version.startswith(JURY) for rater in named):
         _refuse(
-            f"--name: {name!r} came, which is the name of a judge: call the jury otherwise, so that the judge keeps its own verdicts"
+            f"--name: {name!r} is the name of a judge; give the jury another name, so that the judge keeps its own verdicts"
         )
     return tuple(rater.rater_id for rater in named)
 
@@ -184,11 +174,7 @@ def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
 def voters(
     raters: Sequence[JudgeRater], name: str, members: Sequence[str], repeats_of: str | None
 ) -> tuple[Voter, ...]:
-    """Who has a vote.
-
-    Raises:
-        OverreadError: One of them is no judge of the study, or a jury; or there are fewer than two.
-    """
+    """Who has a vote; an `OverreadError` where one of them is no judge of the study, or a jury, or there are fewer than two."""
     juries = {rater.name for rater in raters if rater.version.startswith(JURY)}
     own: dict[str, list[JudgeRater]] = {}
     again: dict[tuple[str, str], list[JudgeRater]] = {}
@@ -199,12 +185,10 @@ def voters(
             own.setdefault(rater.name, []).append(rater)
     chosen = list(dict.fromkeys(member.strip() for member in members if member.strip()))
     if same := [member for member in chosen if member == name or member in juries]:
-        _refuse(
-            f"--members: {', '.join(map(repr, same))} came, which is a jury itself: name the judges that it is made of"
-        )
+        _refuse(f"--members: {', '.join(map(repr, same))} is a jury itself; name the judges that it is made of")
     if unknown := [member for member in chosen if member not in own]:
         known = ", ".join(own) or "none, the study has no judge yet"
-        _refuse(f"--members: {', '.join(map(repr, unknown))} came, expected some of {known}")
+        _refuse(f"--members: expected some of {known}, got {', '.join(map(repr, unknown))}")
     found = [
         Voter(member, tuple(one.rater_id for one in own[member]), tuple(one.version for one in own[member]))
         for member in chosen
@@ -213,9 +197,9 @@ def voters(
     if repeats_of is not None:
         found += _asked_again(repeats_of, again)
     if len(found) < MIN_VOTES:
-        came = listed([voter.name for voter in found]) if found else "nobody"
+        got = listed([voter.name for voter in found]) if found else "nobody"
         _refuse(
-            f"--members: {came} came, expected two judges or more, or --repeats-of a judge that was asked several times"
+            f"--members: expected two judges or more, or --repeats-of a judge that was asked several times, got {got}"
         )
     return tuple(found)
 
@@ -226,7 +210,7 @@ def _asked_again(judge: str, again: dict[tuple[str, str], list[JudgeRater]]) -> 
     of_judge = [asked for (name, _), asked in several.items() if name == judge]
     if not of_judge:
         known = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
-        _refuse(f"--repeats-of: {judge!r} came, expected one of {known}")
+        _refuse(f"--repeats-of: expected one of {known}, got {judge!r}")
     newest = max(of_judge, key=lambda asked: max(rater.rater_id for rater in asked))
     times = sorted((version_and_repeat(rater.version)[1], rater) for rater in newest)
     return [Voter(repeat_version(judge, time), (rater.rater_id,), (rater.version,)) for time, rater in times]
@@ -252,7 +236,6 @@ class JuryReport:
     """What a jury says.
 
     Attributes:
-        name: Of the jury.
         version: Of its rater: a hash of the members' names and versions.
         members: Whose votes count.
         least: So many have to vote on an item.
@@ -340,12 +323,11 @@ def convene(
         members: Judges, each with one vote: that of its newest prompt version.
         repeats_of: A judge that was asked several times: each time is a vote, the first too.
         least: So many have to vote on an item, 2 or more; None: all.
-        actor: Who acts.
+        actor: A researcher or lead.
         dry_run: Change nothing.
         progress: Called with the number of the last response looked at.
 
     Raises:
-        NotAllowed: Whoever acts is no researcher and no lead.
         OverreadError: A member is no judge of the study, there are fewer than two, or the name is that of a judge.
     """
     with reading(engine) as session:
@@ -355,7 +337,7 @@ def convene(
         found = voters(raters, name, members, repeats_of)
         wanted = len(found) if least is None else least
         if not MIN_VOTES <= wanted <= len(found):
-            msg = f"--least: {wanted} came, expected {MIN_VOTES} to {len(found)}, as many as have a vote"
+            msg = f"--least: expected {MIN_VOTES} to {len(found)}, as many as have a vote, got {wanted}"
             raise OverreadError(msg)
         report = JuryReport(name, jury_version(found), tuple(voter.name for voter in found), wanted)
         changes = list(_changes(session, found, own, report, progress))

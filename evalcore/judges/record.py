@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.judges.pairs import Reads, weighted_reads
+from evalcore.judges.reads import Reads, weighted_reads
 from evalcore.stats import confusion
 from evalcore.stats.intervals import rate_words
 from evalcore.study.schema import Label
@@ -83,18 +83,13 @@ def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
 def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """How many blind first reads each judge's label agrees with, by kind of criterion, by sign, and in all: the accuracy of `confusion.rates`.
 
-    Each read counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
-
-    Args:
-        reads: As `blind_reads` gives them.
-        which: Of the reads enter; None: the drawn ones, where there are any.
+    Each of the `blind_reads` counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
 
     Returns:
         One row a judge and kind that has reads, the widest first: judge, grouping (`all`, `sign` or `kind`), kind ("accuracy, undesirable"),
         n (reads met or not met, of items that the judge labelled so), n_right, share in [0, 1] (weighted) with the 95 % interval low to
-        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was
-        left out: n_cannot_assess (reads
-        without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
+        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was left out: n_cannot_assess
+        (reads without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
     """
     known = with_kinds(weighted_reads(reads, which))
     weighted = bool(known["weight"].ne(1).any())
@@ -133,21 +128,16 @@ ANSWERS = (Label.MET, Label.NOT_MET)
 
 
 def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> Record:
-    """The record to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
+    """The record of one judge to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
 
     Where even everything has fewer than five reads, it is that of the kind, to say how few there are.
-
-    Args:
-        records: As `judge_record` gives them, of one judge.
-        axis: Of the criterion; None where it has none.
-        points: Of the criterion; None where they are not known.
 
     Raises:
         ValueError: The rows are of several judges.
     """
     keys = list(zip(records["grouping"], records["kind"], strict=True))
     if len(set(keys)) != len(keys):
-        msg = f"records of {records['judge'].nunique()} judges came, expected those of one"
+        msg = f"expected the records of one judge, got those of {records['judge'].nunique()}"
         raise ValueError(msg)
     wanted = ((KIND, kind_of(axis, points)), (SIGN, sign_of(points)), (ALL, ALL_CRITERIA))
     found = [_record(records, keys, *key) for key in wanted]
@@ -181,11 +171,7 @@ def sentence(record: Record) -> str:
 
 
 def finding(records: pd.DataFrame) -> str:
-    """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read.
-
-    Args:
-        records: As `judge_record` gives them, of one judge, with a read.
-    """
+    """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read."""
     keys = list(zip(records["grouping"], records["kind"], strict=True))
     said = f"{records['judge'].iloc[0]} matched physicians' blind reads in {_record(records, keys, ALL, ALL_CRITERIA).words}"
     signs = [_record(records, keys, SIGN, kind) for grouping, kind in keys if grouping == SIGN]

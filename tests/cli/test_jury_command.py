@@ -63,7 +63,7 @@ def test_a_jury_is_reported_in_words_and_as_json_and_a_dry_run_changes_nothing(p
 def test_an_unknown_member_is_named_with_those_that_are_known(path):
     found = CliRunner().invoke(APP, ["jury", "--name", "Bench", "--members", "Magpie,Heron", "--db", str(path)])
     assert isinstance(found.exception, OverreadError)
-    assert str(found.exception) == "--members: 'Heron' came, expected some of Magpie, Wren"
+    assert str(found.exception) == "--members: expected some of Magpie, Wren, got 'Heron'"
 
 
 def test_a_judge_is_held_against_itself_by_the_name_of_its_repeat(path):

@@ -16,7 +16,7 @@ from evalcore.judges.criterion_health import (
     criterion_health,
     read_items,
 )
-from evalcore.judges.pairs import Reads
+from evalcore.judges.reads import Reads
 from evalcore.stats.intervals import codes_of, grouped_shares, share_interval
 from tests import population
 from tests.opinion_rows import of_columns, shuffled
