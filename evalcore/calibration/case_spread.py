@@ -1,21 +1,20 @@
 """A model's spread over the levels of care beside the panel's, case by case."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.calibration.judge_confidence import FEWEST, own_confidence
-from evalcore.calibration.words import who
-from evalcore.stats.intervals import LEVEL, NO_VALUE
+from evalcore.calibration.judge_confidence import FEWEST, who
+from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.means import cells_of, clustered_means, over
 from evalcore.stats.wording import counted
 from evalcore.triage.data import TriageData
 from evalcore.triage.panels import N_LEVELS, SHARES, Kind
-from evalcore.triage.predictions import COUNTS, joined, predictions
+from evalcore.triage.predictions import COUNTS, joined
 from evalcore.triage.words import number_words
 
 Floats = npt.NDArray[np.float64]
@@ -29,14 +28,7 @@ BLOCK = 250
 
 
 def entropies(h: Floats, m: Floats) -> dict[str, Floats]:
-    """How widely two distributions spread over the four levels; `case_spread.case_spread` says what each measure is.
-
-    Args:
-        h: The panel's, the last axis the levels; each adds up to 1.
-        m: The model's, in the same shape.
-
-    Returns:
-        The measures of `MEASURED`, in bits, each in the shape of `h` without the last axis.
+    """How widely the panels' distributions `h` and the models' `m` (the last axis: the levels) spread: the measures of `MEASURED`, in bits.
 
     >>> h, m = np.array([[0, 0, 0.7, 0.3]]), np.array([[0, 0, 0.2, 0.8]])
     >>> {name: round(float(x[0]), 6) for name, x in entropies(h, m).items()}
@@ -48,24 +40,20 @@ def entropies(h: Floats, m: Floats) -> dict[str, Floats]:
 
 def _entropy(p: Floats) -> Floats:
     """In bits."""
-    found: Floats = 0.0 - (p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1)
-    return found
+    return np.asarray(0.0 - (p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1))
 
 
-def floors(
-    votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator, n_draws: int = N_DRAWS
-) -> dict[str, Floats]:
+def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
     """The expected value of each entropy for a model that draws its samples as the case's physicians vote.
 
     Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
     for (`behind`). Few of either show less spread than what they are drawn from.
 
     Args:
-        votes: Of each case on A, A/B, B, ..., D (`case_spread.vote_counts`).
+        votes: Of each case on A, A/B, B, ..., D (`vote_counts`).
         rows: The case of each wanted floor.
         n_samples: Valid samples of each.
         rng: Chance.
-        n_draws: Simulations of each panel and number of samples; fewer where there are very many of them.
 
     Returns:
         The measures of `MEASURED`, one number a row; NaN for a case with fewer than two votes.
@@ -74,7 +62,7 @@ def floors(
     most = int(n_samples.max(initial=0)) + 1
     keys, which = np.unique(of_case.ravel()[rows] * most + n_samples, return_inverse=True)
     panel, times = np.divmod(keys, most)
-    n_draws = max(min(n_draws, MOST_DRAWS // max(len(keys), 1)), 1)
+    n_draws = max(min(N_DRAWS, MOST_DRAWS // max(len(keys), 1)), 1)
     shares = behind(panels)
     found = {name: np.full(len(keys), np.nan) for name in MEASURED}
     some = np.flatnonzero((panels.sum(axis=1) > 1)[panel] & (times > 0))
@@ -87,19 +75,13 @@ def floors(
 
 
 def behind(votes: Floats) -> Floats:
-    """The votes of the physicians that a panel stands for: its own shares, spread a little further.
+    """The votes of the physicians that panels stand for: counts on A, A/B, ..., D, a row a panel, as shares that are spread a little further.
 
     Five votes show less disagreement than the many physicians they are drawn from: two votes drawn from them with replacement may be the same
     one, and differ (n-1)/n as often as two physicians do. A floor drawn from the panel's shares as they are is a third too low for panels of five.
     So part of each level's share goes to its neighbours, so much that two draws differ as often as two physicians of the panel do
     (the unbiased estimate). A unanimous panel stays as it is. In simulation the floors are then within a tenth of what they should be
-    for panels that spread over neighbouring levels.
-
-    Args:
-        votes: Counts on A, A/B, B, ..., D; one row a panel.
-
-    Returns:
-        Shares of the same seven votes, each row adding up to 1 (NaN without votes).
+    for panels that spread over neighbouring levels. NaN without votes.
     """
     n = votes.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,8 +98,7 @@ def behind(votes: Floats) -> Floats:
         a, b = (step**2).sum(axis=1), (letters * step).sum(axis=1)
         part = (-b - np.sqrt(np.maximum(b**2 - a * noise, 0))) / a
     part = np.clip(np.nan_to_num(part, nan=0.0), 0, 1)[:, None]
-    found: Floats = (1 - part) * own + part * moved
-    return found
+    return np.asarray((1 - part) * own + part * moved)
 
 
 def _letters(shares: Floats) -> Floats:
@@ -150,7 +131,7 @@ NO_PAIRS = "No case with a panel has two valid samples, which the unbiased dista
 
 
 def case_spread(
-    triage_data: TriageData, judges: Mapping[str, str], *, rng: np.random.Generator, found: pd.DataFrame | None = None
+    triage_data: TriageData, judges: Mapping[str, str], own: pd.DataFrame, *, rng: np.random.Generator
 ) -> pd.DataFrame:
     """The model's spread beside the panel's, for every case with a panel of two votes or more.
 
@@ -167,18 +148,17 @@ def case_spread(
     Args:
         triage_data: Described by `panels.described`.
         judges: By format, whose levels count.
+        own: `own_confidence(predictions(triage_data, judges))`, or some of its rows.
         rng: Chance, for the floors.
-        found: `own_confidence(predictions(triage_data, judges))`, where it is there already.
 
     Returns:
         One row a case with a panel, model and format with a valid sample: row (of `cases`), model, format, kind, gold, n_votes, n_valid, predicted,
         share, confidence and is_stated (as `own_confidence` gives them), h_A .. h_D, m_A .. m_D, panel_share (of the panel that chose the model's
         most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
     """
-    given = own_confidence(predictions(triage_data, judges)) if found is None else found
-    rows = given["row"].to_numpy()
+    rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
-    kept = given.loc[(n_votes >= FEWEST) & given["n_valid"].gt(0).to_numpy()].reset_index(drop=True)
+    kept = own.loc[(n_votes >= FEWEST) & own["n_valid"].gt(0).to_numpy()].reset_index(drop=True)
     table = joined(triage_data, kept, ("kind", "gold", "n_votes", *SHARES))
     n = table["n_valid"].to_numpy(dtype=float)
     h, m = table[list(SHARES)].to_numpy(dtype=float), table[list(COUNTS)].to_numpy(dtype=float) / n[:, None]
@@ -190,19 +170,7 @@ def case_spread(
     )
     floor = floors(votes, table["row"].to_numpy(), table["n_valid"].to_numpy(), rng=rng)
     named = {name: m[:, place] for place, name in enumerate(MODEL_SHARES)}
-    keys = [
-        "row",
-        "model",
-        "format",
-        "kind",
-        "gold",
-        "n_votes",
-        "n_valid",
-        "predicted",
-        "share",
-        "confidence",
-        "is_stated",
-    ]
+    keys = ["row", *BY, "kind", "gold", "n_votes", "n_valid", "predicted", "share", "confidence", "is_stated"]
     return table[[*keys, *SHARES]].assign(
         **named,
         panel_share=h[np.arange(len(h)), mode - 1],
@@ -215,18 +183,9 @@ def case_spread(
 def distances(
     h: Floats, m: Floats, n_votes: Floats, n_valid: Floats, vote_halves: Floats, sample_halves: Floats
 ) -> Floats:
-    """The unbiased distance D of each case; formula as for `case_spread`.
+    """The unbiased distance D of each case (see `case_spread`); NaN with fewer than two votes or two samples.
 
-    Args:
-        h: Vote distributions, n x 4.
-        m: Sample distributions, n x 4.
-        n_votes: Votes, those to remove left out.
-        n_valid: Valid samples.
-        vote_halves: Votes that lie on each of the three boundaries, n x 3.
-        sample_halves: Samples that do.
-
-    Returns:
-        One number a case; NaN with fewer than two votes or two samples.
+    `h` and `m` are distributions, n x 4; the halves are votes and samples that lie on each of the three boundaries, n x 3.
     """
     cuts = N_LEVELS - 1
     panel, model = np.cumsum(h, axis=1)[:, :cuts], np.cumsum(m, axis=1)[:, :cuts]
@@ -234,8 +193,7 @@ def distances(
         of_votes = (panel * (1 - panel) - vote_halves / (4 * n_votes[:, None])) / (n_votes[:, None] - 1)
         of_samples = (model * (1 - model) - sample_halves / (4 * n_valid[:, None])) / (n_valid[:, None] - 1)
         d = ((panel - model) ** 2 - of_votes - of_samples).sum(axis=1)
-    found: Floats = np.where((n_votes >= FEWEST) & (n_valid >= FEWEST), d, np.nan)
-    return found
+    return np.where((n_votes >= FEWEST) & (n_valid >= FEWEST), d, np.nan)
 
 
 def vote_counts(triage_data: TriageData) -> Floats:
@@ -275,27 +233,21 @@ def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table:
     return halves
 
 
-def summary(spread: pd.DataFrame, *, by: Sequence[str] = BY, level: float = LEVEL) -> pd.DataFrame:
-    """The measures on average over cases.
-
-    Args:
-        spread: As `case_spread` gives it, or some of its rows (ambiguous cases).
-        by: Columns that name the groups.
-        level: Of the intervals, in (0, 1).
+def summary(spread: pd.DataFrame) -> pd.DataFrame:
+    """The measures on average over the cases of `case_spread`, by model and format.
 
     Returns:
-        One row a group and measure (of `MEASURES`): the columns of `by`, measure, n_cases, n_left_out (without the two
-        samples that it needs), value with low and high (t interval over cases; NaN for one case), floor (the mean of
-        the cases' floors; 0 for distance), above (value - floor), undefined: a sentence where there is no value, else
-        "". No row for a group without cases.
+        One row a group and measure (of `MEASURES`): model, format, measure, n_cases, n_left_out (without the two samples that it needs), value
+        with low and high (95 % t interval over cases; NaN for one case), floor (the mean of the cases' floors; 0 for distance), above (value -
+        floor), undefined: a sentence where there is no value, else "". No row for a group without cases.
     """
-    cells, keys = cells_of(spread, by)
+    cells, keys = cells_of(spread, BY)
     parts = []
     for measure in MEASURES:
         values = spread[measure].to_numpy(dtype=float)
         known = ~np.isnan(values)
         rows = spread["row"].to_numpy()[known]
-        found = clustered_means(cells[known], rows, values[known], n_cells=len(keys), level=level)
+        found = clustered_means(cells[known], rows, values[known], n_cells=len(keys))
         floor = np.zeros(len(keys))
         if measure != DISTANCE:
             column = spread[f"floor_{measure}"].to_numpy(dtype=float)[known]
@@ -314,21 +266,14 @@ def summary(spread: pd.DataFrame, *, by: Sequence[str] = BY, level: float = LEVE
                 undefined=np.where(n_cases > 0, "", NO_PAIRS if measure == DISTANCE else NO_CASES),
             )
         )
-    names = [*by, "measure"]
+    names = [*BY, "measure"]
     table = pd.concat(parts, ignore_index=True)
     order = {name: place for place, name in enumerate(MEASURES)}
     return table.sort_values(names, key=lambda c: c.map(order) if c.name == "measure" else c, ignore_index=True)
 
 
 def unsure(spread: pd.DataFrame) -> pd.DataFrame:
-    """Ambiguous cases, those first where the model is sure and physicians are not: by concentration, then by confidence.
-
-    Args:
-        spread: As `case_spread` gives it.
-
-    Returns:
-        Its rows of ambiguous cases, most concentrated first; of equals by row, model and format.
-    """
+    """The ambiguous cases of `case_spread`, those first where the model is sure and physicians are not: by concentration, then by confidence."""
     kept = spread.loc[spread["kind"].eq(Kind.AMBIGUOUS)]
     order = ["concentration", "confidence", "row", "model", "format"]
     return kept.sort_values(order, ascending=[False, False, True, True, True], kind="stable", ignore_index=True)
@@ -349,11 +294,7 @@ NO_SPREAD = (
 
 
 def spread_findings(summary: pd.DataFrame) -> list[str]:
-    """Who lies furthest from the panels on ambiguous cases, and whether models are surer than physicians.
-
-    Args:
-        summary: Of `case_spread.summary`, on ambiguous cases.
-    """
+    """Who lies furthest from the panels on ambiguous cases, and whether models are surer than physicians, from their `summary`."""
     of: dict[str, dict[str, Row]] = {}
     for line in summary.to_dict(orient="records"):
         of.setdefault(who(line), {})[str(line["measure"])] = line
@@ -387,24 +328,16 @@ def _surer(of: Mapping[str, Mapping[str, Row]], surer: Mapping[str, Mapping[str,
 
 
 def from_zero(summary: pd.DataFrame) -> pd.DataFrame:
-    """As screens show it: intervals of what cannot lie below 0 begin at 0.
-
-    Args:
-        summary: Of `case_spread.summary`.
-    """
+    """A `summary` as screens show it: intervals of what cannot lie below 0 begin at 0."""
     bounded = ~summary["measure"].isin([DISTANCE, CONCENTRATION])
     return summary.assign(low=summary["low"].mask(bounded & summary["low"].lt(0), 0.0))
 
 
 def spread_words(row: Row) -> str:
-    """A measure with its interval and, in brackets, what chance alone gives; the unbiased distance needs none.
+    """A measure of `from_zero` with its interval and, in brackets, what chance alone gives; the unbiased distance needs none.
 
-    Args:
-        row: Of `from_zero`.
-
-    >>> spread_words(
-    ...     {"measure": "entropy_model", "value": 0.1, "low": 0.0, "high": 0.25, "floor": 0.662, "undefined": ""}
-    ... )
+    >>> row = {"measure": "entropy_model", "value": 0.1, "low": 0.0, "high": 0.25, "floor": 0.662, "undefined": ""}
+    >>> spread_words(row)
     '0.10 [0.00, 0.25] (0.66)'
     """
     if row["undefined"]:

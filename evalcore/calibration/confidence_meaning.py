@@ -3,15 +3,22 @@
 A confidence is either P(met) or P(my label is right) (`schema.ConfidenceMeaning`). Nothing is drawn or computed from it before that is known.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evalcore.study.schema import ConfidenceMeaning
+from evalcore.calibration.judge_confidence import stated_levels
+from evalcore.stats.wording import counted
+from evalcore.study.schema import PARSER, ConfidenceMeaning
+from evalcore.triage.data import TriageData
 
-COUNTS = ("n", "mean_confidence", "n_above", "n_below")
-"""Columns that `counted` gives for each judge and label."""
+Meanings = Mapping[str, ConfidenceMeaning]
+Row = Mapping[Any, Any]
+
+
 COLUMNS = [
     "judge", "meaning", "n", "n_met", "share_met", "mean_confidence", "mean_confidence_met", "mean_confidence_not_met", "contradicted",
     "usable", "why",
@@ -21,9 +28,14 @@ CHANCE_OF_LEVELS = 0.25
 """A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
 FEWEST = 10
 """With fewer labels of one kind nothing is said against a meaning."""
+MEANINGS = {
+    ConfidenceMeaning.MET: "that the criterion is met",
+    ConfidenceMeaning.RIGHT: "that its own label is right",
+}
+"""What a stated confidence is the probability of."""
 
 
-def checked(labels: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
+def checked_counts(counts: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
     """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
 
     Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of
@@ -32,38 +44,13 @@ def checked(labels: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> p
     `FEWEST` labels nothing is concluded.
 
     Args:
-        labels: One row a label with a stated confidence: judge, label (1 met, 0 not met), confidence in [0, 1].
+        counts: As `calibration.queries.stated` gives them.
         meaning: By judge; a judge that is missing has not been asked about.
 
     Returns:
         One row a judge, by name: judge, meaning (a `ConfidenceMeaning`, None where nobody has said), n, n_met, share_met in [0, 1],
         mean_confidence over all labels, over those met and those not met (NaN without any), contradicted, usable (the meaning
         is known and not contradicted), why (a sentence: what speaks against it, or that the meaning is to be chosen; "" where usable).
-    """
-    return checked_counts(counted(labels), meaning)
-
-
-def counted(labels: pd.DataFrame) -> pd.DataFrame:
-    """The sums that `checked_counts` needs.
-
-    Returns:
-        One row a judge and label: judge, label, n, mean_confidence, n_above and n_below (labels with a confidence above and below 0.5).
-    """
-    known = labels.loc[labels["label"].notna() & labels["confidence"].notna()]
-    sides = known.assign(above=known["confidence"].gt(HALF), below=known["confidence"].lt(HALF))
-    return (
-        sides.groupby(["judge", "label"], observed=True, as_index=False)
-        .agg(n=("confidence", "size"), mean_confidence=("confidence", "mean"), n_above=("above", "sum"), n_below=("below", "sum"))
-        .astype({"judge": object})
-    )  # fmt: skip
-
-
-def checked_counts(counts: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
-    """As `checked`, from sums: of every label of a large study the database gives two rows a judge.
-
-    Args:
-        counts: As `counted` or `calibration.queries.stated` gives them.
-        meaning: By judge.
     """
     rows = []
     for judge, mine in counts.groupby("judge", sort=True, observed=True):
@@ -126,32 +113,6 @@ def checked_levels(labels: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning
     return _with_meanings(pd.DataFrame(rows, columns=names), meaning)
 
 
-def as_right(frame: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Confidences as the probability that the judge's own label is right.
-
-    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no
-    such probability: NaN, with the sentence that says why, so that nothing is computed from it.
-
-    Args:
-        frame: One row a label: judge, label (1 met, 0 not met; needed for P(met) alone), confidence.
-        found: As `checked` gives it.
-
-    Returns:
-        The same rows with confidence in [0, 1] (NaN where refused) and refused (the sentence; "" where usable), categorical.
-    """
-    by_judge = found.set_index("judge")
-    judge = frame["judge"].astype(object)
-    usable = judge.map(by_judge["usable"]).eq(True).to_numpy()  # noqa: FBT003 - a judge that is missing is neither
-    of_met = judge.map(by_judge["meaning"]).eq(ConfidenceMeaning.MET).to_numpy()
-    confidence = frame["confidence"].to_numpy(dtype=float)
-    not_met = frame["label"].eq(0).to_numpy() if "label" in frame else np.zeros(len(frame), dtype=bool)
-    turned = np.where(of_met & not_met, 1 - confidence, confidence)
-    names = pd.Series({name: _unasked(str(name)) for name in judge.unique()}, dtype=object)
-    sentence = names.to_dict() | by_judge["why"].to_dict()
-    refused = pd.Categorical(judge.map(sentence).astype(object).to_numpy())
-    return frame.assign(confidence=np.where(usable, turned, np.nan), refused=refused)
-
-
 def _with_meanings(table: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
     """The meanings as they are: a column of texts would turn them into texts, and None into NaN."""
     said = pd.Series([meaning.get(judge) for judge in table["judge"]], index=table.index, dtype=object)
@@ -178,3 +139,97 @@ def _against(said: ConfidenceMeaning, sums: pd.DataFrame) -> str:
                 return f"{met}, and {counted} ({mean}): so it is not the probability that the criterion is met."
             return f"{counted} ({mean}), less than a guess between two labels: so it is not the probability that its own label is right."
     return ""
+
+
+def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
+    """What the confidences of judges on criteria mean, and what speaks against either meaning.
+
+    Args:
+        counts: As `calibration.queries.stated` gives them.
+        meanings: By judge, of those for which somebody has said it.
+
+    Returns:
+        As `checked_counts`, with against_met and against_right: what the labels would say against that meaning, "" where nothing.
+    """
+    return _with_objections(lambda said: checked_counts(counts, said), meanings)
+
+
+def level_meanings(triage_data: TriageData, meanings: Meanings) -> pd.DataFrame:
+    """The same for judges that read levels of care, without the parser: what comes with its levels is the model's own confidence."""
+    return _level_meanings(triage_data, meanings, of_parser=False)
+
+
+def model_meaning(triage_data: TriageData, meanings: Meanings) -> pd.DataFrame:
+    """The same for the confidences that models state themselves, which the parser reads: one row, or none where they state none."""
+    return _level_meanings(triage_data, meanings, of_parser=True)
+
+
+def _level_meanings(triage_data: TriageData, meanings: Meanings, *, of_parser: bool) -> pd.DataFrame:
+    stated = stated_levels(triage_data)
+    stated = stated.loc[stated["judge"].eq(PARSER).eq(of_parser)]
+    return _with_objections(lambda said: checked_levels(stated, said), meanings)
+
+
+def _with_objections(check: Callable[[Meanings], pd.DataFrame], meanings: Meanings) -> pd.DataFrame:
+    table = check(meanings)
+    for word in ConfidenceMeaning:
+        table[f"against_{word.value}"] = check(dict.fromkeys(table["judge"], word))["why"]
+    return table
+
+
+def takes_stated(meaning: pd.DataFrame) -> bool:
+    """Whether a confidence that a model states may count as its own: some state one, and what it means is known and not contradicted."""
+    return len(meaning) > 0 and bool(meaning["usable"].all())
+
+
+def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
+    """Confidences as the probability that the judge's own label is right.
+
+    P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no
+    such probability: NaN, with the sentence that says why, so that nothing is computed from it.
+
+    Args:
+        frame: One row a label: judge, label (1 met, 0 not met; needed for P(met) alone), confidence.
+        checked: As `checked_counts` or `checked_levels` gives it.
+
+    Returns:
+        The same rows with confidence in [0, 1] (NaN where refused) and refused (the sentence; "" where usable), categorical.
+    """
+    by_judge = checked.set_index("judge")
+    judge = frame["judge"].astype(object)
+    usable = judge.map(by_judge["usable"]).eq(True).to_numpy()  # noqa: FBT003 - a judge that is missing is neither
+    of_met = judge.map(by_judge["meaning"]).eq(ConfidenceMeaning.MET).to_numpy()
+    confidence = frame["confidence"].to_numpy(dtype=float)
+    not_met = frame["label"].eq(0).to_numpy() if "label" in frame else np.zeros(len(frame), dtype=bool)
+    turned = np.where(of_met & not_met, 1 - confidence, confidence)
+    sentences = {name: _unasked(str(name)) for name in judge.unique()} | by_judge["why"].to_dict()
+    refused = pd.Categorical(judge.map(sentences).astype(object).to_numpy())
+    return frame.assign(confidence=np.where(usable, turned, np.nan), refused=refused)
+
+
+def stated_words(row: Row) -> str:
+    """What a judge states, before anybody says what it means: a row of `checked_counts` or `checked_levels` in words.
+
+    >>> row = {"judge": "Wren", "n": 1000, "share_met": 0.004, "mean_confidence": 0.903}
+    >>> stated_words(row | {"mean_confidence_met": 0.81, "mean_confidence_not_met": 0.9034})
+    'Wren states a confidence with 1,000 labels on criteria, 0.903 on average: 0.4 % are met (mean 0.810), the others not met (mean 0.903).'
+    """
+    mean = f"{row['mean_confidence']:.3f} on average"
+    if "share_met" not in row:
+        return (
+            f"{row['judge']} states a confidence with {counted(row['n'], 'level of care', 'levels of care')}, {mean}."
+        )
+    met, others = (_mean_words(row[f"mean_confidence_{word}"]) for word in ("met", "not_met"))
+    labels = counted(row["n"], "label on a criterion", "labels on criteria")
+    return f"{row['judge']} states a confidence with {labels}, {mean}: {100 * row['share_met']:.1f} % are met{met}, the others not met{others}."
+
+
+def _mean_words(mean: float) -> str:
+    return "" if math.isnan(mean) else f" (mean {mean:.3f})"
+
+
+def meaning_words(row: Row) -> str:
+    """What a judge's confidence means, and that its labels are consistent with it; the row is usable."""
+    label = "level" if "share_met" not in row else "label"
+    said = MEANINGS[row["meaning"]].replace("label", label)
+    return f"{row['judge']} states the probability {said}. Its {counted(row['n'], label)} with a confidence are consistent with this."

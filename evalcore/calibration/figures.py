@@ -27,11 +27,7 @@ PANEL_PIXELS, ALONE_PIXELS, GAP_PIXELS, NAMES_PIXELS, TITLE_PIXELS, FOOT_PIXELS,
 
 
 def symbols_of(models: Sequence[str]) -> dict[str, str]:
-    """The mark of each model.
-
-    Args:
-        models: All models of the study, so that a model has one mark throughout.
-    """
+    """The mark of each model; of all models of the study, so that a model has one mark throughout."""
     return {model: SYMBOLS[n % len(SYMBOLS)] for n, model in enumerate(sorted(set(models)))}
 
 
@@ -266,8 +262,7 @@ def spread(
     """Dots with intervals, a row a model and format: the distance to the panel, and the entropies of both beside the floor (a tick).
 
     Args:
-        table: Rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel: model, format, measure, n_cases, value (NaN: no
-            dot), low, high, floor; models from top to bottom as they first occur.
+        table: Rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel; models from top to bottom as they first occur.
         formats: Words by format, in the order from top to bottom within a model.
         colours: By model; others are grey.
         ink: Colour of words.

@@ -1,5 +1,8 @@
 """Judges' and models' own confidences: on criteria, and in levels of care, beside physicians' blind reads."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -18,16 +21,17 @@ DIGITS = 9
 """Means of stated confidences are rounded, so that 0.8 three times is 0.8 again: a threshold of 0.8 would send it to a human else."""
 
 
+def who(row: Mapping[Any, Any]) -> str:
+    """A model in a format: "Alder-2 in conversation"."""
+    return f"{row['model']} in {row['format']}"
+
+
 def own_confidence(found: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
     """Predictions with the confidence that is the model's own: the one that it states itself, else the share of its samples.
 
     A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words, so where it read the level
-    the model states the confidence (`predictions.predictions` gives no other).
-
-    Args:
-        found: Rows of `predictions.predictions`, with or without columns of their cases.
-        stated: A confidence that the model states counts; False: the share of its samples alone (where nobody has said what the stated
-            ones mean).
+    the model states the confidence (`predictions.predictions` gives no other). With `stated` false the share of its samples alone counts (where
+    nobody has said what the stated ones mean).
 
     Returns:
         The same rows with confidence in [0, 1] (stated, else the share of the valid samples that say the predicted level, from two valid samples
@@ -39,13 +43,10 @@ def own_confidence(found: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
 
 
 def model_items(own: pd.DataFrame) -> pd.DataFrame:
-    """One row a prediction on a clear case: how sure the model was, and whether it was right.
-
-    Args:
-        own: As `own_confidence` gives them, with gold and kind of their cases.
+    """How sure the model was of each prediction on a clear case, and whether it was right, from `own_confidence` with gold and kind of the cases.
 
     Returns:
-        One row a clear case, model and format with a prediction, for `calibration` with by=("model", "format"): model, format, cluster (the case),
+        One row a clear case, model and format with a prediction, for `reliability` with by=("model", "format"): model, format, cluster (the case),
         confidence in [0, 1] (NaN where the model has none), is_stated, right (1 or 0), gold, predicted.
     """
     kept = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()].reset_index(drop=True)
@@ -60,8 +61,7 @@ def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFram
     """One row a judge and item that physicians have read: how sure the judge is that its label is right, and how right it is.
 
     Args:
-        beside: `confidence_meaning.as_right(queries.confidences.beside_reads(...), checked)`: confidence is the probability that the judge's
-            own label is right.
+        beside: `as_right(queries.beside_reads(...), checked)`: confidence is the probability that the judge's own label is right.
         drawn: Only reads of items that were drawn with a known probability, weighted by its inverse.
 
     Returns:
@@ -111,16 +111,11 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
     """One row an item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
 
-    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so.
-
-    Args:
-        rubric_data: What everybody says. Juries have no vote.
-        drawn: Only reads of items that were drawn with a known probability, weighted by its inverse.
+    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote.
 
     Returns:
-        For `calibration`, beside `criterion_items`: group ("majority of 3 judges", "Magpie, asked 3 times"),
-        cluster (the example), item_id, label, confidence, refused (as
-        `majority`), right (share of the physicians' blind first reads that say the same, in [0, 1]), weight. No row
+        For `reliability`, beside `criterion_items`: group ("majority of 3 judges", "Magpie, asked 3 times"), cluster (the example), item_id,
+        label, confidence, refused (as `majority`), right (share of the physicians' blind first reads that say the same, in [0, 1]), weight. No row
         where no item has three votes; others are told as refused.
     """
     parts = [_majority_items(rubric_data, None, drawn=drawn)]
@@ -154,14 +149,10 @@ LEVEL_COLUMNS = [
 
 
 def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> pd.DataFrame:
-    """The levels that come with a stated confidence. A rater that looked and found no level has none to be sure of.
-
-    Args:
-        triage_data: The cases.
-        samples: Only of these responses (rows of `triage_data.samples`).
+    """The levels that come with a stated confidence; of `samples` (rows of `triage_data.samples`) alone, where they are named.
 
     Returns:
-        One row a level: sample, judge (the parser too), label (the level), confidence in [0, 1].
+        One row a level that was found: sample, judge (the parser too), label (the level), confidence in [0, 1].
     """
     given = (
         triage_data.confidence
@@ -182,12 +173,10 @@ def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> 
 def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """One row a level that a judge read out of a response with a stated confidence, where physicians have read the response blind.
 
-    Args:
-        triage_data: The cases.
-        drawn: Only responses that were drawn with a known probability, weighted by its inverse.
+    With `drawn` only responses that were drawn with a known probability, weighted by its inverse.
 
     Returns:
-        For `confidence_meaning.checked_levels` and `as_right`, then `calibration`: judge, format, model, group ("Magpie, conversation"),
+        For `checked_levels` and `as_right`, then `reliability`: judge, format, model, group ("Magpie, conversation"),
         cluster (the case), example_id, response_id, confidence in [0, 1], label (the judge's level), right (in [0, 1]: share of the
         physicians' blind first reads whose level has a letter in common with it; reads that could not assess are left out), n_reads,
         weight (1, or 1 / inclusion probability).
@@ -198,10 +187,6 @@ def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame
 
 def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """The same for several judges as one: what most of them read out of a response, and the share of them that does as its confidence.
-
-    Args:
-        triage_data: The cases.
-        drawn: As for `level_items`.
 
     Returns:
         As `level_items`, a group a format in which three judges or more have read a level out of one of these responses, with refused: "" or why there is no
@@ -233,13 +218,7 @@ def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.Data
 
 
 def _beside(said: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) -> pd.DataFrame:
-    """Levels beside the reads of the same responses.
-
-    Args:
-        said: One row a judge and response: sample, judge, label (a level), confidence.
-        reads: As `_response_reads` gives them.
-        triage_data: The cases.
-    """
+    """Levels (sample, judge, label, confidence) beside the reads of the same responses."""
     pairs = said.merge(reads, on="sample")
     pairs["right"] = pairs["label"].sub(pairs["level"]).abs().le(_reach(pairs["label"]) + _reach(pairs["level"]))
     found = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(

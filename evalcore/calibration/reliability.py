@@ -131,22 +131,16 @@ def sums_of(items: Items, bins: Codes, n: int) -> Sums:
     )
 
 
-def weighted_means(items: Items, values: Floats, *, level: float) -> pd.DataFrame:
-    """The mean of each group with its clustered interval, as `means.clustered_means`; with weights it is a ratio of sums.
-
-    Args:
-        items: Their weights count.
-        values: One an item.
-        level: Of confidence, in (0, 1).
-    """
+def weighted_means(items: Items, values: Floats) -> pd.DataFrame:
+    """The mean of each group's values, one an item, with its clustered interval (`means.clustered_means`); with weights a ratio of sums."""
     n_groups = len(items.keys)
     if (items.weight == 1).all():
-        return clustered_means(items.group, items.cluster, values, n_cells=n_groups, level=level)
+        return clustered_means(items.group, items.cluster, values, n_cells=n_groups)
     mass = np.bincount(items.group, items.weight, n_groups)
     mean = over(np.bincount(items.group, items.weight * values, n_groups), mass)
     scale = over(np.bincount(items.group, minlength=n_groups).astype(float), mass)
     moved = mean[items.group] + (values - mean[items.group]) * items.weight * scale[items.group]
-    return clustered_means(items.group, items.cluster, moved, n_cells=n_groups, level=level)
+    return clustered_means(items.group, items.cluster, moved, n_cells=n_groups)
 
 
 BY = ("group",)
@@ -161,23 +155,21 @@ ONE_CLUSTER = "All items come from one example or case: nothing is known of how 
 ALIKE = "All examples or cases are off by the same: nothing is known of how others would differ."
 
 
-def reliability(
-    frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] = BY, level: float = LEVEL
-) -> pd.DataFrame:
+def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] = BY) -> pd.DataFrame:
     """How often labels are right, by how sure they were stated: the points and bars of a reliability diagram.
 
     Bins hold equally many items, as far as ties allow: items of one confidence stay together, in the bin in which the middle of
     them falls. There are at most as many bins as leave five clusters to each.
 
     Args:
-        frame: As the module says.
+        frame: One row an item: the columns of `by`, cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any weight and
+            refused (why there is no confidence).
         n_bins: Bins at most, 1 or more.
         by: Columns that name the groups.
-        level: Of the intervals, in (0, 1).
 
     Returns:
         One row a group and bin, by confidence: the columns of `by`, bin (from 0), lowest, highest and mean_confidence in it, share_right
-        with low and high (Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters. No row for a
+        with low and high (95 %, Wilson on the effective number of items, clustered), all in [0, 1], n (items), n_clusters. No row for a
         group without items.
     """
     items = items_of(frame, by)
@@ -186,7 +178,7 @@ def reliability(
     counts = np.bincount(bins, minlength=n)
     mass = np.bincount(bins, items.weight, n)
     scaled = items.weight * over(counts.astype(float), mass)[bins]  # the weights of a bin add up to its items
-    shares = grouped_shares(items.right * scaled, items.cluster, bins, n, sizes=scaled, level=level)
+    shares = grouped_shares(items.right * scaled, items.cluster, bins, n, sizes=scaled)
     starts = np.cumsum(counts) - counts
     ends = starts + counts - 1
     first = np.searchsorted(of_group, of_group, side="left")
@@ -210,7 +202,6 @@ def calibration_error(
     n_bins: int = N_BINS,
     by: Sequence[str] = BY,
     n_draws: int = N_DRAWS,
-    level: float = LEVEL,
 ) -> pd.DataFrame:
     """How far confidence lies from what is right, and Brier's score in its parts.
 
@@ -231,19 +222,18 @@ def calibration_error(
     so that their own error does not enter at first order; where miscalibration is near 0 its interval is too narrow).
 
     Args:
-        frame: As the module says.
+        frame: As for `reliability`.
         rng: Chance, for the null alone.
         n_bins: As for `reliability`.
         by: Columns that name the groups.
         n_draws: For the null; 0: no null, and then no plain error either.
-        level: Of the intervals, in (0, 1).
 
     Returns:
         One row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins,
         mean_confidence, share_right, difference (mean_confidence - share_right: above 0 is over-confident, -1..1), error (0..1), ece,
         null, null_high (0..1), brier, miscalibration, discrimination, uncertainty (0..1), null_miscalibration; difference, error, brier,
-        miscalibration, discrimination and uncertainty with _low and _high; undefined: a sentence where there is no value or no interval, else "".
-        Values are NaN without items, intervals and error with one cluster.
+        miscalibration, discrimination and uncertainty with _low and _high (95 %); undefined: a sentence where there is no value or no interval,
+        else "". Values are NaN without items, intervals and error with one cluster.
 
     References:
         Kumar, Liang and Ma 2019 (debiased error); Dimitriadis, Gneiting and Jordan 2021 (CORP).
@@ -271,12 +261,12 @@ def calibration_error(
         ("discrimination", flat - fitted),
         ("uncertainty", flat),
     ):
-        found = weighted_means(items, values, level=level)
+        found = weighted_means(items, values)
         columns |= {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
         table["n_clusters"] = found["n_clusters"]
     for name in ("brier", "miscalibration", "discrimination", "uncertainty"):  # 0 or more by definition
         columns |= {f"{name}{end}": np.maximum(columns[f"{name}{end}"], 0) for end in ("", "_low")}
-    columns |= _error(sums, of_group, n_groups, level)
+    columns |= _error(sums, of_group, n_groups)
     columns |= _null(items, bins, sums, of_group, n_groups, n_draws, rng)
     table = table.assign(**columns)
     refused = [words or NOTHING for words in items.refused]
@@ -294,7 +284,7 @@ def _terms(w: Floats, y: Floats, d: Floats, ww: Floats, wy: Floats, yy: Floats, 
     return np.nan_to_num(w * (gap**2 - variance))
 
 
-def _error(sums: Sums, of_group: Codes, n_groups: int, level: float) -> dict[str, Floats]:
+def _error(sums: Sums, of_group: Codes, n_groups: int) -> dict[str, Floats]:
     """The debiased error and its interval. Bins held by one cluster alone are left out, of the weights too."""
     terms = _terms(sums.w, sums.y, sums.d, sums.ww, sums.wy, sums.yy, sums.n_cells)
     known = sums.n_cells > 1
@@ -320,7 +310,7 @@ def _error(sums: Sums, of_group: Codes, n_groups: int, level: float) -> dict[str
     n = np.bincount(group[is_known], minlength=n_groups)
     mean = over(np.bincount(group[is_known], without[is_known], n_groups), n)
     spread = np.bincount(group[is_known], (without - mean[group])[is_known] ** 2, n_groups)
-    half = stdtrit(np.where(n > 1, n - 1, np.nan), (1 + level) / 2) * np.sqrt(over(spread * (n - 1), n))
+    half = stdtrit(np.where(n > 1, n - 1, np.nan), (1 + LEVEL) / 2) * np.sqrt(over(spread * (n - 1), n))
     return {
         "error": np.sqrt(np.maximum(square, 0)),
         "error_low": np.sqrt(np.maximum(square - half, 0)),

@@ -1,7 +1,6 @@
 """Temperature scaling: one number that makes confidences bolder or meeker, fitted where it is not judged."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +10,6 @@ from scipy.special import expit, logit
 
 from evalcore.calibration.reliability import (
     BY,
-    N_BINS,
     NOTHING,
     Codes,
     Floats,
@@ -20,7 +18,6 @@ from evalcore.calibration.reliability import (
     items_of,
     weighted_means,
 )
-from evalcore.stats.intervals import LEVEL
 
 N_FOLDS = 5
 NEVER_SURE = 1e-3
@@ -29,63 +26,37 @@ COLDEST, HOTTEST = np.log(0.05), np.log(20)
 COMPARED = ("error", "brier")
 
 
-@dataclass(frozen=True)
-class Scaled:
-    """What scaling does.
-
-    Attributes:
-        table: One row a group: see `scaled`.
-        items: The frame with confidence as scaled by a temperature that was fitted without the item's fold (NaN where there is none): to
-            draw the reliability after beside the one before.
-    """
-
-    table: pd.DataFrame
-    items: pd.DataFrame
-
-
 def scaled(
-    frame: pd.DataFrame,
-    *,
-    rng: np.random.Generator,
-    n_folds: int = N_FOLDS,
-    n_bins: int = N_BINS,
-    by: Sequence[str] = BY,
-    level: float = LEVEL,
-) -> Scaled:
+    frame: pd.DataFrame, *, rng: np.random.Generator, by: Sequence[str] = BY
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Calibration before and after temperature scaling, cross-validated over clusters.
 
     logit of the new confidence = logit of the old / temperature, with the temperature that minimises the negative log-likelihood of
     `right`: above 1 makes confidences meeker, below 1 bolder; 0.5 stays 0.5, so scaling cannot repair a judge that is wrong more often than
     right. All items of a cluster are in one fold, and each item is scaled by what the other folds say.
 
-    Args:
-        frame: As `calibration` says.
-        rng: Chance, for the folds.
-        n_folds: 2 or more; a group with fewer clusters has no value.
-        n_bins: As for `calibration.reliability`.
-        by: Columns that name the groups.
-        level: Of the intervals, in (0, 1).
+    `frame` and `by` are as for `reliability`; `rng` draws the folds. A group with fewer clusters than `N_FOLDS` has no value.
 
     Returns:
-        The scaled items, and one row a group: the columns of `by`, n, n_clusters, n_folds, temperature (of all items; 0.05..20),
+        One row a group: the columns of `by`, n, n_clusters, n_folds, temperature (of all items; 0.05..20),
         temperature_low and temperature_high (the range over the folds, no interval), error, brier and log_loss (natural) _before and
         _after, error and brier with _low and _high, brier_change and log_loss_change (after less before, below 0 is better)
-        with _low and _high (clustered), undefined: a sentence where there is no value, else "".
+        with _low and _high (clustered), undefined: a sentence where there is no value, else "". And the frame with the scaled confidences
+        (NaN where there is none), each by a temperature that was fitted without the item's fold.
     """
     items = items_of(frame, by)
-    fold = _folds(items, n_folds, rng)
-    temperatures, of_fold, undefined = _fitted(items, fold, n_folds)
+    fold = _folds(items, rng)
+    temperatures, of_fold, undefined = _fitted(items, fold)
     stated = np.clip(items.confidence, NEVER_SURE, 1 - NEVER_SURE)
     after = expit(logit(stated) / of_fold[items.group, fold])
     confidence = np.full(len(frame), np.nan)
     confidence[items.places] = after
     moved = frame.assign(confidence=confidence)
-    before = calibration_error(frame, rng=rng, n_bins=n_bins, by=by, n_draws=0, level=level)
-    then = calibration_error(moved, rng=rng, n_bins=n_bins, by=by, n_draws=0, level=level)
+    before, then = (calibration_error(part, rng=rng, by=by, n_draws=0) for part in (frame, moved))
     table = items.keys.assign(
         n=before["n"],
         n_clusters=before["n_clusters"],
-        n_folds=n_folds,
+        n_folds=N_FOLDS,
         temperature=temperatures,
         temperature_low=of_fold.min(axis=1),
         temperature_high=of_fold.max(axis=1),
@@ -96,19 +67,19 @@ def scaled(
             table = table.assign(**{f"{name}_{word}{end}": found[f"{name}{end}"] for end in ends})
     losses = {"before": _losses(stated, items.right), "after": _losses(after, items.right)}
     for word, values in losses.items():
-        table[f"log_loss_{word}"] = weighted_means(items, values, level=level)["mean"]
+        table[f"log_loss_{word}"] = weighted_means(items, values)["mean"]
     changes = {
         "brier": (after - items.right) ** 2 - (items.confidence - items.right) ** 2,
         "log_loss": losses["after"] - losses["before"],
     }
     for name, values in changes.items():
-        found = weighted_means(items, values, level=level)
+        found = weighted_means(items, values)
         table = table.assign(**{f"{name}_change{end}": found[end[1:] or "mean"] for end in ends})
     table["undefined"] = undefined
-    return Scaled(table, moved)
+    return table, moved
 
 
-def _folds(items: Items, n_folds: int, rng: np.random.Generator) -> Codes:
+def _folds(items: Items, rng: np.random.Generator) -> Codes:
     """The fold of each item: the clusters of each group in random order, dealt out one after another."""
     n_names = int(items.cluster.max(initial=0)) + 1
     luck = rng.random(n_names)
@@ -118,35 +89,35 @@ def _folds(items: Items, n_folds: int, rng: np.random.Generator) -> Codes:
     sizes = np.bincount(group, minlength=len(items.keys))
     place = np.empty(len(found), dtype=np.int64)
     place[order] = np.arange(len(found)) - (np.cumsum(sizes) - sizes)[group[order]]
-    return place[codes] % n_folds
+    return place[codes] % N_FOLDS
 
 
-def _fitted(items: Items, fold: Codes, n_folds: int) -> tuple[Floats, Floats, list[str]]:
+def _fitted(items: Items, fold: Codes) -> tuple[Floats, Floats, list[str]]:
     """The temperature of each group, of each group without each fold, and why there is none."""
     n_groups = len(items.keys)
-    whole, parts = np.full(n_groups, np.nan), np.full((n_groups, n_folds), np.nan)
+    whole, parts = np.full(n_groups, np.nan), np.full((n_groups, N_FOLDS), np.nan)
     reasons = []
     bounds = np.append(0, np.cumsum(np.bincount(items.group, minlength=n_groups)))
     for number, (start, end) in enumerate(pairwise(bounds)):
         mine = slice(start, end)
-        why = _why_not(items.right[mine], fold[mine], n_folds) if end > start else items.refused[number] or NOTHING
+        why = _why_not(items.right[mine], fold[mine]) if end > start else items.refused[number] or NOTHING
         reasons.append(why)
         if why:
             continue
         z, right, weight, folds = _gathered(items, mine, fold[mine])
         whole[number] = _temperature(z, right, weight)
-        for left_out in range(n_folds):
+        for left_out in range(N_FOLDS):
             kept = folds != left_out
             parts[number, left_out] = _temperature(z[kept], right[kept], weight[kept])
     return whole, parts, reasons
 
 
-def _why_not(right: Floats, fold: Codes, n_folds: int) -> str:
-    if len(np.unique(fold)) < n_folds:
+def _why_not(right: Floats, fold: Codes) -> str:
+    if len(np.unique(fold)) < N_FOLDS:
         return (
-            f"There are fewer than {n_folds} examples or cases, so no temperature can be fitted without some of them."
+            f"There are fewer than {N_FOLDS} examples or cases, so no temperature can be fitted without some of them."
         )
-    for number in range(n_folds):
+    for number in range(N_FOLDS):
         mean = right[fold != number].mean()
         if mean in (0.0, 1.0):
             word = "right" if mean else "wrong"

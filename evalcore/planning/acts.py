@@ -4,16 +4,16 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from sqlmodel import Session
 
 from evalcore.errors import OverreadError
-from evalcore.planning.inclusion import drawn_systematically, inclusion_probabilities
-from evalcore.planning.pilot import measured
-from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, answer
-from evalcore.planning.targets import N_MODELS, Goal, Target, population
+from evalcore.planning.pilot_estimates import measured
+from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, inclusion_probabilities
+from evalcore.planning.targets import N_MODELS, Target, population
 from evalcore.reading import candidates, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn, Item
 from evalcore.rubric import queries as rubric_queries
@@ -21,7 +21,7 @@ from evalcore.rubric.corrected import default_claim, surveyed
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import votes
 from evalcore.rubric.parts import evaluations
-from evalcore.rubric.recipes import drawing_sizes
+from evalcore.rubric.recipes import Goal, drawing_sizes
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import guarded
@@ -33,6 +33,10 @@ NEXT = 100
 """Hours, or reads where no time is known, that the next reading is priced for."""
 PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_probability")
 SECONDS_AN_HOUR = 3600
+ROUNDING = 1e-6
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,6 @@ class Plan:
     """Responses that were drawn.
 
     Attributes:
-        target: What is to be known.
-        design: uniform or importance.
         seed: Of the drawing; with the study as it is now it gives the same again.
         drawn: The responses with their probabilities, as `assigning.assign` takes them.
         n_items: Criteria on them.
@@ -58,20 +60,10 @@ class Plan:
 
 
 def target_of(words: str, known: RubricData, *, evaluation: str | None = None, judges: Sequence[str] = ()) -> Target:
-    """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`. Names may hold colons themselves.
-
-    Args:
-        words: The target.
-        known: The study.
-        evaluation: The data set; None: the one with most responses (a judge's errors: all).
-        judges: Whose labels; none: the judge with most labels there.
-
-    Raises:
-        OverreadError: Something in it is not of this study, or not a target.
-    """
+    """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`; names may hold colons. Errors and the rest as of `target`."""
     goal, _, rest = words.partition(":")
     if goal not in list(Goal):
-        msg = f"target: {words!r} came, expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03"
+        msg = f"target: expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03, got {words!r}"
         raise OverreadError(msg)
     names, _, within = rest.rpartition(":")
     return target(
@@ -90,11 +82,19 @@ def target(
 ) -> Target:
     """A target of this study.
 
+    Args:
+        goal: What is to be known.
+        within: How exactly.
+        models: Of which.
+        known: The study.
+        evaluation: The data set; None: the one with most responses (a judge's errors: all).
+        judges: Whose labels; none: the judge with most labels there.
+
     Raises:
         OverreadError: A name is not of this study, or a number out of its range.
     """
     if not 0 < within <= MOST_WITHIN:
-        msg = f"target: within {within} came, expected more than 0 and at most {MOST_WITHIN}"
+        msg = f"target: expected a width of more than 0 and at most {MOST_WITHIN}, got {within}"
         raise OverreadError(msg)
     parts = evaluations(known)
     judged = parts.loc[parts["judges"].map(len).gt(0)]
@@ -111,18 +111,18 @@ def target(
     _check("judges", judges, labelled)
     wanted = tuple(dict.fromkeys(judges)) or (labelled[0],)
     if goal is Goal.JUDGE_ERROR and len(wanted) > 1:
-        msg = f"judges: {', '.join(wanted)} came, expected one: a judge's errors are its own"
+        msg = f"judges: expected one, since a judge's errors are its own, got {', '.join(wanted)}"
         raise OverreadError(msg)
     _check("models", models, list(known.items["model"].cat.categories))
     if len(set(models)) != N_MODELS[goal]:
-        msg = f"models: {', '.join(models) or 'none'} came, expected {N_MODELS[goal]} for {goal}"
+        msg = f"models: expected {N_MODELS[goal]} for {goal}, got {', '.join(models) or 'none'}"
         raise OverreadError(msg)
     return Target(goal, within, tuple(models), wanted, evaluation)
 
 
-def _check(name: str, came: Sequence[str], known: Sequence[str]) -> None:
-    if unknown := [word for word in came if word not in known]:
-        msg = f"{name}: {', '.join(map(repr, unknown))} came, expected some of {', '.join(known)}"
+def _check(name: str, chosen: Sequence[str], known: Sequence[str]) -> None:
+    if unknown := [word for word in chosen if word not in known]:
+        msg = f"{name}: expected some of {', '.join(known)}, got {', '.join(map(repr, unknown))}"
         raise OverreadError(msg)
 
 
@@ -130,7 +130,7 @@ def _within(words: str) -> float:
     try:
         return float(words)
     except ValueError:
-        msg = f"target: {words!r} came last, expected how exactly, for example 0.03"
+        msg = f"target: expected a width at the end, for example 0.03, got {words!r}"
         raise OverreadError(msg) from None
 
 
@@ -154,13 +154,6 @@ def claimed(
 ) -> tuple[Target, str]:
     """A target with what its interval is to hold for: as asked, else as the stored analysis says, else the widest that the reads can carry.
 
-    Args:
-        known: The study.
-        wanted: What is to be known.
-        spec: The stored analysis.
-        claim: As asked; None: not asked.
-        physicians: The same.
-
     Returns:
         The target, and a sentence that says whence its claim is; empty where both were asked for, and for a judge's errors, which have one claim.
     """
@@ -176,11 +169,7 @@ def claimed(
 
 
 def powered(wanted: Target, power: float | None) -> Target:
-    """The target of a difference that is to be found with this probability.
-
-    Raises:
-        OverreadError: It is not a difference, or no such probability.
-    """
+    """The target of a difference that is to be found with this probability; an `OverreadError` where it is none, or no such probability."""
     if power is None:
         return wanted
     if wanted.goal is not Goal.DIFFERENCE:
@@ -248,10 +237,10 @@ def draw(
         OverreadError: Fewer are left, or a word is unknown.
     """
     if design not in DESIGNS:
-        msg = f"design: {design!r} came, expected one of {', '.join(DESIGNS)}"
+        msg = f"design: expected one of {', '.join(DESIGNS)}, got {design!r}"
         raise OverreadError(msg)
     if seed is not None and not 0 <= seed <= MAX_SEED:
-        msg = f"seed: {seed} came, expected 0 to {MAX_SEED}"
+        msg = f"seed: expected 0 to {MAX_SEED}, got {seed}"
         raise OverreadError(msg)
     study = rubric_queries.load(session) if known is None else known
     about = population(study, wanted)
@@ -260,7 +249,7 @@ def draw(
     free = about.where(~about.items["response_id"].isin(list(gone)).to_numpy())
     if not 0 < n_units <= free.n_units:
         msg = (
-            f"responses: {n_units:,} came, expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet"
+            f"responses: expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet, got {n_units:,}"
         )
         raise OverreadError(msg)
     seed = int(np.random.default_rng().integers(MAX_SEED)) if seed is None else seed
@@ -286,7 +275,9 @@ def draw(
     return Plan(wanted, design, seed, Drawn(shares, selection, n_population, how), n_items)
 
 
-def _responses(items: Any, unit: Any, probabilities: Any, places: Any) -> tuple[dict[Item, float], int]:
+def _responses(
+    items: pd.DataFrame, unit: Numbers, probabilities: Floats, places: Numbers
+) -> tuple[dict[Item, float], int]:
     """The responses of the drawn units in the order of the drawing, with their probabilities; and their criteria."""
     rank = np.full(len(probabilities), -1)
     rank[places] = np.arange(len(places))
@@ -298,6 +289,27 @@ def _responses(items: Any, unit: Any, probabilities: Any, places: Any) -> tuple[
         for example, response, share in zip(examples, responses, probabilities[unit[order]], strict=True)
     }
     return shares, len(rows)
+
+
+def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> Numbers:
+    """A systematic drawing from a random start, the units in random order (Madow 1949): each with exactly its probability, in a fixed number.
+
+    The units are laid end to end on a line, each as long as its probability; those are drawn on which one of the points u, u + 1, ...
+    falls. The number drawn is the sum of the probabilities (where that is no whole number, the one below or above it).
+
+    Returns:
+        Places of the drawn units, in random order.
+    """
+    order = rng.permutation(len(probabilities))
+    ends = np.cumsum(probabilities[order])
+    whole = round(float(ends[-1])) if len(ends) else 0
+    if len(ends) and abs(ends[-1] - whole) < ROUNDING:  # so that rounding errors neither add nor lose one
+        ends *= whole / ends[-1]
+        ends[-1] = whole
+    n_points = int(np.ceil(ends[-1])) if len(ends) else 0
+    points = rng.random() + np.arange(n_points)
+    found = np.searchsorted(ends, points[points < (ends[-1] if len(ends) else 0)], side="right")
+    return np.asarray(order[rng.permutation(np.unique(found))])
 
 
 def csv_of(session: Session, plan: Plan) -> bytes:
@@ -316,20 +328,3 @@ def csv_of(session: Session, plan: Plan) -> bytes:
         prompt_id, model, dataset = (guarded(str(row[column])) for column in ("prompt_id", "model", "dataset"))
         lines.writerow([prompt_id, model, row["sample_index"], dataset, repr(share)])
     return stream.getvalue().encode()
-
-
-__all__ = [
-    "Answer",
-    "Plan",
-    "answer",
-    "claimed",
-    "csv_of",
-    "draw",
-    "hours",
-    "next_reads",
-    "powered",
-    "seconds_each",
-    "taken",
-    "target",
-    "target_of",
-]

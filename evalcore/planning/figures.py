@@ -20,7 +20,7 @@ def narrowing(
     """How the interval narrows with what is read, one line a design, and how narrow it is wanted.
 
     Args:
-        table: As `sample_size.curve` gives it: design, n_units, half_width.
+        table: As `sample_size.curve` gives it.
         within: Half the width that is wanted.
         units: What is drawn, in words for the axis.
         axis: What the width is of.

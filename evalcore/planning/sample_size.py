@@ -1,4 +1,4 @@
-"""How many responses physicians have to read until a number is as exact as somebody wants it."""
+"""How many responses physicians have to read until a number is as exact as somebody wants it, and with which probability each is drawn."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,61 +8,91 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from evalcore.planning.components import Components, components
-from evalcore.planning.inclusion import Probabilities, inclusion_probabilities
-from evalcore.planning.pilot import Basis, Pilot, measured
-from evalcore.planning.targets import Goal, Population, Target, population
+from evalcore.planning.pilot_estimates import Components, Pilot, components, measured
+from evalcore.planning.targets import Population, Target, population
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import votes
-from evalcore.rubric.recipes import drawing_sizes, unit_sizes
+from evalcore.rubric.recipes import Goal, clipped, drawing_sizes, unit_sizes
 from evalcore.stats.estimator import effective_readers, freedom_of_sum
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.schema import Claim, Physicians
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """What it does to a drawing by importance that judges disagree.
-
-    Attributes:
-        n_items: Items that two judges or more, or one judge several times, have labelled.
-        n_disagreed: Of those, items on which they do not all say the same.
-        times: How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of
-            either. Their points count as well, so it may be below 1.
-    """
-
-    n_items: int
-    n_disagreed: int
-    times: float
-
-
-def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
-    """What it does to a drawing.
-
-    Args:
-        disagreements: One an item, as `recipes.disagreement` gives them.
-        probabilities: Of each item to be drawn, in (0, 1]; None: nothing can be drawn.
-    """
-    differ, agree = disagreements > 0, disagreements == 0
-    n_differ, n_agree = int(differ.sum()), int(agree.sum())
-    times = math.nan
-    if probabilities is not None and n_differ and n_agree:
-        times = float(probabilities[differ].mean() / probabilities[agree].mean())
-    return Disagreement(n_differ + n_agree, n_differ, times)
-
-
+Numbers = npt.NDArray[np.int64]
 UNIFORM, IMPORTANCE = "uniform", "importance"
 DESIGNS = (UNIFORM, IMPORTANCE)
 CURVE_POINTS = 25
 MOST_READERS = 100
+TAIL = (1 + LEVEL) / 2
+COLUMNS = ["design", "reachable", "n_units", "n_responses", "n_items", "half_width", "n_same", "half_width_same"]
+FLOOR = 0.2
+"""No probability is below this share of the mean one: a guess about the judge may be wrong, and a tiny probability is a huge weight."""
+_ROUNDING = 1e-6
+_NOTHING = 1e-200
 
-Numbers = npt.NDArray[np.int64]
+
+@dataclass(frozen=True)
+class Probabilities:
+    """With which probability in (0, 1] each unit is drawn, and how to get it from the unit's size: `scale` x size, at least `floor`, at most 1."""
+
+    of_units: Floats
+    scale: float
+    floor: float
 
 
-def _z(level: float) -> float:
-    return float(ndtri((1 + level) / 2))
+def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FLOOR) -> Probabilities:
+    """Probabilities proportional to size, scaled so that they add up to the wanted number; at most 1, at least a share of their mean.
+
+    What is above 1 or below the floor is set there, and the rest is scaled anew until all add up.
+
+    Args:
+        sizes: One a unit, 0 or more; all 0: drawn alike. Less than a millionth of the largest counts as 0.
+        n_wanted: How many are to be drawn, above 0 and at most as many as there are.
+        floor: Share of the mean probability, in (0, 1]; 1: all alike.
+
+    Raises:
+        ValueError: The number is out of its range.
+
+    >>> inclusion_probabilities(np.array([1.0, 1.0, 2.0]), 2).of_units.tolist()
+    [0.5, 0.5, 1.0]
+    """
+    n_units = len(sizes)
+    if not 0 < n_wanted <= n_units:
+        msg = f"expected more than 0 and at most {n_units:,} units, as many as there are, got {n_wanted:,}"
+        raise ValueError(msg)
+    mean = n_wanted / n_units
+    least = floor * mean
+    largest = float(sizes.max())
+    if least == mean or largest < _NOTHING or mean == 1:
+        return Probabilities(np.full(n_units, mean), 0.0, mean)
+    known = sizes[sizes > _ROUNDING * largest]
+    n_without = n_units - len(known)
+    if len(known) + n_without * least < n_wanted:  # all that have a size are certain, and the others take what is left
+        rest = (n_wanted - len(known)) / n_without
+        scale = 1 / float(known.min())
+        return Probabilities(clipped(sizes, scale, rest), scale, rest)
+    scale = _scale(known, n_wanted - n_without * least, least)
+    return Probabilities(clipped(sizes, scale, least), scale, least)
+
+
+def _scale(sizes: Floats, n_wanted: float, least: float) -> float:
+    """The c for which c x size, at least `least`, at most 1, adds up to the wanted number.
+
+    The sum is a broken line in c: a unit of size s begins to rise at c = least/s and stops at 1/s.
+    """
+    corners = np.concatenate([least / sizes, 1 / sizes])
+    turns = np.concatenate([sizes, -sizes])
+    order = np.argsort(corners, kind="stable")
+    corners, slopes = corners[order], np.cumsum(turns[order])
+    sums = len(sizes) * least + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(corners))])
+    place = min(max(int(np.searchsorted(sums, n_wanted)), 1), len(corners) - 1)
+    middle = (corners[place - 1] + corners[place]) / 2
+    rising = (middle * sizes > least) & (middle * sizes < 1)
+    if not rising.any():
+        return float(corners[place])
+    n_certain = np.count_nonzero(middle * sizes >= 1)
+    n_least = len(sizes) - n_certain - np.count_nonzero(rising)
+    return float((n_wanted - n_certain - n_least * least) / sizes[rising].sum())
 
 
 @dataclass(frozen=True)
@@ -106,8 +136,8 @@ class Variances:
 
         V = V_examples + sum_j [ (1/pi_j - 1) v_j (1-f) + v_j f g_j / pi_j ],   v_j = E[E_j^2] = (1 - r) sum (a s)^2 + r (sum |a| s)^2 over its items
 
-    s is how far a vote will be from what is expected of the item, r the correlation within a unit (`pilot`), f the part of it that is the reader's
-    (`components`). V_examples is 0 for this benchmark alone; for new examples too it is what remains when everything is read:
+    s is how far a label will be from what is expected of the item, r the correlation within a unit (`Pilot`), f the part of it that is the reader's
+    (`Components`). V_examples is 0 for this benchmark alone; for new examples too it is what remains when everything is read:
     N var(sum a m) over examples + sum_j v_j. Of m readers a unit, g = 1/m - 1/K for these K physicians, and 1/m for physicians
     in general, for whom V_readers/K is added, and the quantile is that of t with K - 1 degrees of freedom for all but V_examples (`corrected_scores`).
     Without double reads nobody knows f, and it is taken as 1 with m = 1; with one physician as 0.
@@ -133,21 +163,13 @@ class Variances:
     def probabilities(self, n_wanted: int, design: str) -> Probabilities:
         """Of each unit, were it free, when so many of the free units are drawn."""
         scaled = len(self.of_unit) * (n_wanted / self.n_free)
-        return inclusion_probabilities(self.sizes, scaled, floor=1.0) if design == UNIFORM else self._important(scaled)
+        return inclusion_probabilities(self.sizes, scaled, floor=1.0 if design == UNIFORM else FLOOR)
 
-    def _important(self, scaled: float) -> Probabilities:
-        return inclusion_probabilities(self.sizes, scaled)
+    def half_width(self, n_wanted: int, design: str, *, n_readers: int | None = None) -> float:
+        """Expected half of the 95 % interval when so many free units are drawn and read beyond those taken; infinite where nobody can tell.
 
-    def half_width(self, n_wanted: int, design: str, *, n_readers: int | None = None, level: float = LEVEL) -> float:
-        """Expected half-width when so many free units are drawn and read beyond those taken; infinite where nothing would be read, or nobody can tell.
-
-        It never grows with the number of units, nor with that of readers for physicians in general.
-
-        Args:
-            n_wanted: How many.
-            design: uniform or importance.
-            n_readers: Physicians who read, with equal loads; None: those of `readers`.
-            level: Of confidence.
+        `n_readers` physicians read with equal loads; None: those of `readers`. It never grows with the number of units, nor with that of readers for
+        physicians in general.
         """
         pi = np.full(len(self.of_unit), self.share_taken)
         if n_wanted > 0:
@@ -163,34 +185,32 @@ class Variances:
         counts = each if who.in_general or math.isnan(who.share_of_rest) else np.clip(each - 1 / who.n, 0, None)
         of_reads = float((((1 / pi - 1) * of_unit + counts * of_reader / pi) * self.of_unit).sum())
         if not who.in_general:
-            return _z(level) * math.sqrt(self.of_examples + of_reads)
+            return float(ndtri(TAIL)) * math.sqrt(self.of_examples + of_reads)
         if math.isnan(who.of_readers) or k <= 1:
             return math.inf
-        of_physicians, quantile = of_reads + who.of_readers / k, (1 + level) / 2
+        of_physicians = of_reads + who.of_readers / k
         degrees = freedom_of_sum(of_physicians, k - 1, self.of_examples, max(who.n_examples - 1, 1))
-        wider = float(stdtrit(degrees, quantile)) * math.sqrt(of_physicians + self.of_examples)
-        return max(
-            wider, float(stdtrit(k - 1, quantile)) * math.sqrt(of_physicians)
-        )  # never narrower than on this benchmark
+        on_benchmark = float(stdtrit(k - 1, TAIL)) * math.sqrt(of_physicians)
+        return max(float(stdtrit(degrees, TAIL)) * math.sqrt(of_physicians + self.of_examples), on_benchmark)
 
-    def n_needed(self, within: float, design: str, *, level: float = LEVEL) -> int | None:
+    def n_needed(self, within: float, design: str) -> int | None:
         """The smallest number of further units with a half-width of at most so much; None where even all of them are too few."""
-        if self.half_width(self.n_free, design, level=level) > within:
+        if self.half_width(self.n_free, design) > within:
             return None
         low, high = -1, self.n_free
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.half_width(middle, design, level=level) <= within else (middle, high)
+            low, high = (low, middle) if self.half_width(middle, design) <= within else (middle, high)
         return high
 
-    def n_readers_needed(self, within: float, *, level: float = LEVEL) -> int | None:
+    def n_readers_needed(self, within: float) -> int | None:
         """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None where 100 are too few.
 
         For these physicians it is those that there are, or None: more of them do not make what they think more exact.
         """
         most = MOST_READERS if self.readers.in_general else self.readers.n
         for n in range(max(self.readers.n, 1), most + 1):
-            if self.half_width(self.n_free, UNIFORM, n_readers=n, level=level) <= within:
+            if self.half_width(self.n_free, UNIFORM, n_readers=n) <= within:
                 return n
         return None
 
@@ -214,8 +234,8 @@ def variances(
         parts: The variance components; None: who reads makes no difference, which physicians in general cannot be told from.
         n_each: Readers that each further unit gets.
     """
-    pull = np.abs(about.moves) * pilot.spread
-    of_unit = pilot.calibration * unit_sizes(pull, about.unit, correlation=pilot.correlation) ** 2
+    expected_error = np.abs(about.item_weights) * pilot.spread
+    of_unit = pilot.calibration * unit_sizes(expected_error, about.unit, correlation=pilot.correlation) ** 2
     responses = about.items["response_id"].to_numpy()
     is_taken = np.isin(responses, list(taken))
     share_taken = len(np.unique(responses[is_taken])) / max(len(np.unique(responses)), 1)
@@ -223,7 +243,7 @@ def variances(
     of_examples, n_examples = 0.0, 0
     if target.claim is Claim.NEW_EXAMPLES and target.goal is not Goal.JUDGE_ERROR:
         example = pd.factorize(about.items["example_id"])[0]
-        totals = np.bincount(example, weights=about.moves * pilot.expected)
+        totals = np.bincount(example, weights=about.item_weights * pilot.expected)
         n_examples = len(totals)
         of_examples = n_examples * float(totals.var(ddof=1)) if n_examples > 1 else math.inf
         of_examples += float(of_unit.sum())
@@ -245,6 +265,37 @@ def _readers(target: Target, parts: Components | None, n_each: int, n_examples: 
         in_general=in_general,
         n_examples=n_examples,
     )
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What it does to a drawing by importance that judges disagree.
+
+    Attributes:
+        n_items: Items that two judges or more, or one judge several times, have labelled.
+        n_disagreed: Of those, items on which they do not all say the same.
+        times: How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of
+            either. Their points count as well, so it may be below 1.
+    """
+
+    n_items: int
+    n_disagreed: int
+    times: float
+
+
+def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
+    """What it does to a drawing.
+
+    Args:
+        disagreements: One an item, as `recipes.disagreement` gives them.
+        probabilities: Of each item to be drawn, in (0, 1]; None: nothing can be drawn.
+    """
+    differ, agree = disagreements > 0, disagreements == 0
+    n_differ, n_agree = int(differ.sum()), int(agree.sum())
+    times = math.nan
+    if probabilities is not None and n_differ and n_agree:
+        times = float(probabilities[differ].mean() / probabilities[agree].mean())
+    return Disagreement(n_differ + n_agree, n_differ, times)
 
 
 @dataclass(frozen=True)
@@ -311,11 +362,7 @@ class Needed:
 def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:
     """How many further responses have to be read until a target's 95 % interval is as narrow as wanted, by either design.
 
-    Args:
-        rubric_data: Of the whole study, or what may be seen of it.
-        target: What is to be known.
-        taken: Numbers of responses that are assigned already.
-        n_each: Readers that each further response gets.
+    `taken` numbers the responses that are assigned already; each further one gets `n_each` readers.
     """
     about = population(rubric_data, target)
     pilot = measured(rubric_data, target, about)
@@ -331,6 +378,10 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
     n_responses = np.bincount(of_unit.drop_duplicates()["unit"], minlength=about.n_units).astype(np.int64)
     is_known = about.n_units > 0
     designs = _designs(found, target.half_width, n_responses, n_items) if is_known else pd.DataFrame(columns=COLUMNS)
+    drawn = None
+    if found.n_free:
+        n_needed = int(designs.loc[designs["design"].eq(IMPORTANCE), "n_units"].iloc[0])
+        drawn = found.probabilities(max(n_needed, 1), IMPORTANCE).of_units[about.unit]
     return Answer(
         target=target,
         pilot=pilot,
@@ -344,7 +395,7 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
         half_width_now=found.half_width(0, UNIFORM) if is_known else math.nan,
         half_width_all=found.half_width(found.n_free, UNIFORM) if is_known else math.nan,
         designs=designs,
-        disagreement=_at_odds(about, found, designs),
+        disagreement=at_odds(about.disagreement, drawn),
         components=parts,
         claims=_claims(about, pilot, target, read_ids | waiting, parts, n_each, designs),
         n_readers_needed=found.n_readers_needed(target.half_width) if is_known else None,
@@ -373,17 +424,6 @@ def _claims(
     return pd.DataFrame(rows, columns=["claim", "physicians", "half_width_now", "half_width"])
 
 
-def _at_odds(about: Population, found: Variances, designs: pd.DataFrame) -> Disagreement:
-    """By the probabilities of the drawing that is needed."""
-    if not found.n_free:
-        return at_odds(about.disagreement, None)
-    n_units = int(designs.loc[designs["design"].eq(IMPORTANCE), "n_units"].iloc[0])
-    return at_odds(about.disagreement, found.probabilities(max(n_units, 1), IMPORTANCE).of_units[about.unit])
-
-
-COLUMNS = ["design", "reachable", "n_units", "n_responses", "n_items", "half_width", "n_same", "half_width_same"]
-
-
 def _designs(found: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> pd.DataFrame:
     needed = {design: found.n_needed(within, design) for design in DESIGNS}
     uniform = needed[UNIFORM]
@@ -407,31 +447,13 @@ def _designs(found: Variances, within: float, n_responses: Numbers, n_items: Num
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def curve(found: Answer, *, n_points: int = CURVE_POINTS) -> pd.DataFrame:
-    """How the interval narrows as more is read.
+def curve(found: Answer) -> pd.DataFrame:
+    """How the interval narrows as more is read: one row a design and number of further units, up to twice of what is needed.
 
-    Args:
-        found: The answer.
-        n_points: Of the curve.
-
-    Returns:
-        One row a design and number of further units, up to twice of what is needed: design, n_units, half_width.
+    Columns: design, n_units, half_width.
     """
     needed = int(found.designs["n_units"].max()) if len(found.designs) else 0
-    most = min(max(2 * needed, n_points), found.variances.n_free)
-    numbers = np.unique(np.linspace(1, most, n_points).round().astype(int)) if most else np.empty(0, dtype=int)
+    most = min(max(2 * needed, CURVE_POINTS), found.variances.n_free)
+    numbers = np.unique(np.linspace(1, most, CURVE_POINTS).round().astype(int)) if most else np.empty(0, dtype=int)
     rows = [(design, int(n), found.variances.half_width(int(n), design)) for design in DESIGNS for n in numbers]
     return pd.DataFrame(rows, columns=["design", "n_units", "half_width"])
-
-
-__all__ = [
-    "Answer",
-    "Basis",
-    "Disagreement",
-    "Needed",
-    "Readers",
-    "Variances",
-    "answer",
-    "curve",
-    "variances",
-]

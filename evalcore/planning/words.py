@@ -4,20 +4,24 @@ import math
 
 import pandas as pd
 
-from evalcore.planning.components import (
+from evalcore.planning.pilot_estimates import (
+    ASSUMED_ACCURACY,
+    ASSUMED_CORRELATION,
     EXAMPLES,
     MORE_READERS,
     MORE_RESPONSES,
     NOW,
+    PILOT_READS,
     READERS,
     REST,
     SECOND_READS,
     UNITS,
+    Basis,
     Components,
 )
-from evalcore.planning.pilot import ASSUMED_ACCURACY, ASSUMED_CORRELATION, PILOT_READS, Basis
 from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
-from evalcore.planning.targets import Goal, Target, detectable
+from evalcore.planning.targets import Target, detectable
+from evalcore.rubric.recipes import Goal
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
@@ -49,11 +53,7 @@ SINGLE = 1.5
 
 
 def goal_words(target: Target) -> str:
-    """What is to be known.
-
-    >>> goal_words(Target(Goal.DIFFERENCE, 0.03, ("Alder", "Birch"), ("Magpie",)))
-    'the corrected difference between Alder and Birch'
-    """
+    """What is to be known: "the corrected difference between Alder and Birch"."""
     if target.goal is Goal.JUDGE_ERROR:
         return f"the share of labels on which {target.judges[0]} is wrong"
     if target.goal is Goal.DIFFERENCE:
@@ -64,8 +64,6 @@ def goal_words(target: Target) -> str:
 def width_words(target: Target, half_width: float) -> str:
     """Half a width as the number itself is said: points of a score, percentage points of a share.
 
-    >>> width_words(Target(Goal.SCORE, 0.03, ("Alder",), ("Magpie",)), 0.0304)
-    '±0.030'
     >>> width_words(Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",)), 0.0304)
     '±3.0 percentage points'
     """
@@ -154,12 +152,7 @@ def claims_words(found: Answer) -> str:
 
 
 def detectable_words(found: Answer, power: float) -> str:
-    """The least difference that what is read can find; empty for another goal, and where nothing is read.
-
-    Args:
-        found: The answer.
-        power: With which probability.
-    """
+    """The least difference that what is read can find with this power; empty for another goal, and where nothing is read."""
     if found.target.goal is not Goal.DIFFERENCE or not math.isfinite(found.half_width_now):
         return ""
     least = detectable(found.half_width_now, power)
@@ -208,22 +201,12 @@ def components_table(parts: Components) -> dict[str, list[str]]:
 
 
 def error_words(error: float) -> str:
-    """A standard error of a score.
-
-    >>> error_words(0.01234), error_words(math.nan)
-    ('0.0123', '– (cannot be told)')
-    """
+    """A standard error of a score; a dash and why where it is NaN."""
     return f"{NO_VALUE} (cannot be told)" if math.isnan(error) else f"{error:.4f}"
 
 
 def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
-    """What the next reads should be spent on, in a sentence; empty where nothing is known.
-
-    Args:
-        table: As `components.options` gives it.
-        target: What is to be known.
-        amount: How much is to be read, e.g. "the next 100 hours".
-    """
+    """What the next reads (`amount`: "the next 100 hours") should be spent on, from `options`; empty where nothing is known."""
     known = table.loc[table["standard_error"].notna()].set_index("option")["standard_error"]
     further = known.drop(NOW, errors="ignore")
     if NOW not in known.index or further.empty:

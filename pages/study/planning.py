@@ -8,13 +8,14 @@ import streamlit as st
 
 from evalcore.planning import acts as planning_acts
 from evalcore.planning import words
-from evalcore.planning.components import options
 from evalcore.planning.figures import narrowing
-from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, curve
-from evalcore.planning.targets import Goal, Target
+from evalcore.planning.pilot_estimates import options
+from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, answer, curve
+from evalcore.planning.targets import Target
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.parts import evaluations
+from evalcore.rubric.recipes import Goal
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents
@@ -65,13 +66,11 @@ def _planned(
     target, why = planning_acts.claimed(
         known, target, spec=stated.spec if stated else None, claim=claim, physicians=physicians
     )
-    found = planning_acts.answer(known, target, taken=taken, n_each=n_readers)
+    found = answer(known, target, taken=taken, n_each=n_readers)
     easier = ""
     if target.goal is Goal.DIFFERENCE and found.designs["reachable"].any():
         easier = words.finding(
-            planning_acts.answer(
-                known, planning_acts.powered(target, planning_acts.POWER), taken=taken, n_each=n_readers
-            )
+            answer(known, planning_acts.powered(target, planning_acts.POWER), taken=taken, n_each=n_readers)
         )
     return Planned(found, why, easier, seconds)
 

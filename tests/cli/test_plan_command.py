@@ -180,10 +180,10 @@ def test_what_is_drawn_is_assigned_and_a_dry_run_assigns_nothing(run):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--target", "score:Nobody:0.03"], "models: 'Nobody' came, expected some of Alder-2, Briar-1, Clover-mini"),
+        (["--target", "score:Nobody:0.03"], "models: expected some of Alder-2, Briar-1, Clover-mini, got 'Nobody'"),
         ([*BRIAR, "--draw", "x.csv", "--design", "bold"], "--design: 'bold' came"),
         (["--target", "score:Briar-1:0.4", "--assign"], "Nothing more has to be read for this, so nothing was drawn"),
-        ([*BRIAR, "--assign", "--responses", "99"], "responses: 99 came, expected 1 to"),
+        ([*BRIAR, "--assign", "--responses", "99"], "responses: expected 1 to"),
         ([*BRIAR, "--assign", "--reader", "Dr. Nobody"], "readers: Dr. Nobody came"),
     ],
 )

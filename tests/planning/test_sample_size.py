@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from evalcore.planning import words as planning_words
-from evalcore.planning.inclusion import drawn_systematically
-from evalcore.planning.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, measured, sample_of
+from evalcore.planning.acts import drawn_systematically
+from evalcore.planning.pilot_estimates import ASSUMED_CORRELATION, Basis, estimator_population, measured, sample_of
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
-from evalcore.planning.targets import Goal, Target, detectable, population
+from evalcore.planning.targets import Target, detectable, population
 from evalcore.rubric.corrected import corrected_scores
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.items import votes
-from evalcore.rubric.recipes import by_recipe
+from evalcore.rubric.recipes import Goal, by_recipe
 from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
 from tests.opinion_rows import shuffled
@@ -261,10 +261,12 @@ def test_a_difference_takes_examples_that_both_models_have_answered_and_both_res
     assert about.n_units == about.items["example_id"].nunique() == 100
     assert len({*zip(about.unit, about.items["example_id"], strict=True)}) == 100
     # Alder's moves add up to those of its score, Birch's go the other way
-    sign = np.sign(about.moves) * np.sign(about.items["points"])
+    sign = np.sign(about.item_weights) * np.sign(about.items["points"])
     assert set(sign[about.items["model"].eq("Alder")]) == {1}
     assert set(sign[about.items["model"].eq("Birch")]) == {-1}
-    assert about.moves[about.moves * sign > 0].shape == about.moves[about.items["points"] > 0].shape
+    assert (
+        about.item_weights[about.item_weights * sign > 0].shape == about.item_weights[about.items["points"] > 0].shape
+    )
 
 
 def test_a_difference_that_the_examples_cannot_tell_is_not_promised():
@@ -453,9 +455,9 @@ def test_the_width_that_is_expected_is_the_error_that_drawings_have(judges):
     target = score(judges=tuple(judges))
     about = population(rubric_data, target)
     expected = variances(about, measured(rubric_data, target, about), target, taken=frozenset())
-    rng, survey_of, n_drawn = np.random.default_rng(4), as_surveyed(about), about.n_units // 3
+    rng, survey_of, n_drawn = np.random.default_rng(4), estimator_population(about), about.n_units // 3
     vote = votes(about.rubric_data.reads).set_index("row")["vote"].to_numpy()
-    truth = float(about.moves @ vote)
+    truth = float(about.item_weights @ vote)
     for design in (UNIFORM, IMPORTANCE):
         pi = expected.probabilities(n_drawn, design).of_units
         errors = []
