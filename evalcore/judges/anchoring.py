@@ -135,7 +135,7 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
 
 def _readers(reads: pd.DataFrame) -> tuple[int, float]:
     """Who has read, and how many readers with equal loads they amount to."""
-    loads = reads["rater"].value_counts().to_numpy(dtype=float)
+    loads = reads["rater"].value_counts().to_numpy().astype(np.float64)
     return len(loads), effective_readers(loads)
 
 
