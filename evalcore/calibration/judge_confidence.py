@@ -236,7 +236,8 @@ def _beside(said: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) ->
         response_id=samples["response_id"],
         example_id=triage_data.cases["example_id"].to_numpy()[samples["row"].to_numpy()],
     )
-    return table.assign(group=_pairs(table, "judge", "format"))[LEVEL_COLUMNS]
+    group = table["judge"].astype(str) + ", " + table["format"].astype(str)
+    return table.assign(group=group.astype(object))[LEVEL_COLUMNS]
 
 
 def _reach(level: pd.Series) -> pd.Series:
@@ -252,12 +253,3 @@ def _response_reads(triage_data: TriageData, *, drawn: bool) -> pd.DataFrame:
     weight = 1 / kept["inclusion_probability"] if drawn else 1.0
     table = kept[["sample"]].assign(level=kept["label"].map(LEVELS).astype(float), weight=weight)
     return table.loc[table["level"].notna()]
-
-
-def _pairs(table: pd.DataFrame, one: str, other: str) -> pd.Categorical:
-    """The names of two columns, as one: "Alder-2, qa"."""
-    left, right = table[one].astype("category").cat, table[other].astype("category").cat
-    n = max(len(right.categories), 1)
-    names = [f"{a}, {b}" for a in left.categories for b in right.categories]
-    codes = left.codes.to_numpy().astype(np.int64) * n + right.codes.to_numpy()
-    return pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))

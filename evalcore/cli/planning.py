@@ -137,7 +137,7 @@ def _needed(found: "Answer", design: str) -> int:
     if design not in DESIGNS:
         msg = f"--design: {design!r} came, expected one of {', '.join(DESIGNS)}"
         raise OverreadError(msg)
-    needed = found.design(design).n_units if found.n_units else 0
+    needed = found.designs[design].n_units if found.n_units else 0
     if not needed:
         msg = "Nothing more has to be read for this, so nothing was drawn: say how many with --responses."
         raise OverreadError(msg)
@@ -152,7 +152,7 @@ def _said(found: "Answer", why: str, seconds: float | None, n_readers: int) -> l
 
     sentences = [planning_words.finding(found), why]
     if found.n_units:
-        n_items = found.design(IMPORTANCE).n_items
+        n_items = found.designs[IMPORTANCE].n_items
         if n_items:
             sentences.append(planning_words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds))
         sentences += [
@@ -182,9 +182,7 @@ def _report(found: "Answer", seconds: float | None, n_readers: int) -> dict[str,
     parts, target = found.components, found.target
     is_difference = target.goal is Goal.DIFFERENCE
     least = detectable(found.half_width_now, target.power or POWER) if is_difference else None
-    designs = [
-        row | {"hours": hours(row["n_items"], n_readers, seconds)} for row in found.designs.to_dict(orient="records")
-    ]
+    designs = [asdict(row) | {"hours": hours(row.n_items, n_readers, seconds)} for row in found.designs.values()]
     return {
         "target": asdict(found.target),
         "basis": found.pilot.basis,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -114,7 +115,7 @@ def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     halves = np.array(
         [[sum(2 // len(_VOTES[label]) for label in votes.values() if letter in _VOTES[label]) for letter in LETTERS]]
     )
-    level, n_halves = (int(found[0]) for found in most_frequent(halves))
+    level, n_halves = (int(part[0]) for part in most_frequent(halves))
     chosen = list(LETTERS)[level - 1]
     order = sorted(set(votes.values()), key=lambda label: (label != chosen, chosen not in _VOTES[label], label))
     by_label = [(label, [member for member in votes if votes[member] == label]) for label in order]
@@ -143,6 +144,9 @@ def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained:
 
 
 MAX_NAME = 100  # characters
+BATCH = 500
+
+Progress = Callable[[int], None]
 
 
 class Voter(NamedTuple):
@@ -226,11 +230,6 @@ def _refuse(sentence: str) -> NoReturn:
     raise OverreadError(sentence)
 
 
-BATCH = 500
-
-Progress = Callable[[int], None]
-
-
 @dataclass
 class JuryReport:
     """What a jury says.
@@ -270,28 +269,18 @@ class JuryReport:
     def sentences(self) -> list[str]:
         """The report in words."""
         how = ", ".join(f"{n:,} {label.replace('_', ' ')}" for label, n in sorted(self.labels.items()))
-        said = [
+        decided = f"{counted(self.n_decided, 'item')} decided" + (f" ({how})" if how else "")
+        few = f"labelled by fewer than {self.least} of {len(self.members)}"
+        undecided = ((self.n_split, "split evenly"), (self.n_too_few, few))
+        written = {
+            "new": self.n_new, "changed": self.n_changed, "taken back": self.n_taken_back, "as before": self.n_unchanged
+        }  # fmt: skip
+        return [
             f"{self.name}: the majority of {listed(self.members)}",
-            f"{counted(self.n_decided, 'item')} decided" + (f" ({how})" if how else ""),
+            decided,
+            *(f"{counted(n, 'item was', 'items were')} {why}: no verdict" for n, why in undecided if n),
+            "verdicts: " + (", ".join(f"{n:,} {what}" for what, n in written.items() if n) or "none"),
         ]
-        if self.n_split:
-            said.append(f"{counted(self.n_split, 'item')} {_were(self.n_split)} split evenly: no verdict")
-        if self.n_too_few:
-            said.append(
-                f"{counted(self.n_too_few, 'item')} {_were(self.n_too_few)} labelled by fewer than {self.least} of {len(self.members)}: no verdict"
-            )
-        parts = (
-            (self.n_new, "new"),
-            (self.n_changed, "changed"),
-            (self.n_taken_back, "taken back"),
-            (self.n_unchanged, "as before"),
-        )
-        said.append("verdicts: " + (", ".join(f"{n:,} {what}" for n, what in parts if n) or "none"))
-        return said
-
-
-def _were(n: int) -> str:
-    return "was" if n == 1 else "were"
 
 
 class _Change(NamedTuple):
@@ -349,52 +338,37 @@ def convene(
     return report
 
 
-# ---------------------------------------------------------------- what they say
-
-
 def _changes(
-    session: Session, found: Sequence[Voter], own: Sequence[int], report: JuryReport, progress: Progress | None
+    session: Session, members: Sequence[Voter], own: Sequence[int], report: JuryReport, progress: Progress | None
 ) -> Iterator[_Change]:
     """What has to be written; counts all of it in the report."""
-    place = {rater: number for number, voter in enumerate(found) for rater in voter.raters}
-    names = [voter.name for voter in found]
-    known: dict[tuple[bool, tuple[str | None, ...]], Said] = {}
+    place = {rater: number for number, voter in enumerate(members) for rater in voter.raters}
+
+    @cache
+    def verdict_of(is_level: bool, labels: tuple[str | None, ...]) -> Said:  # noqa: FBT001 - the key of the cache
+        by_member = {voter.name: label for voter, label in zip(members, labels, strict=True) if label is not None}
+        return (on_level if is_level else on_criterion)(by_member, least=report.least)
+
     for part, labels in queries.labels(session, place):
         votes: dict[Item, list[str | None]] = {}
         examples: dict[Item, int] = {}
         for item, example_id, rater_id, label in labels:
-            votes.setdefault(item, [None] * len(found))[place[rater_id]] = label
+            votes.setdefault(item, [None] * len(members))[place[rater_id]] = label
             examples[item] = example_id
         stands = queries.standing(session, own, part)
-        for item, given in votes.items():
-            key = (item[1] is None, tuple(given))
-            if key not in known:
-                known[key] = _said(names, *key, least=report.least)
-            _count(report, known[key], stands.get(item))
-            if _differs(known[key], stands.get(item)):
-                yield _Change(item, examples[item], known[key])
+        for item, of_item in votes.items():
+            said = verdict_of(item[1] is None, tuple(of_item))
+            _count(report, said)
+            if _count_written(report, said, stands.get(item)):
+                yield _Change(item, examples[item], said)
         for item in stands.keys() - votes.keys():  # nobody of the members says anything any more
-            if _differs(nothing := Said(Why.TOO_FEW), stands[item]):
-                report.n_taken_back += 1
+            if _count_written(report, nothing := Said(Why.TOO_FEW), stands[item]):
                 yield _Change(item, stands[item].example_id, nothing)
         if progress is not None:
             progress(part.stop - 1)
 
 
-def _said(names: Sequence[str], is_level: bool, given: Sequence[str | None], *, least: int) -> Said:  # noqa: FBT001 - the key of what is known
-    labels = {name: label for name, label in zip(names, given, strict=True) if label is not None}
-    return (on_level if is_level else on_criterion)(labels, least=least)
-
-
-def _differs(said: Said, stands: Standing | None) -> bool:
-    if stands is None:
-        return said.why is Why.DECIDED
-    if stands.label != said.label:
-        return True
-    return said.why is Why.DECIDED and (stands.confidence, stands.explanation) != (said.confidence, said.explanation)
-
-
-def _count(report: JuryReport, said: Said, stands: Standing | None) -> None:
+def _count(report: JuryReport, said: Said) -> None:
     if said.why is Why.DECIDED:
         report.n_decided += 1
         report.labels[str(said.label)] += 1
@@ -402,22 +376,22 @@ def _count(report: JuryReport, said: Said, stands: Standing | None) -> None:
         report.n_split += 1
     else:
         report.n_too_few += 1
-    if _differs(said, stands):
-        _count_written(report, said, stands)
+
+
+def _count_written(report: JuryReport, said: Said, stands: Standing | None) -> bool:
+    """Count what becomes of the verdict; whether it has to be written."""
+    is_decided = said.why is Why.DECIDED
+    if stands is None:
+        report.n_new += is_decided
+        return is_decided
+    same = stands.label == said.label
+    if is_decided:
+        same = same and (stands.confidence, stands.explanation) == (said.confidence, said.explanation)
+        report.n_unchanged += same
+        report.n_changed += not same
     else:
-        report.n_unchanged += said.why is Why.DECIDED
-
-
-def _count_written(report: JuryReport, said: Said, stands: Standing | None) -> None:
-    if said.why is not Why.DECIDED:
-        report.n_taken_back += 1
-    elif stands is None:
-        report.n_new += 1
-    else:
-        report.n_changed += 1
-
-
-# ---------------------------------------------------------------- writing
+        report.n_taken_back += not same
+    return not same
 
 
 def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, actor: str) -> None:
@@ -428,17 +402,10 @@ def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, 
     for start in range(0, len(changes), BATCH):
         part = changes[start : start + BATCH]
         stands = queries.standing(session, own, {change.item[0] for change in part})
-        left = []
-        for change in part:
-            before = stands.get(change.item)
-            if _differs(change.said, before):
-                left.append((change, before))
-                _count_written(report, change.said, before)
-            else:
-                report.n_unchanged += change.said.why is Why.DECIDED
+        left = [change for change in part if _count_written(report, change.said, stands.get(change.item))]
         if left and not rater_id:  # a rater without a verdict would be a judge of nothing
             rater_id = store.ensure_rater(session, RaterKind.JUDGE, report.name, prompt_version=report.version)
-        bulk.verdicts([_verdict(change, before, rater_id, at) for change, before in left])
+        bulk.verdicts([_verdict(change, stands.get(change.item), rater_id, at) for change in left])
     if report.n_written:
         triage_store.write_confidence_meaning(session, report.name, ConfidenceMeaning.RIGHT)
         detail = report.as_dict() | {"confidence": ConfidenceMeaning.RIGHT.value}

@@ -34,7 +34,7 @@ class _Reads:
         row: Of the item.
         stratum: Place in `_STRATA`.
         is_desirable: Whether "met" is in the response's favour.
-        weight: As `pairs.counted_reads`.
+        weight: As `counted_reads` gives it.
         model, example: Codes.
         models: Names.
         n_without_points, n_not_drawn: Reads that are left out.

@@ -24,7 +24,6 @@ DESIGNS = (UNIFORM, IMPORTANCE)
 CURVE_POINTS = 25
 MOST_READERS = 100
 TAIL = (1 + LEVEL) / 2
-COLUMNS = ["design", "reachable", "n_units", "n_responses", "n_items", "half_width", "n_same", "half_width_same"]
 FLOOR = 0.2
 """No probability is below this share of the mean one: a guess about the judge may be wrong, and a tiny probability is a huge weight."""
 _ROUNDING = 1e-6
@@ -299,6 +298,27 @@ def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement
 
 
 @dataclass(frozen=True)
+class Needed:
+    """What has to be read by one design.
+
+    Attributes:
+        reachable: Whether reading alone is enough.
+        n_units, n_responses, n_items: Expected, further ones, that are needed; all that are left where even they are too few.
+        half_width: Expected then.
+        n_same, half_width_same: With as many units as drawing alike needs.
+    """
+
+    design: str
+    reachable: bool
+    n_units: int
+    n_responses: int
+    n_items: int
+    half_width: float
+    n_same: int
+    half_width_same: float
+
+
+@dataclass(frozen=True)
 class Answer:
     """How many responses have to be read.
 
@@ -312,9 +332,7 @@ class Answer:
         n_responses_waiting: Assigned and not read yet; counted as if they were read.
         half_width_now: Expected of what is read and waits; infinite where nothing does, NaN where nothing can be drawn.
         half_width_all: When everything is read: above 0 only where new examples count too.
-        designs: One row a design: design; reachable; n_units, n_responses, n_items (expected, further ones, that are needed; all that are
-            left where even they are too few); half_width (expected then); n_same and half_width_same (with as many units as drawing
-            alike needs).
+        designs: What each design takes; empty where nothing can be drawn.
         disagreement: Of the judges, and what it does.
         components: What the error is made of, from the drawn reads.
         claims: One row a claim and population of physicians: claim, physicians, half_width_now, half_width (with as many further units as drawing alike
@@ -333,30 +351,11 @@ class Answer:
     n_responses_waiting: int
     half_width_now: float
     half_width_all: float
-    designs: pd.DataFrame
+    designs: dict[str, Needed]
     disagreement: Disagreement
     components: Components
     claims: pd.DataFrame
     n_readers_needed: int | None
-
-    def design(self, name: str) -> "Needed":
-        """One row of `designs`."""
-        (row,) = self.designs.loc[self.designs["design"].eq(name)].to_dict(orient="records")
-        return Needed(**{str(column): value for column, value in row.items()})
-
-
-@dataclass(frozen=True)
-class Needed:
-    """A row of `Answer.designs`."""
-
-    design: str
-    reachable: bool
-    n_units: int
-    n_responses: int
-    n_items: int
-    half_width: float
-    n_same: int
-    half_width_same: float
 
 
 def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:
@@ -377,11 +376,10 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
     n_items = np.bincount(about.unit, minlength=about.n_units).astype(np.int64)
     n_responses = np.bincount(of_unit.drop_duplicates()["unit"], minlength=about.n_units).astype(np.int64)
     is_known = about.n_units > 0
-    designs = _designs(found, target.half_width, n_responses, n_items) if is_known else pd.DataFrame(columns=COLUMNS)
+    designs = _designs(found, target.half_width, n_responses, n_items) if is_known else {}
     drawn = None
     if found.n_free:
-        n_needed = int(designs.loc[designs["design"].eq(IMPORTANCE), "n_units"].iloc[0])
-        drawn = found.probabilities(max(n_needed, 1), IMPORTANCE).of_units[about.unit]
+        drawn = found.probabilities(max(designs[IMPORTANCE].n_units, 1), IMPORTANCE).of_units[about.unit]
     return Answer(
         target=target,
         pilot=pilot,
@@ -409,12 +407,12 @@ def _claims(
     taken: frozenset[int],
     parts: Components,
     n_each: int,
-    designs: pd.DataFrame,
+    designs: dict[str, Needed],
 ) -> pd.DataFrame:
     """The same reads, by what their interval is to hold for."""
     rows = []
-    if len(designs) and target.goal is not Goal.JUDGE_ERROR:
-        n_units = int(designs.loc[designs["design"].eq(UNIFORM), "n_units"].iloc[0])
+    if designs and target.goal is not Goal.JUDGE_ERROR:
+        n_units = designs[UNIFORM].n_units
         for claim in Claim:
             for physicians in Physicians:
                 other = replace(target, claim=claim, physicians=physicians)
@@ -424,27 +422,24 @@ def _claims(
     return pd.DataFrame(rows, columns=["claim", "physicians", "half_width_now", "half_width"])
 
 
-def _designs(found: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> pd.DataFrame:
+def _designs(found: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> dict[str, Needed]:
     needed = {design: found.n_needed(within, design) for design in DESIGNS}
-    uniform = needed[UNIFORM]
-    n_same = found.n_free if uniform is None else uniform
-    rows = []
+    n_same = found.n_free if needed[UNIFORM] is None else needed[UNIFORM]
+    designs = {}
     for design, number in needed.items():
         n_units = found.n_free if number is None else number
         drawn = found.probabilities(n_units, design).of_units * (1 - found.share_taken) if n_units else 0 * found.sizes
-        rows.append(
-            {
-                "design": design,
-                "reachable": number is not None,
-                "n_units": n_units,
-                "n_responses": round(float(drawn @ n_responses)),
-                "n_items": round(float(drawn @ n_items)),
-                "half_width": found.half_width(n_units, design),
-                "n_same": n_same,
-                "half_width_same": found.half_width(n_same, design),
-            }
+        designs[design] = Needed(
+            design=design,
+            reachable=number is not None,
+            n_units=n_units,
+            n_responses=round(float(drawn @ n_responses)),
+            n_items=round(float(drawn @ n_items)),
+            half_width=found.half_width(n_units, design),
+            n_same=n_same,
+            half_width_same=found.half_width(n_same, design),
         )
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return designs
 
 
 def curve(found: Answer) -> pd.DataFrame:
@@ -452,7 +447,7 @@ def curve(found: Answer) -> pd.DataFrame:
 
     Columns: design, n_units, half_width.
     """
-    needed = int(found.designs["n_units"].max()) if len(found.designs) else 0
+    needed = max((design.n_units for design in found.designs.values()), default=0)
     most = min(max(2 * needed, CURVE_POINTS), found.variances.n_free)
     numbers = np.unique(np.linspace(1, most, CURVE_POINTS).round().astype(int)) if most else np.empty(0, dtype=int)
     rows = [(design, int(n), found.variances.half_width(int(n), design)) for design in DESIGNS for n in numbers]

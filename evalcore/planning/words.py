@@ -97,7 +97,7 @@ def finding(found: Answer) -> str:
     holds = "" if target.goal is Goal.JUDGE_ERROR else f" {CLAIM_WORDS[target.claim, target.physicians]}"
     if not found.n_units:
         return "There is nothing to read for this: no response can be scored and has every chosen judge's label on all its criteria."
-    alike, important = found.design(UNIFORM), found.design(IMPORTANCE)
+    alike, important = found.designs[UNIFORM], found.designs[IMPORTANCE]
     if target.power is not None:
         wanted = f"{target.within:.3f} with {100 * target.power:.0f} % power, which takes an interval of {width_words(target, target.half_width)}"
     if not alike.reachable:

@@ -26,7 +26,7 @@ def rates(
         specificity = w n_neither / w (n_neither + n_rater_only)                    each summed over the rows of the group
 
     Args:
-        counts: One row an item: its pairs n_both, n_rater_only, n_other_only, n_neither (`pairs.COUNTS`).
+        counts: One row an item: its pairs n_both, n_rater_only, n_other_only, n_neither (`quality.COUNTS`).
         weights: Of each item, above 0.
         examples: Code of each item's example.
         groups: Code of each item's group, 0..n_groups - 1.
@@ -60,7 +60,7 @@ def f1_scores(counts: Floats) -> pd.DataFrame:
         counts: One row a group: n_both, n_rater_only, n_other_only, n_neither.
 
     Returns:
-        The same rows; NaN where undefined (see `judge_quality.balanced_f1`).
+        The same rows; NaN where undefined (see `quality.balanced_f1`).
 
     >>> f1_scores(np.array([[40.0, 10, 20, 30]]))[["f1_met", "f1_not_met", "balanced_f1"]].round(3).to_numpy().tolist()
     [[0.727, 0.667, 0.697]]

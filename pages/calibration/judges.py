@@ -130,13 +130,13 @@ def level_meanings(triage_data: TriageData, meanings: tuple[tuple[str, Confidenc
 
 
 def on_criteria(of: tuple[Criteria, pd.DataFrame, RubricData | None], reads: str) -> Calibrated:
-    """As `calibration_sections.judges_on_criteria`."""
+    """As `sections.judges_on_criteria`."""
     criteria, meanings, rubric_data = of
     return sections.judges_on_criteria(criteria.beside, meanings, rubric_data, drawn=reads == DRAWN)
 
 
 def on_levels(of: tuple[TriageData, pd.DataFrame], reads: str) -> Calibrated:
-    """As `calibration_sections.judges_on_levels`."""
+    """As `sections.judges_on_levels`."""
     return sections.judges_on_levels(of[0], of[1], drawn=reads == DRAWN)
 
 

@@ -24,7 +24,7 @@ FOOT = (
 
 
 def confidence(read: Read, source: str) -> OfModels:
-    """As `calibration_sections.models_confidence`."""
+    """As `sections.models_confidence`."""
     return sections.models_confidence(calibration_choice.own(read, source))
 
 

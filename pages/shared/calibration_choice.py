@@ -80,7 +80,7 @@ def of_models(read: Read, meaning: tuple[tuple[str, ConfidenceMeaning], ...]) ->
 
 
 def model_meaning(viewer: Viewer, chosen: Chosen) -> pd.DataFrame:
-    """As `calibration_sections.model_meaning`."""
+    """As `confidence_meaning.model_meaning`."""
     found: pd.DataFrame = triage_choice.computed(of_models, viewer, chosen, tuple(meanings().items()))
     return found
 
