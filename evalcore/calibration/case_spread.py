@@ -49,11 +49,7 @@ def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Gener
     Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
     for (`behind`). Few of either show less spread than what they are drawn from.
 
-    Args:
-        votes: Of each case on A, A/B, B, ..., D (`vote_counts`).
-        rows: The case of each wanted floor.
-        n_samples: Valid samples of each.
-        rng: Chance.
+    `votes` are those of `vote_counts`; of each wanted floor, `rows` has the case and `n_samples` the number of valid samples.
 
     Returns:
         The measures of `MEASURED`, one number a row; NaN for a case with fewer than two votes.
@@ -145,11 +141,8 @@ def case_spread(
     Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say what a model that draws
     from the panel itself would have on average, with as many votes and samples (`floors`).
 
-    Args:
-        triage_data: Described by `panels.described`.
-        judges: By format, whose levels count.
-        own: `own_confidence(predictions(triage_data, judges))`, or some of its rows.
-        rng: Chance, for the floors.
+    The cases are described by `panels.described`; `judges` are those whose levels count, by format; `own` are rows of
+    `own_confidence(predictions(triage_data, judges))`.
 
     Returns:
         One row a case with a panel, model and format with a valid sample: row (of `cases`), model, format, kind, gold, n_votes, n_valid, predicted,
@@ -164,10 +157,8 @@ def case_spread(
     h, m = table[list(SHARES)].to_numpy(dtype=float), table[list(COUNTS)].to_numpy(dtype=float) / n[:, None]
     mode = table["predicted"].to_numpy(dtype=np.int64)
     votes = vote_counts(triage_data)
-    halves = _boundary_votes(votes)[table["row"].to_numpy()]
-    d = distances(
-        h, m, table["n_votes"].to_numpy(dtype=float), n, halves, _boundary_samples(triage_data, judges, table)
-    )
+    halves = votes[:, 1::2][table["row"].to_numpy()], _boundary_samples(triage_data, judges, table)
+    d = distances(h, m, table["n_votes"].to_numpy(dtype=float), n, *halves)
     floor = floors(votes, table["row"].to_numpy(), table["n_valid"].to_numpy(), rng=rng)
     named = {name: m[:, place] for place, name in enumerate(MODEL_SHARES)}
     keys = ["row", *BY, "kind", "gold", "n_votes", "n_valid", "predicted", "share", "confidence", "is_stated"]
@@ -205,31 +196,20 @@ def vote_counts(triage_data: TriageData) -> Floats:
     return np.bincount(place, minlength=len(triage_data.cases) * width).reshape(-1, width).astype(float)
 
 
-def _boundary_votes(votes: Floats) -> Floats:
-    return votes[:, 1::2]
-
-
 def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table: pd.DataFrame) -> Floats:
     """Samples of each row that lie on each of the three boundaries."""
-    cuts = N_LEVELS - 1
-    halves = np.zeros((len(table), cuts))
-    n_models = max(len(triage_data.samples["model"].cat.categories), 1)
-    keys = table["row"].to_numpy() * n_models + table["model"].cat.codes.to_numpy().astype(np.int64)
-    for asked, judge in judges.items():
+    halves = np.zeros((len(table), N_LEVELS - 1))
+    places = table[["row", "model", "format"]].assign(place=np.arange(len(table)))
+    for word, judge in judges.items():
         if judge not in triage_data.levels:
             continue
         level = triage_data.levels[judge].to_numpy(dtype=float)
-        between = np.flatnonzero((level != np.floor(level)) & triage_data.samples["format"].eq(asked).to_numpy())
-        between = between[~np.isnan(level[between])]
-        if not len(between):
-            continue
-        mine = np.flatnonzero(table["format"].eq(asked).to_numpy())
-        of_samples = triage_data.samples.iloc[between]
-        wanted = of_samples["row"].to_numpy() * n_models + of_samples["model"].cat.codes.to_numpy().astype(np.int64)
-        place = pd.Index(keys[mine]).get_indexer(wanted)
-        known = place >= 0
-        cell = mine[place[known]] * cuts + np.floor(level[between][known]).astype(np.int64) - 1
-        halves += np.bincount(cell, minlength=halves.size).reshape(halves.shape)
+        is_between = (level % 1 > 0) & triage_data.samples["format"].eq(word).to_numpy()
+        samples = triage_data.samples.loc[is_between, ["row", "model"]].assign(
+            cut=level[is_between].astype(np.int64) - 1
+        )
+        found = samples.merge(places.loc[places["format"].eq(word)], on=["row", "model"])
+        np.add.at(halves, (found["place"].to_numpy(), found["cut"].to_numpy()), 1)
     return halves
 
 

@@ -28,14 +28,11 @@ CHANCE_OF_LEVELS = 0.25
 """A reader that guesses among four levels is right this often; with two labels it is `HALF`."""
 FEWEST = 10
 """With fewer labels of one kind nothing is said against a meaning."""
-MEANINGS = {
-    ConfidenceMeaning.MET: "that the criterion is met",
-    ConfidenceMeaning.RIGHT: "that its own label is right",
-}
+MEANINGS = {ConfidenceMeaning.MET: "that the criterion is met", ConfidenceMeaning.RIGHT: "that its own label is right"}
 """What a stated confidence is the probability of."""
 
 
-def checked_counts(counts: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
+def checked_counts(counts: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
     """Each judge's stated confidences beside its labels, and whether they can mean what they are said to mean.
 
     Meaning P(met) is contradicted where more than half of the labels "not met" come with a confidence above 0.5, or more than half of
@@ -43,9 +40,7 @@ def checked_counts(counts: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning
     contradicted where more than half of the labels of one kind come with less than a guess would have, 0.5. Of a kind with fewer than
     `FEWEST` labels nothing is concluded.
 
-    Args:
-        counts: As `calibration.queries.stated` gives them.
-        meaning: By judge; a judge that is missing has not been asked about.
+    `counts` are those of `calibration.queries.stated`; a judge that is missing in `meaning` has not been asked about.
 
     Returns:
         One row a judge, by name: judge, meaning (a `ConfidenceMeaning`, None where nobody has said), n, n_met, share_met in [0, 1],
@@ -59,7 +54,6 @@ def checked_counts(counts: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning
         means = sums["mean_confidence"]
         total, said = int(n.sum()), meaning.get(str(judge))
         against = _against(said, sums.fillna({"n": 0, "n_above": 0, "n_below": 0})) if said is not None else ""
-        why = against or ("" if said is not None else _unasked(str(judge)))
         rows.append(
             {
                 "judge": str(judge),
@@ -69,20 +63,16 @@ def checked_counts(counts: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning
                 "mean_confidence": (means.fillna(0) * n).sum() / total if total else np.nan,
                 "mean_confidence_met": means[1.0],
                 "mean_confidence_not_met": means[0.0],
-                "contradicted": bool(against),
-                "usable": not why,
-                "why": why,
+                "why": against,
             }
         )
-    return _with_meanings(pd.DataFrame(rows, columns=COLUMNS), meaning)
+    return _usable(pd.DataFrame(rows, columns=COLUMNS), meaning)
 
 
-def checked_levels(labels: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
+def checked_levels(labels: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
     """The same for judges that read levels of care: a level is neither met nor not met, so only P(right) can be meant.
 
-    Args:
-        labels: One row a level with a stated confidence: judge, confidence in [0, 1].
-        meaning: By judge.
+    `labels` are levels with a stated confidence: judge, confidence in [0, 1].
 
     Returns:
         One row a judge: judge, meaning, n, mean_confidence, contradicted (P(met), or more than half below a guess among four,
@@ -98,25 +88,18 @@ def checked_levels(labels: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning
         elif said is ConfidenceMeaning.RIGHT and n >= FEWEST and low > n * HALF:
             less = f"{judge} states less than 0.25 with {low:,} of {n:,} levels, less than a guess among four"
             against = f"{less}: so it is not the probability that its own level is right."
-        why = against or ("" if said is not None else _unasked(str(judge)))
-        rows.append(
-            {
-                "judge": str(judge),
-                "n": n,
-                "mean_confidence": float(mine["confidence"].mean()),
-                "contradicted": bool(against),
-                "usable": not why,
-                "why": why,
-            }
-        )
+        mean = float(mine["confidence"].mean())
+        rows.append({"judge": str(judge), "n": n, "mean_confidence": mean, "why": against})
     names = ["judge", "meaning", "n", "mean_confidence", "contradicted", "usable", "why"]
-    return _with_meanings(pd.DataFrame(rows, columns=names), meaning)
+    return _usable(pd.DataFrame(rows, columns=names), meaning)
 
 
-def _with_meanings(table: pd.DataFrame, meaning: Mapping[str, ConfidenceMeaning]) -> pd.DataFrame:
-    """The meanings as they are: a column of texts would turn them into texts, and None into NaN."""
+def _usable(table: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
+    """With the meanings, and whether they are known and not contradicted; `why` says what speaks against them."""
+    # as objects: a column of texts would turn the meanings into texts, and None into NaN
     said = pd.Series([meaning.get(judge) for judge in table["judge"]], index=table.index, dtype=object)
-    return table.assign(meaning=said)
+    why = table["why"].where(said.notna(), table["judge"].map(_unasked))
+    return table.assign(meaning=said, contradicted=table["why"].ne(""), usable=why.eq(""), why=why)
 
 
 def _unasked(judge: str) -> str:
@@ -144,9 +127,7 @@ def _against(said: ConfidenceMeaning, sums: pd.DataFrame) -> str:
 def criteria_meanings(counts: pd.DataFrame, meanings: Meanings) -> pd.DataFrame:
     """What the confidences of judges on criteria mean, and what speaks against either meaning.
 
-    Args:
-        counts: As `calibration.queries.stated` gives them.
-        meanings: By judge, of those for which somebody has said it.
+    `counts` are those of `calibration.queries.stated`, `meanings` hold the judges of which somebody has said it.
 
     Returns:
         As `checked_counts`, with against_met and against_right: what the labels would say against that meaning, "" where nothing.
@@ -188,9 +169,8 @@ def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
     P(right) stays as it is; P(met) becomes 1 - P(met) under "not met". A judge whose meaning is not known, or contradicted, has no
     such probability: NaN, with the sentence that says why, so that nothing is computed from it.
 
-    Args:
-        frame: One row a label: judge, label (1 met, 0 not met; needed for P(met) alone), confidence.
-        checked: As `checked_counts` or `checked_levels` gives it.
+    `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met) alone), confidence; `checked` is that of `checked_counts` or
+    `checked_levels`.
 
     Returns:
         The same rows with confidence in [0, 1] (NaN where refused) and refused (the sentence; "" where usable), categorical.

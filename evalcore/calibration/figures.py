@@ -143,13 +143,8 @@ def routing(
 ) -> go.Figure:
     """What share of the dangerous misses is caught over what share of the cases goes to a human: squares side by side by format.
 
-    Args:
-        curves: model, format, threshold (inf: every case), routed, caught (NaN: not drawn), k_caught, n_caught, ascending by threshold.
-        chosen: model, format, threshold, routed, caught with low_caught and high_caught: one large mark each.
-        panels: Titles by format, in their order.
-        colours: By model; others are grey.
-        dashes: The line of each model.
-        ink: Colour of words.
+    `curves` and `chosen` (one large mark each) are those of `calibration.routing`, by threshold; `panels` are titles by format. Models without a
+    colour are grey.
     """
     figure = _squares(panels, 0.0, "Sent to a human (share of the clear cases)")
     names = sorted(set(curves["model"].astype(str)))
@@ -204,11 +199,8 @@ def spread(
 ) -> go.Figure:
     """Dots with intervals, a row a model and format: the distance to the panel, and the entropies of both beside the floor (a tick).
 
-    Args:
-        table: Rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel; models from top to bottom as they first occur.
-        formats: Words by format, in the order from top to bottom within a model.
-        colours: By model; others are grey.
-        ink: Colour of words.
+    `table` holds rows of `case_spread.summary` of the measures of `PANELS` and of entropy_panel, models from top to bottom as they first occur;
+    `formats` are words by format, from top to bottom within a model. Models without a colour are grey.
     """
     table = table.astype({"model": str, "format": str})
     occurring = set(zip(table["model"], table["format"], strict=True))
@@ -245,6 +237,7 @@ def spread(
         )  # fmt: skip
         if measure == "distance":
             figure.add_vline(x=0, line={"color": GREY, "width": 1}, row=1, col=column)
+    marks: dict[str, dict[str, Any]]
     marks = {words: {"symbol": FORMAT_SYMBOLS.get(word, "circle"), "color": MARK} for word, words in formats.items()}
     marks |= {"by chance: a model that draws from the panel": tick, "the panel's votes": votes}
     for words, marker in marks.items():

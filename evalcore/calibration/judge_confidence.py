@@ -60,9 +60,8 @@ TIED = "The judges are evenly split, so there is no majority."
 def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
     """One row a judge and item that physicians have read: how sure the judge is that its label is right, and how right it is.
 
-    Args:
-        beside: `as_right(queries.beside_reads(...), checked)`: confidence is the probability that the judge's own label is right.
-        drawn: Only reads of items that were drawn with a known probability, weighted by its inverse.
+    `beside` is `as_right(queries.beside_reads(...), checked)`. With `drawn` only reads of items that were drawn with a known probability count, by
+    its inverse.
 
     Returns:
         The same rows with right (share of the physicians' blind first reads that say what the judge says, in [0, 1]), cluster (the
@@ -85,8 +84,7 @@ def _said_the_same(label: pd.Series, share_met: pd.Series) -> pd.Series:
 def majority(labels: pd.DataFrame) -> pd.DataFrame:
     """What most of several judges, or of one judge asked again and again, say of each item, and how many of them: a confidence that nobody states.
 
-    Args:
-        labels: One row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label.
+    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label.
 
     Returns:
         The same rows: n_votes, label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is

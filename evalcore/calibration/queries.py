@@ -139,8 +139,7 @@ def _judged(session: Session) -> pd.DataFrame:
         )
         .select_from(firsts)
         .join(
-            judged,
-            and_(judged.c.response_id == firsts.c.response_id, judged.c.criterion_id == firsts.c.criterion_id),
+            judged, and_(judged.c.response_id == firsts.c.response_id, judged.c.criterion_id == firsts.c.criterion_id)
         )
         .join(Rater, and_(col(Rater.id) == judged.c.rater_id, is_judge()))
         .where(judged.c.stage == Stage.JUDGE, judged.c.label.in_(list(MET)), not_superseded(judged))

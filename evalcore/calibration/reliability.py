@@ -55,6 +55,14 @@ def items_of(frame: pd.DataFrame, by: Sequence[str]) -> Items:
     return Items(groups[order], cluster, confidence[order], right[order], weight[order], keys, left_out, refused, order)
 
 
+def crossed(group: Codes, cluster: Codes) -> tuple[Codes, Codes, Codes]:
+    """The cell of a group and a cluster that each item is in, and the group and the cluster of each cell."""
+    n_names = int(cluster.max(initial=0)) + 1
+    codes, cells = pd.factorize(group * n_names + cluster)
+    of_group, of_cluster = np.divmod(np.asarray(cells, dtype=np.int64), n_names)
+    return np.asarray(codes, dtype=np.int64), of_group, of_cluster
+
+
 def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
     """The bin of each item, numbered over all groups, and the group of each bin.
 
@@ -64,8 +72,7 @@ def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     n_groups = len(items.keys)
     n = np.bincount(items.group, minlength=n_groups)
-    n_names = int(items.cluster.max(initial=0)) + 1
-    n_clusters = np.bincount(np.unique(items.group * n_names + items.cluster) // n_names, minlength=n_groups)
+    n_clusters = np.bincount(crossed(items.group, items.cluster)[1], minlength=n_groups)
     wanted = np.clip(n_clusters // CLUSTERS_A_BIN, 1, max(n_bins, 1))
     starts = np.ones(len(items.group), dtype=bool)
     starts[1:] = (np.diff(items.group) != 0) | (np.diff(items.confidence) != 0)
@@ -74,9 +81,8 @@ def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
     group = items.group[first]
     middle = (first + last + 1) / 2 - (np.cumsum(n) - n)[group]
     number = np.minimum((middle * wanted[group] / n[group]).astype(np.int64), wanted[group] - 1)
-    codes, found = pd.factorize(group * (int(wanted.max(initial=1)) + 1) + number)
-    of_group = np.asarray(found, dtype=np.int64) // (int(wanted.max(initial=1)) + 1)
-    return np.asarray(codes, dtype=np.int64)[np.cumsum(starts) - 1], of_group
+    codes, of_group, _ = crossed(group, number)
+    return codes[np.cumsum(starts) - 1], of_group
 
 
 class Sums(NamedTuple):
@@ -103,17 +109,14 @@ class Sums(NamedTuple):
 
 def sums_of(items: Items, bins: Codes, n: int) -> Sums:
     """The sums of n bins."""
-    n_names = int(items.cluster.max(initial=0)) + 1
-    cells, found = pd.factorize(bins * n_names + items.cluster)
-    of_bin, cluster = np.divmod(np.asarray(found, dtype=np.int64), n_names)
+    codes, of_bin, cluster = crossed(bins, items.cluster)
 
     def added(codes: Codes, column: Floats, size: int) -> Floats:
         return np.bincount(codes, column, size).astype(np.float64)
 
-    codes = np.asarray(cells, dtype=np.int64)
-    w = added(codes, items.weight, len(found))
-    y = added(codes, items.weight * items.right, len(found))
-    d = added(codes, items.weight * (items.confidence - items.right), len(found))
+    w = added(codes, items.weight, len(of_bin))
+    y = added(codes, items.weight * items.right, len(of_bin))
+    d = added(codes, items.weight * (items.confidence - items.right), len(of_bin))
     return Sums(
         of_bin,
         cluster,
@@ -300,12 +303,9 @@ def _error(sums: Sums, of_group: Codes, n_groups: int) -> dict[str, Floats]:
     )  # fmt: skip
     change = fewer - terms[b]
     lost = np.where(left > 1, w, np.where(left == 1, sums.w[b], 0))  # a bin that one cluster is left of goes whole
-    n_names = int(sums.cluster.max(initial=0)) + 1
-    codes, found = pd.factorize(of_group[b] * n_names + sums.cluster)
-    group = np.asarray(found, dtype=np.int64) // n_names
-    without = over(
-        total[group] + np.bincount(codes, change, len(found)), whole[group] - np.bincount(codes, lost, len(found))
-    )
+    codes, group, _ = crossed(of_group[b], sums.cluster)
+    size = len(group)
+    without = over(total[group] + np.bincount(codes, change, size), whole[group] - np.bincount(codes, lost, size))
     is_known = ~np.isnan(without)
     n = np.bincount(group[is_known], minlength=n_groups)
     mean = over(np.bincount(group[is_known], without[is_known], n_groups), n)

@@ -34,9 +34,8 @@ def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
     A case goes to a human where the model's confidence lies below the threshold; one that has none (no valid sample, or a single one and
     nothing stated) always goes. Cases that the judge has not looked at do not enter.
 
-    Args:
-        own: `own_confidence(predictions.joined(triage_data, predictions(...)))`.
-        at: This threshold alone. None: the confidences that occur, at most 100 of them, and one above all, at which every case goes.
+    `own` is `own_confidence(joined(triage_data, predictions(...)))`. Thresholds are `at` alone, else the confidences that occur, at most 100 of
+    them, and one above all, at which every case goes.
 
     Returns:
         One row a group and threshold, ascending: model, format, threshold (inf: every case goes), n_without (clear cases that have no confidence),
@@ -66,10 +65,7 @@ def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTE
 
     On the cases that it was chosen on, a threshold looks better than it is. The halves are drawn by case, the same for every model.
 
-    Args:
-        own: As for `curves`.
-        rng: Chance, for the halves.
-        wanted: Share of the dangerous misses to catch, in (0, 1].
+    `own` is as for `curves`, `wanted` the share of the dangerous misses to catch, in (0, 1].
 
     Returns:
         One row a group: model, format, wanted, threshold (the lowest that catches the wanted share in the first half), n_misses_first (dangerous misses

@@ -61,12 +61,9 @@ def judges_on_criteria(
 ) -> Calibrated:
     """Judges' stated confidences on criteria against physicians' blind reads, a group a judge; and the majority of several, a group more.
 
-    Args:
-        beside: As `calibration.queries.beside_reads` gives them.
-        checked: As `criteria_meanings` gives it: a judge whose meaning is not known, or contradicted, has no value, and the sentence why.
-        rubric_data: What everybody says, where several judges have labelled criteria: then the share of them that says what most say is a
-            confidence that needs no question. None: there are not several.
-        drawn: Only reads of items that were drawn with a known probability, weighted by its inverse.
+    A judge whose meaning is not known in `checked` (`criteria_meanings`), or contradicted, has no value, and the sentence why. `rubric_data` is
+    None where not several judges have labelled criteria; the share of them that says what most say is a confidence that needs no question. With
+    `drawn` only reads of items that were drawn with a known probability count, by its inverse.
     """
     stated = criterion_items(as_right(beside, checked), drawn=drawn)
     return _with_majority(stated, None if rubric_data is None else majority_items(rubric_data, drawn=drawn))
@@ -133,10 +130,7 @@ class OfAmbiguous:
 def on_ambiguous(triage_data: TriageData, own: pd.DataFrame, judges: Mapping[str, str]) -> OfAmbiguous:
     """What models say where physicians do not agree.
 
-    Args:
-        triage_data: Described by `panels.described`.
-        own: As `own_confidence` gives them, with the kind of their cases.
-        judges: By format, whose levels count.
+    The cases are described by `panels.described`; `judges` are those whose levels count, by format.
     """
     mine = own.loc[own["kind"].eq(Kind.AMBIGUOUS)].reset_index(drop=True)
     several = mine.loc[mine["n_valid"].ge(FEWEST)].reset_index(drop=True)
@@ -196,12 +190,8 @@ def ece_words(row: Row) -> str:
 def judge_finding(row: Row, name: str, *, label: str, cluster: str, is_majority: bool = False) -> str:
     """How far a judge's stated confidence is borne out; or the share of several judges that agree, as one more confidence.
 
-    Args:
-        row: Of `calibration_error`.
-        name: What the judge is called, or the majority.
-        label: What it labels, in the singular: criterion, level.
-        cluster: Where the labels come from, in the singular: conversation, case.
-        is_majority: The confidence is the share of the judges that say what most of them say.
+    `row` is of `calibration_error`, `name` the judge or the majority, `label` what it labels and `cluster` where the labels come from, in the
+    singular (criterion, conversation). With `is_majority` the confidence is the share of the judges that say what most of them say.
     """
     if not row["n"]:
         return str(row["undefined"])

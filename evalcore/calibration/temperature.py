@@ -15,6 +15,7 @@ from evalcore.calibration.reliability import (
     Floats,
     Items,
     calibration_error,
+    crossed,
     items_of,
     weighted_means,
 )
@@ -81,14 +82,12 @@ def scaled(
 
 def _folds(items: Items, rng: np.random.Generator) -> Codes:
     """The fold of each item: the clusters of each group in random order, dealt out one after another."""
-    n_names = int(items.cluster.max(initial=0)) + 1
-    luck = rng.random(n_names)
-    codes, found = pd.factorize(items.group * n_names + items.cluster)
-    group, cluster = np.divmod(np.asarray(found, dtype=np.int64), n_names)
+    luck = rng.random(int(items.cluster.max(initial=0)) + 1)
+    codes, group, cluster = crossed(items.group, items.cluster)
     order = np.lexsort((luck[cluster], group))
     sizes = np.bincount(group, minlength=len(items.keys))
-    place = np.empty(len(found), dtype=np.int64)
-    place[order] = np.arange(len(found)) - (np.cumsum(sizes) - sizes)[group[order]]
+    place = np.empty(len(group), dtype=np.int64)
+    place[order] = np.arange(len(group)) - (np.cumsum(sizes) - sizes)[group[order]]
     return place[codes] % N_FOLDS
 
 

@@ -51,9 +51,7 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         effective n   n_eff = n / max(1, v / (p (1-p) / (n-1))) (t(n-1) / t(d))^2, at least the effective readers, d = min(G, readers) - 1
         interval      Wilson on p and n_eff
 
-    Args:
-        reads: As `blind_reads` gives them.
-        by: Some of `GROUPINGS`; `kind` is axis and sign of points together, `rater` needs that column.
+    `reads` are `blind_reads`, `by` some of `GROUPINGS`; `kind` is axis and sign of points together, `rater` needs that column.
 
     Returns:
         Three rows a judge and group, one a movement: judge, grouping, group (`overall`, or the value), movement, denominator (`revealed`,

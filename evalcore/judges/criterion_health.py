@@ -78,11 +78,7 @@ def criterion_health(
     Physicians speak by their blind first reads, one item by the mean of its reads, with the mean of their weights (`weighted_reads`). Shares
     of judge and physicians are of the same items, those that both have labelled.
 
-    Args:
-        rubric_data: Of the study.
-        judge: One of its judges.
-        by: One of `GROUPINGS`.
-        reads: Which enter; None: the drawn ones, where there are any.
+    `by` is one of `GROUPINGS`; `reads` says which enter, None: the drawn ones, where there are any.
 
     Returns:
         One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's

@@ -93,11 +93,8 @@ def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
 def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Dots with intervals by group: the share that the judge finds met and that physicians find met, of the same items.
 
-    Args:
-        table: words (of the group), alarms (in words; empty without one), and of `criterion_health` judge, physicians with their intervals, n;
-            a group without an item that both have labelled has its row and no dot.
-        judge: What the judge's dots are called.
-        ink: Colour of words.
+    `table` holds words (of the group), alarms (in words; empty without one), and of `criterion_health` judge, physicians with their intervals, n; a
+    group without an item that both have labelled has its row and no dot.
     """
     figure = go.Figure()
     rows, places = _known(table, "judge")
@@ -118,10 +115,7 @@ def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Fi
 def by_category(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Dots with intervals, a row a category: a judge against physicians and physicians against one another.
 
-    Args:
-        table: category, and for judge and physicians each KIND (NaN: no dot), KIND_low, KIND_high, KIND_pairs.
-        judge: What the judge's dots are called.
-        ink: Colour of words.
+    `table` holds category, and for judge and physicians each KIND (NaN: no dot), KIND_low, KIND_high, KIND_pairs.
     """
     figure = go.Figure()
     for kind, colour, symbol, shift in SERIES:
@@ -138,10 +132,7 @@ def by_category(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> 
 def among_physicians(judge: pd.DataFrame, physicians: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Where a judge stands: its balanced F1 as a dot among ticks, one a physician; a row over all and one a theme.
 
-    Args:
-        judge: words (of the row), balanced_f1 (NaN: no dot), n_pairs.
-        physicians: words, name (what the hover may say), balanced_f1, n_pairs.
-        ink: Colour of words.
+    `judge` holds words (of the row), balanced_f1 (NaN: no dot), n_pairs; `physicians` words, name (what the hover may say), balanced_f1, n_pairs.
     """
     figure = go.Figure()
     places = {words: place for place, words in enumerate(judge["words"])}
@@ -182,10 +173,7 @@ def flips(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
 def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """Each model's mean score by the earlier judge (open) and by the later one (filled), joined by a line.
 
-    Args:
-        table: words (of the row), and the columns of `drift.score_drift`.
-        colours: Of each model; others are grey.
-        ink: Colour of words.
+    `table` holds words (of the row), and the columns of `drift.score_drift`; models without a colour are grey.
     """
     figure = go.Figure()
     rows, places = _known(table, "score_before")
@@ -246,11 +234,8 @@ MARGIN = {"l": 8, "r": 8, "t": 32, "b": 8}
 def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAPER) -> go.Figure:
     """One coefficient for each two raters, as the lower half of a matrix; deeper is more agreement, from 0 to 1.
 
-    Args:
-        table: rater_1, rater_2, value (NaN: none), shown (the value in words), words (with its interval or the reason why there is none),
-            n_items, n_examples, small (few items: grey).
-        raters: Names in the order of rows and columns; rater_1 comes before rater_2.
-        ink: Colour of words.
+    `table` holds rater_1, rater_2, value (NaN: none), shown (the value in words), words (with its interval or the reason why there is none),
+    n_items, n_examples, small (few items: grey). `raters` are in the order of rows and columns; rater_1 comes before rater_2.
     """
     places = {name: place for place, name in enumerate(raters)}
     is_named = len(raters) <= MOST_NAMED and max(map(len, raters)) <= HEAD_CHARACTERS

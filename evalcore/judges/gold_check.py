@@ -48,8 +48,7 @@ def gold_check(pairs: pd.DataFrame) -> pd.DataFrame:
     The interval of F1 is a delete-one-example jackknife with t(G-1), clipped to [0, 1]; the others are those of `confusion.rates`.
     Gold labels stand for themselves: no weights. A judge without an error shows no spread to a jackknife: then the lower end of F1 is that of accuracy.
 
-    Args:
-        pairs: One row an item with both labels: gold (True: met), judged (True: met), example (what it belongs to).
+    `pairs` are the items with both labels: gold (True: met), judged (True: met), example (what it belongs to).
 
     Returns:
         One row a measure, in the order of `MEASURES`: measure, value, low, high (95 %) in [0, 1], n (items), n_examples, reason (why value
@@ -224,15 +223,8 @@ def check_judge(
     An item is found by data set, example, model, position of the criterion, and evaluation and sample_index where the file has them;
     several responses that fit are told apart by response_id.
 
-    Args:
-        session: Of the study.
-        gold: As `read_gold` gives them.
-        judge: Whose labels.
-        name: Of the file, for errors.
-        sources: Some of `SOURCES`.
-        bounds: Measure to the least value.
-        by: What has to reach them: `POINT` or `LOW`.
-        max_missing: So many items may be without the judge's label.
+    Only labels from `sources` count. `bounds` maps measures to the least value, which the measure or the lower end of its interval has to reach
+    (`by`: `POINT` or `LOW`). At most `max_missing` items may be without the judge's label. `name` is that of the file, for errors.
 
     Raises:
         OverreadError: There is no such judge, no line has a wanted source, an item comes twice or fits several responses, or its criterion

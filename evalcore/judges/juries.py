@@ -306,15 +306,9 @@ def convene(
     they give none. On criteria an even split gives no verdict; of levels of care the most frequent counts, of equals the more severe. Who could
     not assess an item does not vote.
 
-    Args:
-        engine: The study.
-        name: Of the jury: a new one, or that of a jury to go on with.
-        members: Judges, each with one vote: that of its newest prompt version.
-        repeats_of: A judge that was asked several times: each time is a vote, the first too.
-        least: So many have to vote on an item, 2 or more; None: all.
-        actor: A researcher or lead.
-        dry_run: Change nothing.
-        progress: Called with the number of the last response looked at.
+    `name` is a new one, or that of a jury to go on with. Each of the `members` has one vote: that of its newest prompt version. A judge that was
+    asked several times (`repeats_of`) has a vote each time, the first too. `least` of them (2 or more; None: all) have to vote on an item.
+    `progress` is called with the number of the last response looked at.
 
     Raises:
         OverreadError: A member is no judge of the study, there are fewer than two, or the name is that of a judge.

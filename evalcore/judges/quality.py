@@ -139,12 +139,7 @@ def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
     return int((~assessed).sum()), int((assessed & ~labelled).sum())
 
 
-def balanced_f1(
-    rubric_data: RubricData,
-    *,
-    jury: bool = True,
-    reads: Reads | None = None,
-) -> pd.DataFrame:
+def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
     """How well each judge, each physician, and all physicians together say what physicians say: F1 of both classes, and their plain mean.
 
     A pair is a rater's label and one physician's blind first read of the same item: an item with three reads makes three pairs with a
@@ -161,10 +156,8 @@ def balanced_f1(
     Intervals cluster by example (`confusion.f1_interval`): NaN where the value is undefined, where one example alone holds a class, with one
     example, and where nothing varies between examples.
 
-    Args:
-        rubric_data: What everybody says.
-        jury: Two judges and more enter as their majority and their mean too (`judge_pairs`).
-        reads: Which enter; None: the drawn ones, where there are any.
+    With `jury` two judges and more enter as their majority and their mean too (`judge_pairs`). `reads` says which enter, None: the drawn ones,
+    where there are any.
 
     Returns:
         One row a rater and group with a pair, judges first, then all physicians together, then each physician: rater_kind (`judge`,
@@ -247,11 +240,7 @@ def _reasons(sums: Numbers, kind: str) -> list[str]:
 
 
 def error_rates(
-    rubric_data: RubricData,
-    *,
-    by: Sequence[str] = ERROR_GROUPINGS,
-    jury: bool = True,
-    reads: Reads | None = None,
+    rubric_data: RubricData, *, by: Sequence[str] = ERROR_GROUPINGS, jury: bool = True, reads: Reads | None = None
 ) -> pd.DataFrame:
     """What share of physicians' "met" each judge calls met (sensitivity), and of their "not met" not met (specificity).
 

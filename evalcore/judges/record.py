@@ -43,19 +43,8 @@ class Record(msgspec.Struct, frozen=True):
         return rate_words(self.share, self.low, self.high, n_hits=self.n_right, n=self.n, weighted=self.weighted)
 
 
-def sign_of(points: float | None) -> str:
-    """What a criterion's points say of what it names.
-
-    >>> sign_of(7), sign_of(-3), sign_of(None)
-    ('desirable', 'undesirable', 'no points known')
-    """
-    if points is None or math.isnan(points):
-        return NO_POINTS
-    return UNDESIRABLE if points < 0 else DESIRABLE
-
-
 def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
-    """The sign of many criteria at once, as places in `SIGNS`.
+    """What criteria's points say of what they name, as places in `SIGNS`.
 
     >>> sign_codes(pd.Series([7.0, -3.0, None]))
     array([0, 1, 2])
@@ -64,18 +53,9 @@ def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
     return np.select([known > 0, known < 0], [0, 1], 2).astype(np.int64)
 
 
-def kind_of(axis: str | None, points: float | None) -> str:
-    """The kind of a criterion: its axis, and whether what it names is wanted.
-
-    >>> kind_of("context_awareness", -3)
-    'context awareness, undesirable'
-    """
-    return f"{axis.replace('_', ' ') if isinstance(axis, str) else NO_AXIS}, {sign_of(points)}"
-
-
 def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
-    """The reads with the columns sign, kind, and axis in words."""
-    signs = reads["points"].map(sign_of).astype("str")
+    """The reads with the columns sign, kind ("context awareness, undesirable"), and axis in words."""
+    signs = pd.Series(np.array(SIGNS, dtype=object)[sign_codes(reads["points"])], index=reads.index, dtype="str")
     axes = reads["axis"].str.replace("_", " ").fillna(NO_AXIS)
     return reads.assign(axis=axes, sign=signs, kind=axes + ", " + signs)
 
@@ -135,25 +115,23 @@ def record_for(records: pd.DataFrame, axis: str | None, points: float | None) ->
     Raises:
         ValueError: The rows are of several judges.
     """
-    keys = list(zip(records["grouping"], records["kind"], strict=True))
-    if len(set(keys)) != len(keys):
-        msg = f"expected the records of one judge, got those of {records['judge'].nunique()}"
-        raise ValueError(msg)
-    wanted = ((KIND, kind_of(axis, points)), (SIGN, sign_of(points)), (ALL, ALL_CRITERIA))
-    found = [_record(records, keys, *key) for key in wanted]
+    by_kind = _by_kind(records)
+    sign = NO_POINTS if points is None or math.isnan(points) else UNDESIRABLE if points < 0 else DESIRABLE
+    kind = f"{axis.replace('_', ' ') if isinstance(axis, str) else NO_AXIS}, {sign}"
+    wanted = ((KIND, kind), (SIGN, sign), (ALL, ALL_CRITERIA))
+    found = [by_kind.get(key, Record(*key, 0, 0, math.nan, math.nan, math.nan, 0)) for key in wanted]
     if found[-1].n < MIN_READS:
         return found[0]
     return next((record for record in found if record.n >= MIN_KIND_READS), found[-1])
 
 
-def _record(records: pd.DataFrame, keys: list[tuple[str, str]], grouping: str, kind: str) -> Record:
-    if (grouping, kind) not in keys:
-        return Record(grouping, kind, 0, 0, math.nan, math.nan, math.nan, 0)
-    row = records.iloc[keys.index((grouping, kind))]
-    return Record(
-        grouping, kind, int(row["n"]), int(row["n_right"]), float(row["share"]), float(row["low"]), float(row["high"]),
-        int(row["n_examples"]), bool(row["weighted"]),
-    )  # fmt: skip
+def _by_kind(records: pd.DataFrame) -> dict[tuple[str, str], Record]:
+    rows = records[list(Record.__struct_fields__)].to_dict(orient="records")
+    by_kind = {(row["grouping"], row["kind"]): Record(**{str(name): row[name] for name in row}) for row in rows}
+    if len(by_kind) != len(rows):
+        msg = f"expected the records of one judge, got those of {records['judge'].nunique()}"
+        raise ValueError(msg)
+    return by_kind
 
 
 def sentence(record: Record) -> str:
@@ -172,12 +150,12 @@ def sentence(record: Record) -> str:
 
 def finding(records: pd.DataFrame) -> str:
     """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read."""
-    keys = list(zip(records["grouping"], records["kind"], strict=True))
-    said = f"{records['judge'].iloc[0]} matched physicians' blind reads in {_record(records, keys, ALL, ALL_CRITERIA).words}"
-    signs = [_record(records, keys, SIGN, kind) for grouping, kind in keys if grouping == SIGN]
-    if len(known := [sign for sign in signs if sign.n]) < len((DESIRABLE, UNDESIRABLE)):
-        return f"{said}."
-    return f"{said}: {', '.join(f'{sign.words} on {_adjective(sign.kind)} criteria' for sign in known)}."
+    by_kind = _by_kind(records)
+    of_all = f"{records['judge'].iloc[0]} matched physicians' blind reads in {by_kind[ALL, ALL_CRITERIA].words}"
+    signs = [record for (grouping, _), record in by_kind.items() if grouping == SIGN and record.n]
+    if len(signs) < len((DESIRABLE, UNDESIRABLE)):
+        return f"{of_all}."
+    return f"{of_all}: {', '.join(f'{sign.words} on {_adjective(sign.kind)} criteria' for sign in signs)}."
 
 
 def _adjective(sign: str) -> str:

@@ -1,7 +1,6 @@
 """Self-preference: whether a judge favours responses of its own family, where physicians gave the same label."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.special import stdtrit
 
 from evalcore.judges.reads import Reads, counted_reads
 from evalcore.rubric.items import RubricData
-from evalcore.stats.intervals import LEVEL, NO_VALUE, codes_of, signed_points
+from evalcore.stats.intervals import LEVEL, NO_VALUE, signed_points
 from evalcore.stats.wording import counted
 
 MIN_EXAMPLES = 5
@@ -23,32 +22,6 @@ _COMBINED = {MET: [0, 1], NOT_MET: [2, 3], TOGETHER: [0, 1, 2, 3]}
 
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class _Reads:
-    """The reads that enter, each of a criterion with points.
-
-    Attributes:
-        row: Of the item.
-        stratum: Place in `_STRATA`.
-        is_desirable: Whether "met" is in the response's favour.
-        weight: As `counted_reads` gives it.
-        model, example: Codes.
-        models: Names.
-        n_without_points, n_not_drawn: Reads that are left out.
-    """
-
-    row: Numbers
-    stratum: Numbers
-    is_desirable: npt.NDArray[np.bool_]
-    weight: Floats
-    model: Numbers
-    example: Numbers
-    models: list[str]
-    n_without_points: int
-    n_not_drawn: int
 
 
 def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.DataFrame:
@@ -75,16 +48,14 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
     References:
         Mantel and Haenszel 1959; Greenland and Robins 1985 (risk difference).
     """
-    reads = _reads(rubric_data)
-    of_model = np.array([families.get(name, "") for name in reads.models], dtype=object)
+    reads, left_out = _reads(rubric_data, families)
     rows = []
     for judge in rubric_data.judges:
         family = families.get(judge)
-        label = rubric_data.judged[judge].to_numpy(dtype=float)[reads.row]
-        labelled = ~np.isnan(label)
-        own, other = _sides(reads, of_model, family, labelled)
-        examples = [set(reads.example[side].tolist()) for side in (own, other)]
-        without = labelled & (of_model == "")[reads.model]
+        label = _labels(rubric_data, judge, reads)
+        own, other = _sides(reads, label, family)
+        examples = [set(reads.loc[side, "example"]) for side in (own, other)]
+        without = reads.loc[~np.isnan(label) & reads["family"].eq("").to_numpy(), "model"]
         row: dict[str, Any] = {
             "judge": judge,
             "family": family,
@@ -93,13 +64,14 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
             "n_own_examples": len(examples[0]),
             "n_other_examples": len(examples[1]),
             "n_shared_examples": len(examples[0] & examples[1]),
-            **dict.fromkeys((f"{label}{end}" for label in _PREFIXES.values() for end in _ENDS), np.nan),
+            **dict.fromkeys((f"{name}{end}" for name in _PREFIXES.values() for end in _ENDS), np.nan),
             "reason": _reason(judge, family, len(examples[0]), len(examples[1])),
-            "n_without_family": int(without.sum()),
-            "models_without_family": ", ".join(reads.models[code] for code in np.unique(reads.model[without])),
-            "n_without_label": int((~labelled).sum()),
-            "n_without_points": reads.n_without_points,
-            "n_not_drawn": reads.n_not_drawn,
+            "n_without_family": len(without),
+            "models_without_family": ", ".join(
+                name for name in reads["model"].cat.categories if without.eq(name).any()
+            ),
+            "n_without_label": int(np.isnan(label).sum()),
+            **left_out,
         }
         if not row["reason"]:
             cells = _cells(reads, label, own, other)
@@ -130,17 +102,16 @@ def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -
         (desirable, undesirable, or empty where combined), n_own, n_other (reads), rate_own, rate_other (shares of judge's labels that are in the
         response's favour, in [0, 1]; NaN where combined), difference with low, high.
     """
-    reads = _reads(rubric_data)
-    of_model = np.array([families.get(name, "") for name in reads.models], dtype=object)
-    labels = rubric_data.judged[judge].to_numpy(dtype=float)[reads.row]
-    own, other = _sides(reads, of_model, families.get(judge), ~np.isnan(labels))
-    cells = _cells(reads, labels, own, other)
+    reads, _ = _reads(rubric_data, families)
+    label_of = _labels(rubric_data, judge, reads)
+    own, other = _sides(reads, label_of, families.get(judge))
+    cells = _cells(reads, label_of, own, other)
     whole = cells.sum(axis=0)
     strata = [(label, sign, [place]) for place, (label, sign) in enumerate(_STRATA)]
     strata += [(label, "", places) for label, places in _COMBINED.items()]
     rows = []
     for label, sign, places in strata:
-        here = np.isin(reads.stratum, places)
+        here = reads["stratum"].isin(places).to_numpy()
         difference, low, high = _difference(cells, places)
         rates = whole[places[0], :, 1] / np.maximum(whole[places[0], :, 0], 1e-300) if sign else (np.nan, np.nan)
         n_own, n_other = int((own & here).sum()), int((other & here).sum())
@@ -150,42 +121,43 @@ def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -
     return pd.DataFrame(rows, columns=columns)
 
 
-def _reads(rubric_data: RubricData) -> _Reads:
-    every = counted_reads(rubric_data.reads, Reads.ALL)
-    known = counted_reads(rubric_data.reads)
-    points = rubric_data.items["points"].to_numpy(dtype=float)
-    kept = known.loc[np.nan_to_num(points[known["row"].to_numpy(dtype=np.int64)]) != 0]
-    row = kept["row"].to_numpy(dtype=np.int64)
-    is_desirable = points[row] > 0
-    model, models = codes_of(rubric_data.items["model"])
-    example, _ = codes_of(rubric_data.items["example_id"])
-    return _Reads(
-        row=row,
-        stratum=np.where(kept["met"].to_numpy(dtype=float) == 1, 0, 2) + np.where(is_desirable, 0, 1),
-        is_desirable=is_desirable,
-        weight=kept["weight"].to_numpy(dtype=float),
-        model=model[row],
-        example=example[row],
-        models=[str(name) for name in models],
-        n_without_points=len(known) - len(kept),
-        n_not_drawn=len(every) - len(known),
-    )
+def _reads(rubric_data: RubricData, families: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The reads that enter, each of a criterion with points: row, met, weight, model, family ("": none), example, is_desirable, stratum; and others."""
+    read = counted_reads(rubric_data.reads)
+    items = rubric_data.items.iloc[read["row"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+    reads = read[["row", "met", "weight"]].reset_index(drop=True).assign(
+        model=items["model"].astype("category"),
+        family=items["model"].astype(object).map(lambda name: families.get(name, "")),
+        example=items["example_id"],
+        is_desirable=items["points"].gt(0),
+    )  # fmt: skip
+    reads["stratum"] = 2 * reads["met"].ne(1).astype(int) + (~reads["is_desirable"]).astype(int)
+    kept = reads.loc[items["points"].fillna(0).ne(0)].reset_index(drop=True)
+    n_not_drawn = len(counted_reads(rubric_data.reads, Reads.ALL)) - len(read)
+    return kept, {"n_without_points": len(reads) - len(kept), "n_not_drawn": n_not_drawn}
 
 
-def _sides(
-    reads: _Reads, of_model: npt.NDArray[np.object_], family: str | None, labelled: Flags
-) -> tuple[Flags, Flags]:
-    """Which reads are of the judge's own family, and which of another one."""
-    is_own = (of_model == family) & (of_model != "")
-    return labelled & is_own[reads.model], labelled & (~is_own & (of_model != ""))[reads.model]
+def _labels(rubric_data: RubricData, judge: str, reads: pd.DataFrame) -> Floats:
+    return np.asarray(rubric_data.judged[judge].to_numpy(dtype=float)[reads["row"].to_numpy(dtype=np.int64)])
 
 
-def _cells(reads: _Reads, label: Floats, own: Flags, other: Flags) -> Floats:
+def _sides(reads: pd.DataFrame, label: Floats, family: str | None) -> tuple[Flags, Flags]:
+    """Which labelled reads are of the judge's own family, and which of another one."""
+    has_family = ~np.isnan(label) & reads["family"].ne("").to_numpy()
+    is_own = reads["family"].eq(family).to_numpy()
+    return has_family & is_own, has_family & ~is_own
+
+
+def _cells(reads: pd.DataFrame, label: Floats, own: Flags, other: Flags) -> Floats:
     """By example, stratum and side (own, other): the sum of weights, and of those of labels that are in the response's favour."""
     either = own | other
-    codes, names = pd.factorize(reads.example[either])
-    in_favour = (label[either] == 1) == reads.is_desirable[either]
-    weight, places = reads.weight[either], (codes, reads.stratum[either], other[either].astype(np.int64))
+    entering = reads.loc[either]
+    codes, names = pd.factorize(entering["example"])
+    in_favour = (label[either] == 1) == entering["is_desirable"].to_numpy()
+    weight, places = (
+        entering["weight"].to_numpy(dtype=float),
+        (codes, entering["stratum"].to_numpy(), other[either].astype(np.int64)),
+    )
     cells = np.zeros((len(names), len(_STRATA), 2, 2))
     np.add.at(cells[..., 0], places, weight)
     np.add.at(cells[..., 1], places, weight * in_favour)

@@ -82,13 +82,7 @@ def target(
 ) -> Target:
     """A target of this study.
 
-    Args:
-        goal: What is to be known.
-        within: How exactly.
-        models: Of which.
-        known: The study.
-        evaluation: The data set; None: the one with most responses (a judge's errors: all).
-        judges: Whose labels; none: the judge with most labels there.
+    Without an `evaluation` it is the one with most responses (of a judge's errors: all), without `judges` the one with most labels there.
 
     Raises:
         OverreadError: A name is not of this study, or a number out of its range.
@@ -225,13 +219,8 @@ def draw(
     All conversations take part, also those that wait for the blind read of whoever plans: what is left out of a drawing could never
     stand in its estimate. Nothing of them is told.
 
-    Args:
-        session: Where to read.
-        wanted: What is to be known.
-        n_units: How many responses (for a difference: examples, with both models' responses).
-        design: uniform or importance.
-        seed: 0 or more; None: drawn.
-        known: The study, where it has been read already, whole.
+    `n_units` counts responses (for a difference: examples, with both models' responses), `seed` is 0 or more, None: drawn. `known` is the whole
+    study, where it has been read already.
 
     Raises:
         OverreadError: Fewer are left, or a word is unknown.

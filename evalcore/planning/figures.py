@@ -19,13 +19,7 @@ def narrowing(
 ) -> go.Figure:
     """How the interval narrows with what is read, one line a design, and how narrow it is wanted.
 
-    Args:
-        table: As `sample_size.curve` gives it.
-        within: Half the width that is wanted.
-        units: What is drawn, in words for the axis.
-        axis: What the width is of.
-        tick_format: Of the widths.
-        ink: Colour of words.
+    `table` is that of `sample_size.curve`; `units` are what is drawn, in words, `axis` is what the width is of.
     """
     figure = go.Figure()
     for design, (name, colour, dash) in DESIGNS.items():

@@ -134,12 +134,8 @@ def fitted(
 ) -> tuple[Floats, Floats]:
     """What the corrected score's own regression lets expect of every item, and the leverage of each item read.
 
-    Args:
-        source: The items.
-        rows: Those that were read.
-        rating: Of each, the mean of its reads.
-        probabilities: Of each, in (0, 1].
-        by_model: Each model by itself, as the scores are, where enough was read of every one: one model's correction is never another's.
+    `rating` is the mean of the reads of each of `rows`. With `by_model` each model is fitted by itself, as the scores are, where enough was read of
+    every one: one model's correction is never another's.
     """
     models = pd.factorize(source.items["model"])[0]
     n_read = np.bincount(models[rows], minlength=models.max(initial=0) + 1)

@@ -225,13 +225,8 @@ def variances(
 ) -> Variances:
     """What the width of a target's interval is made of.
 
-    Args:
-        about: The items of the target.
-        pilot: What is expected of them.
-        target: What is to be known.
-        taken: Numbers of responses that were read, drawn, or wait to be read.
-        parts: The variance components; None: who reads makes no difference, which physicians in general cannot be told from.
-        n_each: Readers that each further unit gets.
+    `taken` numbers the responses that were read, drawn, or wait to be read; each further one gets `n_each` readers. Without variance components
+    (`parts`) who reads makes no difference, which physicians in general cannot be told from.
     """
     expected_error = np.abs(about.item_weights) * pilot.spread
     of_unit = pilot.calibration * unit_sizes(expected_error, about.unit, correlation=pilot.correlation) ** 2
@@ -424,7 +419,8 @@ def _claims(
 
 def _designs(found: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> dict[str, Needed]:
     needed = {design: found.n_needed(within, design) for design in DESIGNS}
-    n_same = found.n_free if needed[UNIFORM] is None else needed[UNIFORM]
+    alike = needed[UNIFORM]
+    n_same = found.n_free if alike is None else alike
     designs = {}
     for design, number in needed.items():
         n_units = found.n_free if number is None else number
