@@ -60,14 +60,14 @@ def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Gener
     panel, times = np.divmod(keys, most)
     n_draws = max(min(N_DRAWS, MOST_DRAWS // max(len(keys), 1)), 1)
     shares = behind(panels)
-    found = {name: np.full(len(keys), np.nan) for name in MEASURED}
+    means = {name: np.full(len(keys), np.nan) for name in MEASURED}
     some = np.flatnonzero((panels.sum(axis=1) > 1)[panel] & (times > 0))
     for start in range(0, len(some), BLOCK):
         block = some[start : start + BLOCK]
         drawn = _drawn(shares[panel[block]], panels[panel[block]].sum(axis=1), times[block], n_draws, rng)
         for name, values in drawn.items():
-            found[name][block] = values.mean(axis=1)
-    return {name: values[which.ravel()] for name, values in found.items()}
+            means[name][block] = values.mean(axis=1)
+    return {name: values[which.ravel()] for name, values in means.items()}
 
 
 def behind(votes: Floats) -> Floats:
@@ -99,10 +99,10 @@ def behind(votes: Floats) -> Floats:
 
 def _letters(shares: Floats) -> Floats:
     """The shares of the four letters: a boundary counts half to each of its own."""
-    found = shares[..., ::2].copy()
-    found[..., :-1] += shares[..., 1::2] / 2
-    found[..., 1:] += shares[..., 1::2] / 2
-    return found
+    letters = shares[..., ::2].copy()
+    letters[..., :-1] += shares[..., 1::2] / 2
+    letters[..., 1:] += shares[..., 1::2] / 2
+    return letters
 
 
 def _drawn(
@@ -190,9 +190,9 @@ def distances(
 def vote_counts(triage_data: TriageData) -> Floats:
     """How many votes of each case lie on A, A/B, B, ..., D: one row a case, 7 columns. Votes to remove are left out."""
     vote = triage_data.votes["vote"].to_numpy(dtype=float)
-    given = ~np.isnan(vote)
+    is_vote = ~np.isnan(vote)
     width = 2 * N_LEVELS - 1
-    place = triage_data.votes["row"].to_numpy()[given] * width + np.rint(vote[given] * 2).astype(np.int64) - 2
+    place = triage_data.votes["row"].to_numpy()[is_vote] * width + np.rint(vote[is_vote] * 2).astype(np.int64) - 2
     return np.bincount(place, minlength=len(triage_data.cases) * width).reshape(-1, width).astype(float)
 
 
@@ -208,8 +208,8 @@ def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table:
         samples = triage_data.samples.loc[is_between, ["row", "model"]].assign(
             cut=level[is_between].astype(np.int64) - 1
         )
-        found = samples.merge(places.loc[places["format"].eq(word)], on=["row", "model"])
-        np.add.at(halves, (found["place"].to_numpy(), found["cut"].to_numpy()), 1)
+        pairs = samples.merge(places.loc[places["format"].eq(word)], on=["row", "model"])
+        np.add.at(halves, (pairs["place"].to_numpy(), pairs["cut"].to_numpy()), 1)
     return halves
 
 
@@ -225,24 +225,24 @@ def summary(spread: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for measure in MEASURES:
         values = spread[measure].to_numpy(dtype=float)
-        known = ~np.isnan(values)
-        rows = spread["row"].to_numpy()[known]
-        found = clustered_means(cells[known], rows, values[known], n_cells=len(keys))
+        has_value = ~np.isnan(values)
+        rows = spread["row"].to_numpy()[has_value]
+        means = clustered_means(cells[has_value], rows, values[has_value], n_cells=len(keys))
         floor = np.zeros(len(keys))
         if measure != DISTANCE:
-            column = spread[f"floor_{measure}"].to_numpy(dtype=float)[known]
-            floor = over(np.bincount(cells[known], column, len(keys)), found["n_values"].to_numpy())
-        n_cases = found["n_clusters"].to_numpy()
+            column = spread[f"floor_{measure}"].to_numpy(dtype=float)[has_value]
+            floor = over(np.bincount(cells[has_value], column, len(keys)), means["n_values"].to_numpy())
+        n_cases = means["n_clusters"].to_numpy()
         parts.append(
             keys.assign(
                 measure=measure,
                 n_cases=n_cases,
-                n_left_out=np.bincount(cells[~known], minlength=len(keys)),
-                value=found["mean"],
-                low=found["low"],
-                high=found["high"],
+                n_left_out=np.bincount(cells[~has_value], minlength=len(keys)),
+                value=means["mean"],
+                low=means["low"],
+                high=means["high"],
                 floor=floor,
-                above=found["mean"] - floor,
+                above=means["mean"] - floor,
                 undefined=np.where(n_cases > 0, "", NO_PAIRS if measure == DISTANCE else NO_CASES),
             )
         )
@@ -280,19 +280,19 @@ def spread_findings(summary: pd.DataFrame) -> list[str]:
         of.setdefault(who(line), {})[str(line["measure"])] = line
     if not of:
         return [NO_SPREAD]
-    said = []
+    sentences = []
     distances = {name: rows[DISTANCE] for name, rows in of.items() if not math.isnan(rows[DISTANCE]["value"])}
     if distances:
         name = max(distances, key=lambda key: float(distances[key]["value"]))
         row = distances[name]
         far = "lies furthest, as measured, from" if len(distances) > 1 else "lies away from"
         shown = f"{name} {far}" if row["low"] > 0 else f"it is not shown that {name} lies away from"
-        said.append(
+        sentences.append(
             f"On {counted(row['n_cases'], 'ambiguous case')} {shown} the panel's votes: distance "
             f"{number_words(row['value'], row['low'], row['high'])}; 0 is a model that draws from the same physicians."
         )
     surer = {name: rows for name, rows in of.items() if rows[CONCENTRATION]["low"] > rows[CONCENTRATION]["floor"]}
-    return [*said, _surer(of, surer) if surer else "No model is shown to be surer than the physicians."]
+    return [*sentences, _surer(of, surer) if surer else "No model is shown to be surer than the physicians."]
 
 
 def _surer(of: Mapping[str, Mapping[str, Row]], surer: Mapping[str, Mapping[str, Row]]) -> str:
@@ -322,5 +322,5 @@ def spread_words(row: Row) -> str:
     """
     if row["undefined"]:
         return NO_VALUE
-    said = number_words(row["value"], row["low"], row["high"])
-    return said if row["measure"] == DISTANCE else f"{said} ({number_words(row['floor'], math.nan, math.nan)})"
+    value = number_words(row["value"], row["low"], row["high"])
+    return value if row["measure"] == DISTANCE else f"{value} ({number_words(row['floor'], math.nan, math.nan)})"

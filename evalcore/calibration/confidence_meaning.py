@@ -52,8 +52,8 @@ def checked_counts(counts: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
         sums = mine.set_index("label").reindex([1.0, 0.0])
         n = sums["n"].fillna(0).astype(int)
         means = sums["mean_confidence"]
-        total, said = int(n.sum()), meaning.get(str(judge))
-        against = _against(said, sums.fillna({"n": 0, "n_above": 0, "n_below": 0})) if said is not None else ""
+        total, stated = int(n.sum()), meaning.get(str(judge))
+        against = _against(stated, sums.fillna({"n": 0, "n_above": 0, "n_below": 0})) if stated is not None else ""
         rows.append(
             {
                 "judge": str(judge),
@@ -80,12 +80,12 @@ def checked_levels(labels: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
     """
     rows = []
     for judge, mine in labels.loc[labels["confidence"].notna()].groupby("judge", sort=True, observed=True):
-        said, n = meaning.get(str(judge)), len(mine)
+        stated, n = meaning.get(str(judge)), len(mine)
         low = int(mine["confidence"].lt(CHANCE_OF_LEVELS).sum())
         against = ""
-        if said is ConfidenceMeaning.MET:
+        if stated is ConfidenceMeaning.MET:
             against = f"A level of care is neither met nor not met: the confidence of {judge} can only be the probability that its own level is right."
-        elif said is ConfidenceMeaning.RIGHT and n >= FEWEST and low > n * HALF:
+        elif stated is ConfidenceMeaning.RIGHT and n >= FEWEST and low > n * HALF:
             less = f"{judge} states less than 0.25 with {low:,} of {n:,} levels, less than a guess among four"
             against = f"{less}: so it is not the probability that its own level is right."
         mean = float(mine["confidence"].mean())
@@ -97,9 +97,9 @@ def checked_levels(labels: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
 def _usable(table: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
     """With the meanings, and whether they are known and not contradicted; `why` says what speaks against them."""
     # as objects: a column of texts would turn the meanings into texts, and None into NaN
-    said = pd.Series([meaning.get(judge) for judge in table["judge"]], index=table.index, dtype=object)
-    why = table["why"].where(said.notna(), table["judge"].map(_unasked))
-    return table.assign(meaning=said, contradicted=table["why"].ne(""), usable=why.eq(""), why=why)
+    meanings = pd.Series([meaning.get(judge) for judge in table["judge"]], index=table.index, dtype=object)
+    why = table["why"].where(meanings.notna(), table["judge"].map(_unasked))
+    return table.assign(meaning=meanings, contradicted=table["why"].ne(""), usable=why.eq(""), why=why)
 
 
 def _unasked(judge: str) -> str:
@@ -211,5 +211,5 @@ def _mean_words(mean: float) -> str:
 def meaning_words(row: Row) -> str:
     """What a judge's confidence means, and that its labels are consistent with it; the row is usable."""
     label = "level" if "share_met" not in row else "label"
-    said = MEANINGS[row["meaning"]].replace("label", label)
-    return f"{row['judge']} states the probability {said}. Its {counted(row['n'], label)} with a confidence are consistent with this."
+    of_what = MEANINGS[row["meaning"]].replace("label", label)
+    return f"{row['judge']} states the probability {of_what}. Its {counted(row['n'], label)} with a confidence are consistent with this."

@@ -26,7 +26,7 @@ def who(row: Mapping[Any, Any]) -> str:
     return f"{row['model']} in {row['format']}"
 
 
-def own_confidence(found: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
+def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
     """Predictions with the confidence that is the model's own: the one that it states itself, else the share of its samples.
 
     A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words, so where it read the level
@@ -37,9 +37,11 @@ def own_confidence(found: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
         The same rows with confidence in [0, 1] (stated, else the share of the valid samples that say the predicted level, from two valid samples
         on; NaN where the model has none) and is_stated.
     """
-    is_stated = found["stated"].notna() & stated
-    share = found["share"].where(found["n_valid"].ge(FEWEST))
-    return found.assign(confidence=found["stated"].where(is_stated, share).round(DIGITS), is_stated=is_stated)
+    is_stated = predictions["stated"].notna() & stated
+    share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
+    return predictions.assign(
+        confidence=predictions["stated"].where(is_stated, share).round(DIGITS), is_stated=is_stated
+    )
 
 
 def model_items(own: pd.DataFrame) -> pd.DataFrame:
@@ -90,9 +92,9 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
         The same rows: n_votes, label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is
         neither: NaN with fewer than three votes, since two that agree are always sure, and where the votes are evenly split).
     """
-    given = labels.notna().to_numpy()
-    n = given.sum(axis=1)
-    label, share = most(np.where(given, labels.to_numpy(dtype=float), 0.0).sum(axis=1), n)
+    is_vote = labels.notna().to_numpy()
+    n = is_vote.sum(axis=1)
+    label, share = most(np.where(is_vote, labels.to_numpy(dtype=float), 0.0).sum(axis=1), n)
     refused = np.select([n < MIN_VOTERS, np.isnan(label)], [TOO_FEW_VOTES, TIED], "")
     is_known = refused == ""
     return pd.DataFrame(
@@ -128,13 +130,13 @@ def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFr
 def _majority_items(rubric_data: RubricData, name: str | None, *, drawn: bool) -> pd.DataFrame:
     read = votes(rubric_data.reads, drawn=drawn)
     rows = read["row"].to_numpy(dtype=np.int64)
-    said = majority(rubric_data.judged[rubric_data.voters].iloc[rows]).reset_index(drop=True)
+    majorities = majority(rubric_data.judged[rubric_data.voters].iloc[rows]).reset_index(drop=True)
     items = rubric_data.items.iloc[rows]
-    table = said.assign(
+    table = majorities.assign(
         item_id=items["item_id"].to_numpy(),
         cluster=items["example_id"].to_numpy(),
         group=jury_names(rubric_data.voters)[0] if name is None else name,
-        right=_said_the_same(said["label"], read["vote"]),
+        right=_said_the_same(majorities["label"], read["vote"]),
         weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0,
     )
     kept = table.loc[table["n_votes"].gt(0)]
@@ -152,20 +154,20 @@ def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> 
     Returns:
         One row a level that was found: sample, judge (the parser too), label (the level), confidence in [0, 1].
     """
-    given = (
+    confidences = (
         triage_data.confidence
         if samples is None
         else triage_data.confidence.loc[triage_data.confidence["sample"].isin(samples)]
     )
-    place = given["sample"].to_numpy(dtype=np.int64)
-    codes, names = pd.factorize(given["rater"])
-    label = np.full(len(given), np.nan)
+    place = confidences["sample"].to_numpy(dtype=np.int64)
+    codes, names = pd.factorize(confidences["rater"])
+    label = np.full(len(confidences), np.nan)
     for code, name in enumerate(names):
         if name in triage_data.levels:
             mine = codes == code
             label[mine] = triage_data.levels[name].to_numpy(dtype=float)[place[mine]]
-    said = given.rename(columns={"rater": "judge"}).assign(label=label)
-    return said.loc[said["label"].gt(NO_LEVEL)].reset_index(drop=True)
+    levels = confidences.rename(columns={"rater": "judge"}).assign(label=label)
+    return levels.loc[levels["label"].gt(NO_LEVEL)].reset_index(drop=True)
 
 
 def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
@@ -192,11 +194,11 @@ def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.Data
     """
     reads = _response_reads(triage_data, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)
-    asked = triage_data.samples["format"].to_numpy()[places]
+    formats = triage_data.samples["format"].to_numpy()[places]
     parts = []
     for word in Format:
         judges = [name for name in triage_data.voters(word) if name != PARSER]
-        mine = places[asked == word.value]
+        mine = places[formats == word.value]
         voted = level_votes(triage_data.levels[judges].iloc[mine])
         several = voted["n_votes"].ge(MIN_VOTERS)
         if several.any():
@@ -211,23 +213,23 @@ def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.Data
             parts.append(said.loc[said["label"].notna()])
     columns = ["sample", "judge", "label", "confidence"]
     said = pd.concat(parts, ignore_index=True) if parts else stated_levels(triage_data).iloc[:0][columns]
-    found = _beside(said, reads, triage_data)
-    return found.assign(refused=np.where(found["confidence"].isna(), TOO_FEW_VOTES, ""))
+    items = _beside(said, reads, triage_data)
+    return items.assign(refused=np.where(items["confidence"].isna(), TOO_FEW_VOTES, ""))
 
 
-def _beside(said: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) -> pd.DataFrame:
+def _beside(levels: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) -> pd.DataFrame:
     """Levels (sample, judge, label, confidence) beside the reads of the same responses."""
-    pairs = said.merge(reads, on="sample")
+    pairs = levels.merge(reads, on="sample")
     pairs["right"] = pairs["label"].sub(pairs["level"]).abs().le(_reach(pairs["label"]) + _reach(pairs["level"]))
-    found = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(
+    of_sample = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(
         confidence=("confidence", "first"),
         label=("label", "first"),
         right=("right", "mean"),
         n_reads=("right", "size"),
         weight=("weight", "min"),
     )
-    samples = triage_data.samples.iloc[found["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
-    table = found.assign(
+    samples = triage_data.samples.iloc[of_sample["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+    table = of_sample.assign(
         model=samples["model"],
         format=samples["format"],
         cluster=samples["row"],

@@ -36,9 +36,9 @@ def beside_reads(session: Session, *, judged: Callable[[], RubricData] | None = 
         criterion's cluster), theme, language, model (missing where untagged).
     """
     reads = _reads(session, judged or partial(rubric_queries.judged, session))
-    found = _judged(session).merge(reads, on="item_id").merge(_described(session), on=["response_id", "criterion_id"])
+    labels = _judged(session).merge(reads, on="item_id").merge(_described(session), on=["response_id", "criterion_id"])
     words = ["judge", "axis", "category", "theme", "language", "model"]
-    return found[COLUMNS].astype(dict.fromkeys(words, "category")).sort_values(["judge", "item_id"], ignore_index=True)
+    return labels[COLUMNS].astype(dict.fromkeys(words, "category")).sort_values(["judge", "item_id"], ignore_index=True)
 
 
 def without(beside: pd.DataFrame, blind: Collection[int]) -> pd.DataFrame:
@@ -76,9 +76,9 @@ def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
     )
     if blind:
         statement = statement.where(table.example_id.not_in(sorted(blind)))
-    found = frame(session, statement)
-    found["label"] = found["label"].map(MET).astype(float)
-    return found.astype({"mean_confidence": float, "n": int, "n_above": int, "n_below": int})
+    counts = frame(session, statement)
+    counts["label"] = counts["label"].map(MET).astype(float)
+    return counts.astype({"mean_confidence": float, "n": int, "n_above": int, "n_below": int})
 
 
 def _first_reads() -> list[ColumnElement[bool]]:
@@ -100,16 +100,16 @@ def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
     named = (table.response_id, table.criterion_id, table.label, table.selection, table.inclusion_probability)
     reviewer = and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER)
     statement = select(*named, col(Rater.person_id).label("person_id")).join(Rater, reviewer)
-    found = frame(session, statement.where(*_first_reads()).order_by(col(Verdict.id)))
-    found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")
-    found["met"] = found["label"].map(MET).astype(float)
-    found["inclusion_probability"] = found["inclusion_probability"].astype(float)
-    drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
-    found["inclusion_probability"] = found["inclusion_probability"].where(drawn)
-    made = drawings.made(session, found, drawn, known=judged)
-    found["inclusion_probability"] = drawings.over_all(made, found, drawn)
+    reads = frame(session, statement.where(*_first_reads()).order_by(col(Verdict.id)))
+    reads["item_id"] = reads["response_id"].astype("int64") * ITEM_BASE + reads["criterion_id"].astype("int64")
+    reads["met"] = reads["label"].map(MET).astype(float)
+    reads["inclusion_probability"] = reads["inclusion_probability"].astype(float)
+    drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
+    reads["inclusion_probability"] = reads["inclusion_probability"].where(drawn)
+    known_drawings = drawings.made(session, reads, drawn, known=judged)
+    reads["inclusion_probability"] = drawings.over_all(known_drawings, reads, drawn)
     return (
-        found.assign(is_drawn=drawn, met_drawn=found["met"].where(drawn))
+        reads.assign(is_drawn=drawn, met_drawn=reads["met"].where(drawn))
         .groupby("item_id", as_index=False)
         .agg(
             reference=("met", "mean"),
@@ -145,12 +145,12 @@ def _judged(session: Session) -> pd.DataFrame:
         .where(judged.c.stage == Stage.JUDGE, judged.c.label.in_(list(MET)), not_superseded(judged))
         .order_by(judged.c.rater_id, judged.c.id)
     )
-    found = frame(session, statement)
-    found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")
-    found = found.drop_duplicates(["judge", "item_id"], keep="last")  # the newest prompt
-    found["label"] = found["label"].map(MET).astype(float)
-    found["confidence"] = found["confidence"].astype(float)
-    return found.loc[found["confidence"].notna()]
+    labels = frame(session, statement)
+    labels["item_id"] = labels["response_id"].astype("int64") * ITEM_BASE + labels["criterion_id"].astype("int64")
+    labels = labels.drop_duplicates(["judge", "item_id"], keep="last")  # the newest prompt
+    labels["label"] = labels["label"].map(MET).astype(float)
+    labels["confidence"] = labels["confidence"].astype(float)
+    return labels.loc[labels["confidence"].notna()]
 
 
 def _described(session: Session) -> pd.DataFrame:

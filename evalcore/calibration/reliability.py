@@ -46,8 +46,8 @@ def items_of(frame: pd.DataFrame, by: Sequence[str]) -> Items:
     refused = [""] * len(keys)
     if "refused" in frame and not enters.all():
         words = frame["refused"].astype(object).fillna("").to_numpy()
-        said = pd.Series(words[~enters]).groupby(groups[~enters]).max()
-        refused = [str(said.get(number, "")) for number in range(len(keys))]
+        reasons = pd.Series(words[~enters]).groupby(groups[~enters]).max()
+        refused = [str(reasons.get(number, "")) for number in range(len(keys))]
     left_out = np.bincount(groups[~enters], minlength=len(keys))
     order = np.flatnonzero(enters)
     order = order[np.lexsort((confidence[order], groups[order]))]
@@ -264,9 +264,9 @@ def calibration_error(
         ("discrimination", flat - fitted),
         ("uncertainty", flat),
     ):
-        found = weighted_means(items, values)
-        columns |= {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
-        table["n_clusters"] = found["n_clusters"]
+        mean = weighted_means(items, values)
+        columns |= {name: mean["mean"], f"{name}_low": mean["low"], f"{name}_high": mean["high"]}
+        table["n_clusters"] = mean["n_clusters"]
     for name in ("brier", "miscalibration", "discrimination", "uncertainty"):  # 0 or more by definition
         columns |= {f"{name}{end}": np.maximum(columns[f"{name}{end}"], 0) for end in ("", "_low")}
     columns |= _error(sums, of_group, n_groups)
@@ -290,8 +290,8 @@ def _terms(w: Floats, y: Floats, d: Floats, ww: Floats, wy: Floats, yy: Floats, 
 def _error(sums: Sums, of_group: Codes, n_groups: int) -> dict[str, Floats]:
     """The debiased error and its interval. Bins held by one cluster alone are left out, of the weights too."""
     terms = _terms(sums.w, sums.y, sums.d, sums.ww, sums.wy, sums.yy, sums.n_cells)
-    known = sums.n_cells > 1
-    whole = np.bincount(of_group, np.where(known, sums.w, 0), n_groups)
+    several = sums.n_cells > 1
+    whole = np.bincount(of_group, np.where(several, sums.w, 0), n_groups)
     total = np.bincount(of_group, terms, n_groups)
     square = over(total, whole)
     b = sums.of_bin
@@ -320,7 +320,7 @@ def _error(sums: Sums, of_group: Codes, n_groups: int) -> dict[str, Floats]:
 
 def _isotonic(items: Items) -> Floats:
     """Isotonic regression of right on confidence in each group; items of one confidence get one value."""
-    found = np.empty(len(items.group))
+    fit = np.empty(len(items.group))
     bounds = np.append(0, np.cumsum(np.bincount(items.group, minlength=len(items.keys))))
     for start, end in pairwise(bounds):
         if end > start:
@@ -328,8 +328,8 @@ def _isotonic(items: Items) -> Floats:
             code = np.cumsum(np.append(0, np.diff(confidence) != 0))
             mass = np.bincount(code, weight)
             mean = np.bincount(code, weight * items.right[start:end]) / mass
-            found[start:end] = isotonic_regression(mean, weights=mass).x[code]
-    return found
+            fit[start:end] = isotonic_regression(mean, weights=mass).x[code]
+    return fit
 
 
 def _null(
@@ -371,8 +371,8 @@ def _design_effects(sums: Sums, of_group: Codes, n_groups: int) -> Floats:
     known = ~np.isnan(clustered) & ~np.isnan(alone)
     mass = sums.w[known] ** 2
     above = np.bincount(of_group[known], mass * clustered[known], n_groups)
-    found = over(above, np.bincount(of_group[known], mass * alone[known], n_groups))
-    return np.where(np.isnan(found), 1.0, found)
+    effect = over(above, np.bincount(of_group[known], mass * alone[known], n_groups))
+    return np.where(np.isnan(effect), 1.0, effect)
 
 
 def _misfit(value: Floats, mean: Floats, times: Floats) -> float:

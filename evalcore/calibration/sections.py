@@ -164,8 +164,10 @@ def _borne_out(row: Row, labels: str) -> str:
         return f". On average it is {neither}, but off along the way: {error}."
     plain, usual = row.get("ece", math.nan), row.get("null_high", math.nan)
     if plain > usual:
-        told = f"its plain error of {plain:.2f} is more than 95 % of perfectly calibrated data give (up to {usual:.2f})"
-        return f". On average it is {neither}, but {told}; {error}."
+        worse = (
+            f"its plain error of {plain:.2f} is more than 95 % of perfectly calibrated data give (up to {usual:.2f})"
+        )
+        return f". On average it is {neither}, but {worse}; {error}."
     most = _not_excluded(row)
     return f". Its confidences are consistent with this (difference {difference}, {error}); with {labels} errors of up to {most} cannot be excluded."
 
@@ -214,33 +216,33 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
         return [NO_CONFIDENCE]
     over = known.loc[known["difference_low"].gt(0)].sort_values("difference", ascending=False, kind="stable")
     under = known.loc[known["difference_high"].lt(0)].sort_values("difference", kind="stable")
-    said = []
+    sentences = []
     if len(over):
         row = over.iloc[0].to_dict()
         others = [who(line) for line in over.iloc[1:].to_dict(orient="records")]
-        said.append(
+        sentences.append(
             f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
             f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {_too_much(row)} too sure"
             f"{f'. So {_are(others)}' if others else ''}."
         )
     elif known["difference_low"].isna().all():
-        said.append(f"Whether models are over-confident cannot be said. {known['undefined'].iloc[0]}".rstrip())
+        sentences.append(f"Whether models are over-confident cannot be said. {known['undefined'].iloc[0]}".rstrip())
     else:
         models = known["model"].astype(str).unique()
         nobody = "No model is" if len(models) > 1 else f"{models[0]} is not"
         most = known.iloc[int(known["difference_high"].fillna(-1.0).to_numpy().argmax())].to_dict()
         by = f"{points(max(most['difference_high'], 0.0)).lstrip('+')} percentage points"
-        said.append(
+        sentences.append(
             f"{nobody} shown to be over-confident on clear cases; up to {by} too sure cannot be excluded ({who(most)}, {counted(most['n'], 'case')})."
         )
     if len(under):
-        said.append(f"{_named([who(row) for row in under.to_dict(orient='records')])} under-confident.")
-    return said
+        sentences.append(f"{_named([who(row) for row in under.to_dict(orient='records')])} under-confident.")
+    return sentences
 
 
 def _too_much(row: Row) -> str:
-    said, low, high = (points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
-    return f"{said} [{low}, {high}] percentage points"
+    value, low, high = (points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
+    return f"{value} [{low}, {high}] percentage points"
 
 
 def _are(names: list[str]) -> str:

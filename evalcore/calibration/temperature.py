@@ -64,8 +64,8 @@ def scaled(
     )
     ends = ("", "_low", "_high")
     for name in COMPARED:
-        for word, found in (("before", before), ("after", then)):
-            table = table.assign(**{f"{name}_{word}{end}": found[f"{name}{end}"] for end in ends})
+        for word, change in (("before", before), ("after", then)):
+            table = table.assign(**{f"{name}_{word}{end}": change[f"{name}{end}"] for end in ends})
     losses = {"before": _losses(stated, items.right), "after": _losses(after, items.right)}
     for word, values in losses.items():
         table[f"log_loss_{word}"] = weighted_means(items, values)["mean"]
@@ -74,8 +74,8 @@ def scaled(
         "log_loss": losses["after"] - losses["before"],
     }
     for name, values in changes.items():
-        found = weighted_means(items, values)
-        table = table.assign(**{f"{name}_change{end}": found[end[1:] or "mean"] for end in ends})
+        change = weighted_means(items, values)
+        table = table.assign(**{f"{name}_change{end}": change[end[1:] or "mean"] for end in ends})
     table["undefined"] = undefined
     return table, moved
 
@@ -130,9 +130,9 @@ def _gathered(items: Items, mine: slice, fold: Codes) -> tuple[Floats, Floats, F
         {"z": logit(np.clip(items.confidence[mine], NEVER_SURE, 1 - NEVER_SURE)), "fold": fold,
          "weight": items.weight[mine], "right": items.weight[mine] * items.right[mine]}
     )  # fmt: skip
-    found = table.groupby(["z", "fold"], as_index=False)[["weight", "right"]].sum()
-    weight = found["weight"].to_numpy()
-    return found["z"].to_numpy(), found["right"].to_numpy() / weight, weight, found["fold"].to_numpy()
+    gathered = table.groupby(["z", "fold"], as_index=False)[["weight", "right"]].sum()
+    weight = gathered["weight"].to_numpy()
+    return gathered["z"].to_numpy(), gathered["right"].to_numpy() / weight, weight, gathered["fold"].to_numpy()
 
 
 def _temperature(z: Floats, right: Floats, weight: Floats) -> float:

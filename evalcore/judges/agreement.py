@@ -294,7 +294,7 @@ def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: C
 
 def _why_not(*cases: tuple[npt.NDArray[np.bool_], str]) -> npt.NDArray[Any]:
     """The first reason that holds, of each group; empty where none does."""
-    return np.select([held for held, _ in cases], [why for _, why in cases], "").astype(object)
+    return np.select([holds for holds, _ in cases], [why for _, why in cases], "").astype(object)
 
 
 def _bounds(labels: Labels) -> tuple[Floats, Floats]:
@@ -304,10 +304,10 @@ def _bounds(labels: Labels) -> tuple[Floats, Floats]:
     open labels in the fullest category, and smallest where each goes to the emptiest.
     """
     n_units, n_categories = len(labels.group), labels.n_categories
-    known = labels.value >= 0
-    flat = np.bincount(labels.unit[known] * n_categories + labels.value[known], minlength=n_units * n_categories)
+    assessed = labels.value >= 0
+    flat = np.bincount(labels.unit[assessed] * n_categories + labels.value[assessed], minlength=n_units * n_categories)
     low = flat.reshape(n_units, n_categories).astype(float)
-    n_open = np.bincount(labels.unit[~known], minlength=n_units)
+    n_open = np.bincount(labels.unit[~assessed], minlength=n_units)
     n = low.sum(axis=1) + n_open
     high, rows = low.copy(), np.arange(n_units)
     high[rows, high.argmax(axis=1)] += n_open
@@ -381,12 +381,12 @@ def coefficient_words(coefficient: str, value: float, low: float, high: float) -
     >>> coefficient_words("ac1", 1.0, float("nan"), float("nan"))
     '1.00'
     """
-    said = value_words(coefficient, value)
+    value_shown = value_words(coefficient, value)
     if math.isnan(low):
-        return said
+        return value_shown
     if coefficient == Coefficient.AGREEMENT:
-        return f"{said} {interval_words(low, high)}"
-    return f"{said} [{value_words(coefficient, low)}, {value_words(coefficient, high)}]"
+        return f"{value_shown} {interval_words(low, high)}"
+    return f"{value_shown} [{value_words(coefficient, low)}, {value_words(coefficient, high)}]"
 
 
 def bounds_words(coefficient: str, low: float, high: float) -> str:
@@ -430,21 +430,23 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
         f"{counted(raw['n_items'], 'criterion', 'criteria')} in {counted(raw['n_examples'], 'conversation')}, "
         f"{raw['n_raters']:,} {who}, {raw['n_effective_raters']:.1f} effective"
     )
-    said = [
+    sentences = [
         f"Two {who} who label the same criterion agree {_words(raw, prefix)} of the time ({basis}).",
         f"Beyond chance: {_listed(beyond, prefix)}.",
     ]
     if prefix == GENERAL:
-        said.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
+        sentences.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
     elif raw["general_reason"] == TOO_FEW_RATERS:
-        said.append(f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters.")
+        sentences.append(
+            f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters."
+        )
     if raw["n_cannot_assess"]:
         between = bounds_words(Coefficient.AGREEMENT, raw["bound_low"], raw["bound_high"])
         could_not = undecided_words(raw["n_cannot_assess"])
-        said.append(
+        sentences.append(
             f"Where two or more have read, {could_not}: whatever each of them had been, percent agreement over all reads is {between}."
         )
-    return said
+    return sentences
 
 
 def reasons(table: pd.DataFrame) -> list[str]:
@@ -467,5 +469,5 @@ def _listed(rows: Iterable[Mapping[Any, Any]], prefix: str) -> str:
 
 
 def _words(row: Mapping[Any, Any], prefix: str) -> str:
-    said = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
-    return f"{said} ({reason})" if (reason := row[f"{prefix}reason"]) else said
+    shown = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
+    return f"{shown} ({reason})" if (reason := row[f"{prefix}reason"]) else shown

@@ -67,9 +67,9 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
     if unknown := sorted(set(by) - set(GROUPINGS)):
         msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
         raise ValueError(msg)
-    known = _moved(with_kinds(reads).assign(overall=OVERALL))
+    moved = _moved(with_kinds(reads).assign(overall=OVERALL))
     rows = []
-    for judge, of_judge in known.groupby("judge", sort=True):
+    for judge, of_judge in moved.groupby("judge", sort=True):
         for grouping in dict.fromkeys(by):
             for group, part in of_judge.groupby(grouping, sort=True):
                 rows += [{"judge": judge, "grouping": grouping, "group": group, **row} for row in _movements(part)]
@@ -250,23 +250,23 @@ def effect(reads: pd.DataFrame) -> Effect | None:
     )
 
 
-def effect_words(found: Effect) -> str:
+def effect_words(effect: Effect) -> str:
     """The effect of seeing the judge's label, in a sentence."""
     arms = (
-        f"Of first reads that differed from the judge, {share_words(found.n_changed_shown, found.n_shown, found.share_shown)} were changed "
-        f"after seeing its label, and {share_words(found.n_changed_control, found.n_control, found.share_control)} on a second look without it, "
+        f"Of first reads that differed from the judge, {share_words(effect.n_changed_shown, effect.n_shown, effect.share_shown)} were changed "
+        f"after seeing its label, and {share_words(effect.n_changed_control, effect.n_control, effect.share_control)} on a second look without it, "
         "drawn at random"
     )
-    if found.reason:
-        return f"{arms}. There is no interval of the difference: {found.reason}."
-    whom = "physicians in general" if found.physicians == Physicians.IN_GENERAL else "these physicians"
-    value, low, high = (signed_points(part) for part in (found.difference, found.low, found.high))
-    said = (
+    if effect.reason:
+        return f"{arms}. There is no interval of the difference: {effect.reason}."
+    whom = "physicians in general" if effect.physicians == Physicians.IN_GENERAL else "these physicians"
+    value, low, high = (signed_points(part) for part in (effect.difference, effect.low, effect.high))
+    what = (
         "seeing the label changes"
-        if found.low > 0 or found.high < 0
+        if effect.low > 0 or effect.high < 0
         else "an effect of seeing the label does not show: it changes"
     )
-    return f"{arms}: {said} {value} [{low}, {high}] points of them, for {whom}."
+    return f"{arms}: {what} {value} [{low}, {high}] points of them, for {whom}."
 
 
 _WORDS: Mapping[str, str] = {
@@ -301,8 +301,8 @@ def population_words(rows: pd.DataFrame) -> str:
         return ""
     if row["physicians"] == Physicians.IN_GENERAL:
         return f"Intervals are for physicians in general, by {counted(row['n_readers'], 'reader')} and {counted(row['n_examples'], 'conversation')}."
-    said = f"{counted(row['n_readers'], 'reader')}, {row['n_effective_readers']:.1f} effective"
-    return f"Intervals are for these physicians only: physicians in general take at least {MIN_READERS} effective readers ({said})."
+    readers = f"{counted(row['n_readers'], 'reader')}, {row['n_effective_readers']:.1f} effective"
+    return f"Intervals are for these physicians only: physicians in general take at least {MIN_READERS} effective readers ({readers})."
 
 
 def left_out_words(rows: pd.DataFrame) -> str:
@@ -313,10 +313,10 @@ def left_out_words(rows: pd.DataFrame) -> str:
         "n_undecided": "wait for their reader to keep or revise",
         "n_control": "were looked at again without the judge's label, as a control",
     }
-    said = [
+    parts = [
         f"{row[name]:,} {why}"
         for row in rows.head(1).to_dict(orient="records")
         for name, why in reasons.items()
         if row[name]
     ]
-    return f"First reads left out: {', '.join(said)}." if said else ""
+    return f"First reads left out: {', '.join(parts)}." if parts else ""

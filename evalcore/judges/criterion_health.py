@@ -117,7 +117,7 @@ def criterion_health(
     paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_answered + n_cannot > 0)
     pairs = n_answered[paired] * (n_answered[paired] - 1) / 2
     differing = n_met[paired] * (n_answered[paired] - n_met[paired])
-    found = {
+    shares_of = {
         "judge": shares(label, both),
         "physicians": shares(vote, both),
         "right": shares(1 - np.abs(label - vote), both),
@@ -134,23 +134,23 @@ def criterion_health(
             "n_items": np.bincount(group[inside], minlength=n_groups),
             "n_judged": np.bincount(group[inside & labelled], minlength=n_groups),
             "n_met_judged": np.bincount(group[inside & (judged == 1)], minlength=n_groups),
-            "n": found["judge"]["n"],
-            "n_clusters": found["judge"]["n_clusters"],
-            "n_met_judge": found["judge"]["n_hits"].astype(int),
-            "n_reads": found["cannot_assess"]["n"].astype(int),
-            "n_cannot_assess": found["cannot_assess"]["n_hits"].astype(int),
-            "n_pairs": found["disagreement"]["n"].astype(int),
-            "n_disagreeing": found["disagreement"]["n_hits"].astype(int),
-            "n_if_met": found["if_met"]["n"],
-            "n_if_not_met": found["if_not_met"]["n"],
+            "n": shares_of["judge"]["n"],
+            "n_clusters": shares_of["judge"]["n_clusters"],
+            "n_met_judge": shares_of["judge"]["n_hits"].astype(int),
+            "n_reads": shares_of["cannot_assess"]["n"].astype(int),
+            "n_cannot_assess": shares_of["cannot_assess"]["n_hits"].astype(int),
+            "n_pairs": shares_of["disagreement"]["n"].astype(int),
+            "n_disagreeing": shares_of["disagreement"]["n_hits"].astype(int),
+            "n_if_met": shares_of["if_met"]["n"],
+            "n_if_not_met": shares_of["if_not_met"]["n"],
         }
     )
     for side in _SIDES:
         shown = {"share": side, "low": f"{side}_low", "high": f"{side}_high"}
-        table[list(shown.values())] = found[side][list(shown)]
+        table[list(shown.values())] = shares_of[side][list(shown)]
     table["weighted"] = bool(counted["weight"].ne(1).any())
     correlation = _correlation(
-        label, vote, found["judge"], found["physicians"], group[both], cluster[both], weight[both]
+        label, vote, shares_of["judge"], shares_of["physicians"], group[both], cluster[both], weight[both]
     )
     table = _with_difference(table, "shift", "judge", "physicians", correlation)
     table = _with_difference(table, "association", "if_met", "if_not_met", np.zeros(n_groups))
@@ -168,11 +168,11 @@ def largest_group(rubric_data: RubricData, judge: str, *, by: str) -> int:
 def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Floats]:
     """Of each item: how many of these reads say met, how many say met or not met, how many could not assess."""
     rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=float)
-    said = ~np.isnan(met)
+    answered = ~np.isnan(met)
     return (
-        np.bincount(rows[said], met[said], n_items).astype(float),
-        np.bincount(rows[said], minlength=n_items).astype(float),
-        np.bincount(rows[~said], minlength=n_items).astype(float),
+        np.bincount(rows[answered], met[answered], n_items).astype(float),
+        np.bincount(rows[answered], minlength=n_items).astype(float),
+        np.bincount(rows[~answered], minlength=n_items).astype(float),
     )
 
 
@@ -203,8 +203,8 @@ def _correlation(
     one, other = (np.bincount(cell, part, len(cells)) for part in away)
     both, first, second = (np.bincount(of_group, products, len(judge)) for products in (one * other, one**2, other**2))
     scale = np.sqrt(first * second)
-    found: Floats = np.divide(both, scale, out=np.zeros(len(judge)), where=scale > NO_SPREAD)
-    return found.clip(-1, 1)
+    correlation: Floats = np.divide(both, scale, out=np.zeros(len(judge)), where=scale > NO_SPREAD)
+    return correlation.clip(-1, 1)
 
 
 def _with_difference(table: pd.DataFrame, name: str, first: str, second: str, correlation: Floats) -> pd.DataFrame:
@@ -234,11 +234,11 @@ def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
     table[Alarm.DISPUTED] = table["n_pairs"].ge(MIN_ITEMS) & table["disagreement_low"].gt(DISPUTED_SHARE)
     table[Alarm.UNASSESSABLE] = table["n_reads"].ge(MIN_ITEMS) & table["cannot_assess_low"].gt(UNASSESSABLE_SHARE)
     table["n_alarms"] = table[list(ALARM_COLUMNS)].sum(axis=1).astype(int)
-    said = pd.Series("", index=table.index, dtype=object)
+    reasons = pd.Series("", index=table.index, dtype=object)
     alarmed = table.loc[table["n_alarms"].gt(0)]
     for place, row in zip(alarmed.index, alarmed.to_dict(orient="records"), strict=True):
-        said[place] = " ".join(_reasons({str(name): value for name, value in row.items()}))
-    table["reasons"] = said
+        reasons[place] = " ".join(_reasons({str(name): value for name, value in row.items()}))
+    table["reasons"] = reasons
     return table.drop(columns=["n_if_met", "n_if_not_met"])
 
 
@@ -295,8 +295,8 @@ def finding(table: pd.DataFrame) -> str:
         ]
     else:
         counts = [f"{int(read[alarm].sum()):,} {ALARM_WORDS[alarm]}" for alarm in ALARM_COLUMNS if read[alarm].any()]
-    said = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
-    return f"{said} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
+    subject = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
+    return f"{subject} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
 
 
 def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
@@ -310,7 +310,7 @@ def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int
     chosen = rubric_data.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
     rows = np.flatnonzero(chosen)
     judged = rubric_data.judged[judge].to_numpy(dtype=float)[rows]
-    found = rubric_data.items.loc[chosen, list(_SHOWN)].assign(
+    table = rubric_data.items.loc[chosen, list(_SHOWN)].assign(
         judge_met=judged,
         n_met=n_met[rows].astype(int),
         n_not_met=(n_answered - n_met)[rows].astype(int),
@@ -318,8 +318,8 @@ def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int
     )
     with np.errstate(invalid="ignore"):
         differs = np.abs(judged - n_met[rows] / n_answered[rows])
-    order = np.lexsort((found["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))
-    return found.iloc[order].reset_index(drop=True)
+    order = np.lexsort((table["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))
+    return table.iloc[order].reset_index(drop=True)
 
 
 _SHOWN = (

@@ -158,8 +158,8 @@ def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFram
     n_responses = len(numbers)
     points = np.nan_to_num(items["points"].to_numpy(dtype=float))
     labels = [rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after)]
-    known = is_scored(items).to_numpy() & ~np.isnan(labels[0]) & ~np.isnan(labels[1])
-    whole = np.bincount(response[known], minlength=n_responses) == np.bincount(response, minlength=n_responses)
+    labelled = is_scored(items).to_numpy() & ~np.isnan(labels[0]) & ~np.isnan(labels[1])
+    whole = np.bincount(response[labelled], minlength=n_responses) == np.bincount(response, minlength=n_responses)
     possible = np.bincount(response, np.maximum(points, 0), n_responses)
     first = np.zeros(n_responses, dtype=np.int64)
     first[response[::-1]] = np.arange(len(items))[::-1]

@@ -129,13 +129,11 @@ class Report:
     """What a check found.
 
     Attributes:
-        n_rows: Lines of the file.
         n_used: Items with a gold label, met or not met, and the judge's.
         n_other_source: Lines whose label comes from elsewhere than wanted, unsettled ones among them.
         n_cannot_assess: Lines whose gold label is that.
         n_not_in_study, n_not_labelled: Items without the judge's label: the study does not hold them; it does, and the judge has
             not labelled them or could not.
-        measures: As `gold_check` gives them.
         failures: What was not reached, a sentence each; empty where the check is passed.
     """
 

@@ -210,12 +210,12 @@ def voters(
 
 def _asked_again(judge: str, again: dict[tuple[str, str], list[JudgeRater]]) -> list[Voter]:
     """The judge's answers to the newest prompt that it was asked with several times."""
-    several = {key: asked for key, asked in again.items() if len(asked) >= MIN_VOTES}
-    of_judge = [asked for (name, _), asked in several.items() if name == judge]
+    several = {key: repeats for key, repeats in again.items() if len(repeats) >= MIN_VOTES}
+    of_judge = [repeats for (name, _), repeats in several.items() if name == judge]
     if not of_judge:
-        known = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
-        _refuse(f"--repeats-of: expected one of {known}, got {judge!r}")
-    newest = max(of_judge, key=lambda asked: max(rater.rater_id for rater in asked))
+        judges = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
+        _refuse(f"--repeats-of: expected one of {judges}, got {judge!r}")
+    newest = max(of_judge, key=lambda repeats: max(rater.rater_id for rater in repeats))
     times = sorted((version_and_repeat(rater.version)[1], rater) for rater in newest)
     return [Voter(repeat_version(judge, time), (rater.rater_id,), (rater.version,)) for time, rater in times]
 

@@ -69,23 +69,23 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: Reads | No
     rows = np.flatnonzero(n_reads)
     m, k = n_met[rows], n_reads[rows]
     judged = rubric_data.judged.iloc[rows]
-    votes = {judge: (judged[judge].to_numpy(dtype=float), 1) for judge in rubric_data.judges}
+    labels = {judge: (judged[judge].to_numpy(dtype=float), 1) for judge in rubric_data.judges}
     if jury and len(rubric_data.voters) >= MIN_JUDGES:
         voted = judged[rubric_data.voters]
         by_majority, by_mean = jury_names(rubric_data.voters)
-        votes[by_majority] = (majority(voted).to_numpy(), 1)
-        votes[by_mean] = (voted.sum(axis=1, skipna=False).to_numpy(dtype=float), len(rubric_data.voters))
+        labels[by_majority] = (majority(voted).to_numpy(), 1)
+        labels[by_mean] = (voted.sum(axis=1, skipna=False).to_numpy(dtype=float), len(rubric_data.voters))
     found, codes, counts = [], [], []
-    for code, (vote, n_judges) in enumerate(votes.values()):
-        known = np.flatnonzero(~np.isnan(vote))
-        v = vote[known].astype(np.int64)
-        met, other = m[known], (k - m)[known]
-        found.append(rows[known])
-        codes.append(np.full(len(known), code))
+    for code, (label, n_judges) in enumerate(labels.values()):
+        places = np.flatnonzero(~np.isnan(label))
+        v = label[places].astype(np.int64)
+        met, other = m[places], (k - m)[places]
+        found.append(rows[places])
+        codes.append(np.full(len(places), code))
         counts.append(np.column_stack([v * met, v * other, (n_judges - v) * met, (n_judges - v) * other]))
     none = np.empty(0, dtype=np.int64)
     return _frame(
-        JUDGE, list(votes), np.concatenate([none, *codes]), np.concatenate([none, *found]),
+        JUDGE, list(labels), np.concatenate([none, *codes]), np.concatenate([none, *found]),
         np.concatenate([none.reshape(0, len(COUNTS)), *counts]), weight,
     )  # fmt: skip
 
@@ -95,12 +95,12 @@ def physician_pairs(rubric_data: RubricData, *, reads: Reads | None = None) -> p
 
     One row a read that has another beside it; each two reads of an item make a pair both ways.
     """
-    known = counted_reads(rubric_data.reads, reads)
-    n_met, n_reads, weight = _reads_by_item(rubric_data, known)
-    rows, said = known["row"].to_numpy(dtype=np.int64), known["met"].to_numpy(dtype=np.int64)
-    raters = known["rater"].astype("category")
-    met, other = n_met[rows] - said, n_reads[rows] - n_met[rows] - (1 - said)
-    counts = np.column_stack([said * met, said * other, (1 - said) * met, (1 - said) * other])
+    counted = counted_reads(rubric_data.reads, reads)
+    n_met, n_reads, weight = _reads_by_item(rubric_data, counted)
+    rows, label = counted["row"].to_numpy(dtype=np.int64), counted["met"].to_numpy(dtype=np.int64)
+    raters = counted["rater"].astype("category")
+    met, other = n_met[rows] - label, n_reads[rows] - n_met[rows] - (1 - label)
+    counts = np.column_stack([label * met, label * other, (1 - label) * met, (1 - label) * other])
     kept = np.flatnonzero(met + other)
     names = [str(name) for name in raters.cat.categories]
     return _frame(PHYSICIAN, names, raters.cat.codes.to_numpy(dtype=np.int64)[kept], rows[kept], counts[kept], weight)
@@ -236,7 +236,7 @@ def _reasons(sums: Numbers, kind: str) -> list[str]:
         f"{others} met": both + other_only,
         f"{others} not met": rater_only + neither,
     }
-    return [", ".join(words for words, said in never.items() if said[number] == 0) for number in range(len(sums))]
+    return [", ".join(words for words, counts in never.items() if counts[number] == 0) for number in range(len(sums))]
 
 
 def error_rates(
@@ -312,8 +312,8 @@ def _error_groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, list[str
         names = [str(name) for name in column.cat.categories]
         words = [LANGUAGES.get(name, name) if grouping == LANGUAGE else name.replace("_", " ") for name in names]
         words.append(UNTAGGED[grouping])  # code -1 is the last
-    codes, found = pd.factorize(np.array(words, dtype=object), sort=True)
-    return codes[tags], [str(name) for name in found]
+    codes, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
+    return codes[tags], [str(name) for name in ordered]
 
 
 def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:
@@ -479,7 +479,7 @@ def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: 
     if not mine:
         return f"{judge} has labelled nothing that a physician has read blind."
     is_known = not math.isnan(mine[0]["balanced_f1"])
-    said = [
+    parts = [
         f"{judge} agrees with physicians at a balanced F1 of {value_words(mine[0])}"
         if is_known
         else f"The balanced F1 of {judge} is {value_words(mine[0])}"
@@ -487,15 +487,15 @@ def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: 
     rank = ranks.loc[ranks["grouping"].eq(OVERALL) & ranks["judge"].eq(judge)].to_dict(orient="records")[0]
     among = pooled.loc[pooled["rater_kind"].eq(PHYSICIANS)].to_dict(orient="records")
     if among:
-        said.append(
+        parts.append(
             f"physicians among themselves reach {value_words(among[0])}, all together"
             if not math.isnan(among[0]["balanced_f1"])
             else f"that of physicians among themselves is {value_words(among[0])}"
         )
-        said.append(_place(rank, min_pairs, is_known=is_known))
+        parts.append(_place(rank, min_pairs, is_known=is_known))
     else:
-        said.append("no two physicians have read the same criterion, so there is nothing to hold this against")
-    return "; ".join(part for part in said if part) + "."
+        parts.append("no two physicians have read the same criterion, so there is nothing to hold this against")
+    return "; ".join(part for part in parts if part) + "."
 
 
 def _place(rank: Mapping[Any, Any], min_pairs: int, *, is_known: bool) -> str:

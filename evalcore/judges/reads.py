@@ -30,8 +30,8 @@ def is_choice(reads: pd.DataFrame) -> bool:
 
 def assessed(reads: pd.DataFrame) -> pd.DataFrame:
     """The blind first reads that could assess."""
-    known = first_reads(reads)
-    return known.loc[known["met"].notna()]
+    firsts = first_reads(reads)
+    return firsts.loc[firsts["met"].notna()]
 
 
 def counted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
@@ -83,12 +83,12 @@ def reads_words(every: pd.DataFrame, which: Reads | None = None) -> str:
             else "one, since all had one probability"
         )
         return f"Shown: drawn reads, {', '.join(how)}; each counts by {counts}.{rest}"
-    said = f"Shown: all blind first reads, {', '.join(how)}; each counts once."
+    all_reads = f"Shown: all blind first reads, {', '.join(how)}; each counts once."
     if not _is_drawn(every).any():
-        return f"{said} No read was drawn with a known probability, so these numbers hold for these reads alone."
+        return f"{all_reads} No read was drawn with a known probability, so these numbers hold for these reads alone."
     if shown["selection"].eq(Selection.RANDOM).all() and _is_constant(every["inclusion_probability"]):
-        return said
-    return f"{said} Not all had equal chances of being read: where what looked wrong was sought out, a judge looks worse than it is."
+        return all_reads
+    return f"{all_reads} Not all had equal chances of being read: where what looked wrong was sought out, a judge looks worse than it is."
 
 
 _SELECTIONS = {

@@ -49,8 +49,8 @@ def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
     >>> sign_codes(pd.Series([7.0, -3.0, None]))
     array([0, 1, 2])
     """
-    known = points.to_numpy(dtype=float)
-    return np.select([known > 0, known < 0], [0, 1], 2).astype(np.int64)
+    values = points.to_numpy(dtype=float)
+    return np.select([values > 0, values < 0], [0, 1], 2).astype(np.int64)
 
 
 def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
@@ -71,13 +71,13 @@ def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFram
         high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was left out: n_cannot_assess
         (reads without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
     """
-    known = with_kinds(weighted_reads(reads, which))
-    weighted = bool(known["weight"].ne(1).any())
+    counted = with_kinds(weighted_reads(reads, which))
+    weighted = bool(counted["weight"].ne(1).any())
     rows = []
-    for judge, of_judge in known.groupby("judge", sort=True):
+    for judge, of_judge in counted.groupby("judge", sort=True):
         for grouping, groups in ((ALL, [ALL_CRITERIA] * len(of_judge)), (SIGN, of_judge[SIGN]), (KIND, of_judge[KIND])):
-            found = _counted(of_judge, np.asarray(groups, dtype=object))
-            rows.append(found.assign(judge=judge, grouping=grouping, weighted=weighted))
+            table = _counted(of_judge, np.asarray(groups, dtype=object))
+            rows.append(table.assign(judge=judge, grouping=grouping, weighted=weighted))
     return pd.concat(rows, ignore_index=True)[COLUMNS] if rows else pd.DataFrame(columns=COLUMNS)
 
 
@@ -91,14 +91,14 @@ def _counted(reads: pd.DataFrame, groups: npt.NDArray[np.object_]) -> pd.DataFra
     answered = reads["label"].isin(ANSWERS).to_numpy(dtype=bool)
     labelled = reads["judge_label"].isin(ANSWERS).to_numpy(dtype=bool)
     kept = np.flatnonzero(answered & labelled)
-    met, said = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
-    counts = np.column_stack([said & met, said & ~met, ~said & met, ~said & ~met]).astype(np.int64)
+    met, judged = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
+    counts = np.column_stack([judged & met, judged & ~met, ~judged & met, ~judged & ~met]).astype(np.int64)
     examples = pd.factorize(reads["example_id"])[0]
     rates = confusion.rates(counts, reads["weight"].to_numpy()[kept], examples[kept], group[kept], len(kinds))
-    found = rates[confusion.ACCURACY].rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"})
-    return found.assign(
+    accuracy = rates[confusion.ACCURACY].rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"})
+    return accuracy.assign(
         kind=kinds,
-        n=found["n"].astype(np.int64),
+        n=accuracy["n"].astype(np.int64),
         n_cannot_assess=np.bincount(group[~answered], minlength=len(kinds)),
         n_without_label=np.bincount(group[answered & ~labelled], minlength=len(kinds)),
     )
@@ -119,10 +119,10 @@ def record_for(records: pd.DataFrame, axis: str | None, points: float | None) ->
     sign = NO_POINTS if points is None or math.isnan(points) else UNDESIRABLE if points < 0 else DESIRABLE
     kind = f"{axis.replace('_', ' ') if isinstance(axis, str) else NO_AXIS}, {sign}"
     wanted = ((KIND, kind), (SIGN, sign), (ALL, ALL_CRITERIA))
-    found = [by_kind.get(key, Record(*key, 0, 0, math.nan, math.nan, math.nan, 0)) for key in wanted]
-    if found[-1].n < MIN_READS:
-        return found[0]
-    return next((record for record in found if record.n >= MIN_KIND_READS), found[-1])
+    candidates = [by_kind.get(key, Record(*key, 0, 0, math.nan, math.nan, math.nan, 0)) for key in wanted]
+    if candidates[-1].n < MIN_READS:
+        return candidates[0]
+    return next((record for record in candidates if record.n >= MIN_KIND_READS), candidates[-1])
 
 
 def _by_kind(records: pd.DataFrame) -> dict[tuple[str, str], Record]:

@@ -144,7 +144,7 @@ def _labels(rubric_data: RubricData, judge: str, reads: pd.DataFrame) -> Floats:
 def _sides(reads: pd.DataFrame, label: Floats, family: str | None) -> tuple[Flags, Flags]:
     """Which labelled reads are of the judge's own family, and which of another one."""
     has_family = ~np.isnan(label) & reads["family"].ne("").to_numpy()
-    is_own = reads["family"].eq(family).to_numpy()
+    is_own = np.array([name == family for name in reads["family"]], dtype=bool)
     return has_family & is_own, has_family & ~is_own
 
 

@@ -157,8 +157,8 @@ def claimed(
     if spec is not None and (spec.claim or spec.physicians) and not (claim and physicians):
         claim, physicians, why = claim or spec.claim, physicians or spec.physicians, "As the stated analysis says."
     if claim is None or physicians is None:
-        found = default_claim(list(surveyed(population(known, wanted).rubric_data)))
-        claim, physicians, why = claim or found.claim, physicians or found.physicians, found.why
+        default = default_claim(list(surveyed(population(known, wanted).rubric_data)))
+        claim, physicians, why = claim or default.claim, physicians or default.physicians, default.why
     return replace(wanted, claim=claim, physicians=physicians), why
 
 
@@ -189,11 +189,11 @@ def seconds_each(session: Session) -> float | None:
     return float((times["seconds"] / times["n_criteria"]).median()) if len(times) else None
 
 
-def next_reads(found: Answer, seconds: float | None) -> tuple[float, str]:
+def next_reads(answer: Answer, seconds: float | None) -> tuple[float, str]:
     """How many further reads of a response the next 100 hours are, and these in words; where nothing has been timed, the next 100 reads."""
-    if seconds is None or not found.components.is_known:
+    if seconds is None or not answer.components.is_known:
         return NEXT, f"the next {NEXT} reads of a response"
-    n_more = NEXT * SECONDS_AN_HOUR / (seconds * found.components.n_items)
+    n_more = NEXT * SECONDS_AN_HOUR / (seconds * answer.components.n_items)
     return n_more, f"the next {NEXT} hours (about {n_more:,.0f} reads of a response)"
 
 
@@ -232,21 +232,21 @@ def draw(
         msg = f"seed: expected 0 to {MAX_SEED}, got {seed}"
         raise OverreadError(msg)
     study = rubric_queries.load(session) if known is None else known
-    about = population(study, wanted)
-    read = votes(about.rubric_data.reads)["row"].to_numpy(dtype=np.int64)
-    gone = taken(session) | frozenset(about.items["response_id"].to_numpy()[read].tolist())
-    free = about.where(~about.items["response_id"].isin(list(gone)).to_numpy())
+    of_target = population(study, wanted)
+    read = votes(of_target.rubric_data.reads)["row"].to_numpy(dtype=np.int64)
+    gone = taken(session) | frozenset(of_target.items["response_id"].to_numpy()[read].tolist())
+    free = of_target.where(~of_target.items["response_id"].isin(list(gone)).to_numpy())
     if not 0 < n_units <= free.n_units:
         msg = (
             f"responses: expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet, got {n_units:,}"
         )
         raise OverreadError(msg)
     seed = int(np.random.default_rng().integers(MAX_SEED)) if seed is None else seed
-    correlation = measured(study, wanted, about).correlation
+    correlation = measured(study, wanted, of_target).correlation
     sizes = drawing_sizes(free, correlation)
-    found = inclusion_probabilities(sizes, n_units, **({"floor": 1.0} if design == UNIFORM else {}))
-    places = drawn_systematically(found.of_units, rng=np.random.default_rng(seed))
-    shares, n_items = _responses(free.items, free.unit, found.of_units, places)
+    probabilities = inclusion_probabilities(sizes, n_units, **({"floor": 1.0} if design == UNIFORM else {}))
+    places = drawn_systematically(probabilities.of_units, rng=np.random.default_rng(seed))
+    shares, n_items = _responses(free.items, free.unit, probabilities.of_units, places)
     how = {
         "design": design,
         "goal": wanted.goal.value,
@@ -256,8 +256,8 @@ def draw(
         "judges": list(wanted.judges),
         "voters": list(map(str, study.votes)),
         "correlation": float(correlation),
-        "scale": found.scale,
-        "floor": found.floor,
+        "scale": probabilities.scale,
+        "floor": probabilities.floor,
     }
     selection = Selection.RANDOM if design == UNIFORM else Selection.IMPORTANCE
     n_population = int(free.items["response_id"].nunique())
@@ -297,8 +297,8 @@ def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> 
         ends[-1] = whole
     n_points = int(np.ceil(ends[-1])) if len(ends) else 0
     points = rng.random() + np.arange(n_points)
-    found = np.searchsorted(ends, points[points < (ends[-1] if len(ends) else 0)], side="right")
-    return np.asarray(order[rng.permutation(np.unique(found))])
+    places = np.searchsorted(ends, points[points < (ends[-1] if len(ends) else 0)], side="right")
+    return np.asarray(order[rng.permutation(np.unique(places))])
 
 
 def csv_of(session: Session, plan: Plan) -> bytes:

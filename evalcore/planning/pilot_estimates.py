@@ -57,7 +57,6 @@ class Pilot:
     """What is expected of the items of a population.
 
     Attributes:
-        basis: Where that comes from.
         n_reads: Items read that it comes from.
         expected: What physicians are expected to say of each item, in [0, 1]; of a judge's errors the share of errors.
         spread: How far a physician's label will be from that: a standard deviation, one an item.
@@ -84,18 +83,18 @@ class Pilot:
 def measured(rubric_data: RubricData, target: Target, about: Population) -> Pilot:
     """What the reads of a study say of the items `about` a target; where they are too few, those of other models; else what is assumed."""
     basis, source = Basis.DRAWN, about
-    found = votes(about.rubric_data.reads)
-    if len(found) < MIN_READS:
-        basis, found = Basis.NOT_DRAWN, _any_votes(about.rubric_data)
-    if len(found) < MIN_READS and target.goal is not Goal.JUDGE_ERROR:
+    rated = votes(about.rubric_data.reads)
+    if len(rated) < MIN_READS:
+        basis, rated = Basis.NOT_DRAWN, _any_votes(about.rubric_data)
+    if len(rated) < MIN_READS and target.goal is not Goal.JUDGE_ERROR:
         source = population(rubric_data, Target(Goal.JUDGE_ERROR, target.within, (), target.judges))
         points = source.items["points"]
         source = source.where((points.notna() & points.ne(0)).to_numpy())
-        basis, found = Basis.OTHERS, _any_votes(source.rubric_data)
+        basis, rated = Basis.OTHERS, _any_votes(source.rubric_data)
     measure = _of_errors if target.goal is Goal.JUDGE_ERROR else _of_scores
-    if len(found) >= MIN_READS:
-        return measure(about, source, found, basis)
-    return measure(about, source, found.iloc[:0], Basis.ASSUMED)
+    if len(rated) >= MIN_READS:
+        return measure(about, source, rated, basis)
+    return measure(about, source, rated.iloc[:0], Basis.ASSUMED)
 
 
 def _any_votes(rubric_data: RubricData) -> pd.DataFrame:
@@ -103,15 +102,15 @@ def _any_votes(rubric_data: RubricData) -> pd.DataFrame:
     return votes(rubric_data.reads, drawn=False).assign(inclusion_probability=1.0)
 
 
-def _of_scores(about: Population, source: Population, found: pd.DataFrame, basis: Basis) -> Pilot:
+def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
     """Votes beside what the corrected score's own regression predicts from the judges' labels and the sign of points."""
-    rows = found["row"].to_numpy(dtype=np.int64)
-    weight = 1 / found["inclusion_probability"].to_numpy(dtype=float)
+    rows = rated["row"].to_numpy(dtype=np.int64)
+    weight = 1 / rated["inclusion_probability"].to_numpy(dtype=float)
     wrong = 1 - ASSUMED_ACCURACY
     expected = wrong + (ASSUMED_ACCURACY - wrong) * about.rubric_data.judged.to_numpy(dtype=float).mean(axis=1)
     error = np.empty(len(rows))
     if len(rows):
-        vote = found["vote"].to_numpy(dtype=float)
+        vote = rated["vote"].to_numpy(dtype=float)
         predicted, leverage = fitted(source, rows, vote, 1 / weight, by_model=source is about)
         error = (vote - predicted[rows]) / (1 - leverage).clip(min=0.1)
         expected = np.clip(predicted[_places(about, source)], 0.0, 1.0)
@@ -144,11 +143,9 @@ def fitted(
     predicted, leverage = np.empty(len(groups)), np.empty(len(rows))
     for group in np.unique(groups):
         kept, inside = groups == group, groups[rows] == group
-        about = estimator.Population(
-            whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept]
-        )
+        part = estimator.Population(whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept])
         places = (np.cumsum(kept) - 1)[rows[inside]]
-        fit = estimator.corrected(about, sample_of(places, rating[inside], probabilities[inside], source.unit[kept]))
+        fit = estimator.corrected(part, sample_of(places, rating[inside], probabilities[inside], source.unit[kept]))
         predicted[kept], leverage[inside] = fit.predicted, fit.leverage
     return predicted, leverage
 
@@ -173,20 +170,20 @@ def _places(about: Population, source: Population) -> Numbers:
     """Where the items of one population are in another that holds them all."""
     if about is source:
         return np.arange(len(about.items))
-    found: Numbers = pd.Index(source.items["item_id"]).get_indexer(pd.Index(about.items["item_id"]))
-    return found
+    places: Numbers = pd.Index(source.items["item_id"]).get_indexer(pd.Index(about.items["item_id"]))
+    return places
 
 
-def _of_errors(about: Population, source: Population, found: pd.DataFrame, basis: Basis) -> Pilot:
+def _of_errors(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
     """The share of labels that physicians do not share; the correlation from the design effect of its interval."""
     n = len(about.items)
     wrong = 1 - ASSUMED_ACCURACY
-    if found.empty:
+    if rated.empty:
         share, spread, correlation = math.nan, math.sqrt(wrong * ASSUMED_ACCURACY), ASSUMED_CORRELATION
         return Pilot(basis, 0, np.full(n, wrong), np.full(n, spread), correlation, share)
-    rows = found["row"].to_numpy(dtype=np.int64)
-    weight = 1 / found["inclusion_probability"].to_numpy(dtype=float)
-    error = np.abs(found["vote"].to_numpy(dtype=float) - source.rubric_data.judged.iloc[rows, 0].to_numpy(dtype=float))
+    rows = rated["row"].to_numpy(dtype=np.int64)
+    weight = 1 / rated["inclusion_probability"].to_numpy(dtype=float)
+    error = np.abs(rated["vote"].to_numpy(dtype=float) - source.rubric_data.judged.iloc[rows, 0].to_numpy(dtype=float))
     share = float(np.average(error, weights=weight))
     n_reads = len(rows)
     expected = (ASSUMED_WEIGHT * wrong + n_reads * share) / (ASSUMED_WEIGHT + n_reads)
@@ -235,8 +232,8 @@ def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
         return ASSUMED_CORRELATION
     pairs = np.bincount(codes, weights=errors) ** 2 - np.bincount(codes, weights=errors**2)
     most = unit_sizes(sizes, codes, correlation=1.0) ** 2 - unit_sizes(sizes, codes) ** 2
-    found = min(max(float(pairs[several].sum() / most[several].sum()), 0.0), 1.0)
-    return (ASSUMED_WEIGHT * ASSUMED_CORRELATION + n_several * found) / (ASSUMED_WEIGHT + n_several)
+    share = min(max(float(pairs[several].sum() / most[several].sum()), 0.0), 1.0)
+    return (ASSUMED_WEIGHT * ASSUMED_CORRELATION + n_several * share) / (ASSUMED_WEIGHT + n_several)
 
 
 @dataclass(frozen=True)
@@ -316,11 +313,8 @@ class Components:
         of_readers: Between physicians. NaN where fewer than two have read.
         of_rest: Of a physician's read of a unit.
         clipped: Names of those that came out below 0 and were set to 0.
-        n_examples: N.
-        n_all: U.
-        n_units: n.
-        n_reads: Of units.
-        loads: Units read, by physician.
+        n_examples, n_all, n_units: N, U and n.
+        n_reads, loads: Of units, in all and by physician.
         n_double: Units with two reads or more.
         n_items: Criteria a unit, on average.
     """
@@ -364,14 +358,14 @@ class Components:
     ) -> float:
         """V as above, for a reading of n units, above 0 and at most U, with n r reads and so many by physician."""
         of_units = 0.0 if math.isnan(self.of_units) else self.of_units
-        found = self.of_examples / self.n_examples if claim is Claim.NEW_EXAMPLES else 0.0
-        found += of_units * max(0.0, 1 / n_units - 1 / self.n_all)
+        total = self.of_examples / self.n_examples if claim is Claim.NEW_EXAMPLES else 0.0
+        total += of_units * max(0.0, 1 / n_units - 1 / self.n_all)
         if physicians is Physicians.IN_GENERAL:
-            return found + self.of_readers / effective_readers(np.asarray(loads, dtype=float)) + self.of_rest / n_reads
+            return total + self.of_readers / effective_readers(np.asarray(loads, dtype=float)) + self.of_rest / n_reads
         if len(loads) > 1:
             left = 1 / n_reads if math.isnan(self.of_units) else max(0.0, 1 / n_reads - 1 / (n_units * len(loads)))
-            return found + self.of_rest * left
-        return found + (self.of_rest * max(0.0, 1 / n_units - 1 / self.n_all) if math.isnan(self.of_units) else 0.0)
+            return total + self.of_rest * left
+        return total + (self.of_rest * max(0.0, 1 / n_units - 1 / self.n_all) if math.isnan(self.of_units) else 0.0)
 
 
 _UNKNOWN = Components(math.nan, math.nan, math.nan, math.nan, (), 0, 0.0, 0, 0, (), 0, math.nan)
@@ -403,25 +397,26 @@ def components(about: Population, target: Target) -> Components:
     n_all = float(of_unit.sum())
     x = n_all * np.bincount(read_of, weighted_error).astype(np.float64)
     units, readers = pairs // len(names), pairs % len(names)
-    found = moments(x, units, readers, np.asarray(of_unit[units], dtype=np.float64))
+    estimates = moments(x, units, readers, np.asarray(of_unit[units], dtype=np.float64))
     totals = np.bincount(examples.example, about.item_weights * predicted, minlength=examples.n_examples)
     n = len(totals)
     between = float((n * totals).var(ddof=1)) if n > 1 else math.nan
-    of_units = max(found.of_rest if math.isnan(found.of_units) else found.of_units, 0.0)  # rather too much
-    raw = {UNITS: found.of_units, READERS: found.of_readers, REST: found.of_rest}
+    # rather too much than too little
+    of_units = max(estimates.of_rest if math.isnan(estimates.of_units) else estimates.of_units, 0.0)
+    raw = {UNITS: estimates.of_units, READERS: estimates.of_readers, REST: estimates.of_rest}
     clipped = tuple(name for name, value in raw.items() if value < 0)
     return Components(
         of_examples=between + of_units * n / n_all,
-        of_units=_floored(found.of_units),
-        of_readers=_floored(found.of_readers),
-        of_rest=_floored(found.of_rest),
+        of_units=_floored(estimates.of_units),
+        of_readers=_floored(estimates.of_readers),
+        of_rest=_floored(estimates.of_rest),
         clipped=clipped,
         n_examples=n,
         n_all=n_all,
         n_units=len(of_unit),
         n_reads=len(pairs),
         loads=tuple(np.bincount(readers, minlength=len(names)).tolist()),
-        n_double=found.n_double,
+        n_double=estimates.n_double,
         n_items=len(rows) / len(of_unit),
     )
 
@@ -430,7 +425,7 @@ def _floored(value: float) -> float:
     return value if math.isnan(value) else max(value, 0.0)
 
 
-def options(found: Components, target: Target, *, n_more: float) -> pd.DataFrame:
+def options(parts: Components, target: Target, *, n_more: float) -> pd.DataFrame:
     """The standard error that is expected after `n_more` further reads of a unit, by what they are spent on.
 
     Returns:
@@ -440,27 +435,27 @@ def options(found: Components, target: Target, *, n_more: float) -> pd.DataFrame
         second reads without any double read so far or with one physician, physicians in general with fewer than two). No row
         where nothing is known.
     """
-    if not found.is_known:
+    if not parts.is_known:
         return pd.DataFrame(columns=COLUMNS)
-    loads = [float(load) for load in found.loads]
+    loads = [float(load) for load in parts.loads]
     k, whole = len(loads), sum(loads)
-    fresh = max(0.0, min(n_more, found.n_all - found.n_units))
-    again = max(0.0, min(n_more, found.n_units * k - found.n_reads))
+    fresh = max(0.0, min(n_more, parts.n_all - parts.n_units))
+    again = max(0.0, min(n_more, parts.n_units * k - parts.n_reads))
     same = [load + fresh * load / whole for load in loads]
     twice = [load + again * load / whole for load in loads]
     rows: list[tuple[str, float, float, list[float]]] = [
-        (NOW, 0.0, found.n_units, loads),
-        (MORE_RESPONSES, fresh, found.n_units + fresh, same),
-        (MORE_READERS, fresh, found.n_units + fresh, [*loads, *([fresh / k] * k if fresh else [])]),
-        (SECOND_READS, again, found.n_units, twice),
+        (NOW, 0.0, parts.n_units, loads),
+        (MORE_RESPONSES, fresh, parts.n_units + fresh, same),
+        (MORE_READERS, fresh, parts.n_units + fresh, [*loads, *([fresh / k] * k if fresh else [])]),
+        (SECOND_READS, again, parts.n_units, twice),
     ]
     table = []
     for option, n_reads, n_units, shares in rows:
-        is_told = option != SECOND_READS or (k > 1 and not math.isnan(found.of_units))
+        is_told = option != SECOND_READS or (k > 1 and not math.isnan(parts.of_units))
         variance = math.nan
         if is_told:
-            whole_reads = found.n_reads + n_reads
-            variance = found.variance(
+            whole_reads = parts.n_reads + n_reads
+            variance = parts.variance(
                 target.claim, target.physicians, n_units=n_units, n_reads=whole_reads, loads=shares
             )
         readers = (len(shares), effective_readers(np.array(shares)))

@@ -64,13 +64,15 @@ def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FL
     largest = float(sizes.max())
     if least == mean or largest < _NOTHING or mean == 1:
         return Probabilities(np.full(n_units, mean), 0.0, mean)
-    known = sizes[sizes > _ROUNDING * largest]
-    n_without = n_units - len(known)
-    if len(known) + n_without * least < n_wanted:  # all that have a size are certain, and the others take what is left
-        rest = (n_wanted - len(known)) / n_without
-        scale = 1 / float(known.min())
+    positive = sizes[sizes > _ROUNDING * largest]
+    n_without = n_units - len(positive)
+    if (
+        len(positive) + n_without * least < n_wanted
+    ):  # all that have a size are certain, and the others take what is left
+        rest = (n_wanted - len(positive)) / n_without
+        scale = 1 / float(positive.min())
         return Probabilities(clipped(sizes, scale, rest), scale, rest)
-    scale = _scale(known, n_wanted - n_without * least, least)
+    scale = _scale(positive, n_wanted - n_without * least, least)
     return Probabilities(clipped(sizes, scale, least), scale, least)
 
 
@@ -144,12 +146,9 @@ class Variances:
     deff p(1-p) (1/n - 1/M) with deff = 1 + (b - 1) r, b = sum m_j^2 / sum m_j.
 
     Attributes:
-        of_unit: v_j.
+        of_unit, of_examples, share_taken: v_j, V_examples, and pi_0, the share of responses that were read or wait to be read.
         sizes: What an importance drawing is proportional to, one a unit.
-        of_examples: V_examples.
-        share_taken: pi_0, the share of responses that were read or wait to be read.
         n_free: Units with a response that was not.
-        readers: Who reads.
     """
 
     of_unit: Floats
@@ -318,9 +317,6 @@ class Answer:
     """How many responses have to be read.
 
     Attributes:
-        target: What is to be known.
-        pilot: What is expected of its items.
-        variances: What the width is made of.
         n_responses, n_items: That the target is about; 0: nothing can be drawn.
         n_units: The same as they are drawn: a response, or for a difference both models' responses to an example.
         n_responses_read, n_items_read: Of those, read blind and drawn.
@@ -328,8 +324,6 @@ class Answer:
         half_width_now: Expected of what is read and waits; infinite where nothing does, NaN where nothing can be drawn.
         half_width_all: When everything is read: above 0 only where new examples count too.
         designs: What each design takes; empty where nothing can be drawn.
-        disagreement: Of the judges, and what it does.
-        components: What the error is made of, from the drawn reads.
         claims: One row a claim and population of physicians: claim, physicians, half_width_now, half_width (with as many further units as drawing alike
             needs); infinite where it cannot be told. None of them of a judge's errors.
         n_readers_needed: Physicians with whom reading everything is enough, where those who have read are too few; None where no number is.
@@ -411,40 +405,42 @@ def _claims(
         for claim in Claim:
             for physicians in Physicians:
                 other = replace(target, claim=claim, physicians=physicians)
-                found = variances(about, pilot, other, taken=taken, parts=parts, n_each=n_each)
-                widths = (found.half_width(n, UNIFORM) for n in (0, n_units))
+                other_variances = variances(about, pilot, other, taken=taken, parts=parts, n_each=n_each)
+                widths = (other_variances.half_width(n, UNIFORM) for n in (0, n_units))
                 rows.append((claim.value, physicians.value, *widths))
     return pd.DataFrame(rows, columns=["claim", "physicians", "half_width_now", "half_width"])
 
 
-def _designs(found: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> dict[str, Needed]:
-    needed = {design: found.n_needed(within, design) for design in DESIGNS}
+def _designs(widths: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> dict[str, Needed]:
+    needed = {design: widths.n_needed(within, design) for design in DESIGNS}
     alike = needed[UNIFORM]
-    n_same = found.n_free if alike is None else alike
+    n_same = widths.n_free if alike is None else alike
     designs = {}
     for design, number in needed.items():
-        n_units = found.n_free if number is None else number
-        drawn = found.probabilities(n_units, design).of_units * (1 - found.share_taken) if n_units else 0 * found.sizes
+        n_units = widths.n_free if number is None else number
+        drawn = (
+            widths.probabilities(n_units, design).of_units * (1 - widths.share_taken) if n_units else 0 * widths.sizes
+        )
         designs[design] = Needed(
             design=design,
             reachable=number is not None,
             n_units=n_units,
             n_responses=round(float(drawn @ n_responses)),
             n_items=round(float(drawn @ n_items)),
-            half_width=found.half_width(n_units, design),
+            half_width=widths.half_width(n_units, design),
             n_same=n_same,
-            half_width_same=found.half_width(n_same, design),
+            half_width_same=widths.half_width(n_same, design),
         )
     return designs
 
 
-def curve(found: Answer) -> pd.DataFrame:
+def curve(answer: Answer) -> pd.DataFrame:
     """How the interval narrows as more is read: one row a design and number of further units, up to twice of what is needed.
 
     Columns: design, n_units, half_width.
     """
-    needed = max((design.n_units for design in found.designs.values()), default=0)
-    most = min(max(2 * needed, CURVE_POINTS), found.variances.n_free)
+    needed = max((design.n_units for design in answer.designs.values()), default=0)
+    most = min(max(2 * needed, CURVE_POINTS), answer.variances.n_free)
     numbers = np.unique(np.linspace(1, most, CURVE_POINTS).round().astype(int)) if most else np.empty(0, dtype=int)
-    rows = [(design, int(n), found.variances.half_width(int(n), design)) for design in DESIGNS for n in numbers]
+    rows = [(design, int(n), answer.variances.half_width(int(n), design)) for design in DESIGNS for n in numbers]
     return pd.DataFrame(rows, columns=["design", "n_units", "half_width"])

@@ -21,7 +21,6 @@ class Target:
     """What somebody wants to know, and how exactly.
 
     Attributes:
-        goal: What.
         within: Half the width that the 95 % interval may have, in (0, 0.5]; .03 is 3 points of a score of 100, 3 % of labels.
         models: One for a score, two for a difference (the first minus the second), none for a judge's errors.
         judges: Whose labels the corrected score is built on; for a judge's errors that one.

@@ -172,18 +172,18 @@ def components_words(found: Answer) -> str:
             else ""
         )
     units = "responses" if parts.n_items > SINGLE else "criteria"
-    said = [
+    sentences = [
         f"Taken apart from {counted(parts.n_reads, 'read')} of {parts.n_units:,} {units} by {counted(len(parts.loads), 'physician')}; "
         f"{parts.n_double:,} of the {units} have two readers or more."
     ]
     if math.isnan(parts.of_units):
-        said.append(
+        sentences.append(
             "Without a second reader the judge's misses and the reader's own error are one number, shown as the reader's."
         )
     if math.isnan(parts.of_readers):
-        said.append("One physician alone does not show how far physicians differ.")
-    said += [f"“{SOURCE_WORDS[name][0]}” came out below 0 by chance and is taken as 0." for name in parts.clipped]
-    return " ".join(said)
+        sentences.append("One physician alone does not show how far physicians differ.")
+    sentences += [f"“{SOURCE_WORDS[name][0]}” came out below 0 by chance and is taken as 0." for name in parts.clipped]
+    return " ".join(sentences)
 
 
 def components_table(parts: Components) -> dict[str, list[str]]:
@@ -215,16 +215,16 @@ def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
     if round(float(further[best]), 4) >= round(float(known[NOW]), 4):
         return f"Nothing that {amount} could be spent on makes the standard error less than {known[NOW]:.4f} {CLAIM_WORDS[target.claim, target.physicians]}."
     n_reads = {str(row["option"]): int(row["n_reads"]) for row in table.to_dict(orient="records")}
-    said = {name: f"{OPTION_WORDS[name][0].lower()}{OPTION_WORDS[name][1:]}" for name in map(str, further.index)}
+    names = {name: f"{OPTION_WORDS[name][0].lower()}{OPTION_WORDS[name][1:]}" for name in map(str, further.index)}
     fewer = {
-        name: float(further[name]) for name in said if n_reads[name] < n_reads[best] and further[name] < known[NOW]
+        name: float(further[name]) for name in names if n_reads[name] < n_reads[best] and further[name] < known[NOW]
     }
     less = ""
     if fewer:
         next_best = min(fewer, key=fewer.__getitem__)
-        less = f" {counted(n_reads[next_best], 'read')} as {said[next_best]} would give {fewer[next_best]:.4f}."
+        less = f" {counted(n_reads[next_best], 'read')} as {names[next_best]} would give {fewer[next_best]:.4f}."
     return (
-        f"{amount[0].upper()}{amount[1:]} are expected to do most as {said[best]} ({counted(n_reads[best], 'read')} can be had): the standard error "
+        f"{amount[0].upper()}{amount[1:]} are expected to do most as {names[best]} ({counted(n_reads[best], 'read')} can be had): the standard error "
         f"{CLAIM_WORDS[target.claim, target.physicians]} falls from {known[NOW]:.4f} to {further[best]:.4f}.{less}"
     )
 
