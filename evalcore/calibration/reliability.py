@@ -110,28 +110,11 @@ class Sums(NamedTuple):
 def sums_of(items: Items, bins: Codes, n: int) -> Sums:
     """The sums of n bins."""
     codes, of_bin, cluster = crossed(bins, items.cluster)
-
-    def added(codes: Codes, column: Floats, size: int) -> Floats:
-        return np.bincount(codes, column, size).astype(np.float64)
-
-    w = added(codes, items.weight, len(of_bin))
-    y = added(codes, items.weight * items.right, len(of_bin))
-    d = added(codes, items.weight * (items.confidence - items.right), len(of_bin))
-    return Sums(
-        of_bin,
-        cluster,
-        w_cell=w,
-        y_cell=y,
-        d_cell=d,
-        w=added(of_bin, w, n),
-        y=added(of_bin, y, n),
-        d=added(of_bin, d, n),
-        ww=added(of_bin, w * w, n),
-        wy=added(of_bin, w * y, n),
-        yy=added(of_bin, y * y, n),
-        n_cells=np.bincount(of_bin, minlength=n).astype(np.float64),
-        n=np.bincount(bins, minlength=n).astype(np.float64),
-    )
+    right, gap = items.weight * items.right, items.weight * (items.confidence - items.right)
+    w, y, d = (np.bincount(codes, column, len(of_bin)).astype(np.float64) for column in (items.weight, right, gap))
+    of_bins = (np.bincount(of_bin, column, n).astype(np.float64) for column in (w, y, d, w * w, w * y, y * y))
+    counts = (np.bincount(codes, minlength=n).astype(np.float64) for codes in (of_bin, bins))
+    return Sums(of_bin, cluster, w, y, d, *of_bins, *counts)
 
 
 def weighted_means(items: Items, values: Floats) -> pd.DataFrame:

@@ -98,7 +98,7 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     by_label = [(_WORDS[label], [member for member in votes if votes[member] is label]) for label in (chosen, other)]
     abstained = [member for member in labels if member not in votes]
     explanation = _words(str(round(float(share) * len(votes))), len(votes), by_label, abstained, "could not assess it")
-    return Said(Why.DECIDED, chosen, _confidence(float(share), len(votes)), explanation)
+    return _decided(chosen, float(share), len(votes), explanation)
 
 
 def on_level(labels: Mapping[str, str], *, least: int) -> Said:
@@ -125,11 +125,11 @@ def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     explanation = _words(f"{n_halves / 2:g}", len(votes), by_label, abstained, "found no level")
     if (halves == n_halves).sum() > 1:
         explanation += " Of equals the more severe counts."
-    return Said(Why.DECIDED, chosen, _confidence(n_halves / 2 / len(votes), len(votes)), explanation)
+    return _decided(chosen, n_halves / 2 / len(votes), len(votes), explanation)
 
 
-def _confidence(share: float, n_votes: int) -> float | None:
-    return share if n_votes >= MIN_VOTERS else None
+def _decided(label: Label | Acuity, share: float, n_votes: int, explanation: str) -> Said:
+    return Said(Why.DECIDED, label, share if n_votes >= MIN_VOTERS else None, explanation)
 
 
 def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained: list[str], how: str) -> str:
@@ -162,6 +162,11 @@ class Voter(NamedTuple):
     raters: tuple[int, ...]
     versions: tuple[str, ...]
 
+    @classmethod
+    def of(cls, name: str, raters: Sequence[JudgeRater]) -> "Voter":
+        """The vote of these raters."""
+        return cls(name, tuple(rater.rater_id for rater in raters), tuple(rater.version for rater in raters))
+
 
 def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
     """The raters of the jury so far; an `OverreadError` where the name is that of a judge, or none."""
@@ -193,19 +198,15 @@ def voters(
     if unknown := [member for member in chosen if member not in own]:
         known = ", ".join(own) or "none, the study has no judge yet"
         _refuse(f"--members: expected some of {known}, got {', '.join(map(repr, unknown))}")
-    found = [
-        Voter(member, tuple(one.rater_id for one in own[member]), tuple(one.version for one in own[member]))
-        for member in chosen
-        if member != repeats_of
-    ]
+    votes = [Voter.of(member, own[member]) for member in chosen if member != repeats_of]
     if repeats_of is not None:
-        found += _asked_again(repeats_of, again)
-    if len(found) < MIN_VOTES:
-        got = listed([voter.name for voter in found]) if found else "nobody"
+        votes += _asked_again(repeats_of, again)
+    if len(votes) < MIN_VOTES:
+        got = listed([voter.name for voter in votes]) if votes else "nobody"
         _refuse(
             f"--members: expected two judges or more, or --repeats-of a judge that was asked several times, got {got}"
         )
-    return tuple(found)
+    return tuple(votes)
 
 
 def _asked_again(judge: str, again: dict[tuple[str, str], list[JudgeRater]]) -> list[Voter]:
@@ -217,7 +218,7 @@ def _asked_again(judge: str, again: dict[tuple[str, str], list[JudgeRater]]) -> 
         _refuse(f"--repeats-of: expected one of {judges}, got {judge!r}")
     newest = max(of_judge, key=lambda repeats: max(rater.rater_id for rater in repeats))
     times = sorted((version_and_repeat(rater.version)[1], rater) for rater in newest)
-    return [Voter(repeat_version(judge, time), (rater.rater_id,), (rater.version,)) for time, rater in times]
+    return [Voter.of(repeat_version(judge, time), [rater]) for time, rater in times]
 
 
 def jury_version(voters: Sequence[Voter]) -> str:

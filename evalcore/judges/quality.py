@@ -508,7 +508,9 @@ def _place(rank: Mapping[Any, Any], min_pairs: int, *, is_known: bool) -> str:
         )
     if not is_known:
         return ""
+    ends = {0.0: "below every one", 100.0: "above every one"}
+    where = ends.get(float(rank["percentile"]), f"at the {ordinal(rank['percentile'])} percentile")
     return (
-        f"it stands at the {ordinal(rank['percentile'])} percentile of {n} physicians, "
+        f"it stands {where} of {n} physicians, "
         f"{interval_words(rank['percentile_low'] / 100, rank['percentile_high'] / 100)} of physicians like these below it"
     )

@@ -74,11 +74,6 @@ class Pilot:
     share_wrong: float
     calibration: float = 1.0
 
-    @property
-    def is_small(self) -> bool:
-        """Whether the screen should say that this is a pilot."""
-        return self.n_reads < PILOT_READS
-
 
 def measured(rubric_data: RubricData, target: Target, about: Population) -> Pilot:
     """What the reads of a study say of the items `about` a target; where they are too few, those of other models; else what is assumed."""

@@ -285,9 +285,9 @@ def test_what_a_judge_contradicts_itself_on_is_drawn_more_often_and_its_voters_a
     assert len(chances) == 5
     words = disagreement_words(after)
     assert words.startswith(
-        "Judges disagree on 2 of the 8 criteria that two judges or more, or one judge several times, have labelled: drawn by"
+        "Judges disagree on 2 of the 8 criteria that two judges or more, or one judge several times, have labelled: a draw by"
     )
-    assert f"{after.disagreement.times:.1f} times as often as those on which they agree" in words
+    assert "times as often as those on which they agree" in words
     report = assign(unread.engine, Choice(drawn=plan.drawn, seed=plan.seed), actor=Administrator(name="Ana Ruiz"))
     assert report.n_items == 5
     stored_shares = dict(world.rows(unread.engine, "SELECT response_id, inclusion_probability FROM task"))
