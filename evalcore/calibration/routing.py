@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.calibration.judge_confidence import DIGITS, who
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words, wilson
+from evalcore.stats.intervals import NO_VALUE, percent_words, rate_words, wilson
 from evalcore.stats.means import cells_of
 from evalcore.triage.cases import DANGEROUS
 from evalcore.triage.panels import Kind
@@ -204,8 +204,8 @@ def routed_words(row: Row, name: str) -> str:
         return NO_VALUE
     if math.isnan(row[name]):
         return f"{NO_VALUE} ({OF_NONE[name]})"
-    share = share_words(int(row[f"k_{name}"]), int(row[f"n_{name}"]), row[name])
-    return f"{share} {interval_words(row[f'low_{name}'], row[f'high_{name}'])}"
+    k, n, low, high = (row[f"{end}_{name}"] for end in ("k", "n", "low", "high"))
+    return rate_words(row[name], low, high, n_hits=int(k), n=int(n), weighted=False)
 
 
 def routing_finding(table: pd.DataFrame, wanted: float | None) -> str:

@@ -102,9 +102,9 @@ def models_confidence(own: pd.DataFrame) -> OfModels:
     """Models' own confidence (`own_confidence`, with gold and kind of their cases) against whether they are right."""
     items = model_items(own)
     without = items["confidence"].isna()
-    counted = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
+    marked = items.assign(n_stated=items["is_stated"], n_shares=~items["is_stated"] & ~without, n_without=without)
     names = ["n_stated", "n_shares", "n_without"]
-    sources = counted.groupby(list(BY_MODEL), observed=True)[names].sum().astype(int).reset_index()
+    sources = marked.groupby(list(BY_MODEL), observed=True)[names].sum().astype(int).reset_index()
     return OfModels(calibrated(items, BY_MODEL), sources)
 
 
@@ -218,12 +218,12 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
     under = known.loc[known["difference_high"].lt(0)].sort_values("difference", kind="stable")
     sentences = []
     if len(over):
-        row = over.iloc[0].to_dict()
-        others = [who(line) for line in over.iloc[1:].to_dict(orient="records")]
+        row, *others = over.to_dict(orient="records")
+        value, low, high = (points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
+        are = f". So {_are(others)} {_few(others)}" if others else ""
         sentences.append(
             f"{who(row)} is over-confident: {percent_words(row['mean_confidence'])} sure on average, right on "
-            f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {_too_much(row)} too sure"
-            f"{f'. So {_are(others)}' if others else ''}."
+            f"{percent_words(row['share_right'])} of {counted(row['n'], 'clear case')}, {value} [{low}, {high}] percentage points too sure{are}."
         )
     elif known["difference_low"].isna().all():
         sentences.append(f"Whether models are over-confident cannot be said. {known['undefined'].iloc[0]}".rstrip())
@@ -235,24 +235,16 @@ def models_findings(errors: pd.DataFrame) -> list[str]:
         sentences.append(
             f"{nobody} shown to be over-confident on clear cases; up to {by} too sure cannot be excluded ({who(most)}, {counted(most['n'], 'case')})."
         )
-    if len(under):
-        sentences.append(f"{_named([who(row) for row in under.to_dict(orient='records')])} under-confident.")
+    if rows := under.to_dict(orient="records"):
+        sentences.append(f"{_few(rows)} {_are(rows)} under-confident.")
     return sentences
 
 
-def _too_much(row: Row) -> str:
-    value, low, high = (points(row[f"difference{end}"]).lstrip("+") for end in ("", "_low", "_high"))
-    return f"{value} [{low}, {high}] percentage points"
+def _are(rows: Sequence[Row]) -> str:
+    return "is" if len(rows) == 1 else "are"
 
 
-def _are(names: list[str]) -> str:
-    return f"{'is' if len(names) == 1 else 'are'} {_few(names)}"
-
-
-def _named(names: list[str]) -> str:
-    return f"{_few(names)} {'is' if len(names) == 1 else 'are'}"
-
-
-def _few(names: list[str]) -> str:
-    more = len(names) - NAMED
+def _few(rows: Sequence[Row]) -> str:
+    """The models of these rows by name, the first few where there are many."""
+    names, more = [who(row) for row in rows], len(rows) - NAMED
     return listed(names if more <= 1 else [*names[:NAMED], f"{more:,} more"])

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from evalcore.judges.record import with_kinds
 from evalcore.stats.estimator import effective_readers
-from evalcore.stats.intervals import LEVEL, interval_words, share_interval, share_words, signed_points, wilson
+from evalcore.stats.intervals import LEVEL, rate_words, share_interval, share_words, signed_points, wilson
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Physicians
 
@@ -285,7 +285,7 @@ def sentences(rows: pd.DataFrame) -> list[str]:
     """The movements of one judge and group in words, from its rows of `anchoring`."""
     said = []
     for row in rows.to_dict(orient="records"):
-        share = f"{share_words(row['n_moved'], row['n'], row['share'])} {interval_words(row['low'], row['high'])}"
+        share = rate_words(row["share"], row["low"], row["high"], n_hits=row["n_moved"], n=row["n"], weighted=False)
         said.append((f"{share} {_WORDS[row['movement']]}" if row["n"] else _NONE[row["movement"]]) + ".")
     moved = rows.set_index("movement")["n_moved"]
     if n_third := int(moved.get(CHANGED, 0) - moved.get(TOWARD, 0) - moved.get(AWAY, 0)):

@@ -56,14 +56,15 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
     items = rubric_data.items
     old, new = (rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after))
     example, _ = codes_of(items["example_id"])
-    of = {OVERALL: None, CATEGORY: "cluster", AXIS: "axis", "theme": "theme"}
+    columns = {CATEGORY: "cluster", AXIS: "axis", "theme": "theme"}
     parts = []
     for grouping in dict.fromkeys(by):
-        if grouping == SIGN:
+        if grouping == OVERALL:
+            group, names = np.zeros(len(items), np.int64), [OVERALL]
+        elif grouping == SIGN:
             group, names = sign_codes(items["points"]), list(SIGNS)
         else:
-            column = of[grouping]
-            group, names = (np.zeros(len(items), np.int64), [OVERALL]) if column is None else codes_of(items[column])
+            group, names = codes_of(items[columns[grouping]])
         table = _flips(old, new, example, group, len(names))
         table.insert(0, "group", names)
         table.insert(0, "grouping", grouping)

@@ -155,12 +155,13 @@ def read_gold(content: bytes, name: str) -> list[GoldLabel]:
         msg = f"{name}: byte {error.start + 1}: expected UTF-8"
         raise OverreadError(msg) from error
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    labels, line = [], 2
+    labels = []
     try:
         missing = [column for column in NEEDED if column not in (reader.fieldnames or ())]
         if missing:
             msg = f"{name} line 1: expected the labels that `overread export labels.csv` writes, got no column {', '.join(missing)}"
             raise OverreadError(msg)
+        line = reader.line_num + 1
         for cells in reader:
             row = {column: unguarded(cell or "") for column, cell in cells.items() if column}
             labels.append(_gold_label(line, f"{name} line {line}", row))
