@@ -23,8 +23,7 @@ from evalcore.calibration.judge_confidence import (
     model_items,
     who,
 )
-from evalcore.calibration.reliability import calibration_error, reliability
-from evalcore.calibration.temperature import scaled
+from evalcore.calibration.reliability import calibration_error, reliability, scaled
 from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted, listed
@@ -109,7 +108,7 @@ def models_confidence(own: pd.DataFrame) -> OfModels:
 
 
 def temperature_scaled(own: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The reliability after temperature scaling, each case scaled without its own fold; and the table of `temperature.scaled`."""
+    """The reliability after temperature scaling, each case scaled without its own fold; and the table of `reliability.scaled`."""
     table, moved = scaled(model_items(own), rng=np.random.default_rng(SEED), by=BY_MODEL)
     return reliability(moved, by=BY_MODEL), table
 

@@ -1,6 +1,6 @@
 """Health of criteria: whether judge and physicians mean the same by one, whether physicians agree on it, and whether it can be assessed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -64,8 +64,6 @@ ALARM_WORDS: Mapping[str, str] = {alarm.value: alarm.value for alarm in Alarm} |
     Alarm.LENIENT.value: "too lenient",
     Alarm.STRICT.value: "too strict",
 }
-_SIDES = ("judge", "physicians", "right", "if_met", "if_not_met", "disagreement", "cannot_assess")
-
 NO_SPREAD, ROUNDING = 1e-12, 1e-9
 Floats = npt.NDArray[np.float64]
 
@@ -105,26 +103,28 @@ def criterion_health(
     judged = rubric_data.judged[judge].to_numpy(dtype=float)
     counted = weighted_reads(first_reads(rubric_data.reads), reads)
     n_met, n_answered, n_cannot = _read_counts(counted, len(items))
-    weight = _weights(counted, len(items))
+    rows, n_reads = counted["row"].to_numpy(dtype=np.int64), n_answered + n_cannot
+    total = np.bincount(rows, counted["weight"].to_numpy(dtype=float), len(items))
+    weight = np.divide(total, n_reads, out=np.ones(len(items)), where=n_reads > 0)  # the mean of its reads
     labelled, answered = ~np.isnan(judged), n_answered > 0
     both = np.flatnonzero(labelled & answered)
-    vote, label = n_met[both] / n_answered[both], judged[both]
+    rating, label = n_met[both] / n_answered[both], judged[both]
     n_groups = len(names)
 
-    def shares(hits: Floats, rows: npt.NDArray[np.intp], sizes: Floats | None = None) -> pd.DataFrame:
+    def share(hits: Floats, rows: npt.NDArray[np.intp], sizes: Floats | None = None) -> pd.DataFrame:
         return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes, weights=weight[rows])
 
-    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_answered + n_cannot > 0)
+    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_reads > 0)
     pairs = n_answered[paired] * (n_answered[paired] - 1) / 2
     differing = n_met[paired] * (n_answered[paired] - n_met[paired])
     shares_of = {
-        "judge": shares(label, both),
-        "physicians": shares(vote, both),
-        "right": shares(1 - np.abs(label - vote), both),
-        "if_met": shares(vote[label == 1], both[label == 1]),
-        "if_not_met": shares(vote[label == 0], both[label == 0]),
-        "disagreement": shares(differing, paired, pairs),
-        "cannot_assess": shares(n_cannot[read], read, (n_answered + n_cannot)[read]),
+        "judge": share(label, both),
+        "physicians": share(rating, both),
+        "right": share(1 - np.abs(label - rating), both),
+        "if_met": share(rating[label == 1], both[label == 1]),
+        "if_not_met": share(rating[label == 0], both[label == 0]),
+        "disagreement": share(differing, paired, pairs),
+        "cannot_assess": share(n_cannot[read], read, n_reads[read]),
     }
     inside = group >= 0
     table = pd.DataFrame(
@@ -145,13 +145,12 @@ def criterion_health(
             "n_if_not_met": shares_of["if_not_met"]["n"],
         }
     )
-    for side in _SIDES:
+    for side, shares in shares_of.items():
         shown = {"share": side, "low": f"{side}_low", "high": f"{side}_high"}
-        table[list(shown.values())] = shares_of[side][list(shown)]
+        table[list(shown.values())] = shares[list(shown)]
     table["weighted"] = bool(counted["weight"].ne(1).any())
-    correlation = _correlation(
-        label, vote, shares_of["judge"], shares_of["physicians"], group[both], cluster[both], weight[both]
-    )
+    sides = ((label, shares_of["judge"]), (rating, shares_of["physicians"]))
+    correlation = _correlation(sides, group[both], cluster[both], weight[both])
     table = _with_difference(table, "shift", "judge", "physicians", correlation)
     table = _with_difference(table, "association", "if_met", "if_not_met", np.zeros(n_groups))
     return _with_alarms(table)
@@ -176,34 +175,20 @@ def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Flo
     )
 
 
-def _weights(reads: pd.DataFrame, n_items: int) -> Floats:
-    """Of each item the mean weight of these reads of it; 1 where there is none."""
-    rows = reads["row"].to_numpy(dtype=np.int64)
-    whole, n = np.bincount(rows, reads["weight"].to_numpy(dtype=float), n_items), np.bincount(rows, minlength=n_items)
-    return np.divide(whole, n, out=np.ones(n_items), where=n > 0)
-
-
 def _correlation(
-    label: Floats,
-    vote: Floats,
-    judge: pd.DataFrame,
-    physicians: pd.DataFrame,
-    group: Numbers,
-    cluster: Numbers,
-    weight: Floats,
+    sides: Sequence[tuple[Floats, pd.DataFrame]], group: Numbers, cluster: Numbers, weight: Floats
 ) -> Floats:
     """The correlation in [-1, 1] of two shares of the same items, by their weighted sums by cluster, of each group; 0 where one does not vary."""
     inside = group >= 0
     group, cluster, weight = group[inside], cluster[inside], weight[inside]
-    away = [
-        weight * (values[inside] - of["share"].to_numpy()[group]) for values, of in ((label, judge), (vote, physicians))
-    ]
-    cells, cell = np.unique(group * (int(cluster.max(initial=0)) + 1) + cluster, return_inverse=True)
-    of_group = cells // (int(cluster.max(initial=0)) + 1)
+    away = [weight * (values[inside] - shares["share"].to_numpy()[group]) for values, shares in sides]
+    width, n_groups = int(cluster.max(initial=0)) + 1, len(sides[0][1])
+    cells, cell = np.unique(group * width + cluster, return_inverse=True)
+    of_group = cells // width
     one, other = (np.bincount(cell, part, len(cells)) for part in away)
-    both, first, second = (np.bincount(of_group, products, len(judge)) for products in (one * other, one**2, other**2))
+    both, first, second = (np.bincount(of_group, products, n_groups) for products in (one * other, one**2, other**2))
     scale = np.sqrt(first * second)
-    correlation: Floats = np.divide(both, scale, out=np.zeros(len(judge)), where=scale > NO_SPREAD)
+    correlation: Floats = np.divide(both, scale, out=np.zeros(n_groups), where=scale > NO_SPREAD)
     return correlation.clip(-1, 1)
 
 
@@ -217,9 +202,7 @@ def _with_difference(table: pd.DataFrame, name: str, first: str, second: str, co
 
     below = half(one[:, 0] - one[:, 1], other[:, 2] - other[:, 0])
     above = half(one[:, 2] - one[:, 0], other[:, 0] - other[:, 1])
-    few = (
-        table["n"].lt(MIN_ITEMS).to_numpy()
-    )  # two shares beside one another then say more than an interval of their difference
+    few = table["n"].lt(MIN_ITEMS).to_numpy()  # two shares beside one another then say more
     low, high = (np.where(few, np.nan, end) for end in (difference - below, difference + above))
     return table.assign(**{name: difference, f"{name}_low": low, f"{name}_high": high})
 

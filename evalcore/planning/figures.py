@@ -42,12 +42,8 @@ def narrowing(
     figure.update_xaxes(title=f"Further {units} read", gridcolor=FAINT, rangemode="tozero", tickformat=",", **whole)
     top = min(max([within, *table["half_width"]]) * ROOM, WIDEST * within)
     figure.update_yaxes(title=axis, gridcolor=FAINT, range=[0, top], tickformat=tick_format, automargin=True)
-    return _framed(figure, CURVE_PIXELS, ink)
-
-
-def _framed(figure: go.Figure, height: int, ink: str) -> go.Figure:
     figure.update_layout(
-        height=height,
+        height=CURVE_PIXELS,
         margin={"l": 8, "r": 8, "t": 32, "b": 40},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         dragmode=False,

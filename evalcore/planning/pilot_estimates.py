@@ -105,9 +105,9 @@ def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis
     expected = wrong + (ASSUMED_ACCURACY - wrong) * about.rubric_data.judged.to_numpy(dtype=float).mean(axis=1)
     error = np.empty(len(rows))
     if len(rows):
-        vote = rated["vote"].to_numpy(dtype=float)
-        predicted, leverage = fitted(source, rows, vote, 1 / weight, by_model=source is about)
-        error = (vote - predicted[rows]) / (1 - leverage).clip(min=0.1)
+        rating = rated["vote"].to_numpy(dtype=float)
+        predicted, leverage = fitted(source, rows, rating, 1 / weight, by_model=source is about)
+        error = (rating - predicted[rows]) / (1 - leverage).clip(min=0.1)
         expected = np.clip(predicted[_places(about, source)], 0.0, 1.0)
     split = _is_split(source)[rows]
     assumed = math.sqrt(ASSUMED_ACCURACY * wrong)

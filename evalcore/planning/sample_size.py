@@ -1,7 +1,10 @@
 """How many responses physicians have to read until a number is as exact as somebody wants it, and with which probability each is drawn."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -360,7 +363,8 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
     read_ids = frozenset(np.unique(responses[rows]).tolist())
     waiting = frozenset(np.unique(responses).tolist()) & taken - read_ids
     parts = components(about, target)
-    found = variances(about, pilot, target, taken=read_ids | waiting, parts=parts, n_each=n_each)
+    variances_of = partial(variances, about, pilot, taken=read_ids | waiting, parts=parts, n_each=n_each)
+    found = variances_of(target)
     of_unit = pd.DataFrame({"unit": about.unit, "response": responses})
     n_items = np.bincount(about.unit, minlength=about.n_units).astype(np.int64)
     n_responses = np.bincount(of_unit.drop_duplicates()["unit"], minlength=about.n_units).astype(np.int64)
@@ -384,30 +388,19 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
         designs=designs,
         disagreement=at_odds(about.disagreement, drawn),
         components=parts,
-        claims=_claims(about, pilot, target, read_ids | waiting, parts, n_each, designs),
+        claims=_claims(variances_of, target, designs),
         n_readers_needed=found.n_readers_needed(target.half_width) if is_known else None,
     )
 
 
-def _claims(
-    about: Population,
-    pilot: Pilot,
-    target: Target,
-    taken: frozenset[int],
-    parts: Components,
-    n_each: int,
-    designs: dict[str, Needed],
-) -> pd.DataFrame:
+def _claims(variances_of: Callable[[Target], Variances], target: Target, designs: dict[str, Needed]) -> pd.DataFrame:
     """The same reads, by what their interval is to hold for."""
     rows = []
     if designs and target.goal is not Goal.JUDGE_ERROR:
-        n_units = designs[UNIFORM].n_units
-        for claim in Claim:
-            for physicians in Physicians:
-                other = replace(target, claim=claim, physicians=physicians)
-                other_variances = variances(about, pilot, other, taken=taken, parts=parts, n_each=n_each)
-                widths = (other_variances.half_width(n, UNIFORM) for n in (0, n_units))
-                rows.append((claim.value, physicians.value, *widths))
+        for claim, physicians in product(Claim, Physicians):
+            other = variances_of(replace(target, claim=claim, physicians=physicians))
+            widths = (other.half_width(n, UNIFORM) for n in (0, designs[UNIFORM].n_units))
+            rows.append((claim.value, physicians.value, *widths))
     return pd.DataFrame(rows, columns=["claim", "physicians", "half_width_now", "half_width"])
 
 

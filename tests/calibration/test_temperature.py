@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit, logit
 
-from evalcore.calibration.reliability import calibration_error
-from evalcore.calibration.temperature import scaled
+from evalcore.calibration.reliability import calibration_error, scaled
 from tests.calibration.test_calibration import fixed, items
 
 SEED = 20_261_124
