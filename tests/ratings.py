@@ -45,3 +45,8 @@ def drawn(seed, n_raters, n_categories, *, undecided=0.0):
 def found(table, column="value"):
     """By coefficient."""
     return dict(zip(table["coefficient"], table[column], strict=True))
+
+
+def ordered(labels, categories):
+    """The labels with all categories that could have been given, in their order."""
+    return labels.assign(value=pd.Categorical(labels["value"], categories=list(categories), ordered=True))

@@ -1,22 +1,20 @@
 """A model's spread over the levels of care beside the panel's, case by case."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.calibration.judge_confidence import FEWEST, own_confidence
-from evalcore.calibration.words import who
-from evalcore.stats.arrays import cells_of
-from evalcore.stats.arrays import quotient as over
-from evalcore.stats.intervals import LEVEL, NO_VALUE, clustered_means
+from evalcore.calibration.judge_confidence import FEWEST, who
+from evalcore.stats.arrays import cells_of, quotient
+from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
 from evalcore.triage.data import TriageData
 from evalcore.triage.panels import N_LEVELS, SHARES, Kind
-from evalcore.triage.predictions import COUNTS, joined, predictions
+from evalcore.triage.predictions import COUNTS, joined
 from evalcore.triage.words import number_words
 
 Floats = npt.NDArray[np.float64]
@@ -30,14 +28,7 @@ BLOCK = 250
 
 
 def entropies(h: Floats, m: Floats) -> dict[str, Floats]:
-    """How widely two distributions spread over the four levels; `case_spread.case_spread` says what each measure is.
-
-    Args:
-        h: The panel's, the last axis the levels; each adds up to 1.
-        m: The model's, in the same shape.
-
-    Returns:
-        The measures of `MEASURED`, in bits, each in the shape of `h` without the last axis.
+    """How widely the panels' distributions `h` and the models' `m` (the last axis: the levels) spread: the measures of `MEASURED`, in bits.
 
     >>> h, m = np.array([[0, 0, 0.7, 0.3]]), np.array([[0, 0, 0.2, 0.8]])
     >>> {name: round(float(x[0]), 6) for name, x in entropies(h, m).items()}
@@ -49,24 +40,16 @@ def entropies(h: Floats, m: Floats) -> dict[str, Floats]:
 
 def _entropy(p: Floats) -> Floats:
     """In bits."""
-    found: Floats = 0.0 - (p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1)
-    return found
+    return np.asarray(0.0 - (p * np.log2(np.where(p > 0, p, 1.0))).sum(axis=-1))
 
 
-def floors(
-    votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator, n_draws: int = N_DRAWS
-) -> dict[str, Floats]:
+def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
     """The expected value of each entropy for a model that draws its samples as the case's physicians vote.
 
     Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
     for (`behind`). Few of either show less spread than what they are drawn from.
 
-    Args:
-        votes: Of each case on A, A/B, B, ..., D (`case_spread.vote_counts`).
-        rows: The case of each wanted floor.
-        n_samples: Valid samples of each.
-        rng: Chance.
-        n_draws: Simulations of each panel and number of samples; fewer where there are very many of them.
+    `votes` are those of `vote_counts`; of each wanted floor, `rows` has the case and `n_samples` the number of valid samples.
 
     Returns:
         The measures of `MEASURED`, one number a row; NaN for a case with fewer than two votes.
@@ -75,32 +58,26 @@ def floors(
     most = int(n_samples.max(initial=0)) + 1
     keys, which = np.unique(of_case.ravel()[rows] * most + n_samples, return_inverse=True)
     panel, times = np.divmod(keys, most)
-    n_draws = max(min(n_draws, MOST_DRAWS // max(len(keys), 1)), 1)
+    n_draws = max(min(N_DRAWS, MOST_DRAWS // max(len(keys), 1)), 1)
     shares = behind(panels)
-    found = {name: np.full(len(keys), np.nan) for name in MEASURED}
+    means = {name: np.full(len(keys), np.nan) for name in MEASURED}
     some = np.flatnonzero((panels.sum(axis=1) > 1)[panel] & (times > 0))
     for start in range(0, len(some), BLOCK):
         block = some[start : start + BLOCK]
         drawn = _drawn(shares[panel[block]], panels[panel[block]].sum(axis=1), times[block], n_draws, rng)
         for name, values in drawn.items():
-            found[name][block] = values.mean(axis=1)
-    return {name: values[which.ravel()] for name, values in found.items()}
+            means[name][block] = values.mean(axis=1)
+    return {name: values[which.ravel()] for name, values in means.items()}
 
 
 def behind(votes: Floats) -> Floats:
-    """The votes of the physicians that a panel stands for: its own shares, spread a little further.
+    """The votes of the physicians that panels stand for: counts on A, A/B, ..., D, a row a panel, as shares that are spread a little further.
 
     Five votes show less disagreement than the many physicians they are drawn from: two votes drawn from them with replacement may be the same
     one, and differ (n-1)/n as often as two physicians do. A floor drawn from the panel's shares as they are is a third too low for panels of five.
     So part of each level's share goes to its neighbours, so much that two draws differ as often as two physicians of the panel do
     (the unbiased estimate). A unanimous panel stays as it is. In simulation the floors are then within a tenth of what they should be
-    for panels that spread over neighbouring levels.
-
-    Args:
-        votes: Counts on A, A/B, B, ..., D; one row a panel.
-
-    Returns:
-        Shares of the same seven votes, each row adding up to 1 (NaN without votes).
+    for panels that spread over neighbouring levels. NaN without votes.
     """
     n = votes.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -117,16 +94,15 @@ def behind(votes: Floats) -> Floats:
         a, b = (step**2).sum(axis=1), (letters * step).sum(axis=1)
         part = (-b - np.sqrt(np.maximum(b**2 - a * noise, 0))) / a
     part = np.clip(np.nan_to_num(part, nan=0.0), 0, 1)[:, None]
-    found: Floats = (1 - part) * own + part * moved
-    return found
+    return np.asarray((1 - part) * own + part * moved)
 
 
 def _letters(shares: Floats) -> Floats:
     """The shares of the four letters: a boundary counts half to each of its own."""
-    found = shares[..., ::2].copy()
-    found[..., :-1] += shares[..., 1::2] / 2
-    found[..., 1:] += shares[..., 1::2] / 2
-    return found
+    letters = shares[..., ::2].copy()
+    letters[..., :-1] += shares[..., 1::2] / 2
+    letters[..., 1:] += shares[..., 1::2] / 2
+    return letters
 
 
 def _drawn(
@@ -151,7 +127,7 @@ NO_PAIRS = "No case with a panel has two valid samples, which the unbiased dista
 
 
 def case_spread(
-    triage_data: TriageData, judges: Mapping[str, str], *, rng: np.random.Generator, found: pd.DataFrame | None = None
+    triage_data: TriageData, judges: Mapping[str, str], own: pd.DataFrame, *, rng: np.random.Generator
 ) -> pd.DataFrame:
     """The model's spread beside the panel's, for every case with a panel of two votes or more.
 
@@ -165,45 +141,27 @@ def case_spread(
     Few votes and few samples make entropies too small, and those of unequal numbers incomparable: `floor_` columns say what a model that draws
     from the panel itself would have on average, with as many votes and samples (`floors`).
 
-    Args:
-        triage_data: Described by `panels.described`.
-        judges: By format, whose levels count.
-        rng: Chance, for the floors.
-        found: `own_confidence(predictions(triage_data, judges))`, where it is there already.
+    The cases are described by `panels.described`; `judges` are those whose levels count, by format; `own` are rows of
+    `own_confidence(predictions(triage_data, judges))`.
 
     Returns:
         One row a case with a panel, model and format with a valid sample: row (of `cases`), model, format, kind, gold, n_votes, n_valid, predicted,
         share, confidence and is_stated (as `own_confidence` gives them), h_A .. h_D, m_A .. m_D, panel_share (of the panel that chose the model's
         most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
     """
-    given = own_confidence(predictions(triage_data, judges)) if found is None else found
-    rows = given["row"].to_numpy()
+    rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]
-    kept = given.loc[(n_votes >= FEWEST) & given["n_valid"].gt(0).to_numpy()].reset_index(drop=True)
+    kept = own.loc[(n_votes >= FEWEST) & own["n_valid"].gt(0).to_numpy()].reset_index(drop=True)
     table = joined(triage_data, kept, ("kind", "gold", "n_votes", *SHARES))
     n = table["n_valid"].to_numpy(dtype=float)
     h, m = table[list(SHARES)].to_numpy(dtype=float), table[list(COUNTS)].to_numpy(dtype=float) / n[:, None]
     mode = table["predicted"].to_numpy(dtype=np.int64)
     votes = vote_counts(triage_data)
-    halves = _boundary_votes(votes)[table["row"].to_numpy()]
-    d = distances(
-        h, m, table["n_votes"].to_numpy(dtype=float), n, halves, _boundary_samples(triage_data, judges, table)
-    )
+    halves = votes[:, 1::2][table["row"].to_numpy()], _boundary_samples(triage_data, judges, table)
+    d = distances(h, m, table["n_votes"].to_numpy(dtype=float), n, *halves)
     floor = floors(votes, table["row"].to_numpy(), table["n_valid"].to_numpy(), rng=rng)
     named = {name: m[:, place] for place, name in enumerate(MODEL_SHARES)}
-    keys = [
-        "row",
-        "model",
-        "format",
-        "kind",
-        "gold",
-        "n_votes",
-        "n_valid",
-        "predicted",
-        "share",
-        "confidence",
-        "is_stated",
-    ]
+    keys = ["row", *BY, "kind", "gold", "n_votes", "n_valid", "predicted", "share", "confidence", "is_stated"]
     return table[[*keys, *SHARES]].assign(
         **named,
         panel_share=h[np.arange(len(h)), mode - 1],
@@ -216,18 +174,9 @@ def case_spread(
 def distances(
     h: Floats, m: Floats, n_votes: Floats, n_valid: Floats, vote_halves: Floats, sample_halves: Floats
 ) -> Floats:
-    """The unbiased distance D of each case; formula as for `case_spread`.
+    """The unbiased distance D of each case (see `case_spread`); NaN with fewer than two votes or two samples.
 
-    Args:
-        h: Vote distributions, n x 4.
-        m: Sample distributions, n x 4.
-        n_votes: Votes, those to remove left out.
-        n_valid: Valid samples.
-        vote_halves: Votes that lie on each of the three boundaries, n x 3.
-        sample_halves: Samples that do.
-
-    Returns:
-        One number a case; NaN with fewer than two votes or two samples.
+    `h` and `m` are distributions, n x 4; the halves are votes and samples that lie on each of the three boundaries, n x 3.
     """
     cuts = N_LEVELS - 1
     panel, model = np.cumsum(h, axis=1)[:, :cuts], np.cumsum(m, axis=1)[:, :cuts]
@@ -235,101 +184,76 @@ def distances(
         of_votes = (panel * (1 - panel) - vote_halves / (4 * n_votes[:, None])) / (n_votes[:, None] - 1)
         of_samples = (model * (1 - model) - sample_halves / (4 * n_valid[:, None])) / (n_valid[:, None] - 1)
         d = ((panel - model) ** 2 - of_votes - of_samples).sum(axis=1)
-    found: Floats = np.where((n_votes >= FEWEST) & (n_valid >= FEWEST), d, np.nan)
-    return found
+    return np.where((n_votes >= FEWEST) & (n_valid >= FEWEST), d, np.nan)
 
 
 def vote_counts(triage_data: TriageData) -> Floats:
     """How many votes of each case lie on A, A/B, B, ..., D: one row a case, 7 columns. Votes to remove are left out."""
     vote = triage_data.votes["vote"].to_numpy(dtype=float)
-    given = ~np.isnan(vote)
+    is_vote = ~np.isnan(vote)
     width = 2 * N_LEVELS - 1
-    place = triage_data.votes["row"].to_numpy()[given] * width + np.rint(vote[given] * 2).astype(np.int64) - 2
+    place = triage_data.votes["row"].to_numpy()[is_vote] * width + np.rint(vote[is_vote] * 2).astype(np.int64) - 2
     return np.bincount(place, minlength=len(triage_data.cases) * width).reshape(-1, width).astype(float)
-
-
-def _boundary_votes(votes: Floats) -> Floats:
-    return votes[:, 1::2]
 
 
 def _boundary_samples(triage_data: TriageData, judges: Mapping[str, str], table: pd.DataFrame) -> Floats:
     """Samples of each row that lie on each of the three boundaries."""
-    cuts = N_LEVELS - 1
-    halves = np.zeros((len(table), cuts))
-    n_models = max(len(triage_data.samples["model"].cat.categories), 1)
-    keys = table["row"].to_numpy() * n_models + table["model"].cat.codes.to_numpy().astype(np.int64)
-    for asked, judge in judges.items():
+    halves = np.zeros((len(table), N_LEVELS - 1))
+    places = table[["row", "model", "format"]].assign(place=np.arange(len(table)))
+    for word, judge in judges.items():
         if judge not in triage_data.levels:
             continue
         level = triage_data.levels[judge].to_numpy(dtype=float)
-        between = np.flatnonzero((level != np.floor(level)) & triage_data.samples["format"].eq(asked).to_numpy())
-        between = between[~np.isnan(level[between])]
-        if not len(between):
-            continue
-        mine = np.flatnonzero(table["format"].eq(asked).to_numpy())
-        of_samples = triage_data.samples.iloc[between]
-        wanted = of_samples["row"].to_numpy() * n_models + of_samples["model"].cat.codes.to_numpy().astype(np.int64)
-        place = pd.Index(keys[mine]).get_indexer(wanted)
-        known = place >= 0
-        cell = mine[place[known]] * cuts + np.floor(level[between][known]).astype(np.int64) - 1
-        halves += np.bincount(cell, minlength=halves.size).reshape(halves.shape)
+        is_between = (level % 1 > 0) & triage_data.samples["format"].eq(word).to_numpy()
+        samples = triage_data.samples.loc[is_between, ["row", "model"]].assign(
+            cut=level[is_between].astype(np.int64) - 1
+        )
+        pairs = samples.merge(places.loc[places["format"].eq(word)], on=["row", "model"])
+        np.add.at(halves, (pairs["place"].to_numpy(), pairs["cut"].to_numpy()), 1)
     return halves
 
 
-def summary(spread: pd.DataFrame, *, by: Sequence[str] = BY, level: float = LEVEL) -> pd.DataFrame:
-    """The measures on average over cases.
-
-    Args:
-        spread: As `case_spread` gives it, or some of its rows (ambiguous cases).
-        by: Columns that name the groups.
-        level: Of the intervals, in (0, 1).
+def summary(spread: pd.DataFrame) -> pd.DataFrame:
+    """The measures on average over the cases of `case_spread`, by model and format.
 
     Returns:
-        One row a group and measure (of `MEASURES`): the columns of `by`, measure, n_cases, n_left_out (without the two
-        samples that it needs), value with low and high (t interval over cases; NaN for one case), floor (the mean of
-        the cases' floors; 0 for distance), above (value - floor), undefined: a sentence where there is no value, else
-        "". No row for a group without cases.
+        One row a group and measure (of `MEASURES`): model, format, measure, n_cases, n_left_out (without the two samples that it needs), value
+        with low and high (95 % t interval over cases; NaN for one case), floor (the mean of the cases' floors; 0 for distance), above (value -
+        floor), undefined: a sentence where there is no value, else "". No row for a group without cases.
     """
-    cells, keys = cells_of(spread, by)
+    cells, keys = cells_of(spread, BY)
     parts = []
     for measure in MEASURES:
         values = spread[measure].to_numpy(dtype=float)
-        known = ~np.isnan(values)
-        rows = spread["row"].to_numpy()[known]
-        found = clustered_means(cells[known], rows, values[known], n_cells=len(keys), level=level)
+        has_value = ~np.isnan(values)
+        rows = spread["row"].to_numpy()[has_value]
+        means = clustered_means(cells[has_value], rows, values[has_value], n_cells=len(keys))
         floor = np.zeros(len(keys))
         if measure != DISTANCE:
-            column = spread[f"floor_{measure}"].to_numpy(dtype=float)[known]
-            floor = over(np.bincount(cells[known], column, len(keys)), found["n_values"].to_numpy())
-        n_cases = found["n_clusters"].to_numpy()
+            column = spread[f"floor_{measure}"].to_numpy(dtype=float)[has_value]
+            floor = quotient(np.bincount(cells[has_value], column, len(keys)), means["n_values"].to_numpy())
+        n_cases = means["n_clusters"].to_numpy()
         parts.append(
             keys.assign(
                 measure=measure,
                 n_cases=n_cases,
-                n_left_out=np.bincount(cells[~known], minlength=len(keys)),
-                value=found["mean"],
-                low=found["low"],
-                high=found["high"],
+                n_left_out=np.bincount(cells[~has_value], minlength=len(keys)),
+                value=means["mean"],
+                low=means["low"],
+                high=means["high"],
                 floor=floor,
-                above=found["mean"] - floor,
+                above=means["mean"] - floor,
                 undefined=np.where(n_cases > 0, "", NO_PAIRS if measure == DISTANCE else NO_CASES),
             )
         )
-    names = [*by, "measure"]
+    names = [*BY, "measure"]
     table = pd.concat(parts, ignore_index=True)
     order = {name: place for place, name in enumerate(MEASURES)}
     return table.sort_values(names, key=lambda c: c.map(order) if c.name == "measure" else c, ignore_index=True)
 
 
 def unsure(spread: pd.DataFrame) -> pd.DataFrame:
-    """Ambiguous cases, those first where the model is sure and physicians are not: by concentration, then by confidence.
-
-    Args:
-        spread: As `case_spread` gives it.
-
-    Returns:
-        Its rows of ambiguous cases, most concentrated first; of equals by row, model and format.
-    """
+    """The ambiguous cases of `case_spread`, those first where the model is sure and physicians are not: by concentration, then by confidence."""
     kept = spread.loc[spread["kind"].eq(Kind.AMBIGUOUS)]
     order = ["concentration", "confidence", "row", "model", "format"]
     return kept.sort_values(order, ascending=[False, False, True, True, True], kind="stable", ignore_index=True)
@@ -350,29 +274,25 @@ NO_SPREAD = (
 
 
 def spread_findings(summary: pd.DataFrame) -> list[str]:
-    """Who lies furthest from the panels on ambiguous cases, and whether models are surer than physicians.
-
-    Args:
-        summary: Of `case_spread.summary`, on ambiguous cases.
-    """
+    """Who lies furthest from the panels on ambiguous cases, and whether models are surer than physicians, from their `summary`."""
     of: dict[str, dict[str, Row]] = {}
     for line in summary.to_dict(orient="records"):
         of.setdefault(who(line), {})[str(line["measure"])] = line
     if not of:
         return [NO_SPREAD]
-    said = []
+    sentences = []
     distances = {name: rows[DISTANCE] for name, rows in of.items() if not math.isnan(rows[DISTANCE]["value"])}
     if distances:
         name = max(distances, key=lambda key: float(distances[key]["value"]))
         row = distances[name]
         far = "lies furthest, as measured, from" if len(distances) > 1 else "lies away from"
         shown = f"{name} {far}" if row["low"] > 0 else f"it is not shown that {name} lies away from"
-        said.append(
+        sentences.append(
             f"On {counted(row['n_cases'], 'ambiguous case')} {shown} the panel's votes: distance "
             f"{number_words(row['value'], row['low'], row['high'])}; 0 is a model that draws from the same physicians."
         )
     surer = {name: rows for name, rows in of.items() if rows[CONCENTRATION]["low"] > rows[CONCENTRATION]["floor"]}
-    return [*said, _surer(of, surer) if surer else "No model is shown to be surer than the physicians."]
+    return [*sentences, _surer(of, surer) if surer else "No model is shown to be surer than the physicians."]
 
 
 def _surer(of: Mapping[str, Mapping[str, Row]], surer: Mapping[str, Mapping[str, Row]]) -> str:
@@ -388,27 +308,19 @@ def _surer(of: Mapping[str, Mapping[str, Row]], surer: Mapping[str, Mapping[str,
 
 
 def from_zero(summary: pd.DataFrame) -> pd.DataFrame:
-    """As screens show it: intervals of what cannot lie below 0 begin at 0.
-
-    Args:
-        summary: Of `case_spread.summary`.
-    """
+    """A `summary` as screens show it: intervals of what cannot lie below 0 begin at 0."""
     bounded = ~summary["measure"].isin([DISTANCE, CONCENTRATION])
     return summary.assign(low=summary["low"].mask(bounded & summary["low"].lt(0), 0.0))
 
 
 def spread_words(row: Row) -> str:
-    """A measure with its interval and, in brackets, what chance alone gives; the unbiased distance needs none.
+    """A measure of `from_zero` with its interval and, in brackets, what chance alone gives; the unbiased distance needs none.
 
-    Args:
-        row: Of `from_zero`.
-
-    >>> spread_words(
-    ...     {"measure": "entropy_model", "value": 0.1, "low": 0.0, "high": 0.25, "floor": 0.662, "undefined": ""}
-    ... )
+    >>> row = {"measure": "entropy_model", "value": 0.1, "low": 0.0, "high": 0.25, "floor": 0.662, "undefined": ""}
+    >>> spread_words(row)
     '0.10 [0.00, 0.25] (0.66)'
     """
     if row["undefined"]:
         return NO_VALUE
-    said = number_words(row["value"], row["low"], row["high"])
-    return said if row["measure"] == DISTANCE else f"{said} ({number_words(row['floor'], math.nan, math.nan)})"
+    value = number_words(row["value"], row["low"], row["high"])
+    return value if row["measure"] == DISTANCE else f"{value} ({number_words(row['floor'], math.nan, math.nan)})"

@@ -1,5 +1,8 @@
 """Judges' and models' own confidences: on criteria, and in levels of care, beside physicians' blind reads."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -17,34 +20,34 @@ DIGITS = 9
 """Means of stated confidences are rounded, so that 0.8 three times is 0.8 again: a threshold of 0.8 would send it to a human else."""
 
 
-def own_confidence(found: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
+def who(row: Mapping[Any, Any]) -> str:
+    """A model in a format: "Alder-2 in conversation"."""
+    return f"{row['model']} in {row['format']}"
+
+
+def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.DataFrame:
     """Predictions with the confidence that is the model's own: the one that it states itself, else the share of its samples.
 
     A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words, so where it read the level
-    the model states the confidence (`predictions.predictions` gives no other).
-
-    Args:
-        found: Rows of `predictions.predictions`, with or without columns of their cases.
-        stated: A confidence that the model states counts; False: the share of its samples alone (where nobody has said what the stated
-            ones mean).
+    the model states the confidence (`predictions.predictions` gives no other). With `stated` false the share of its samples alone counts (where
+    nobody has said what the stated ones mean).
 
     Returns:
         The same rows with confidence in [0, 1] (stated, else the share of the valid samples that say the predicted level, from two valid samples
         on; NaN where the model has none) and is_stated.
     """
-    is_stated = found["stated"].notna() & stated
-    share = found["share"].where(found["n_valid"].ge(FEWEST))
-    return found.assign(confidence=found["stated"].where(is_stated, share).round(DIGITS), is_stated=is_stated)
+    is_stated = predictions["stated"].notna() & stated
+    share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
+    return predictions.assign(
+        confidence=predictions["stated"].where(is_stated, share).round(DIGITS), is_stated=is_stated
+    )
 
 
 def model_items(own: pd.DataFrame) -> pd.DataFrame:
-    """One row a prediction on a clear case: how sure the model was, and whether it was right.
-
-    Args:
-        own: As `own_confidence` gives them, with gold and kind of their cases.
+    """How sure the model was of each prediction on a clear case, and whether it was right, from `own_confidence` with gold and kind of the cases.
 
     Returns:
-        One row a clear case, model and format with a prediction, for `calibration` with by=("model", "format"): model, format, cluster (the case),
+        One row a clear case, model and format with a prediction, for `reliability` with by=("model", "format"): model, format, cluster (the case),
         confidence in [0, 1] (NaN where the model has none), is_stated, right (1 or 0), gold, predicted.
     """
     kept = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()].reset_index(drop=True)
@@ -58,10 +61,8 @@ TIED = "The judges are evenly split, so there is no majority."
 def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
     """One row a judge and item that physicians have read: how sure the judge is that its label is right, and how right it is.
 
-    Args:
-        beside: `confidence_meaning.as_right(queries.confidences.beside_reads(...), checked)`: confidence is the probability that the judge's
-            own label is right.
-        drawn: Only reads of items that were drawn with a known probability, weighted by its inverse.
+    `beside` is `as_right(queries.beside_reads(...), checked)`. With `drawn` only reads of items that were drawn with a known probability count, by
+    its inverse.
 
     Returns:
         The same rows with right (share of the physicians' blind first reads that say what the judge says, in [0, 1]), cluster (the
@@ -84,16 +85,15 @@ def _said_the_same(label: pd.Series, share_met: pd.Series) -> pd.Series:
 def majority(labels: pd.DataFrame) -> pd.DataFrame:
     """What most of several judges, or of one judge asked again and again, say of each item, and how many of them: a confidence that nobody states.
 
-    Args:
-        labels: One row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label.
+    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label.
 
     Returns:
         The same rows: n_votes, label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is
         neither: NaN with fewer than three votes, since two that agree are always sure, and where the votes are evenly split).
     """
-    given = labels.notna().to_numpy()
-    n = given.sum(axis=1)
-    label, share = most(np.where(given, labels.to_numpy(dtype=float), 0.0).sum(axis=1), n)
+    is_vote = labels.notna().to_numpy()
+    n = is_vote.sum(axis=1)
+    label, share = most(np.where(is_vote, labels.to_numpy(dtype=float), 0.0).sum(axis=1), n)
     refused = np.select([n < MIN_VOTERS, np.isnan(label)], [TOO_FEW_VOTES, TIED], "")
     is_known = refused == ""
     return pd.DataFrame(
@@ -110,16 +110,11 @@ def majority(labels: pd.DataFrame) -> pd.DataFrame:
 def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFrame:
     """One row an item that physicians have read and a judge has labelled: what most of the judges say of it, and the share of them that does.
 
-    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so.
-
-    Args:
-        rubric_data: What everybody says. Juries have no vote.
-        drawn: Only reads of items that were drawn with a known probability, weighted by its inverse.
+    The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote.
 
     Returns:
-        For `calibration`, beside `criterion_items`: group ("majority of 3 judges", "Magpie, asked 3 times"),
-        cluster (the example), item_id, label, confidence, refused (as
-        `majority`), right (share of the physicians' blind first reads that say the same, in [0, 1]), weight. No row
+        For `reliability`, beside `criterion_items`: group ("majority of 3 judges", "Magpie, asked 3 times"), cluster (the example), item_id,
+        label, confidence, refused (as `majority`), right (share of the physicians' blind first reads that say the same, in [0, 1]), weight. No row
         where no item has three votes; others are told as refused.
     """
     parts = [_majority_items(rubric_data, None, drawn=drawn)]
@@ -134,13 +129,13 @@ def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFr
 def _majority_items(rubric_data: RubricData, name: str | None, *, drawn: bool) -> pd.DataFrame:
     read = votes(rubric_data.reads, drawn=drawn)
     rows = read["row"].to_numpy(dtype=np.int64)
-    said = majority(rubric_data.judged[rubric_data.voters].iloc[rows]).reset_index(drop=True)
+    majorities = majority(rubric_data.judged[rubric_data.voters].iloc[rows]).reset_index(drop=True)
     items = rubric_data.items.iloc[rows]
-    table = said.assign(
+    table = majorities.assign(
         item_id=items["item_id"].to_numpy(),
         cluster=items["example_id"].to_numpy(),
         group=jury_names(rubric_data.voters)[0] if name is None else name,
-        right=_said_the_same(said["label"], read["vote"]),
+        right=_said_the_same(majorities["label"], read["vote"]),
         weight=1 / read["inclusion_probability"].to_numpy(dtype=float) if drawn else 1.0,
     )
     kept = table.loc[table["n_votes"].gt(0)]
@@ -153,40 +148,34 @@ LEVEL_COLUMNS = [
 
 
 def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> pd.DataFrame:
-    """The levels that come with a stated confidence. A rater that looked and found no level has none to be sure of.
-
-    Args:
-        triage_data: The cases.
-        samples: Only of these responses (rows of `triage_data.samples`).
+    """The levels that come with a stated confidence; of `samples` (rows of `triage_data.samples`) alone, where they are named.
 
     Returns:
-        One row a level: sample, judge (the parser too), label (the level), confidence in [0, 1].
+        One row a level that was found: sample, judge (the parser too), label (the level), confidence in [0, 1].
     """
-    given = (
+    confidences = (
         triage_data.confidence
         if samples is None
         else triage_data.confidence.loc[triage_data.confidence["sample"].isin(samples)]
     )
-    place = given["sample"].to_numpy(dtype=np.int64)
-    codes, names = pd.factorize(given["rater"])
-    label = np.full(len(given), np.nan)
+    place = confidences["sample"].to_numpy(dtype=np.int64)
+    codes, names = pd.factorize(confidences["rater"])
+    label = np.full(len(confidences), np.nan)
     for code, name in enumerate(names):
         if name in triage_data.levels:
             mine = codes == code
             label[mine] = triage_data.levels[name].to_numpy(dtype=float)[place[mine]]
-    said = given.rename(columns={"rater": "judge"}).assign(label=label)
-    return said.loc[said["label"].gt(NO_LEVEL)].reset_index(drop=True)
+    levels = confidences.rename(columns={"rater": "judge"}).assign(label=label)
+    return levels.loc[levels["label"].gt(NO_LEVEL)].reset_index(drop=True)
 
 
 def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """One row a level that a judge read out of a response with a stated confidence, where physicians have read the response blind.
 
-    Args:
-        triage_data: The cases.
-        drawn: Only responses that were drawn with a known probability, weighted by its inverse.
+    With `drawn` only responses that were drawn with a known probability, weighted by its inverse.
 
     Returns:
-        For `confidence_meaning.checked_levels` and `as_right`, then `calibration`: judge, format, model, group ("Magpie, conversation"),
+        For `checked_levels` and `as_right`, then `reliability`: judge, format, model, group ("Magpie, conversation"),
         cluster (the case), example_id, response_id, confidence in [0, 1], label (the judge's level), right (in [0, 1]: share of the
         physicians' blind first reads whose level has a letter in common with it; reads that could not assess are left out), n_reads,
         weight (1, or 1 / inclusion probability).
@@ -198,21 +187,17 @@ def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame
 def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """The same for several judges as one: what most of them read out of a response, and the share of them that does as its confidence.
 
-    Args:
-        triage_data: The cases.
-        drawn: As for `level_items`.
-
     Returns:
         As `level_items`, a group a format in which three judges or more have read a level out of one of these responses, with refused: "" or why there is no
         confidence (NaN: fewer than three judges gave a level). The parser reads what an answer states, and is no judge.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)
-    asked = triage_data.samples["format"].to_numpy()[places]
+    formats = triage_data.samples["format"].to_numpy()[places]
     parts = []
     for word in Format:
         judges = [name for name in triage_data.voters(word) if name != PARSER]
-        mine = places[asked == word.value]
+        mine = places[formats == word.value]
         voted = level_votes(triage_data.levels[judges].iloc[mine])
         several = voted["n_votes"].ge(MIN_VOTERS)
         if several.any():
@@ -227,36 +212,31 @@ def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.Data
             parts.append(said.loc[said["label"].notna()])
     columns = ["sample", "judge", "label", "confidence"]
     said = pd.concat(parts, ignore_index=True) if parts else stated_levels(triage_data).iloc[:0][columns]
-    found = _beside(said, reads, triage_data)
-    return found.assign(refused=np.where(found["confidence"].isna(), TOO_FEW_VOTES, ""))
+    items = _beside(said, reads, triage_data)
+    return items.assign(refused=np.where(items["confidence"].isna(), TOO_FEW_VOTES, ""))
 
 
-def _beside(said: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) -> pd.DataFrame:
-    """Levels beside the reads of the same responses.
-
-    Args:
-        said: One row a judge and response: sample, judge, label (a level), confidence.
-        reads: As `_response_reads` gives them.
-        triage_data: The cases.
-    """
-    pairs = said.merge(reads, on="sample")
+def _beside(levels: pd.DataFrame, reads: pd.DataFrame, triage_data: TriageData) -> pd.DataFrame:
+    """Levels (sample, judge, label, confidence) beside the reads of the same responses."""
+    pairs = levels.merge(reads, on="sample")
     pairs["right"] = pairs["label"].sub(pairs["level"]).abs().le(_reach(pairs["label"]) + _reach(pairs["level"]))
-    found = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(
+    of_sample = pairs.groupby(["judge", "sample"], as_index=False, observed=True).agg(
         confidence=("confidence", "first"),
         label=("label", "first"),
         right=("right", "mean"),
         n_reads=("right", "size"),
         weight=("weight", "min"),
     )
-    samples = triage_data.samples.iloc[found["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
-    table = found.assign(
+    samples = triage_data.samples.iloc[of_sample["sample"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+    table = of_sample.assign(
         model=samples["model"],
         format=samples["format"],
         cluster=samples["row"],
         response_id=samples["response_id"],
         example_id=triage_data.cases["example_id"].to_numpy()[samples["row"].to_numpy()],
     )
-    return table.assign(group=_pairs(table, "judge", "format"))[LEVEL_COLUMNS]
+    group = table["judge"].astype(str) + ", " + table["format"].astype(str)
+    return table.assign(group=group.astype(object))[LEVEL_COLUMNS]
 
 
 def _reach(level: pd.Series) -> pd.Series:
@@ -272,12 +252,3 @@ def _response_reads(triage_data: TriageData, *, drawn: bool) -> pd.DataFrame:
     weight = 1 / kept["inclusion_probability"] if drawn else 1.0
     table = kept[["sample"]].assign(level=kept["label"].map(LEVELS).astype(float), weight=weight)
     return table.loc[table["level"].notna()]
-
-
-def _pairs(table: pd.DataFrame, one: str, other: str) -> pd.Categorical:
-    """The names of two columns, as one: "Alder-2, qa"."""
-    left, right = table[one].astype("category").cat, table[other].astype("category").cat
-    n = max(len(right.categories), 1)
-    names = [f"{a}, {b}" for a in left.categories for b in right.categories]
-    codes = left.codes.to_numpy().astype(np.int64) * n + right.codes.to_numpy()
-    return pd.Categorical.from_codes(codes, pd.Index(names, dtype=object))

@@ -22,14 +22,11 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def beside_reads(session: Session, *, known: Callable[[], RubricData] | None = None) -> pd.DataFrame:
+def beside_reads(session: Session, *, judged: Callable[[], RubricData] | None = None) -> pd.DataFrame:
     """Every label with a stated confidence, of every judge, on an item that a physician has read blind.
 
-    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out.
-
-    Args:
-        session: Where to read.
-        known: Gives what judges say of every item (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
+    Of a judge's several prompt versions the newest one's label counts. Labels and reads that could not assess are left out. `judged` gives what
+    judges say of every item, where that is kept; None: read here, if drawings ask for it.
 
     Returns:
         One row a judge and item, by judge and item: judge, item_id, example_id, response_id, criterion_id, label (1 met, 0 not met),
@@ -38,24 +35,19 @@ def beside_reads(session: Session, *, known: Callable[[], RubricData] | None = N
         reads alone; NaN where none was), inclusion_probability (over all drawings; NaN where not drawn), axis, category (the
         criterion's cluster), theme, language, model (missing where untagged).
     """
-    reads = _reads(session, known or partial(rubric_queries.judged, session))
-    judged = _judged(session)
-    found = judged.merge(reads, on="item_id").merge(_described(session), on=["response_id", "criterion_id"])
+    reads = _reads(session, judged or partial(rubric_queries.judged, session))
+    labels = _judged(session).merge(reads, on="item_id").merge(_described(session), on=["response_id", "criterion_id"])
     words = ["judge", "axis", "category", "theme", "language", "model"]
-    return found[COLUMNS].astype(dict.fromkeys(words, "category")).sort_values(["judge", "item_id"], ignore_index=True)
+    return labels[COLUMNS].astype(dict.fromkeys(words, "category")).sort_values(["judge", "item_id"], ignore_index=True)
 
 
-def without(found: pd.DataFrame, blind: Collection[int]) -> pd.DataFrame:
+def without(beside: pd.DataFrame, blind: Collection[int]) -> pd.DataFrame:
     """Without examples that wait for the viewer's own blind read: their rows would tell a label or a read."""
-    return found.loc[~found["example_id"].isin(list(blind))].reset_index(drop=True) if blind else found
+    return beside.loc[~beside["example_id"].isin(list(blind))].reset_index(drop=True) if blind else beside
 
 
 def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
-    """How sure each judge says that it is, over all its labels on criteria: what `confidence_meaning.checked_counts` begins from.
-
-    Args:
-        session: Where to read.
-        blind: Examples that wait for the viewer's own blind read, left out.
+    """How sure each judge says that it is, over all its labels on criteria; without examples that wait for the viewer's own blind read.
 
     Returns:
         One row a judge and label: judge, label (1 met, 0 not met), n, mean_confidence, n_above and n_below (labels with a confidence above
@@ -84,9 +76,9 @@ def stated(session: Session, *, blind: Collection[int] = ()) -> pd.DataFrame:
     )
     if blind:
         statement = statement.where(table.example_id.not_in(sorted(blind)))
-    found = frame(session, statement)
-    found["label"] = found["label"].map(MET).astype(float)
-    return found.astype({"mean_confidence": float, "n": int, "n_above": int, "n_below": int})
+    counts = frame(session, statement)
+    counts["label"] = counts["label"].map(MET).astype(float)
+    return counts.astype({"mean_confidence": float, "n": int, "n_above": int, "n_below": int})
 
 
 def _first_reads() -> list[ColumnElement[bool]]:
@@ -102,22 +94,22 @@ def _first_reads() -> list[ColumnElement[bool]]:
     ]
 
 
-def _reads(session: Session, known: Callable[[], RubricData]) -> pd.DataFrame:
+def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
     """One row an item that could be assessed: item_id, reference, n_reads, is_drawn, reference_drawn, inclusion_probability."""
     table = TABLES["verdict"].c
     named = (table.response_id, table.criterion_id, table.label, table.selection, table.inclusion_probability)
     reviewer = and_(col(Rater.id) == table.rater_id, col(Rater.kind) == RaterKind.REVIEWER)
     statement = select(*named, col(Rater.person_id).label("person_id")).join(Rater, reviewer)
-    found = frame(session, statement.where(*_first_reads()).order_by(col(Verdict.id)))
-    found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")
-    found["met"] = found["label"].map(MET).astype(float)
-    found["inclusion_probability"] = found["inclusion_probability"].astype(float)
-    drawn = found["selection"].isin(DRAWN) & found["inclusion_probability"].notna()
-    found["inclusion_probability"] = found["inclusion_probability"].where(drawn)
-    made = drawings.load(session, found, drawn, known=known)
-    found["inclusion_probability"] = drawings.over_all(made, found, drawn)
+    reads = frame(session, statement.where(*_first_reads()).order_by(col(Verdict.id)))
+    reads["item_id"] = reads["response_id"].astype("int64") * ITEM_BASE + reads["criterion_id"].astype("int64")
+    reads["met"] = reads["label"].map(MET).astype(float)
+    reads["inclusion_probability"] = reads["inclusion_probability"].astype(float)
+    drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
+    reads["inclusion_probability"] = reads["inclusion_probability"].where(drawn)
+    known_drawings = drawings.load(session, reads, drawn, known=judged)
+    reads["inclusion_probability"] = drawings.over_all(known_drawings, reads, drawn)
     return (
-        found.assign(is_drawn=drawn, met_drawn=found["met"].where(drawn))
+        reads.assign(is_drawn=drawn, met_drawn=reads["met"].where(drawn))
         .groupby("item_id", as_index=False)
         .agg(
             reference=("met", "mean"),
@@ -147,19 +139,18 @@ def _judged(session: Session) -> pd.DataFrame:
         )
         .select_from(firsts)
         .join(
-            judged,
-            and_(judged.c.response_id == firsts.c.response_id, judged.c.criterion_id == firsts.c.criterion_id),
+            judged, and_(judged.c.response_id == firsts.c.response_id, judged.c.criterion_id == firsts.c.criterion_id)
         )
         .join(Rater, and_(col(Rater.id) == judged.c.rater_id, is_judge()))
         .where(judged.c.stage == Stage.JUDGE, judged.c.label.in_(list(MET)), not_superseded(judged))
         .order_by(judged.c.rater_id, judged.c.id)
     )
-    found = frame(session, statement)
-    found["item_id"] = found["response_id"].astype("int64") * ITEM_BASE + found["criterion_id"].astype("int64")
-    found = found.drop_duplicates(["judge", "item_id"], keep="last")  # the newest prompt
-    found["label"] = found["label"].map(MET).astype(float)
-    found["confidence"] = found["confidence"].astype(float)
-    return found.loc[found["confidence"].notna()]
+    labels = frame(session, statement)
+    labels["item_id"] = labels["response_id"].astype("int64") * ITEM_BASE + labels["criterion_id"].astype("int64")
+    labels = labels.drop_duplicates(["judge", "item_id"], keep="last")  # the newest prompt
+    labels["label"] = labels["label"].map(MET).astype(float)
+    labels["confidence"] = labels["confidence"].astype(float)
+    return labels.loc[labels["confidence"].notna()]
 
 
 def _described(session: Session) -> pd.DataFrame:

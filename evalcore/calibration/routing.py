@@ -1,17 +1,16 @@
 """Routing to a human by confidence: what share of the dangerous misses is caught, over what share of the cases goes."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.calibration.judge_confidence import DIGITS
-from evalcore.calibration.words import who
+from evalcore.calibration.judge_confidence import DIGITS, who
 from evalcore.stats.arrays import cells_of
-from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words, percent_words, share_words, wilson
+from evalcore.stats.intervals import NO_VALUE, percent_words, rate_words, wilson
 from evalcore.triage.cases import DANGEROUS
 from evalcore.triage.panels import Kind
 from evalcore.triage.rates import ratio
@@ -29,26 +28,23 @@ NONE_SURE = (
 TOO_FEW = "The dangerous misses are too few to fall into both halves of the cases."
 
 
-def curves(own: pd.DataFrame, *, at: float | None = None, by: Sequence[str] = BY, level: float = LEVEL) -> pd.DataFrame:
-    """What sending every case below a confidence to a human would cost and catch.
+def curves(own: pd.DataFrame, *, at: float | None = None) -> pd.DataFrame:
+    """What sending every case below a confidence to a human would cost and catch, by model and format.
 
     A case goes to a human where the model's confidence lies below the threshold; one that has none (no valid sample, or a single one and
     nothing stated) always goes. Cases that the judge has not looked at do not enter.
 
-    Args:
-        own: `own_confidence(predictions.joined(triage_data, predictions(...)))`.
-        at: This threshold alone. None: the confidences that occur, at most 100 of them, and one above all, at which every case goes.
-        by: Columns that name the groups.
-        level: Of the intervals, in (0, 1).
+    `own` is `own_confidence(joined(triage_data, predictions(...)))`. Thresholds are `at` alone, else the confidences that occur, at most 100 of
+    them, and one above all, at which every case goes.
 
     Returns:
-        One row a group and threshold, ascending: the columns of `by`, threshold (inf: every case goes), n_without (clear cases that have no confidence),
-        and four shares, each as name (in [0, 1]), k_name, n_name, low_name, high_name (Wilson; NaN where n is 0):
-        routed (of the clear cases), caught (of the dangerous misses, clear cases whose gold and prediction are among `triage_cases.DANGEROUS`, those that go),
+        One row a group and threshold, ascending: model, format, threshold (inf: every case goes), n_without (clear cases that have no confidence),
+        and four shares, each as name (in [0, 1]), k_name, n_name, low_name, high_name (Wilson, 95 %; NaN where n is 0):
+        routed (of the clear cases), caught (of the dangerous misses, clear cases whose gold and prediction are among `cases.DANGEROUS`, those that go),
         exact_kept (of the clear cases that do not go, those with the right level), ambiguous_routed (of the ambiguous cases).
     """
     cases = _cases(own)
-    cells, keys = cells_of(cases, by)
+    cells, keys = cells_of(cases, BY)
     columns = _columns(cases)
     parts = []
     for number in range(len(keys)):
@@ -57,37 +53,22 @@ def curves(own: pd.DataFrame, *, at: float | None = None, by: Sequence[str] = BY
         counted = {name: _counts(mine, name, thresholds) for name in SHARES}
         table = keys.take(np.full(len(thresholds), number)).reset_index(drop=True)
         table = table.assign(threshold=thresholds, n_without=mine.n_without)
-        parts.append(
-            table.assign(
-                **{f"{end}_{name}": kn[place] for name, kn in counted.items() for place, end in enumerate("kn")}
-            )
-        )
-    names = [*by, "threshold", "n_without", *(f"{end}_{name}" for name in SHARES for end in "kn")]
+        columns_of = {f"{end}_{name}": kn[place] for name, kn in counted.items() for place, end in enumerate("kn")}
+        parts.append(table.assign(**columns_of))
+    names = [*BY, "threshold", "n_without", *(f"{end}_{name}" for name in SHARES for end in "kn")]
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names, dtype=float)
-    return _with_shares(table, level)
+    return _with_shares(table)
 
 
-def chosen(
-    own: pd.DataFrame,
-    *,
-    rng: np.random.Generator,
-    wanted: float = WANTED,
-    by: Sequence[str] = BY,
-    level: float = LEVEL,
-) -> pd.DataFrame:
+def chosen(own: pd.DataFrame, *, rng: np.random.Generator, wanted: float = WANTED) -> pd.DataFrame:
     """The threshold that catches a wanted share of the dangerous misses, chosen on half of the cases and shown on the other half.
 
     On the cases that it was chosen on, a threshold looks better than it is. The halves are drawn by case, the same for every model.
 
-    Args:
-        own: As for `curves`.
-        rng: Chance, for the halves.
-        wanted: Share of the dangerous misses to catch, in (0, 1].
-        by: Columns that name the groups.
-        level: Of the intervals, in (0, 1).
+    `own` is as for `curves`, `wanted` the share of the dangerous misses to catch, in (0, 1].
 
     Returns:
-        One row a group: the columns of `by`, wanted, threshold (the lowest that catches the wanted share in the first half), n_misses_first (dangerous misses
+        One row a group: model, format, wanted, threshold (the lowest that catches the wanted share in the first half), n_misses_first (dangerous misses
         there), caught_first (the share that it catches there), and on the other half n_without and the four shares as `curves` gives them; undefined:
         a sentence where there is no threshold (then NaN), else "".
     """
@@ -97,7 +78,7 @@ def chosen(
     first = np.zeros(len(numbers), dtype=bool)
     first[rng.permutation(len(numbers))[: len(numbers) // 2]] = True
     in_first = first[np.searchsorted(numbers, rows)]
-    cells, keys = cells_of(cases, by)
+    cells, keys = cells_of(cases, BY)
     columns = _columns(cases)
     lines = []
     for number in range(len(keys)):
@@ -106,13 +87,8 @@ def chosen(
         thresholds = _thresholds(columns.of(mine).confidence)
         is_sure = len(thresholds) > 1
         k, n = _counts(here, "caught", thresholds)
-        line: dict[str, Any] = {
-            "n_misses_first": int(n[0]),
-            "threshold": np.nan,
-            "caught_first": np.nan,
-            "n_without": other.n_without,
-            "undefined": "",
-        }
+        line: dict[str, Any] = {"n_misses_first": int(n[0]), "threshold": np.nan, "caught_first": np.nan}
+        line |= {"n_without": other.n_without, "undefined": ""}
         if is_sure and n[0] and other.missed.any():
             place = int(np.argmax(k >= wanted * n - 1e-9))
             line |= {"threshold": thresholds[place], "caught_first": k[place] / n[place]}
@@ -124,16 +100,10 @@ def chosen(
             counted = _counts(other, name, at) if not line["undefined"] else np.zeros((2, 1), dtype=int)
             line |= {f"{end}_{name}": int(counted[place][0]) for place, end in enumerate("kn")}
         lines.append(line)
-    names = [
-        "n_misses_first",
-        "threshold",
-        "caught_first",
-        "n_without",
-        "undefined",
-        *(f"{e}_{s}" for s in SHARES for e in "kn"),
-    ]
+    counts = [f"{end}_{name}" for name in SHARES for end in "kn"]
+    names = ["n_misses_first", "threshold", "caught_first", "n_without", "undefined", *counts]
     table = pd.concat([keys.assign(wanted=wanted), pd.DataFrame(lines, columns=names)], axis=1)
-    return _with_shares(table, level)
+    return _with_shares(table)
 
 
 class _Columns(NamedTuple):
@@ -197,11 +167,11 @@ def _below(confidence: Floats, thresholds: Floats) -> npt.NDArray[np.int64]:
     return np.searchsorted(np.sort(confidence), thresholds, side="left").astype(np.int64)
 
 
-def _with_shares(table: pd.DataFrame, level: float) -> pd.DataFrame:
+def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
     """K of n as shares with Wilson's intervals: a case enters each once."""
     for name in SHARES:
         k, n = table[f"k_{name}"].to_numpy(dtype=float), table[f"n_{name}"].to_numpy(dtype=float)
-        low, high = wilson(k, n, level=level)
+        low, high = wilson(k, n)
         table = table.assign(**{name: ratio(k, n), f"low_{name}": low, f"high_{name}": high})
     return table
 
@@ -229,34 +199,19 @@ def threshold_words(threshold: float) -> str:
 
 
 def routed_words(row: Row, name: str) -> str:
-    """One of the shares of `routing`, with its count and interval; a dash and the reason where there is none.
-
-    Args:
-        row: Of `routing.curves` or `routing.chosen`.
-        name: routed, caught, exact_kept or ambiguous_routed.
-
-    >>> nan = float("nan")
-    >>> routed_words({"threshold": 1.0, "exact_kept": nan}, "exact_kept")
-    '– (no case is kept)'
-    >>> routed_words(
-    ...     {"threshold": nan, "exact_kept": nan}, "exact_kept"
-    ... )  # there is no threshold, which has its own reason
-    '–'
-    """
+    """One of the shares of `curves` or `chosen`, with its count and interval; a dash and the reason where there is none."""
     if math.isnan(row["threshold"]):
         return NO_VALUE
     if math.isnan(row[name]):
         return f"{NO_VALUE} ({OF_NONE[name]})"
-    share = share_words(int(row[f"k_{name}"]), int(row[f"n_{name}"]), row[name])
-    return f"{share} {interval_words(row[f'low_{name}'], row[f'high_{name}'])}"
+    k, n, low, high = (row[f"{end}_{name}"] for end in ("k", "n", "low", "high"))
+    return rate_words(row[name], low, high, n_hits=int(k), n=int(n), weighted=False)
 
 
 def routing_finding(table: pd.DataFrame, wanted: float | None) -> str:
     """What routing does for the model with the most dangerous misses.
 
-    Args:
-        table: Of `routing.chosen`, or, where the threshold is given, of `routing.curves` at it with undefined "".
-        wanted: The share of the misses that is to be caught; None: the threshold is given.
+    `table` is that of `chosen`, or, where the threshold is fixed and no share `wanted`, that of `curves` at it with undefined "".
     """
     if table.empty:
         return NOTHING_TO_ROUTE

@@ -67,6 +67,7 @@ def calibration(
     by --wanted also wanted, n_misses_first and caught_first, and the shares are of the half of the cases that did not choose; curves, as chosen at every
     threshold. A threshold at which every case goes is null, with every_case true.
     """
+    from evalcore.calibration import confidence_meaning
     from evalcore.calibration import sections as metric
     from evalcore.calibration.judge_confidence import own_confidence
     from evalcore.cli import calibration_tables
@@ -80,8 +81,8 @@ def calibration(
         replace(known, triage_data=triage_data),
         {word: judges[word] for word in judges if word in known.formats},
     )
-    meaning = metric.model_meaning(known.triage_data, known.meanings)
-    stated = not share and metric.takes_stated(meaning)
+    meaning = confidence_meaning.model_meaning(known.triage_data, known.meanings)
+    stated = not share and confidence_meaning.takes_stated(meaning)
     own = own_confidence(joined(known.triage_data, predictions(known.triage_data, judges)), stated=stated)
     parts: dict[str, calibration_tables.Part] = {}
     if "judges" in asked:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from evalcore.calibration import routing
+from evalcore.calibration import confidence_meaning, routing
 from evalcore.calibration import sections as metric
 from evalcore.calibration.case_spread import MEASURE_WORDS as MEASURES
 from evalcore.calibration.case_spread import from_zero, spread_findings, spread_words
+from evalcore.calibration.judge_confidence import who
 from evalcore.calibration.routing import routed_words, routing_finding, threshold_words
-from evalcore.calibration.sections import Calibrated
-from evalcore.calibration.words import ece_words, judge_finding, models_findings, who
+from evalcore.calibration.sections import Calibrated, ece_words, judge_finding, models_findings
 from evalcore.cli.console import records
 from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import percent_words
@@ -54,8 +54,8 @@ class Part:
 
 def judges(known: Known, *, drawn: bool) -> Part:
     """Judges' confidence on criteria and on levels; by all blind reads where none was drawn."""
-    of_criteria = metric.criteria_meanings(known.counts, known.meanings)
-    of_levels = metric.level_meanings(known.triage_data, known.meanings)
+    of_criteria = confidence_meaning.criteria_meanings(known.counts, known.meanings)
+    of_levels = confidence_meaning.level_meanings(known.triage_data, known.meanings)
 
     on_criteria = partial(metric.judges_on_criteria, known.beside, of_criteria, known.rubric_data)
     on_levels = partial(metric.judges_on_levels, known.triage_data, of_levels)

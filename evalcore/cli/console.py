@@ -23,7 +23,7 @@ from evalcore.settings import settings
 from evalcore.study.schema import Administrator, Format, Viewer
 
 if TYPE_CHECKING:
-    from evalcore.judges.pairs import Reads
+    from evalcore.judges.reads import Reads
     from evalcore.triage.data import TriageData
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
@@ -124,7 +124,7 @@ def reads_in(said: str | None) -> "Reads | None":
     Raises:
         OverreadError: The word is unknown.
     """
-    from evalcore.judges.pairs import Reads
+    from evalcore.judges.reads import Reads
 
     if said not in (None, *Reads):
         msg = f"--reads: expected {' or '.join(Reads)}, found {said}"

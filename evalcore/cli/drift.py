@@ -49,7 +49,7 @@ def criteria(
     inverted, lenient, strict, disputed, unassessable (true or false), n_alarms, reasons.
     """
     from evalcore.judges import criterion_health as metric
-    from evalcore.judges.pairs import reads_words
+    from evalcore.judges.reads import reads_words
     from evalcore.rubric.data import first_reads
 
     if by not in metric.GROUPINGS:
@@ -252,7 +252,6 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
     """
     try:
         from evalcore.judges import gold_check as metric
-        from evalcore.judges import judge_checking
         from evalcore.stats.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
         from evalcore.study.db import reading
 
@@ -262,13 +261,13 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
         wanted = {name: bound for name, bound in bounds.items() if bound is not None} or {
             metric.F1: metric.DEFAULT_MIN_F1
         }
-        sources = some_of("--source", source, judge_checking.SOURCES)
+        sources = some_of("--source", source, metric.SOURCES)
         if by_bound not in (metric.POINT, metric.LOW):
             msg = f"--by-bound: expected point or low, got {by_bound!r}"
             raise OverreadError(msg)  # noqa: TRY301 - as every other wrong option
-        rows = judge_checking.read_gold(content(gold), gold.name)
+        rows = metric.read_gold(content(gold), gold.name)
         with study(db) as engine, reading(engine) as session:
-            report = judge_checking.check_judge(
+            report = metric.check_judge(
                 session,
                 rows,
                 judge,

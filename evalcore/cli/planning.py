@@ -84,6 +84,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     n_population; assigned (with --assign): as `overread assign --json`.
     """
     from evalcore.planning import acts as planning_acts
+    from evalcore.planning.sample_size import answer
     from evalcore.rubric import queries as rubric_queries
     from evalcore.study import contents
     from evalcore.study.db import reading
@@ -106,7 +107,7 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
                 if physicians is None
                 else Physicians(one_of("--physicians", physicians, list(Physicians))),
             )
-            found = planning_acts.answer(known, wanted, taken=planning_acts.taken(session), n_each=n_readers)
+            found = answer(known, wanted, taken=planning_acts.taken(session), n_each=n_readers)
             seconds = planning_acts.seconds_each(session)
             drawn = None
             if draw is not None or assign:
@@ -136,7 +137,7 @@ def _needed(found: "Answer", design: str) -> int:
     if design not in DESIGNS:
         msg = f"--design: expected one of {', '.join(DESIGNS)}, got {design!r}"
         raise OverreadError(msg)
-    needed = found.design(design).n_units if found.n_units else 0
+    needed = found.designs[design].n_units if found.n_units else 0
     if not needed:
         msg = "Nothing more has to be read for this, so nothing was drawn: say how many with --responses."
         raise OverreadError(msg)
@@ -146,12 +147,12 @@ def _needed(found: "Answer", design: str) -> int:
 def _said(found: "Answer", why: str, seconds: float | None, n_readers: int) -> list[str]:
     from evalcore.planning import words as planning_words
     from evalcore.planning.acts import POWER, hours, next_reads
-    from evalcore.planning.components import options
+    from evalcore.planning.pilot_estimates import options
     from evalcore.planning.sample_size import IMPORTANCE
 
     sentences = [planning_words.finding(found), why]
     if found.n_units:
-        n_items = found.design(IMPORTANCE).n_items
+        n_items = found.designs[IMPORTANCE].n_items
         if n_items:
             sentences.append(planning_words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds))
         sentences += [
@@ -173,16 +174,15 @@ def _report(found: "Answer", seconds: float | None, n_readers: int) -> dict[str,
     from dataclasses import asdict
 
     from evalcore.planning.acts import POWER, hours, next_reads
-    from evalcore.planning.components import options
-    from evalcore.planning.targets import Goal, detectable
+    from evalcore.planning.pilot_estimates import options
+    from evalcore.planning.targets import detectable
+    from evalcore.rubric.recipes import Goal
 
     n_more, amount = next_reads(found, seconds)
     parts, target = found.components, found.target
     is_difference = target.goal is Goal.DIFFERENCE
     least = detectable(found.half_width_now, target.power or POWER) if is_difference else None
-    designs = [
-        row | {"hours": hours(row["n_items"], n_readers, seconds)} for row in found.designs.to_dict(orient="records")
-    ]
+    designs = [asdict(row) | {"hours": hours(row.n_items, n_readers, seconds)} for row in found.designs.values()]
     return {
         "target": asdict(found.target),
         "basis": found.pilot.basis,

@@ -48,7 +48,8 @@ def judges(
     """
     import msgspec
 
-    from evalcore.judges import pairs, percentiles
+    from evalcore.judges import quality as metric
+    from evalcore.judges import reads as judge_reads
     from evalcore.judges.quality import ERROR_GROUPINGS, balanced_f1, error_rates
     from evalcore.rubric.queries import load
     from evalcore.stats import majority as juries
@@ -64,34 +65,34 @@ def judges(
         msg = f"--judge: expected some of {known}, found {', '.join(unknown)}"
         raise OverreadError(msg)
     rubric_data = rubric_data.by(chosen)
-    shown = which or pairs.usual_reads(pairs.assessed(rubric_data.reads))
+    shown = which or judge_reads.usual_reads(judge_reads.assessed(rubric_data.reads))
     quality = balanced_f1(rubric_data, jury=jury, reads=shown)
-    values = percentiles.standings(quality, percentiles.theme_of_categories(rubric_data.items))
-    ranks = percentiles.percentiles(values, min_pairs=min_pairs)
+    values = metric.standings(quality, metric.theme_of_categories(rubric_data.items))
+    ranks = metric.percentiles(values, min_pairs=min_pairs)
     errors = error_rates(rubric_data, by=wanted, jury=jury, reads=shown)
     is_jury = jury and len(rubric_data.voters) >= juries.MIN_JUDGES
     decided = juries.decisions(rubric_data.judged[rubric_data.voters]) if is_jury else None
-    selection = pairs.reads_words(pairs.assessed(rubric_data.reads), shown)
+    selection = judge_reads.reads_words(judge_reads.assessed(rubric_data.reads), shown)
     if as_json:
         tables = {"balanced_f1": quality, "percentiles": ranks, "error_rates": errors}
         print_json(
             {name: records(table) for name, table in tables.items()}
             | {"jury": decided and msgspec.to_builtins(decided), "reads": shown.value}
-            | {"n_reads": len(pairs.counted_reads(rubric_data.reads, shown)), "selection": selection}
+            | {"n_reads": len(judge_reads.counted_reads(rubric_data.reads, shown)), "selection": selection}
         )
         return
-    if not quality["rater_kind"].eq(pairs.JUDGE).any():
+    if not quality["rater_kind"].eq(metric.JUDGE).any():
         out.print("No blind first read beside a judge yet: assign items, or import physicians' first reads.")
         return
     out.print(selection)
     for name in chosen:
-        out.print(escape(percentiles.finding(quality, ranks, name, min_pairs=min_pairs)))
-    told = quality.loc[quality["rater_kind"].ne(pairs.PHYSICIAN)]
+        out.print(escape(metric.finding(quality, ranks, name, min_pairs=min_pairs)))
+    told = quality.loc[quality["rater_kind"].ne(metric.PHYSICIAN)]
     listed, left_out = _worth_listing(told)
     out.print(_quality(listed))
     if left_out:
         out.print(left_out)
-    for sentence in percentiles.undefined_words(told):
+    for sentence in metric.undefined_words(told):
         out.print(escape(sentence))
     out.print(_errors(errors))
     if decided:
@@ -112,7 +113,7 @@ def _worth_listing(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
 
 
 def _quality(table: pd.DataFrame) -> Table:
-    from evalcore.judges.percentiles import value_words
+    from evalcore.judges.quality import value_words
 
     lines = [
         (row["rater"], row["group"], value_words(row), f"{row['n_pairs']:,}", f"{row['n_examples']:,}")

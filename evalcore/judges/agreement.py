@@ -17,20 +17,43 @@ from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Label, Selection
 
+OVERALL = "overall"
 TAGS = ("theme", "axis", "category", "cluster")
-CATEGORIES = (Label.NOT_MET.value, Label.MET.value)
+GROUPINGS = (OVERALL, *TAGS)
+CATEGORIES = [Label.NOT_MET.value, Label.MET.value]
 CHOSEN_BY_READERS = (Selection.VOLUNTEERED, Selection.ADJUDICATION)
+MIN_ITEMS = 20
+"""With fewer items a pair is shown in grey."""
+MIN_EXAMPLES = 5
+"""With fewer examples there is no interval: their spread says too little of the spread of all."""
+MIN_RATERS = 3
+"""With fewer effective raters there is no interval for raters in general."""
+OF_TWO_CATEGORIES = (
+    Coefficient.AGREEMENT, Coefficient.KAPPA, Coefficient.FLEISS_KAPPA, Coefficient.ALPHA_NOMINAL, Coefficient.AC1,
+)  # fmt: skip
+"""With two categories every weighted or ordinal coefficient equals its plain one."""
+SHOWN = (Coefficient.AGREEMENT, Coefficient.AC1, Coefficient.ALPHA_NOMINAL)
+NO_ERROR = 1e-12
+NO_PAIR = "no item has the labels of two raters"
+ONE_CATEGORY = "all labels are of one category"
+TOO_FEW = f"fewer than {MIN_EXAMPLES} conversations"
+RESTS_ON_ONE = "not defined without one of the conversations"
+NO_SPREAD = "every conversation gives the same value"
+TOO_FEW_RATERS = f"fewer than {MIN_RATERS} effective raters"
+RESTS_ON_A_RATER = "not defined without one of the raters"
+PAIR_COLUMNS = [
+    "coefficient", "value", "low", "high", "se", "reason", "bound_low", "bound_high", "n_items", "n_labels", "n_examples", "n_raters",
+    "n_cannot_assess",
+]  # fmt: skip
+COLUMNS = [*PAIR_COLUMNS, "general_low", "general_high", "general_se", "general_reason", "n_effective_raters"]
+THESE, GENERAL = "", "general_"
+"""Prefixes of the columns of `agreement` that hold the interval for these raters, and for raters in general."""
 
 
 def labels_of(rubric_data: RubricData, *, judges: Sequence[str] = ()) -> pd.DataFrame:
     """Physicians' blind first reads, and if wanted judges' labels of the same items, as the frame that `agreement` takes.
 
-    Reads of items that somebody chose to read (volunteered, adjudicated) are left out. Of a judge only labels count: whether it was asked
-    and could not assess an item is not told apart from its not having been asked.
-
-    Args:
-        rubric_data: The study.
-        judges: Names of judges to count as raters; their labels on items that no physician has read are left out.
+    Left out are reads of items that somebody chose to read (volunteered, adjudicated). A judge that could not assess an item has no row.
 
     Returns:
         One row a label: unit (row of `rubric_data.items`), example_id, rater (categorical: judges first, then physicians by name), value (ordered
@@ -47,18 +70,95 @@ def labels_of(rubric_data: RubricData, *, judges: Sequence[str] = ()) -> pd.Data
         for judge in judges
     ]
     types = {"row": "int64", "rater": "str", "met": "float64"}
-    every = pd.concat([part.astype(types) for part in parts], ignore_index=True)
-    items = rubric_data.items.iloc[every["row"].to_numpy()]
-    codes = every["met"].fillna(-1).to_numpy().astype(np.int64)
+    labels = pd.concat([part.astype(types) for part in parts], ignore_index=True)
+    items = rubric_data.items.iloc[labels["row"].to_numpy()]
+    codes = labels["met"].fillna(-1).to_numpy().astype(np.int64)
     return pd.DataFrame(
         {
-            "unit": every["row"],
+            "unit": labels["row"],
             "example_id": items["example_id"].to_numpy(),
-            "rater": pd.Categorical(every["rater"], categories=[*judges, *sorted(set(physicians))]),
-            "value": pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(list(CATEGORIES), ordered=True)),
+            "rater": pd.Categorical(labels["rater"], categories=[*judges, *sorted(set(physicians))]),
+            "value": pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(CATEGORIES, ordered=True)),
             **{name: items[name].array for name in TAGS},
         }
     )
+
+
+def most_labels(labels: pd.DataFrame, n: int) -> list[str]:
+    """The n raters with the most labels, in the order of `rater`: what still can be read in a matrix."""
+    counts = labels["rater"].value_counts(sort=False)
+    kept = counts.loc[counts.gt(0)].sort_values(ascending=False, kind="stable").head(n).index
+    return [str(name) for name in labels["rater"].cat.categories if name in kept]
+
+
+def agreement(
+    labels: pd.DataFrame, *, by: Sequence[str] = (OVERALL,), coefficients: Sequence[Coefficient] | None = None
+) -> pd.DataFrame:
+    """Agreement of all raters together, overall and by group, with 95 % intervals for these raters and for raters in general.
+
+    Intervals come from the jackknife. With theta_g the coefficient without example g, of G examples that have an item with two labels or more,
+    v_G = (G-1)/G sum_g (theta_g - theta)^2; v_K likewise without each of the K raters, v_GK without each rater's labels on each example:
+
+        these raters        theta +- t(G-1) sqrt(v_G)
+        raters in general   theta +- t(min(G, R) - 1) sqrt(max(v_G, v_G + v_K - v_GK)),   R = 1 / sum q^2 effective raters, q: share of the labels
+
+    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1. On drawn
+    clusters the first covers .94 to .96 from 50 examples on, .92 to .94 with 10 and 20, .88 with 5; with fewer there is none. Of raters who differ
+    in strictness and care the first covers the value of raters in general .2 to .7 of the time, the second .93 to .98
+    (tests/judges/test_agreement_coverage.py).
+
+    Cannot assess is left out of the value. What such labels could have made of percent agreement is bounded: each could have been any category.
+
+    Args:
+        labels: One row a label: unit (the item), example_id, rater, value (missing: cannot assess; its categories, in their order, are all that
+            could be given), and the columns that `by` names, the same for all labels of an item.
+        by: `overall`, and names of columns; items where one is missing are in no group of it.
+        coefficients: Default: all that differ; with two categories the weighted ones do not.
+
+    Returns:
+        One row a group and coefficient: grouping, group, coefficient, value (at most 1; 0: as much as by chance; agreement in [0, 1]), low, high,
+        se (these raters), reason (why value or interval is NaN; empty where neither is), general_low, general_high, general_se, general_reason
+        (raters in general), bound_low and bound_high (of percent agreement, over all items with two reads or more; else NaN), n_items with two
+        labels or more and, on these, n_labels, n_examples, n_raters, n_effective_raters, n_cannot_assess (on items that two or more have read).
+
+    Raises:
+        ValueError: A rater has two labels on an item, or `by` names no column.
+
+    Source: Gwet, Handbook of Inter-Rater Reliability; each coefficient's own in `Coefficient`.
+    """
+    whole = coded(labels)
+    tables = []
+    for grouping in dict.fromkeys(by):
+        if grouping == OVERALL:
+            groups, of_label = [OVERALL], np.zeros(len(labels), dtype=np.int64)
+        elif grouping in labels:
+            column = labels[grouping].astype("category")
+            groups = [str(group) for group in column.cat.categories]
+            of_label = np.asarray(column.cat.codes, dtype=np.int64)
+        else:
+            msg = f"by: expected {OVERALL} or a column of the labels ({', '.join(labels.columns)}), got {grouping!r}"
+            raise ValueError(msg)
+        part, codes = grouped(whole, of_label, len(groups))
+        table = _estimates(part, coefficients, in_general=True)
+        used = table if grouping == OVERALL else table.loc[np.isin(table["group"], codes)]
+        tables.append(used.assign(grouping=grouping, group=np.array(groups, dtype=object)[used["group"]]))
+    return pd.concat(tables, ignore_index=True)[["grouping", "group", *COLUMNS]]
+
+
+def pair_agreement(labels: pd.DataFrame, *, coefficients: Sequence[Coefficient] | None = None) -> pd.DataFrame:
+    """Agreement of each two raters on the items that both have labelled; arguments and errors as of `agreement`.
+
+    Kappa is Cohen's, Fleiss' kappa is Scott's pi.
+
+    Returns:
+        One row a pair that has read an item both, and coefficient: rater_1, rater_2 (in the order of `rater` where it is categorical, else sorted),
+        and the columns of `agreement` but those for raters in general: two raters are no sample of raters.
+    """
+    raters = np.array(labels["rater"].astype("category").cat.categories, dtype=object)
+    part, raters_of = pairs(coded(labels))
+    table = _estimates(part, coefficients)
+    first, second = raters_of[table["group"]].T
+    return table.assign(rater_1=raters[first], rater_2=raters[second])[["rater_1", "rater_2", *PAIR_COLUMNS]]
 
 
 @dataclass(frozen=True)
@@ -81,46 +181,23 @@ def _of_rows(labels: Labels, kept: npt.NDArray[np.bool_]) -> Labels:
     return replace(labels, unit=labels.unit[kept], rater=labels.rater[kept], value=labels.value[kept])
 
 
-def value_codes(values: pd.Series, categories: Sequence[str] | None = None) -> tuple[Numbers, list[str]]:
-    """Each value's place among the categories, -1 where it is missing; and the categories.
-
-    Args:
-        values: Labels.
-        categories: All that could be given, in their order; default: those of the column, sorted where it is not categorical.
-
-    Raises:
-        ValueError: A value is not among the categories.
-    """
-    used = values.astype("category")
-    names = list(used.cat.categories) if categories is None else list(categories)
-    codes = np.asarray(used.cat.codes, dtype=np.int64)
-    place = np.append(pd.Index(names, dtype=object).get_indexer(used.cat.categories.astype(object)), -1)
-    found = np.asarray(place[codes], dtype=np.int64)
-    if (unknown := np.unique(codes[(found < 0) & (codes >= 0)])).size:
-        came = ", ".join(str(name) for name in used.cat.categories[unknown])
-        msg = f"value: {came} came, expected some of {', '.join(map(str, names))}"
-        raise ValueError(msg)
-    return found, names
-
-
-def coded(labels: pd.DataFrame, categories: Sequence[str] | None) -> tuple[Coded, list[str]]:
-    """The frame as numbers, all in one group; and the categories."""
-    value, names = value_codes(labels["value"], categories)
+def coded(labels: pd.DataFrame) -> Coded:
+    """The frame as numbers, all in one group."""
+    value, rater = (labels[name].astype("category").cat for name in ("value", "rater"))
     unit, units = pd.factorize(labels["unit"])
-    rater = np.asarray(labels["rater"].astype("category").cat.codes, dtype=np.int64)
-    if len(pd.unique(unit * (rater.max(initial=0) + 1) + rater)) != len(labels):
-        msg = "a rater with two labels on an item came, expected one row a rater and item"
+    if labels.duplicated(["unit", "rater"]).any():
+        msg = "labels: expected one row a rater and item, got a rater with two labels on an item"
         raise ValueError(msg)
     example = np.zeros(len(units), dtype=np.int64)
     example[unit] = pd.factorize(labels["example_id"])[0]
-    nothing = np.zeros(len(units), dtype=np.int64)
-    found = Labels(np.asarray(unit, dtype=np.int64), rater, value, nothing, example, 1, max(2, len(names)))
-    return Coded(found), names
+    unit, rater_codes, codes = (np.asarray(part, dtype=np.int64) for part in (unit, rater.codes, value.codes))
+    one_group, n_categories = np.zeros(len(units), dtype=np.int64), max(2, len(value.categories))
+    return Coded(Labels(unit, rater_codes, codes, one_group, example, 1, n_categories))
 
 
-def grouped(given: Coded, of_label: Numbers, n_groups: int) -> tuple[Coded, Numbers]:
+def grouped(whole: Coded, of_label: Numbers, n_groups: int) -> tuple[Coded, Numbers]:
     """The labels of units that are in a group, and which groups there are."""
-    labels, kept = given.labels, of_label >= 0
+    labels, kept = whole.labels, of_label >= 0
     codes, units = pd.factorize(labels.unit[kept])
     number = np.asarray(codes, dtype=np.int64)
     group = np.zeros(len(units), dtype=np.int64)
@@ -129,212 +206,64 @@ def grouped(given: Coded, of_label: Numbers, n_groups: int) -> tuple[Coded, Numb
     return Coded(part), np.unique(group)
 
 
-def pairs(given: Coded) -> tuple[Coded, Numbers]:
+def pairs(whole: Coded) -> tuple[Coded, Numbers]:
     """Each item of two raters as a unit of its own, in the group of their pair; and the two raters of each pair."""
-    labels = given.labels
+    labels = whole.labels
     n_raters = int(labels.rater.max(initial=0)) + 1
     order = np.argsort(labels.unit * n_raters + labels.rater, kind="stable")
     unit, rater, value = labels.unit[order], labels.rater[order], labels.value[order]
     most = int(np.bincount(unit, minlength=1).max(initial=0))
     ahead = [np.flatnonzero(unit[:-lag] == unit[lag:]) for lag in range(1, most)]
-    first = np.concatenate([*ahead, np.zeros(0, dtype=np.int64)])
-    second = np.concatenate([*(rows + lag for lag, rows in enumerate(ahead, start=1)), np.zeros(0, dtype=np.int64)])
+    none = np.zeros(0, dtype=np.int64)
+    first = np.concatenate([*ahead, none])
+    second = np.concatenate([*(rows + lag for lag, rows in enumerate(ahead, start=1)), none])
     keys, pair = np.unique(rater[first] * n_raters + rater[second], return_inverse=True)
     units, zero = np.arange(len(first)), np.zeros(len(first), dtype=np.int64)
     both = Labels(
-        np.concatenate([units, units]),
-        np.concatenate([zero, zero + 1]),
-        np.concatenate([value[first], value[second]]),
-        pair.astype(np.int64),
-        labels.example[unit[first]],
-        len(keys),
-        labels.n_categories,
+        unit=np.concatenate([units, units]),
+        rater=np.concatenate([zero, zero + 1]),
+        value=np.concatenate([value[first], value[second]]),
+        group=pair.astype(np.int64),
+        example=labels.example[unit[first]],
+        n_groups=len(keys),
+        n_categories=labels.n_categories,
     )
     return Coded(both, both=True), np.stack([keys // n_raters, keys % n_raters], axis=1)
 
 
-def most_labels(labels: pd.DataFrame, n: int) -> list[str]:
-    """The n raters with the most labels, in the order of `rater`: what still can be read in a matrix.
-
-    Args:
-        labels: As `labels_of` gives them.
-        n: How many at most.
-    """
-    counts = labels["rater"].value_counts(sort=False)
-    kept = counts.loc[counts.gt(0)].sort_values(ascending=False, kind="stable").head(n).index
-    return [str(name) for name in labels["rater"].cat.categories if name in kept]
-
-
-OVERALL = "overall"
-MIN_ITEMS = 20
-"""With fewer items a pair is shown in grey."""
-MIN_EXAMPLES = 5
-"""With fewer examples there is no interval: their spread says too little of the spread of all."""
-MIN_RATERS = 3
-"""With fewer effective raters there is no interval for raters in general."""
-GROUPINGS = (OVERALL, *TAGS)
-OF_TWO_CATEGORIES = (
-    Coefficient.AGREEMENT, Coefficient.KAPPA, Coefficient.FLEISS_KAPPA, Coefficient.ALPHA_NOMINAL, Coefficient.AC1,
-)  # fmt: skip
-"""With two categories every weighted or ordinal coefficient equals its plain one."""
-SHOWN = (Coefficient.AGREEMENT, Coefficient.AC1, Coefficient.ALPHA_NOMINAL)
-"""What is shown unless more is asked for."""
-NO_ERROR = 1e-12
-
-NO_PAIR = "no item has the labels of two raters"
-ONE_CATEGORY = "all labels are of one category"
-TOO_FEW = f"fewer than {MIN_EXAMPLES} conversations"
-RESTS_ON_ONE = "not defined without one of the conversations"
-NO_SPREAD = "every conversation gives the same value"
-TOO_FEW_RATERS = f"fewer than {MIN_RATERS} effective raters"
-RESTS_ON_A_RATER = "not defined without one of the raters"
-PAIR_COLUMNS = [
-    "coefficient", "value", "low", "high", "se", "reason", "bound_low", "bound_high", "n_items", "n_labels", "n_examples", "n_raters",
-    "n_cannot_assess",
-]  # fmt: skip
-GENERAL_COLUMNS = ["general_low", "general_high", "general_se", "general_reason", "n_effective_raters"]
-COLUMNS = [*PAIR_COLUMNS, *GENERAL_COLUMNS]
-
-
-def agreement(
-    labels: pd.DataFrame,
-    *,
-    by: Sequence[str] = (OVERALL,),
-    categories: Sequence[str] | None = None,
-    coefficients: Sequence[Coefficient] | None = None,
-    level: float = LEVEL,
-) -> pd.DataFrame:
-    """Agreement of all raters together, overall and by group, with intervals for these raters and for raters in general.
-
-    Intervals come from the jackknife. With theta_g the coefficient without example g, of G examples that have an item with two labels or more,
-    v_G = (G-1)/G sum_g (theta_g - theta)^2; v_K likewise without each of the K raters, v_GK without each rater's labels on each example:
-
-        these raters        theta +- t(G-1) sqrt(v_G)
-        raters in general   theta +- t(min(G, R) - 1) sqrt(max(v_G, v_G + v_K - v_GK)),   R = 1 / sum q^2 effective raters, q: share of the labels
-
-    The second is the two-way variance of Cameron, Gelbach and Miller (2011): example and rater are both samples of more. It needs R of at least
-    three. Both are cut off at 1. On drawn clusters the first covers .94 to .96 from 50 examples on, .92 to .94 with 10 and 20, .88 with 5; with
-    fewer there is none. Of raters who differ in strictness and care the first covers the value of raters in general .2 to .7 of the time, the second
-    .93 to .98 (tests/judges/test_agreement_coverage.py).
-
-    Cannot assess is neither agreement nor disagreement: such labels are left out of the value. What they could have made of percent agreement is
-    bounded: each could have been any category, on its own. Of the other coefficients no bounds are given.
-
-    Args:
-        labels: One row a label: unit (the item), example_id, rater, value (missing where the rater could not assess), and the columns that
-            `by` names. No row: the rater has not read the item.
-        by: `overall`, and names of columns that are the same for all labels of an item; items where one is missing are in no group of it.
-        categories: All that could be given, in their order; default: those of `value`, sorted where it is not categorical.
-        coefficients: Default: all that differ; with two categories the weighted ones do not.
-        level: Of the intervals.
-
-    Returns:
-        One row a group and coefficient: grouping, group, coefficient, value (at most 1; 0: as much as by chance; agreement in [0, 1]), low, high,
-        se (these raters), reason (why value or interval is NaN; empty where neither is), general_low, general_high, general_se, general_reason
-        (raters in general), bound_low and bound_high (of percent agreement, over all items with two reads or more: the lowest and the highest
-        value whatever each cannot assess had been; else NaN), n_items with two labels or more and, on these, n_labels, n_examples, n_raters,
-        n_effective_raters, n_cannot_assess (on items that two or more have read).
-
-    Raises:
-        ValueError: A rater has two labels on an item, a value is not among the categories, or `by` names no column.
-
-    Source: Gwet, Handbook of Inter-Rater Reliability; each coefficient's own in `Coefficient`.
-    """
-    given, names = coded(labels, categories)
-    tables = []
-    for grouping in dict.fromkeys(by):
-        if grouping == OVERALL:
-            groups, of_label = [OVERALL], np.zeros(len(labels), dtype=np.int64)
-        elif grouping in labels:
-            column = labels[grouping].astype("category")
-            groups = [str(group) for group in column.cat.categories]
-            of_label = np.asarray(column.cat.codes, dtype=np.int64)
-        else:
-            msg = f"by: {grouping!r} came, expected {OVERALL} or a column of the labels: {', '.join(labels.columns)}"
-            raise ValueError(msg)
-        part, codes = grouped(given, of_label, len(groups))
-        found = _estimates(part, _wanted(coefficients, len(names)), level, in_general=True)
-        used = found if grouping == OVERALL else found.loc[np.isin(found["group"], codes)]
-        tables.append(used.assign(grouping=grouping, group=np.array(groups, dtype=object)[used["group"]]))
-    return pd.concat(tables, ignore_index=True)[["grouping", "group", *COLUMNS]]
-
-
-def pair_agreement(
-    labels: pd.DataFrame,
-    *,
-    categories: Sequence[str] | None = None,
-    coefficients: Sequence[Coefficient] | None = None,
-    level: float = LEVEL,
-) -> pd.DataFrame:
-    """Agreement of each two raters on the items that both have labelled, with intervals.
-
-    Args:
-        labels: As for `agreement`.
-        categories: As for `agreement`.
-        coefficients: As for `agreement`. Kappa is Cohen's, Fleiss' kappa is Scott's pi.
-        level: Of the intervals.
-
-    Returns:
-        One row a pair that has read an item both, and coefficient: rater_1, rater_2 (in the order of `rater` where it is categorical, else sorted),
-        and the columns of `agreement` but those for raters in general: two raters are no sample of raters.
-
-    Raises:
-        ValueError: As `agreement`.
-    """
-    given, names = coded(labels, categories)
-    raters = np.array(labels["rater"].astype("category").cat.categories, dtype=object)
-    part, raters_of = pairs(given)
-    found = _estimates(part, _wanted(coefficients, len(names)), level)
-    first, second = raters_of[found["group"]].T
-    found = found.assign(rater_1=raters[first], rater_2=raters[second])
-    return found[["rater_1", "rater_2", *PAIR_COLUMNS]]
-
-
-def _wanted(coefficients: Sequence[Coefficient] | None, n_categories: int) -> list[Coefficient]:
-    every = OF_TWO_CATEGORIES if n_categories == 2 else tuple(Coefficient)  # noqa: PLR2004 - two categories
-    return [Coefficient(name) for name in coefficients or every]
-
-
-def _estimates(
-    given: Coded, coefficients: Sequence[Coefficient], level: float, *, in_general: bool = False
-) -> pd.DataFrame:
+def _estimates(whole: Coded, coefficients: Sequence[Coefficient] | None, *, in_general: bool = False) -> pd.DataFrame:
     """One row a group (by its number) and coefficient."""
-    answered = given.answered()
+    answered = whole.answered()
     sums = jackknife(answered)
     n_examples = sums.n_examples
-    asked = given.labels.unit[given.labels.value < 0]
-    n_of_unit = np.bincount(given.labels.unit, minlength=len(given.labels.group))
-    asked = asked[n_of_unit[asked] > 1]
+    undecided = whole.labels.unit[whole.labels.value < 0]
+    n_of_unit = np.bincount(whole.labels.unit, minlength=len(whole.labels.group))
+    undecided = undecided[n_of_unit[undecided] > 1]
     counts: dict[str, Any] = {
         "n_items": np.rint(sums.whole.n_items).astype(np.int64),
         "n_labels": sums.n_labels,
         "n_examples": n_examples,
         **_raters(answered),
-        "n_cannot_assess": np.bincount(given.labels.group[asked], minlength=answered.n_groups),
+        "n_cannot_assess": np.bincount(whole.labels.group[undecided], minlength=answered.n_groups),
     }
     few = n_examples < MIN_EXAMPLES
-    bounds = _bounds(given.labels)
+    bounds = _bounds(whole.labels)
     if in_general:
         without_rater, without_cell = (without_raters(answered, sums.whole, by_example=both) for both in (False, True))
-    tail, freedom = (1 + level) / 2, np.maximum(np.minimum(n_examples, counts["n_effective_raters"]) - 1, 1)
+    tail, freedom = (1 + LEVEL) / 2, np.maximum(np.minimum(n_examples, counts["n_effective_raters"]) - 1, 1)
+    every = OF_TWO_CATEGORIES if answered.n_categories == len(CATEGORIES) else tuple(Coefficient)
     tables = []
-    for place, coefficient in enumerate(coefficients):
+    for place, coefficient in enumerate(map(Coefficient, coefficients or every)):
         value = values(coefficient, sums.whole)
-        least = 0.0 if coefficient is Coefficient.AGREEMENT else -np.inf
+        is_share = coefficient is Coefficient.AGREEMENT
         variance = np.where(few, np.nan, _variance(coefficient, sums.examples, value, n_examples))
         reason = _why_not(
             (counts["n_items"] == 0, NO_PAIR), (np.isnan(value), ONE_CATEGORY), (few, TOO_FEW),
             (np.isnan(variance), RESTS_ON_ONE), (variance < NO_ERROR**2, NO_SPREAD),
         )  # fmt: skip
         se = np.where(reason == "", np.sqrt(variance), np.nan)
-        half = stdtrit(np.maximum(n_examples - 1, 1), tail) * se
-        columns = {
-            "value": value,
-            "low": np.maximum(value - half, least),
-            "high": np.minimum(value + half, 1.0),
-            "se": se,
-            "reason": reason,
-        }
+        columns = {"value": value, "reason": reason}
+        columns |= _interval(value, se, np.maximum(n_examples - 1, 1), tail, is_share=is_share)
         if in_general:
             by_rater = _variance(coefficient, without_rater, value, counts["n_raters"])
             by_both = _variance(coefficient, without_cell, value, np.bincount(without_cell.group, minlength=len(value)))
@@ -342,19 +271,20 @@ def _estimates(
             general = np.where(reason == "", _why_not(
                 (counts["n_effective_raters"] < MIN_RATERS - NO_ERROR, TOO_FEW_RATERS), (np.isnan(both), RESTS_ON_A_RATER)
             ), reason)  # fmt: skip
-            wide = np.where(general == "", np.sqrt(both), np.nan)
-            half = stdtrit(freedom, tail) * wide
-            columns |= {
-                "general_low": np.maximum(value - half, least),
-                "general_high": np.minimum(value + half, 1.0),
-                "general_se": wide,
-                "general_reason": general,
-            }
-        is_bounded = coefficient is Coefficient.AGREEMENT
-        low, high = bounds if is_bounded else (np.full(len(value), np.nan),) * 2
+            wide = _interval(value, np.where(general == "", np.sqrt(both), np.nan), freedom, tail, is_share=is_share)
+            columns |= {f"{GENERAL}{name}": column for name, column in wide.items()} | {f"{GENERAL}reason": general}
+        low, high = bounds if is_share else (np.full(len(value), np.nan),) * 2
         keys = {"group": np.arange(len(value)), "place": place, "coefficient": coefficient.value}
         tables.append(pd.DataFrame({**keys, **columns, "bound_low": low, "bound_high": high, **counts}))
     return pd.concat(tables).sort_values(["group", "place"], ignore_index=True)
+
+
+def _interval(
+    value: Floats, se: Floats, freedom: Floats | Numbers, tail: float, *, is_share: bool
+) -> dict[str, Floats]:
+    half = stdtrit(freedom, tail) * se
+    low = np.maximum(value - half, 0.0 if is_share else -np.inf)
+    return {"low": low, "high": np.minimum(value + half, 1.0), "se": se}
 
 
 def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: Numbers) -> Floats:
@@ -366,7 +296,7 @@ def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: N
 
 def _why_not(*cases: tuple[npt.NDArray[np.bool_], str]) -> npt.NDArray[Any]:
     """The first reason that holds, of each group; empty where none does."""
-    return np.select([held for held, _ in cases], [why for _, why in cases], "").astype(object)
+    return np.select([holds for holds, _ in cases], [why for _, why in cases], "").astype(object)
 
 
 def _bounds(labels: Labels) -> tuple[Floats, Floats]:
@@ -376,10 +306,10 @@ def _bounds(labels: Labels) -> tuple[Floats, Floats]:
     open labels in the fullest category, and smallest where each goes to the emptiest.
     """
     n_units, n_categories = len(labels.group), labels.n_categories
-    known = labels.value >= 0
-    flat = np.bincount(labels.unit[known] * n_categories + labels.value[known], minlength=n_units * n_categories)
+    assessed = labels.value >= 0
+    flat = np.bincount(labels.unit[assessed] * n_categories + labels.value[assessed], minlength=n_units * n_categories)
     low = flat.reshape(n_units, n_categories).astype(float)
-    n_open = np.bincount(labels.unit[~known], minlength=n_units)
+    n_open = np.bincount(labels.unit[~assessed], minlength=n_units)
     n = low.sum(axis=1) + n_open
     high, rows = low.copy(), np.arange(n_units)
     high[rows, high.argmax(axis=1)] += n_open
@@ -425,9 +355,6 @@ NAMES: dict[Coefficient, str] = {
     Coefficient.AC2_QUADRATIC: "Gwet's AC2, quadratic",
 }
 
-THESE, GENERAL = "", "general_"
-"""Prefixes of the columns of `agreement` that hold the interval for these raters, and for raters in general."""
-
 HEADS: Mapping[Coefficient, str] = NAMES | {
     Coefficient.AGREEMENT: "Agreement",
     Coefficient.ALPHA_NOMINAL: "Krippendorff",
@@ -438,13 +365,8 @@ HEADS: Mapping[Coefficient, str] = NAMES | {
 def value_words(coefficient: str, value: float) -> str:
     """A coefficient as screens say it.
 
-    >>> (
-    ...     value_words("agreement", 0.843),
-    ...     value_words("kappa", 0.61),
-    ...     value_words("kappa", -0.07),
-    ...     value_words("ac1", float("nan")),
-    ... )
-    ('84 %', '0.61', '−0.07', '–')
+    >>> value_words("agreement", 0.843), value_words("kappa", -0.07), value_words("ac1", float("nan"))
+    ('84 %', '−0.07', '–')
     """
     if math.isnan(value):
         return NO_VALUE
@@ -461,12 +383,12 @@ def coefficient_words(coefficient: str, value: float, low: float, high: float) -
     >>> coefficient_words("ac1", 1.0, float("nan"), float("nan"))
     '1.00'
     """
-    said = value_words(coefficient, value)
+    value_shown = value_words(coefficient, value)
     if math.isnan(low):
-        return said
+        return value_shown
     if coefficient == Coefficient.AGREEMENT:
-        return f"{said} {interval_words(low, high)}"
-    return f"{said} [{value_words(coefficient, low)}, {value_words(coefficient, high)}]"
+        return f"{value_shown} {interval_words(low, high)}"
+    return f"{value_shown} [{value_words(coefficient, low)}, {value_words(coefficient, high)}]"
 
 
 def bounds_words(coefficient: str, low: float, high: float) -> str:
@@ -488,24 +410,18 @@ def undecided_words(n: int) -> str:
 
 
 def population(table: pd.DataFrame, who: str = "physicians") -> tuple[str, str]:
-    """Whom the intervals of a table are for: the prefix of their columns (`general_`, or none), and the population in words.
+    """Whom the intervals of a group's rows are for: the prefix of their columns (`GENERAL` or `THESE`), and the population in words.
 
-    Raters in general where agreement of all together has such an interval, else these raters.
-
-    Args:
-        table: Rows of one group with percent agreement.
-        who: The raters, in the plural.
+    Raters in general where percent agreement has such an interval, else these raters; `who` names the raters, in the plural.
     """
     row = _by_coefficient(table)[Coefficient.AGREEMENT]
     return (GENERAL, f"{who} in general") if row["general_reason"] == "" else (THESE, f"these {who}")
 
 
 def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
-    """What a group's rows of `agreement` say, as sentences: agreement and agreement beyond chance, for whom, and what cannot assess leaves open.
+    """What a group's rows of `agreement` say: agreement and agreement beyond chance, for whom, and what cannot assess leaves open.
 
-    Args:
-        table: Rows of one group with agreement, ac1 and alpha_nominal.
-        who: The raters, in the plural.
+    The rows hold agreement, ac1 and alpha_nominal; `who` names the raters, in the plural.
     """
     of = _by_coefficient(table)
     raw, beyond = of[Coefficient.AGREEMENT], [of[Coefficient.AC1], of[Coefficient.ALPHA_NOMINAL]]
@@ -516,21 +432,23 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
         f"{counted(raw['n_items'], 'criterion', 'criteria')} in {counted(raw['n_examples'], 'conversation')}, "
         f"{raw['n_raters']:,} {who}, {raw['n_effective_raters']:.1f} effective"
     )
-    said = [
+    sentences = [
         f"Two {who} who label the same criterion agree {_words(raw, prefix)} of the time ({basis}).",
         f"Beyond chance: {_listed(beyond, prefix)}.",
     ]
     if prefix == GENERAL:
-        said.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
+        sentences.append(f"These intervals are for {whom}. For these {who} alone: {_listed([raw, *beyond], THESE)}.")
     elif raw["general_reason"] == TOO_FEW_RATERS:
-        said.append(f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters.")
+        sentences.append(
+            f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters."
+        )
     if raw["n_cannot_assess"]:
         between = bounds_words(Coefficient.AGREEMENT, raw["bound_low"], raw["bound_high"])
         could_not = undecided_words(raw["n_cannot_assess"])
-        said.append(
+        sentences.append(
             f"Where two or more have read, {could_not}: whatever each of them had been, percent agreement over all reads is {between}."
         )
-    return said
+    return sentences
 
 
 def reasons(table: pd.DataFrame) -> list[str]:
@@ -553,5 +471,5 @@ def _listed(rows: Iterable[Mapping[Any, Any]], prefix: str) -> str:
 
 
 def _words(row: Mapping[Any, Any], prefix: str) -> str:
-    said = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
-    return f"{said} ({reason})" if (reason := row[f"{prefix}reason"]) else said
+    shown = coefficient_words(str(row["coefficient"]), row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
+    return f"{shown} ({reason})" if (reason := row[f"{prefix}reason"]) else shown

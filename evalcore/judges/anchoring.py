@@ -1,7 +1,7 @@
 """The anchoring shift: which of their first reads physicians changed after they had seen the judge's label."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -10,7 +10,8 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from evalcore.judges.record import with_kinds
-from evalcore.stats.intervals import LEVEL, interval_words, share_interval, share_words, signed_points, wilson
+from evalcore.stats.estimator import effective_readers
+from evalcore.stats.intervals import LEVEL, rate_words, share_interval, share_words, signed_points, wilson
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Physicians
 
@@ -25,6 +26,7 @@ MIN_EXAMPLES = 5
 """With fewer conversations the effect of seeing the label has no interval."""
 MIN_READERS = 3
 """With fewer effective readers an interval holds for those who have read, and for nobody else."""
+Floats = npt.NDArray[np.float64]
 COLUMNS = [
     "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians", "n_examples",
     "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided", "n_control",
@@ -38,21 +40,18 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         toward    revised label is the judge's                  of those that differed from the judge
         away      revised label is not the judge's any more     of those that agreed with the judge
 
-    A read without a `revised` verdict was kept. Changed is toward, away, and changes from one difference to another. "Cannot
-    assess" is a label like the others. A change need not be a mistake: a judge can point to what its reader overlooked. Nor need seeing the
-    label be its cause: a second look alone changes some.
+    A read without a `revised` verdict was kept. Changed is toward, away, and changes from one difference to another. "Cannot assess" is a label
+    like the others. A change need not be a mistake, nor need seeing the label be its cause: a second look alone changes some.
 
     Intervals are for physicians in general, by conversations and readers at once (Cameron, Gelbach and Miller 2011), from three effective
-    readers on: 1 / sum q^2, where reader k has made the share q_k of the reads. With fewer, and of one reader, they are for those who have read,
-    by conversations alone. With p the share of n reads, and p_g, p_k, p_gk the share without conversation g, reader k, their reads of one another:
+    readers on: 1 / sum q^2, where reader k has made the share q_k of the reads. With fewer they are for those who have read, by conversations
+    alone. With p the share of n reads, and p_g, p_k, p_gk the share without conversation g, reader k, their reads of one another:
 
         variance      v = max(v_G, v_G + v_K - v_GK), each a jackknife: v_G = (G-1)/G sum_g (p_g - p)^2
         effective n   n_eff = n / max(1, v / (p (1-p) / (n-1))) (t(n-1) / t(d))^2, at least the effective readers, d = min(G, readers) - 1
         interval      Wilson on p and n_eff
 
-    Args:
-        reads: As `blind_reads` gives them.
-        by: Some of `GROUPINGS`; `kind` is axis and sign of points together, `rater` needs that column.
+    `reads` are `blind_reads`, `by` some of `GROUPINGS`; `kind` is axis and sign of points together, `rater` needs that column.
 
     Returns:
         Three rows a judge and group, one a movement: judge, grouping, group (`overall`, or the value), movement, denominator (`revealed`,
@@ -66,11 +65,11 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         ValueError: `by` names something else.
     """
     if unknown := sorted(set(by) - set(GROUPINGS)):
-        msg = f"by: {', '.join(unknown)} came, expected some of {', '.join(GROUPINGS)}"
+        msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
         raise ValueError(msg)
-    known = _moved(with_kinds(reads).assign(overall=OVERALL))
+    moved = _moved(with_kinds(reads).assign(overall=OVERALL))
     rows = []
-    for judge, of_judge in known.groupby("judge", sort=True):
+    for judge, of_judge in moved.groupby("judge", sort=True):
         for grouping in dict.fromkeys(by):
             for group, part in of_judge.groupby(grouping, sort=True):
                 rows += [{"judge": judge, "grouping": grouping, "group": group, **row} for row in _movements(part)]
@@ -107,25 +106,24 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
     rows = []
     for movement, denominator in MOVEMENTS.items():
         counted = reads.loc[reads[denominator]]
-        found = share_interval(counted[movement], counted["example_id"])
-        low, high = found.low, found.high
-        loads = counted["rater"].value_counts().to_numpy(dtype=float)
-        effective = float(loads.sum() ** 2 / (loads**2).sum()) if len(loads) else 0.0
+        share = share_interval(counted[movement], counted["example_id"])
+        low, high = share.low, share.high
+        n_readers, effective = _readers(counted)
         in_general = effective >= MIN_READERS
         if in_general:
-            low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), len(loads), effective)
+            low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), n_readers, effective)
         rows.append(
             {
                 "movement": movement,
                 "denominator": denominator,
-                "n": found.n,
-                "n_moved": found.n_hits,
-                "share": found.share,
+                "n": share.n,
+                "n_moved": share.n_hits,
+                "share": share.share,
                 "low": low,
                 "high": high,
                 "physicians": Physicians.IN_GENERAL if in_general else Physicians.THESE,
-                "n_examples": found.n_clusters,
-                "n_readers": len(loads),
+                "n_examples": share.n_clusters,
+                "n_readers": n_readers,
                 "n_effective_readers": effective,
                 **left_out,
             }
@@ -133,40 +131,43 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
     return rows
 
 
-def _in_general(
-    reads: pd.DataFrame, hits: npt.NDArray[np.float64], n_readers: int, effective_readers: float
-) -> tuple[float, float]:
+def _readers(reads: pd.DataFrame) -> tuple[int, float]:
+    """Who has read, and how many readers with equal loads they amount to."""
+    loads = reads["rater"].value_counts().to_numpy().astype(np.float64)
+    return len(loads), effective_readers(loads)
+
+
+def _in_general(reads: pd.DataFrame, hits: Floats, n_readers: int, effective: float) -> tuple[float, float]:
     """The interval of a share for physicians in general: clustered by conversation and by reader."""
     n, share = len(hits), float(hits.mean())
-    example, reader = (pd.factorize(reads[name])[0] for name in ("example_id", "rater"))
-    n_examples = int(example.max()) + 1
-    by_example = jackknife_variance(hits, example)
-    by_reader, by_both = (
-        jackknife_variance(hits, codes) for codes in (reader, pd.factorize(example * n_readers + reader)[0])
-    )
-    variance = max(by_example, by_example + by_reader - by_both)
+    variances, n_examples, _ = _jackknives(reads, np.stack([np.ones(n), hits]), lambda total: total[1] / total[0])
+    variance = max(variances[0], variances[0] + variances[1] - variances[2])
     alone = share * (1 - share) / (n - 1)
     effect = max(1.0, variance / alone) if alone > 0 else 1.0
     tail = (1 + LEVEL) / 2
     few = float(stdtrit(n - 1, tail) / stdtrit(max(min(n_examples, n_readers) - 1, 1), tail)) ** 2
-    size = min(max(n / effect * few, effective_readers), n)
+    size = min(max(n / effect * few, effective), n)
     low, high = wilson(share * size, size)
     return float(low), float(high)
 
 
-def jackknife_variance(values: npt.NDArray[np.float64], cluster: npt.NDArray[np.int64]) -> float:
-    """The variance of a mean by leaving out one cluster at a time; 0 where there is only one.
+def _jackknives(
+    reads: pd.DataFrame, sums: Floats, statistic: Callable[[Floats], Floats]
+) -> tuple[list[float], int, int]:
+    """The variance of a statistic of sums over reads without each conversation, each reader, and each of both; how many conversations and readers.
 
-    Args:
-        values: One a read.
-        cluster: Of each read, 0, 1, ...
+    A variance is 0 where there is only one of them.
     """
-    sizes, sums = np.bincount(cluster).astype(float), np.bincount(cluster, weights=values)
-    n_clusters = len(sizes)
-    if n_clusters < 2:  # noqa: PLR2004 - one cluster does not vary
-        return 0.0
-    without = (sums.sum() - sums) / (sizes.sum() - sizes)
-    return float((n_clusters - 1) / n_clusters * ((without - values.mean()) ** 2).sum())
+    total = sums.sum(axis=1)
+    variances, sizes = [], []
+    for names in (["example_id"], ["rater"], ["example_id", "rater"]):
+        codes = reads.groupby(names, sort=False, observed=True).ngroup().to_numpy()
+        n = int(codes.max(initial=-1)) + 1
+        without = statistic(total[:, None] - np.stack([np.bincount(codes, row, n) for row in sums]))
+        squares = (without - statistic(total)) ** 2
+        variances.append(float((n - 1) / n * squares.sum()) if n > 1 else 0.0)
+        sizes.append(n)
+    return variances, sizes[0], sizes[1]
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -197,19 +198,13 @@ class Effect(msgspec.Struct, frozen=True):
 def effect(reads: pd.DataFrame) -> Effect | None:
     """How many more first reads that differ from the judge are changed after seeing its label than on a second look without it.
 
-    Which criteria of a read were looked at without the label was drawn at random, each by itself, so the difference is what seeing the label
-    does. Only readings with such a drawing count, and only first reads that differ from the judge, in both arms: where the label was shown, only
-    these were asked again. Each arm is a weighted mean, by one over the probability of the arm in its reading.
+    Which criteria of a read were looked at without the label was drawn at random, each by itself. Only readings with such a drawing count, and only
+    first reads that differ from the judge, in both arms: where the label was shown, only these were asked again. Each arm is a weighted mean, by
+    one over the probability of the arm in its reading. `reads` are `blind_reads` of one judge; None where no such drawing was made.
 
         difference  d = sum_shown w y / sum_shown w - sum_control w y / sum_control w
         interval    d +- t(min(G, readers) - 1) sqrt(max(v_G, v_G + v_K - v_GK)), jackknives as in `anchoring`; of fewer than three effective
                     readers t(G - 1) sqrt(v_G), for these physicians
-
-    Args:
-        reads: As `blind_reads` gives them, of one judge.
-
-    Returns:
-        None where no such drawing was made.
     """
     drawn = reads.loc[reads["control_share"].notna() & reads["judge_label"].notna() & reads["revealed"]]
     if drawn.empty:
@@ -222,35 +217,24 @@ def effect(reads: pd.DataFrame) -> Effect | None:
     weight = 1 / np.where(is_control, share, 1 - share) if len(drawn) else np.zeros(0)
     sums = np.stack([weight * ~is_control, weight * y * ~is_control, weight * is_control, weight * y * is_control])
 
-    def difference(total: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def difference(total: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(total[1] / total[0] - total[3] / total[2])
 
-    def variance(names: list[str]) -> tuple[float, int]:
-        codes = drawn.groupby(names, sort=False).ngroup().to_numpy()
-        n = int(codes.max(initial=-1)) + 1
-        parts = np.stack([np.bincount(codes, row, n) for row in sums])
-        without = difference(sums.sum(axis=1)[:, None] - parts)
-        return float((n - 1) / max(n, 1) * ((without - found) ** 2).sum()), n
-
-    found = float(difference(sums.sum(axis=1)))
-    loads = drawn["rater"].value_counts().to_numpy(dtype=float)
-    effective = float(loads.sum() ** 2 / (loads**2).sum()) if len(loads) else 0.0
-    (by_example, n_examples), (by_reader, n_readers), (by_both, _) = (
-        variance(names) for names in (["example_id"], ["rater"], ["example_id", "rater"])
-    )
-    physicians, spread, freedom = Physicians.THESE, by_example, n_examples - 1
-    if effective >= MIN_READERS:
+    totals = sums.sum(axis=1)
+    value = float(difference(totals))
+    (by_example, by_reader, by_both), n_examples, n_readers = _jackknives(drawn, sums, difference)
+    physicians, variance, freedom = Physicians.THESE, by_example, n_examples - 1
+    if _readers(drawn)[1] >= MIN_READERS:
         physicians, freedom = Physicians.IN_GENERAL, min(n_examples, n_readers) - 1
-        spread = max(by_example, by_example + by_reader - by_both)
+        variance = max(by_example, by_example + by_reader - by_both)
     reason = (
-        "one arm has no first read that differs from the judge" if math.isnan(found)
+        "one arm has no first read that differs from the judge" if math.isnan(value)
         else f"fewer than {MIN_EXAMPLES} conversations" if n_examples < MIN_EXAMPLES
-        else "an arm rests on one conversation or reader" if math.isnan(spread) or spread <= 0
+        else "an arm rests on one conversation or reader" if math.isnan(variance) or variance <= 0
         else ""
     )  # fmt: skip
-    half = math.nan if reason else float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(spread)
-    totals = sums.sum(axis=1)
+    half = math.nan if reason else float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(variance)
     return Effect(
         n_shown=int((~is_control).sum()),
         n_changed_shown=int(y[~is_control].sum()),
@@ -258,35 +242,31 @@ def effect(reads: pd.DataFrame) -> Effect | None:
         n_changed_control=int(y[is_control].sum()),
         share_shown=float(totals[1] / totals[0]) if totals[0] else math.nan,
         share_control=float(totals[3] / totals[2]) if totals[2] else math.nan,
-        difference=found,
-        low=max(found - half, -1.0) if not reason else math.nan,
-        high=min(found + half, 1.0) if not reason else math.nan,
+        difference=value,
+        low=math.nan if reason else max(value - half, -1.0),
+        high=math.nan if reason else min(value + half, 1.0),
         physicians=physicians,
         reason=reason,
     )
 
 
-def effect_words(found: Effect) -> str:
-    """The effect of seeing the judge's label, in a sentence.
-
-    Args:
-        found: As `effect` gives it.
-    """
+def effect_words(effect: Effect) -> str:
+    """The effect of seeing the judge's label, in a sentence."""
     arms = (
-        f"Of first reads that differed from the judge, {share_words(found.n_changed_shown, found.n_shown, found.share_shown)} were changed "
-        f"after seeing its label, and {share_words(found.n_changed_control, found.n_control, found.share_control)} on a second look without it, "
+        f"Of first reads that differed from the judge, {share_words(effect.n_changed_shown, effect.n_shown, effect.share_shown)} were changed "
+        f"after seeing its label, and {share_words(effect.n_changed_control, effect.n_control, effect.share_control)} on a second look without it, "
         "drawn at random"
     )
-    if found.reason:
-        return f"{arms}. There is no interval of the difference: {found.reason}."
-    whom = "physicians in general" if found.physicians == Physicians.IN_GENERAL else "these physicians"
-    value, low, high = (signed_points(part) for part in (found.difference, found.low, found.high))
-    said = (
+    if effect.reason:
+        return f"{arms}. There is no interval of the difference: {effect.reason}."
+    whom = "physicians in general" if effect.physicians == Physicians.IN_GENERAL else "these physicians"
+    value, low, high = (signed_points(part) for part in (effect.difference, effect.low, effect.high))
+    what = (
         "seeing the label changes"
-        if found.low > 0 or found.high < 0
+        if effect.low > 0 or effect.high < 0
         else "an effect of seeing the label does not show: it changes"
     )
-    return f"{arms}: {said} {value} [{low}, {high}] points of them, for {whom}."
+    return f"{arms}: {what} {value} [{low}, {high}] points of them, for {whom}."
 
 
 _WORDS: Mapping[str, str] = {
@@ -302,14 +282,10 @@ _NONE: Mapping[str, str] = {
 
 
 def sentences(rows: pd.DataFrame) -> list[str]:
-    """The movements of one group in words, for the screen.
-
-    Args:
-        rows: Rows of `anchoring`, of one judge and group.
-    """
+    """The movements of one judge and group in words, from its rows of `anchoring`."""
     said = []
     for row in rows.to_dict(orient="records"):
-        share = f"{share_words(row['n_moved'], row['n'], row['share'])} {interval_words(row['low'], row['high'])}"
+        share = rate_words(row["share"], row["low"], row["high"], n_hits=row["n_moved"], n=row["n"], weighted=False)
         said.append((f"{share} {_WORDS[row['movement']]}" if row["n"] else _NONE[row["movement"]]) + ".")
     moved = rows.set_index("movement")["n_moved"]
     if n_third := int(moved.get(CHANGED, 0) - moved.get(TOWARD, 0) - moved.get(AWAY, 0)):
@@ -319,36 +295,28 @@ def sentences(rows: pd.DataFrame) -> list[str]:
 
 
 def population_words(rows: pd.DataFrame) -> str:
-    """Whom the intervals of one group are for, in a sentence; empty where nothing was counted.
-
-    Args:
-        rows: Rows of `anchoring`, of one judge and group.
-    """
+    """Whom the intervals of one judge and group are for, in a sentence; empty where nothing was counted."""
     row = rows.loc[rows["movement"].eq(CHANGED)].iloc[0]
     if not row["n"]:
         return ""
     if row["physicians"] == Physicians.IN_GENERAL:
         return f"Intervals are for physicians in general, by {counted(row['n_readers'], 'reader')} and {counted(row['n_examples'], 'conversation')}."
-    said = f"{counted(row['n_readers'], 'reader')}, {row['n_effective_readers']:.1f} effective"
-    return f"Intervals are for these physicians only: physicians in general take at least {MIN_READERS} effective readers ({said})."
+    readers = f"{counted(row['n_readers'], 'reader')}, {row['n_effective_readers']:.1f} effective"
+    return f"Intervals are for these physicians only: physicians in general take at least {MIN_READERS} effective readers ({readers})."
 
 
 def left_out_words(rows: pd.DataFrame) -> str:
-    """Which first reads of one group were left out, in words; empty where none was.
-
-    Args:
-        rows: Rows of `anchoring`, of one judge and group.
-    """
+    """Which first reads of one judge and group were left out, in words; empty where none was."""
     reasons = {
         "n_not_revealed": "were not followed by a reveal of this judge",
         "n_without_label": "are of criteria that this judge has not labelled",
         "n_undecided": "wait for their reader to keep or revise",
         "n_control": "were looked at again without the judge's label, as a control",
     }
-    said = [
+    parts = [
         f"{row[name]:,} {why}"
         for row in rows.head(1).to_dict(orient="records")
         for name, why in reasons.items()
         if row[name]
     ]
-    return f"First reads left out: {', '.join(said)}." if said else ""
+    return f"First reads left out: {', '.join(parts)}." if parts else ""

@@ -1,6 +1,6 @@
 """Health of criteria: whether judge and physicians mean the same by one, whether physicians agree on it, and whether it can be assessed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.judges.pairs import Reads, weighted_reads
+from evalcore.judges.reads import Reads, weighted_reads
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats.arrays import codes_of
 from evalcore.stats.intervals import (
@@ -64,8 +64,6 @@ ALARM_WORDS: Mapping[str, str] = {alarm.value: alarm.value for alarm in Alarm} |
     Alarm.LENIENT.value: "too lenient",
     Alarm.STRICT.value: "too strict",
 }
-_SIDES = ("judge", "physicians", "right", "if_met", "if_not_met", "disagreement", "cannot_assess")
-
 NO_SPREAD, ROUNDING = 1e-12, 1e-9
 Floats = npt.NDArray[np.float64]
 
@@ -75,20 +73,16 @@ def criterion_health(
 ) -> pd.DataFrame:
     """How judge and physicians label each group of criteria, with alarms.
 
-    Physicians speak by their blind first reads, one item by the mean of its readers' votes, and with the mean of its reads' weights
-    (`pairs.weighted_reads`). Shares of judge and physicians are of the same items, those that both have labelled.
+    Physicians speak by their blind first reads, one item by the mean of its reads, with the mean of their weights (`weighted_reads`). Shares
+    of judge and physicians are of the same items, those that both have labelled.
 
-    Args:
-        rubric_data: Of the study.
-        judge: One of its judges.
-        by: One of `GROUPINGS`.
-        reads: Which enter; None: the drawn ones, where there are any.
+    `by` is one of `GROUPINGS`; `reads` says which enter, None: the drawn ones, where there are any.
 
     Returns:
         One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's
         label), n_met_judged (of them met), n (items that judge and physicians labelled), n_clusters (examples they come from; of one criterion:
         responses), n_reads, n_cannot_assess, n_pairs (of reads of one item), n_disagreeing. For WHAT in judge (share met), physicians
-        (mean vote), right (1 - |label - vote|), if_met and if_not_met (physicians' share met where the judge says met, not met),
+        (mean of the reads), right (1 - |label - mean|), if_met and if_not_met (physicians' share met where the judge says met, not met),
         disagreement (pairs of reads that differ), cannot_assess (reads): WHAT, WHAT_low, WHAT_high in [0, 1], the 95 % interval
         clustered by example (one criterion: by response), NaN where there is nothing; shift = judge - physicians in [-1, 1] (above 0: the judge
         finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high, NaN of fewer than `MIN_ITEMS`
@@ -109,26 +103,28 @@ def criterion_health(
     judged = rubric_data.judged[judge].to_numpy(dtype=float)
     counted = weighted_reads(first_reads(rubric_data.reads), reads)
     n_met, n_answered, n_cannot = _read_counts(counted, len(items))
-    weight = _weights(counted, len(items))
+    rows, n_reads = counted["row"].to_numpy(dtype=np.int64), n_answered + n_cannot
+    total = np.bincount(rows, counted["weight"].to_numpy(dtype=float), len(items))
+    weight = np.divide(total, n_reads, out=np.ones(len(items)), where=n_reads > 0)  # the mean of its reads
     labelled, answered = ~np.isnan(judged), n_answered > 0
     both = np.flatnonzero(labelled & answered)
-    vote, label = n_met[both] / n_answered[both], judged[both]
+    rating, label = n_met[both] / n_answered[both], judged[both]
     n_groups = len(names)
 
-    def shares(hits: Floats, rows: npt.NDArray[np.intp], sizes: Floats | None = None) -> pd.DataFrame:
+    def share(hits: Floats, rows: npt.NDArray[np.intp], sizes: Floats | None = None) -> pd.DataFrame:
         return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes, weights=weight[rows])
 
-    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_answered + n_cannot > 0)
+    paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_reads > 0)
     pairs = n_answered[paired] * (n_answered[paired] - 1) / 2
     differing = n_met[paired] * (n_answered[paired] - n_met[paired])
-    found = {
-        "judge": shares(label, both),
-        "physicians": shares(vote, both),
-        "right": shares(1 - np.abs(label - vote), both),
-        "if_met": shares(vote[label == 1], both[label == 1]),
-        "if_not_met": shares(vote[label == 0], both[label == 0]),
-        "disagreement": shares(differing, paired, pairs),
-        "cannot_assess": shares(n_cannot[read], read, (n_answered + n_cannot)[read]),
+    shares_of = {
+        "judge": share(label, both),
+        "physicians": share(rating, both),
+        "right": share(1 - np.abs(label - rating), both),
+        "if_met": share(rating[label == 1], both[label == 1]),
+        "if_not_met": share(rating[label == 0], both[label == 0]),
+        "disagreement": share(differing, paired, pairs),
+        "cannot_assess": share(n_cannot[read], read, n_reads[read]),
     }
     inside = group >= 0
     table = pd.DataFrame(
@@ -138,33 +134,32 @@ def criterion_health(
             "n_items": np.bincount(group[inside], minlength=n_groups),
             "n_judged": np.bincount(group[inside & labelled], minlength=n_groups),
             "n_met_judged": np.bincount(group[inside & (judged == 1)], minlength=n_groups),
-            "n": found["judge"]["n"],
-            "n_clusters": found["judge"]["n_clusters"],
-            "n_met_judge": found["judge"]["n_hits"].astype(int),
-            "n_reads": found["cannot_assess"]["n"].astype(int),
-            "n_cannot_assess": found["cannot_assess"]["n_hits"].astype(int),
-            "n_pairs": found["disagreement"]["n"].astype(int),
-            "n_disagreeing": found["disagreement"]["n_hits"].astype(int),
-            "n_if_met": found["if_met"]["n"],
-            "n_if_not_met": found["if_not_met"]["n"],
+            "n": shares_of["judge"]["n"],
+            "n_clusters": shares_of["judge"]["n_clusters"],
+            "n_met_judge": shares_of["judge"]["n_hits"].astype(int),
+            "n_reads": shares_of["cannot_assess"]["n"].astype(int),
+            "n_cannot_assess": shares_of["cannot_assess"]["n_hits"].astype(int),
+            "n_pairs": shares_of["disagreement"]["n"].astype(int),
+            "n_disagreeing": shares_of["disagreement"]["n_hits"].astype(int),
+            "n_if_met": shares_of["if_met"]["n"],
+            "n_if_not_met": shares_of["if_not_met"]["n"],
         }
     )
-    for side in _SIDES:
+    for side, shares in shares_of.items():
         shown = {"share": side, "low": f"{side}_low", "high": f"{side}_high"}
-        table[list(shown.values())] = found[side][list(shown)]
+        table[list(shown.values())] = shares[list(shown)]
     table["weighted"] = bool(counted["weight"].ne(1).any())
-    correlation = _correlation(
-        label, vote, found["judge"], found["physicians"], group[both], cluster[both], weight[both]
-    )
+    sides = ((label, shares_of["judge"]), (rating, shares_of["physicians"]))
+    correlation = _correlation(sides, group[both], cluster[both], weight[both])
     table = _with_difference(table, "shift", "judge", "physicians", correlation)
     table = _with_difference(table, "association", "if_met", "if_not_met", np.zeros(n_groups))
     return _with_alarms(table)
 
 
-def largest_group(rubric_data: RubricData, judge: str, *, by: str, reads: Reads | None = None) -> int:
+def largest_group(rubric_data: RubricData, judge: str, *, by: str) -> int:
     """How many items of one group judge and physicians have labelled at most: arguments as of `criterion_health`."""
     group, _ = codes_of(rubric_data.items[GROUPINGS[by][0]])
-    _, n_answered, _ = _read_counts(weighted_reads(first_reads(rubric_data.reads), reads), len(group))
+    _, n_answered, _ = _read_counts(weighted_reads(first_reads(rubric_data.reads)), len(group))
     both = rubric_data.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
     return int(np.bincount(group[both]).max(initial=0))
 
@@ -172,46 +167,29 @@ def largest_group(rubric_data: RubricData, judge: str, *, by: str, reads: Reads 
 def _read_counts(reads: pd.DataFrame, n_items: int) -> tuple[Floats, Floats, Floats]:
     """Of each item: how many of these reads say met, how many say met or not met, how many could not assess."""
     rows, met = reads["row"].to_numpy(dtype=np.int64), reads["met"].to_numpy(dtype=float)
-    said = ~np.isnan(met)
+    answered = ~np.isnan(met)
     return (
-        np.bincount(rows[said], met[said], n_items).astype(float),
-        np.bincount(rows[said], minlength=n_items).astype(float),
-        np.bincount(rows[~said], minlength=n_items).astype(float),
+        np.bincount(rows[answered], met[answered], n_items).astype(float),
+        np.bincount(rows[answered], minlength=n_items).astype(float),
+        np.bincount(rows[~answered], minlength=n_items).astype(float),
     )
 
 
-def _weights(reads: pd.DataFrame, n_items: int) -> Floats:
-    """Of each item the mean weight of these reads of it; 1 where there is none."""
-    rows = reads["row"].to_numpy(dtype=np.int64)
-    whole, n = np.bincount(rows, reads["weight"].to_numpy(dtype=float), n_items), np.bincount(rows, minlength=n_items)
-    return np.divide(whole, n, out=np.ones(n_items), where=n > 0)
-
-
 def _correlation(
-    label: Floats,
-    vote: Floats,
-    judge: pd.DataFrame,
-    physicians: pd.DataFrame,
-    group: AnyNumbers,
-    cluster: AnyNumbers,
-    weight: Floats,
+    sides: Sequence[tuple[Floats, pd.DataFrame]], group: AnyNumbers, cluster: AnyNumbers, weight: Floats
 ) -> Floats:
-    """The correlation of two shares of the same items in [-1, 1], of each group; 0 where one of them does not vary.
-
-    It is that of the weighted sums of (label - share) and of (vote - share) by cluster.
-    """
+    """The correlation in [-1, 1] of two shares of the same items, by their weighted sums by cluster, of each group; 0 where one does not vary."""
     inside = group >= 0
     group, cluster, weight = group[inside], cluster[inside], weight[inside]
-    away = [
-        weight * (values[inside] - of["share"].to_numpy()[group]) for values, of in ((label, judge), (vote, physicians))
-    ]
-    cells, cell = np.unique(group * (int(cluster.max(initial=0)) + 1) + cluster, return_inverse=True)
-    of_group = cells // (int(cluster.max(initial=0)) + 1)
+    away = [weight * (values[inside] - shares["share"].to_numpy()[group]) for values, shares in sides]
+    width, n_groups = int(cluster.max(initial=0)) + 1, len(sides[0][1])
+    cells, cell = np.unique(group * width + cluster, return_inverse=True)
+    of_group = cells // width
     one, other = (np.bincount(cell, part, len(cells)) for part in away)
-    both, first, second = (np.bincount(of_group, products, len(judge)) for products in (one * other, one**2, other**2))
+    both, first, second = (np.bincount(of_group, products, n_groups) for products in (one * other, one**2, other**2))
     scale = np.sqrt(first * second)
-    found: Floats = np.divide(both, scale, out=np.zeros(len(judge)), where=scale > NO_SPREAD)
-    return found.clip(-1, 1)
+    correlation: Floats = np.divide(both, scale, out=np.zeros(n_groups), where=scale > NO_SPREAD)
+    return correlation.clip(-1, 1)
 
 
 def _with_difference(table: pd.DataFrame, name: str, first: str, second: str, correlation: Floats) -> pd.DataFrame:
@@ -224,9 +202,7 @@ def _with_difference(table: pd.DataFrame, name: str, first: str, second: str, co
 
     below = half(one[:, 0] - one[:, 1], other[:, 2] - other[:, 0])
     above = half(one[:, 2] - one[:, 0], other[:, 0] - other[:, 1])
-    few = (
-        table["n"].lt(MIN_ITEMS).to_numpy()
-    )  # two shares beside one another then say more than an interval of their difference
+    few = table["n"].lt(MIN_ITEMS).to_numpy()  # two shares beside one another then say more
     low, high = (np.where(few, np.nan, end) for end in (difference - below, difference + above))
     return table.assign(**{name: difference, f"{name}_low": low, f"{name}_high": high})
 
@@ -241,11 +217,11 @@ def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
     table[Alarm.DISPUTED] = table["n_pairs"].ge(MIN_ITEMS) & table["disagreement_low"].gt(DISPUTED_SHARE)
     table[Alarm.UNASSESSABLE] = table["n_reads"].ge(MIN_ITEMS) & table["cannot_assess_low"].gt(UNASSESSABLE_SHARE)
     table["n_alarms"] = table[list(ALARM_COLUMNS)].sum(axis=1).astype(int)
-    said = pd.Series("", index=table.index, dtype=object)
+    reasons = pd.Series("", index=table.index, dtype=object)
     alarmed = table.loc[table["n_alarms"].gt(0)]
     for place, row in zip(alarmed.index, alarmed.to_dict(orient="records"), strict=True):
-        said[place] = " ".join(_reasons({str(name): value for name, value in row.items()}))
-    table["reasons"] = said
+        reasons[place] = " ".join(_reasons({str(name): value for name, value in row.items()}))
+    table["reasons"] = reasons
     return table.drop(columns=["n_if_met", "n_if_not_met"])
 
 
@@ -277,11 +253,7 @@ NAMED = 3
 
 
 def finding(table: pd.DataFrame) -> str:
-    """The alarms of one grouping in a sentence.
-
-    Args:
-        table: As `criterion_health` gives it.
-    """
+    """The alarms of one grouping in a sentence, from `criterion_health`."""
     read = table.loc[table["n_reads"].gt(0)]
     if read.empty:
         return "No physician has read any of these criteria blind yet."
@@ -306,18 +278,12 @@ def finding(table: pd.DataFrame) -> str:
         ]
     else:
         counts = [f"{int(read[alarm].sum()):,} {ALARM_WORDS[alarm]}" for alarm in ALARM_COLUMNS if read[alarm].any()]
-    said = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
-    return f"{said} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
+    subject = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
+    return f"{subject} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
 
 
 def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
-    """The items of one group that physicians have read blind, those first on which the judge differs most.
-
-    Args:
-        rubric_data: Of the study.
-        judge: One of its judges.
-        by: One of `GROUPINGS`.
-        group: A value of the column `group` of `criterion_health`.
+    """The items of one group (a value of `group`) that physicians have read blind, those first on which the judge differs most.
 
     Returns:
         One row an item: item_id, criterion_id, example_id, response_id, position, points, axis, cluster, model, evaluation, sample_index,
@@ -327,7 +293,7 @@ def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int
     chosen = rubric_data.items[GROUPINGS[by][0]].eq(group).to_numpy(dtype=bool) & (n_answered + n_cannot > 0)
     rows = np.flatnonzero(chosen)
     judged = rubric_data.judged[judge].to_numpy(dtype=float)[rows]
-    found = rubric_data.items.loc[chosen, list(_SHOWN)].assign(
+    table = rubric_data.items.loc[chosen, list(_SHOWN)].assign(
         judge_met=judged,
         n_met=n_met[rows].astype(int),
         n_not_met=(n_answered - n_met)[rows].astype(int),
@@ -335,8 +301,8 @@ def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int
     )
     with np.errstate(invalid="ignore"):
         differs = np.abs(judged - n_met[rows] / n_answered[rows])
-    order = np.lexsort((found["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))
-    return found.iloc[order].reset_index(drop=True)
+    order = np.lexsort((table["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))
+    return table.iloc[order].reset_index(drop=True)
 
 
 _SHOWN = (

@@ -10,7 +10,7 @@ from scipy.special import ndtr, stdtrit
 from evalcore.judges.record import SIGNS, sign_codes
 from evalcore.rubric.data import RubricData, is_scored
 from evalcore.stats.arrays import codes_of
-from evalcore.stats.intervals import LEVEL, grouped_shares, interval_words, share_words
+from evalcore.stats.intervals import LEVEL, grouped_shares, rate_words
 from evalcore.stats.pair_tests import adjusted, holm
 
 OVERALL, CATEGORY, AXIS, SIGN = "overall", "category", "axis", "sign"
@@ -25,13 +25,15 @@ NO_ITEMS = "The two judges have no item in common."
 ALL_MODELS = "all models"
 SMALL_P = 0.001
 
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
 _FLIPS = {"flips": "n_flips", "to_not_met": "n_to_not_met", "to_met": "n_to_met"}
 
 
-def flips(
-    rubric_data: RubricData, before: str, after: str, *, by: Sequence[str] = DEFAULT_GROUPINGS, level: float = LEVEL
-) -> pd.DataFrame:
-    """On how many items two judges differ, in which direction, and whether the directions balance.
+def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> pd.DataFrame:
+    """On how many items two judges, an earlier and a later one, differ, in which direction, and whether the directions balance.
 
         d_g = b_g - c_g    flips to met less flips to not met of example g
         z   = sum d_g / sqrt(sum d_g^2), p = 2 Phi(-|z|)            criteria of one example flip together
@@ -40,12 +42,7 @@ def flips(
 
     McNemar's test that takes items as independent rejects 21-23 % instead of 5 % on clustered data, and is not offered.
 
-    Args:
-        rubric_data: Of the study.
-        before: Name of the earlier judge.
-        after: Name of the later one.
-        by: Some of `GROUPINGS`; sign means the sign of a criterion's points.
-        level: Of confidence, in (0, 1).
+    `by` are some of `GROUPINGS`; sign means the sign of a criterion's points.
 
     Returns:
         One row a grouping and group with an item that either has labelled: grouping, group, n (items that both labelled), n_examples,
@@ -60,42 +57,36 @@ def flips(
     items = rubric_data.items
     old, new = (rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after))
     example, _ = codes_of(items["example_id"])
-    of = {OVERALL: None, CATEGORY: "cluster", AXIS: "axis", "theme": "theme"}
+    columns = {CATEGORY: "cluster", AXIS: "axis", "theme": "theme"}
     parts = []
     for grouping in dict.fromkeys(by):
-        if grouping == SIGN:
+        if grouping == OVERALL:
+            group, names = np.zeros(len(items), np.int64), [OVERALL]
+        elif grouping == SIGN:
             group, names = sign_codes(items["points"]), list(SIGNS)
         else:
-            column = of[grouping]
-            group, names = (np.zeros(len(items), np.int64), [OVERALL]) if column is None else codes_of(items[column])
-        table = _flips(old, new, example, group, len(names), level)
+            group, names = codes_of(items[columns[grouping]])
+        table = _flips(old, new, example, group, len(names))
         table.insert(0, "group", names)
         table.insert(0, "grouping", grouping)
         parts.append(table.loc[table["n"] + table["n_before_only"] + table["n_after_only"] > 0])
     return pd.concat(parts, ignore_index=True)
 
 
-def _flips(
-    old: npt.NDArray[np.float64],
-    new: npt.NDArray[np.float64],
-    example: npt.NDArray[np.int64],
-    group: npt.NDArray[np.int64],
-    n_groups: int,
-    level: float,
-) -> pd.DataFrame:
+def _flips(old: Floats, new: Floats, example: Codes, group: Codes, n_groups: int) -> pd.DataFrame:
     inside = group >= 0
     has_old, has_new = ~np.isnan(old), ~np.isnan(new)
 
-    def count(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def count(mask: Flags) -> Codes:
         return np.bincount(group[inside & mask], minlength=n_groups)
 
     both = np.flatnonzero(inside & has_old & has_new)
     change = new[both] - old[both]  # 1: to met, -1: to not met
     place, cluster, was_met = group[both], example[both], old[both] == 1
     shares = {
-        "flips": grouped_shares(change != 0, cluster, place, n_groups, level=level),
-        "to_not_met": grouped_shares(change[was_met] < 0, cluster[was_met], place[was_met], n_groups, level=level),
-        "to_met": grouped_shares(change[~was_met] > 0, cluster[~was_met], place[~was_met], n_groups, level=level),
+        "flips": grouped_shares(change != 0, cluster, place, n_groups),
+        "to_not_met": grouped_shares(change[was_met] < 0, cluster[was_met], place[was_met], n_groups),
+        "to_met": grouped_shares(change[~was_met] > 0, cluster[~was_met], place[~was_met], n_groups),
     }
     table = pd.DataFrame(
         {
@@ -113,22 +104,15 @@ def _flips(
     return pd.concat([table, _mcnemar(change, cluster, place, n_groups, table)], axis=1)
 
 
-def _mcnemar(
-    change: npt.NDArray[np.float64],
-    cluster: npt.NDArray[np.int64],
-    place: npt.NDArray[np.int64],
-    n_groups: int,
-    table: pd.DataFrame,
-) -> pd.DataFrame:
+def _mcnemar(change: Floats, cluster: Codes, place: Codes, n_groups: int, table: pd.DataFrame) -> pd.DataFrame:
     flipped = change != 0
     width = int(cluster.max(initial=0)) + 1
     cells, cell = np.unique(place[flipped] * width + cluster[flipped], return_inverse=True)
     of_group = cells // width
     d = np.bincount(cell, change[flipped], len(cells)).astype(np.int64)
     total, squares = (np.bincount(of_group, sums, n_groups) for sums in (d, d**2))
-    z = np.divide(
-        total, np.sqrt(squares), out=np.zeros(n_groups), where=squares > 0
-    )  # every example's flips balance: 0 of nothing
+    # 0 where every example's flips balance
+    z = np.divide(total, np.sqrt(squares), out=np.zeros(n_groups), where=squares > 0)
     leaning = np.bincount(of_group[d != 0], minlength=n_groups)
     is_exact = leaning < MIN_CLUSTERS
     p = 2 * ndtr(-np.abs(z))
@@ -145,7 +129,7 @@ def _mcnemar(
     return pd.DataFrame(columns)
 
 
-def _sign_flip_chance(d: npt.NDArray[np.int64]) -> float:
+def _sign_flip_chance(d: Codes) -> float:
     """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans either way.
 
     >>> _sign_flip_chance(np.array([1, 1, 1, 1])), _sign_flip_chance(np.array([3, -2, 1]))
@@ -160,30 +144,24 @@ def _sign_flip_chance(d: npt.NDArray[np.int64]) -> float:
     return float(min(1.0, chance[np.abs(sums) >= abs(int(d.sum()))].sum()))
 
 
-def score_drift(rubric_data: RubricData, before: str, after: str, *, level: float = LEVEL) -> pd.DataFrame:
+def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFrame:
     """Each model's mean score by either judge on the same responses, and the difference.
 
         D = mean over responses of (s_after - s_before);  V = G/(G-1) sum_g (sum_{r in g} (d_r - D) / R)^2;  D +- t(G-1) sqrt(V)
-
-    Args:
-        rubric_data: Of the study.
-        before: Name of the earlier judge.
-        after: Name of the later one.
-        level: Of confidence, in (0, 1).
 
     Returns:
         One row a model and evaluation, sorted, and where several have responses a last one for all models of an evaluation together
         (`ALL_MODELS`): model, evaluation, n_responses (that both judges labelled whole and that have a score), n_left_out (other responses),
         n_examples, score_before, score_after (means, not clipped, at most 1; NaN without responses), difference (positive: the later judge
-        scores higher) with low, high, clustered by example (NaN with fewer than two examples).
+        scores higher) with low, high (95 %, clustered by example; NaN with fewer than two examples).
     """
     items = rubric_data.items
     response, numbers = codes_of(items["response_id"])
     n_responses = len(numbers)
     points = np.nan_to_num(items["points"].to_numpy(dtype=float))
     labels = [rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after)]
-    known = is_scored(items).to_numpy() & ~np.isnan(labels[0]) & ~np.isnan(labels[1])
-    whole = np.bincount(response[known], minlength=n_responses) == np.bincount(response, minlength=n_responses)
+    labelled = is_scored(items).to_numpy() & ~np.isnan(labels[0]) & ~np.isnan(labels[1])
+    whole = np.bincount(response[labelled], minlength=n_responses) == np.bincount(response, minlength=n_responses)
     possible = np.bincount(response, np.maximum(points, 0), n_responses)
     first = np.zeros(n_responses, dtype=np.int64)
     first[response[::-1]] = np.arange(len(items))[::-1]
@@ -194,11 +172,11 @@ def score_drift(rubric_data: RubricData, before: str, after: str, *, level: floa
     example, _ = codes_of(items["example_id"].iloc[first])
     group = model * len(evaluations) + evaluation
     n_groups = len(models) * len(evaluations)
-    of_model = _differences(scores, whole, group, example, n_groups, level)
+    of_model = _differences(scores, whole, group, example, n_groups)
     of_model.insert(0, "evaluation", np.tile(np.array(evaluations, dtype=object), len(models)))
     of_model.insert(0, "model", np.repeat(np.array(models, dtype=object), len(evaluations)))
     of_model = of_model.loc[of_model["n_responses"] + of_model["n_left_out"] > 0]
-    together = _differences(scores, whole, evaluation, example, len(evaluations), level)
+    together = _differences(scores, whole, evaluation, example, len(evaluations))
     together.insert(0, "evaluation", evaluations)
     together.insert(0, "model", ALL_MODELS)
     several = of_model.loc[of_model["n_responses"].gt(0), "evaluation"].value_counts()
@@ -206,14 +184,7 @@ def score_drift(rubric_data: RubricData, before: str, after: str, *, level: floa
     return pd.concat([of_model, together], ignore_index=True)
 
 
-def _differences(
-    scores: list[npt.NDArray[np.float64]],
-    whole: npt.NDArray[np.bool_],
-    group: npt.NDArray[np.int64],
-    example: npt.NDArray[np.int64],
-    n_groups: int,
-    level: float,
-) -> pd.DataFrame:
+def _differences(scores: list[Floats], whole: Flags, group: Codes, example: Codes, n_groups: int) -> pd.DataFrame:
     kept_group, kept_example = group[whole], example[whole]
     before, after = scores[0][whole], scores[1][whole]
     n = np.bincount(kept_group, minlength=n_groups)
@@ -226,7 +197,7 @@ def _differences(
         n_examples = np.bincount(cells // width, minlength=n_groups)
         spread = np.bincount(cells // width, np.bincount(cell, u, len(cells)) ** 2, n_groups)
         variance = n_examples / (n_examples - 1) * spread
-        tail = stdtrit(np.maximum(n_examples - 1, 1), (1 + level) / 2)
+        tail = stdtrit(np.maximum(n_examples - 1, 1), (1 + LEVEL) / 2)
         half = np.where(n_examples > 1, tail * np.sqrt(variance), np.nan)
     return pd.DataFrame(
         {
@@ -243,22 +214,18 @@ def _differences(
 
 
 def finding(flipped: pd.DataFrame, before: str, after: str) -> str:
-    """How two judges differ, in a sentence.
-
-    Args:
-        flipped: As `flips` gives it, with the grouping overall.
-        before: Name of the earlier judge.
-        after: Name of the later one.
-    """
+    """How two judges differ, in a sentence, from the overall row of `flips`."""
     row = flipped.loc[flipped["grouping"].eq(OVERALL)].to_dict(orient="records")[:1]
     if not row or not row[0]["n"]:
         return f"{before} and {after} have labelled no item in common."
-    found = row[0]
-    share = f"{share_words(found['n_flips'], found['n'], found['flips'])} {interval_words(found['flips_low'], found['flips_high'])}"
-    said = f"{after} gives another label than {before} on {share} of the items that both labelled"
-    if not found["n_flips"]:
-        return said + "."
-    p = "p < 0.001" if found["p"] < SMALL_P else f"p = {found['p']:.3f}"
-    if found["p"] >= 1 - LEVEL:
-        return f"{said}; neither says met more often beyond chance ({p})."
-    return f"{said}, and says met {'more' if found['z'] > 0 else 'less'} often ({p})."
+    overall = row[0]
+    share = rate_words(
+        overall["flips"], overall["flips_low"], overall["flips_high"], n_hits=overall["n_flips"], n=overall["n"], weighted=False
+    )  # fmt: skip
+    sentence = f"{after} gives another label than {before} on {share} of the items that both labelled"
+    if not overall["n_flips"]:
+        return sentence + "."
+    p = "p < 0.001" if overall["p"] < SMALL_P else f"p = {overall['p']:.3f}"
+    if overall["p"] >= 1 - LEVEL:
+        return f"{sentence}; neither says met more often beyond chance ({p})."
+    return f"{sentence}, and says met {'more' if overall['z'] > 0 else 'less'} often ({p})."

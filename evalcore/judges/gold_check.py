@@ -1,16 +1,26 @@
-"""Judge-check: a judge against adjudicated labels, with bounds that it must reach; for the continuous integration of prompts."""
+"""Judge-check: a judge against gold labels, as export writes them, with bounds that it must reach; for the continuous integration of prompts."""
 
-from collections.abc import Mapping
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sqlmodel import Session
 
+from evalcore.errors import OverreadError
+from evalcore.importing.formats.wire import shown
+from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE
 from evalcore.stats import confusion
 from evalcore.stats.arrays import Floats
 from evalcore.stats.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
-from evalcore.stats.intervals import LEVEL
+from evalcore.study import contents, frames, lookups
+from evalcore.study.csv_cells import unguarded
+from evalcore.study.schema import Label, RaterKind
 
 F1 = "f1"
 RATES = (ACCURACY, SENSITIVITY, SPECIFICITY)
@@ -25,9 +35,12 @@ DEFAULT_MIN_F1 = 0.6
 """Where no bound is given. Random labels have .5; published judges on HealthBench's physicians .58 to .71 (arXiv 2505.08775)."""
 POINT, LOW = "point", "low"
 """What must reach a bound: the measure itself, or the lower end of its interval."""
+SOURCES = (ADJUDICATED, AGREED, SINGLE)
+NEEDED = ("dataset", "example_id", "model", "criterion_position", "reference_label", "reference_source")
+MANY_EXAMPLES = 5_000  # more are read whole, not by name
 
 
-def gold_check(pairs: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFrame:
+def gold_check(pairs: pd.DataFrame) -> pd.DataFrame:
     """How a judge does on gold labels.
 
         sensitivity = TP/(TP+FN)    specificity = TN/(TN+FP)    accuracy = (TP+TN)/n
@@ -36,24 +49,20 @@ def gold_check(pairs: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFrame:
     The interval of F1 is a delete-one-example jackknife with t(G-1), clipped to [0, 1]; the others are those of `confusion.rates`.
     Gold labels stand for themselves: no weights. A judge without an error shows no spread to a jackknife: then the lower end of F1 is that of accuracy.
 
-    Args:
-        pairs: One row an item: gold (True: met), judged (True: met), example (what it belongs to). Only items with both labels.
-        level: Of confidence, in (0, 1).
+    `pairs` are the items with both labels: gold (True: met), judged (True: met), example (what it belongs to).
 
     Returns:
-        One row a measure, in the order of `MEASURES`: measure, value, low, high in [0, 1], n (items), n_examples, reason (why value
+        One row a measure, in the order of `MEASURES`: measure, value, low, high (95 %) in [0, 1], n (items), n_examples, reason (why value
         is NaN; else empty). Sensitivity is NaN where no gold label is met, specificity where all are, F1 in both cases.
     """
     gold, judged = (pairs[name].to_numpy(dtype=bool) for name in ("gold", "judged"))
     counts = np.column_stack([gold & judged, ~gold & judged, gold & ~judged, ~gold & ~judged]).astype(float)
     example = np.asarray(pd.factorize(pairs["example"])[0], dtype=np.int64)
     one = np.zeros(len(gold), dtype=np.int64)
-    rates = confusion.rates(counts, np.ones(len(gold)), example, one, 1, level=level)
+    rates = confusion.rates(counts, np.ones(len(gold)), example, one, 1)
     rows = [_row(measure, *rates[measure].iloc[0][["share", "low", "high", "n", "n_clusters"]]) for measure in RATES]
     whole = confusion.sums(one, counts, 1)
-    low, high, n_examples = (
-        bound[0] for bound in confusion.f1_interval(one, example, counts, whole, of=_balanced, level=level)
-    )
+    low, high, n_examples = (bound[0] for bound in confusion.f1_interval(one, example, counts, whole, of=_balanced))
     value = _balanced(whole)[0]
     if (gold == judged).all() and not np.isnan(value):
         low, high = rows[0]["low"], 1.0
@@ -62,15 +71,10 @@ def gold_check(pairs: pd.DataFrame, *, level: float = LEVEL) -> pd.DataFrame:
     return table.assign(reason=np.where(table["value"].isna(), _missing(gold), ""))
 
 
-def _row(measure: str, value: float, low: float, high: float, n: int, n_examples: int) -> dict[str, Any]:
-    return {
-        "measure": measure,
-        "value": float(value),
-        "low": float(low),
-        "high": float(high),
-        "n": int(n),
-        "n_examples": int(n_examples),
-    }
+def _row(measure: str, *values: float) -> dict[str, Any]:
+    value, low, high, n, n_examples = values
+    ends = {"low": float(low), "high": float(high)}
+    return {"measure": measure, "value": float(value), **ends, "n": int(n), "n_examples": int(n_examples)}
 
 
 def _missing(gold: npt.NDArray[np.bool_]) -> str:
@@ -83,25 +87,248 @@ def _balanced(counts: Floats) -> Floats:
     """Macro F1; a label that the judge never gives has F1 0, one that the gold labels do not hold leaves it NaN."""
     both, judge_only, gold_only, neither = counts.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = both / (2 * both + judge_only + gold_only) + neither / (2 * neither + judge_only + gold_only)
-    return np.where((neither + judge_only > 0) & (both + gold_only > 0), found, np.nan)
+        score = both / (2 * both + judge_only + gold_only) + neither / (2 * neither + judge_only + gold_only)
+    return np.where((neither + judge_only > 0) & (both + gold_only > 0), score, np.nan)
 
 
 def failures(measures: pd.DataFrame, bounds: Mapping[str, float], *, by: str = POINT) -> list[str]:
-    """Which bounds are not reached, a sentence each; empty where all are.
+    """Which bounds (measure to the least value) are not reached, a sentence each; empty where all are.
 
-    Args:
-        measures: As `gold_check` gives them.
-        bounds: Measure to the least value.
-        by: `POINT` or `LOW`: what has to reach it. An undefined value reaches no bound.
+    `by` says what has to reach them, `POINT` or `LOW`; an undefined value reaches no bound.
     """
-    said = []
+    sentences = []
     for row in measures.to_dict(orient="records"):
         name, value = str(row["measure"]), row["value" if by == POINT else "low"]
         if name not in bounds or value >= bounds[name]:
             continue
         what = MEASURES[name] if by == POINT else f"lower end of {MEASURES[name]}"
         why = row["reason"] or "its interval cannot be computed"
-        got = f"is undefined ({why})" if np.isnan(value) else f"{value:.3f} came"
-        said.append(f"{what}: {got}, at least {bounds[name]:g} was expected")
-    return said
+        got = f"it is undefined ({why})" if np.isnan(value) else f"got {value:.3f}"
+        sentences.append(f"{what}: expected at least {bounds[name]:g}, {got}")
+    return sentences
+
+
+@dataclass(frozen=True)
+class GoldLabel:
+    """A line of the file: which item, and what it is labelled; None where the file does not say. `line` counts from 1."""
+
+    line: int
+    dataset: str
+    prompt_id: str
+    model: str
+    response_id: int | None
+    evaluation: str | None
+    sample_index: int | None
+    position: int
+    criterion: str | None
+    label: Label
+    source: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check found.
+
+    Attributes:
+        n_used: Items with a gold label, met or not met, and the judge's.
+        n_other_source: Lines whose label comes from elsewhere than wanted, unsettled ones among them.
+        n_cannot_assess: Lines whose gold label is that.
+        n_not_in_study, n_not_labelled: Items without the judge's label: the study does not hold them; it does, and the judge has
+            not labelled them or could not.
+        failures: What was not reached, a sentence each; empty where the check is passed.
+    """
+
+    n_rows: int
+    n_used: int
+    n_other_source: int
+    n_cannot_assess: int
+    n_not_in_study: int
+    n_not_labelled: int
+    measures: pd.DataFrame
+    failures: list[str]
+
+
+def read_gold(content: bytes, name: str) -> list[GoldLabel]:
+    """The lines of a file of labels; an `OverreadError` names the line and column where it is no such file."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{name}: byte {error.start + 1}: expected UTF-8"
+        raise OverreadError(msg) from error
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    labels = []
+    try:
+        missing = [column for column in NEEDED if column not in (reader.fieldnames or ())]
+        if missing:
+            msg = f"{name} line 1: expected the labels that `overread export labels.csv` writes, got no column {', '.join(missing)}"
+            raise OverreadError(msg)
+        line = reader.line_num + 1
+        for cells in reader:
+            row = {column: unguarded(cell or "") for column, cell in cells.items() if column}
+            labels.append(_gold_label(line, f"{name} line {line}", row))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        msg = f"{name} line {reader.line_num}: no CSV: {error}"
+        raise OverreadError(msg) from error
+    return labels
+
+
+def _gold_label(line: int, place: str, cells: Mapping[str, str]) -> GoldLabel:
+    def fault(column: str, expected: str) -> OverreadError:
+        return OverreadError(f"{place}: {column}: expected {expected}, got {shown(cells.get(column, ''))}")
+
+    def number(column: str, least: int) -> int | None:
+        cell = cells.get(column, "")
+        if not cell:
+            return None
+        if not (cell.isascii() and cell.isdigit() and int(cell) >= least):
+            raise fault(column, f"a whole number from {least}")
+        return int(cell)
+
+    for column in ("dataset", "example_id", "model", "criterion_position", "reference_source"):
+        if not cells[column]:
+            raise fault(column, "a value")
+    label, source = cells["reference_label"], cells["reference_source"]
+    if label not in set(Label) and (label or source in SOURCES):
+        column = "reference_label"
+        raise fault(column, ", ".join(Label))
+    return GoldLabel(
+        line=line,
+        dataset=cells["dataset"],
+        prompt_id=cells["example_id"],
+        model=cells["model"],
+        response_id=number("response_id", 1),
+        evaluation=cells.get("evaluation") or None,
+        sample_index=number("sample_index", 0),
+        position=number("criterion_position", 1) or 0,
+        criterion=cells.get("criterion") or None,
+        label=Label(label or Label.CANNOT_ASSESS),
+        source=source,
+    )
+
+
+def check_judge(
+    session: Session,
+    gold: Collection[GoldLabel],
+    judge: str,
+    *,
+    name: str,
+    sources: Collection[str],
+    bounds: Mapping[str, float],
+    by: str,
+    max_missing: int,
+) -> Report:
+    """Hold a judge's labels against gold labels.
+
+    An item is found by data set, example, model, position of the criterion, and evaluation and sample_index where the file has them;
+    several responses that fit are told apart by response_id.
+
+    Only labels from `sources` count. `bounds` maps measures to the least value, which the measure or the lower end of its interval has to reach
+    (`by`: `POINT` or `LOW`). At most `max_missing` items may be without the judge's label. `name` is that of the file, for errors.
+
+    Raises:
+        OverreadError: There is no such judge, no line has a wanted source, an item comes twice or fits several responses, or its criterion
+            reads otherwise in the study.
+    """
+    if judge not in (judges := contents.judges(session)):
+        msg = f"--judge: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {judge!r}"
+        raise OverreadError(msg)
+    wanted = [row for row in gold if row.source in sources]
+    if not wanted:
+        msg = f"{name}: reference_source: expected at least one line with {' or '.join(sources)}, got none"
+        raise OverreadError(msg)
+    assessed = [row for row in wanted if row.label is not Label.CANNOT_ASSESS]
+    items = _items(session, assessed, name)
+    labels = _labels(session, {example for _, example in items.values()}, judge)
+    rows = [
+        (row.label is Label.MET, labels[items[row.line][0]] is Label.MET, items[row.line][1])
+        for row in assessed
+        if row.line in items and labels.get(items[row.line][0], Label.CANNOT_ASSESS) is not Label.CANNOT_ASSESS
+    ]
+    pairs = pd.DataFrame(rows, columns=["gold", "judged", "example"])
+    measures = gold_check(pairs)
+    n_not_in_study = len(assessed) - len(items)
+    n_not_labelled = len(items) - len(pairs)
+    failed = failures(measures, bounds, by=by)
+    if n_not_in_study + n_not_labelled > max_missing:
+        failed.append(
+            f"items without the judge's label: expected at most {max_missing:,}, got {n_not_in_study + n_not_labelled:,} "
+            f"({n_not_in_study:,} are not in this study, {n_not_labelled:,} are not labelled by {judge})"
+        )
+    return Report(
+        n_rows=len(gold),
+        n_used=len(pairs),
+        n_other_source=len(gold) - len(wanted),
+        n_cannot_assess=len(wanted) - len(assessed),
+        n_not_in_study=n_not_in_study,
+        n_not_labelled=n_not_labelled,
+        measures=measures,
+        failures=failed,
+    )
+
+
+def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int, tuple[int, int]]:
+    """Of each line whose item the study holds: the numbers of item and example."""
+    prompts: dict[str, set[str]] = defaultdict(set)
+    for row in gold:
+        prompts[row.dataset].add(row.prompt_id)
+    examples = [
+        int(row["id"]) for dataset, names in prompts.items() for row in lookups.examples_named(session, dataset, names)
+    ]
+    few = examples if len(examples) <= MANY_EXAMPLES else None
+    candidates: dict[tuple[str, str, str], list[tuple[int, int, str, int]]] = defaultdict(list)
+    responses = frames.responses(session, example_ids=few)
+    columns = ("dataset", "prompt_id", "model", "response_id", "example_id", "evaluation", "sample_index")
+    for dataset, prompt, model, *rest in zip(*(responses[column] for column in columns), strict=True):
+        candidates[dataset, prompt, model].append((int(rest[0]), int(rest[1]), rest[2], int(rest[3])))
+    criteria = frames.criteria(session, example_ids=few)
+    rubric = {
+        (int(example), int(position)): (int(number), text)
+        for example, position, number, text in zip(
+            *(criteria[column] for column in ("example_id", "position", "criterion_id", "criterion")), strict=True
+        )
+    }
+    items: dict[int, tuple[int, int]] = {}
+    lines: dict[int, int] = {}
+    for row in gold:
+        place = f"{name} line {row.line}"
+        response = _response(row, candidates[row.dataset, row.prompt_id, row.model], place)
+        if response is None:
+            continue
+        number, example = response
+        if (example, row.position) not in rubric:
+            continue
+        criterion, text = rubric[example, row.position]
+        if row.criterion is not None and row.criterion.split() != text.split():
+            msg = f"{place}: criterion: expected {shown(text)}, as in the study at position {row.position}, got {shown(row.criterion)}"
+            raise OverreadError(msg)
+        item = number * frames.ITEM_BASE + criterion
+        if item in lines:
+            msg = f"{place}: expected each item once, got that of line {lines[item]} again"
+            raise OverreadError(msg)
+        lines[item] = row.line
+        items[row.line] = item, example
+    return items
+
+
+def _response(row: GoldLabel, candidates: list[tuple[int, int, str, int]], place: str) -> tuple[int, int] | None:
+    """The numbers of response and example; None where the study has no such response."""
+    fitting = [
+        (number, example)
+        for number, example, evaluation, sample_index in candidates
+        if row.evaluation in (None, evaluation) and row.sample_index in (None, sample_index)
+    ]
+    if len(fitting) > 1:
+        fitting = [one for one in fitting if one[0] == row.response_id] or fitting
+    if len(fitting) > 1:
+        msg = f"{place}: {len(fitting)} responses of {row.model} fit, expected the columns evaluation and sample_index, or response_id of this study"
+        raise OverreadError(msg)
+    return fitting[0] if fitting else None
+
+
+def _labels(session: Session, examples: set[int], judge: str) -> dict[int, Label]:
+    """The judge's label of each item of these examples; of several prompt versions the newest counts."""
+    few = sorted(examples) if len(examples) <= MANY_EXAMPLES else None
+    verdicts = frames.verdicts(session, kind=RaterKind.JUDGE, example_ids=few)
+    mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values("verdict_id")
+    return {int(item): Label(label) for item, label in zip(mine["item_id"], mine["label"], strict=True)}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -81,12 +82,10 @@ class Said(msgspec.Struct, frozen=True, gc=False):
 def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     """What most members say of a criterion; an even split is undecided.
 
-    Args:
-        labels: By member its label, as far as it gave one.
-        least: So many members have to say met or not met, 2 or more.
+    `labels` holds the label of each member that gave one; `least` of them, 2 or more, have to say met or not met.
 
-    >>> found = on_criterion({"Magpie": "met", "Wren": "met", "Rook": "not_met"}, least=3)
-    >>> found.label.value, round(found.confidence, 2), found.explanation
+    >>> verdict = on_criterion({"Magpie": "met", "Wren": "met", "Rook": "not_met"}, least=3)
+    >>> verdict.label.value, round(verdict.confidence, 2), verdict.explanation
     ('met', 0.67, '2 of 3 say met: Magpie and Wren; not met: Rook.')
     """
     votes = {member: Label(label) for member, label in labels.items() if label in _WORDS}
@@ -99,15 +98,11 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     by_label = [(_WORDS[label], [member for member in votes if votes[member] is label]) for label in (chosen, other)]
     abstained = [member for member in labels if member not in votes]
     explanation = _words(str(round(float(share) * len(votes))), len(votes), by_label, abstained, "could not assess it")
-    return Said(Why.DECIDED, chosen, _confidence(float(share), len(votes)), explanation)
+    return _decided(chosen, float(share), len(votes), explanation)
 
 
 def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     """What most members say of a response's level: the most frequent letter, of equals the more severe. A level between two is half a vote for each.
-
-    Args:
-        labels: By member its label, as far as it gave one.
-        least: So many members have to give a level, 2 or more.
 
     >>> on_level({"Magpie": "D", "Wren": "C/D", "Rook": "cannot_assess"}, least=2).explanation
     '1.5 of 2 say D: Magpie; C/D: Wren. Rook found no level.'
@@ -120,7 +115,7 @@ def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     halves = np.array(
         [[sum(2 // len(_VOTES[label]) for label in votes.values() if letter in _VOTES[label]) for letter in LETTERS]]
     )
-    level, n_halves = (int(found[0]) for found in most_frequent(halves))
+    level, n_halves = (int(part[0]) for part in most_frequent(halves))
     chosen = list(LETTERS)[level - 1]
     order = sorted(set(votes.values()), key=lambda label: (label != chosen, chosen not in _VOTES[label], label))
     by_label = [(label, [member for member in votes if votes[member] == label]) for label in order]
@@ -130,11 +125,11 @@ def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     explanation = _words(f"{n_halves / 2:g}", len(votes), by_label, abstained, "found no level")
     if (halves == n_halves).sum() > 1:
         explanation += " Of equals the more severe counts."
-    return Said(Why.DECIDED, chosen, _confidence(n_halves / 2 / len(votes), len(votes)), explanation)
+    return _decided(chosen, n_halves / 2 / len(votes), len(votes), explanation)
 
 
-def _confidence(share: float, n_votes: int) -> float | None:
-    return share if n_votes >= MIN_VOTERS else None
+def _decided(label: Label | Acuity, share: float, n_votes: int, explanation: str) -> Said:
+    return Said(Why.DECIDED, label, share if n_votes >= MIN_VOTERS else None, explanation)
 
 
 def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained: list[str], how: str) -> str:
@@ -149,6 +144,9 @@ def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained:
 
 
 MAX_NAME = 100  # characters
+BATCH = 500
+
+Progress = Callable[[int], None]
 
 
 class Voter(NamedTuple):
@@ -164,19 +162,20 @@ class Voter(NamedTuple):
     raters: tuple[int, ...]
     versions: tuple[str, ...]
 
+    @classmethod
+    def of(cls, name: str, raters: Sequence[JudgeRater]) -> "Voter":
+        """The vote of these raters."""
+        return cls(name, tuple(rater.rater_id for rater in raters), tuple(rater.version for rater in raters))
+
 
 def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
-    """The raters of the jury so far.
-
-    Raises:
-        OverreadError: The name is that of a judge, or none.
-    """
+    """The raters of the jury so far; an `OverreadError` where the name is that of a judge, or none."""
     if name != name.strip() or not 0 < len(name) <= MAX_NAME or not name.isprintable() or not store.is_storable(name):
-        _refuse(f"--name: {name[:80]!r} came, expected 1 to {MAX_NAME} printable characters")
+        _refuse(f"--name: expected 1 to {MAX_NAME} printable characters, got {name[:80]!r}")
     named = [rater for rater in raters if rater.name == name]
     if name in (PARSER, RULES, MAJORITY) or any(not rater.version.startswith(JURY) for rater in named):
         _refuse(
-            f"--name: {name!r} came, which is the name of a judge: call the jury otherwise, so that the judge keeps its own verdicts"
+            f"--name: {name!r} is the name of a judge; give the jury another name, so that the judge keeps its own verdicts"
         )
     return tuple(rater.rater_id for rater in named)
 
@@ -184,11 +183,7 @@ def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
 def voters(
     raters: Sequence[JudgeRater], name: str, members: Sequence[str], repeats_of: str | None
 ) -> tuple[Voter, ...]:
-    """Who has a vote.
-
-    Raises:
-        OverreadError: One of them is no judge of the study, or a jury; or there are fewer than two.
-    """
+    """Who has a vote; an `OverreadError` where one of them is no judge of the study, or a jury, or there are fewer than two."""
     juries = {rater.name for rater in raters if rater.version.startswith(JURY)}
     own: dict[str, list[JudgeRater]] = {}
     again: dict[tuple[str, str], list[JudgeRater]] = {}
@@ -199,37 +194,31 @@ def voters(
             own.setdefault(rater.name, []).append(rater)
     chosen = list(dict.fromkeys(member.strip() for member in members if member.strip()))
     if same := [member for member in chosen if member == name or member in juries]:
-        _refuse(
-            f"--members: {', '.join(map(repr, same))} came, which is a jury itself: name the judges that it is made of"
-        )
+        _refuse(f"--members: {', '.join(map(repr, same))} is a jury itself; name the judges that it is made of")
     if unknown := [member for member in chosen if member not in own]:
         known = ", ".join(own) or "none, the study has no judge yet"
-        _refuse(f"--members: {', '.join(map(repr, unknown))} came, expected some of {known}")
-    found = [
-        Voter(member, tuple(one.rater_id for one in own[member]), tuple(one.version for one in own[member]))
-        for member in chosen
-        if member != repeats_of
-    ]
+        _refuse(f"--members: expected some of {known}, got {', '.join(map(repr, unknown))}")
+    votes = [Voter.of(member, own[member]) for member in chosen if member != repeats_of]
     if repeats_of is not None:
-        found += _asked_again(repeats_of, again)
-    if len(found) < MIN_VOTES:
-        came = listed([voter.name for voter in found]) if found else "nobody"
+        votes += _asked_again(repeats_of, again)
+    if len(votes) < MIN_VOTES:
+        got = listed([voter.name for voter in votes]) if votes else "nobody"
         _refuse(
-            f"--members: {came} came, expected two judges or more, or --repeats-of a judge that was asked several times"
+            f"--members: expected two judges or more, or --repeats-of a judge that was asked several times, got {got}"
         )
-    return tuple(found)
+    return tuple(votes)
 
 
 def _asked_again(judge: str, again: dict[tuple[str, str], list[JudgeRater]]) -> list[Voter]:
     """The judge's answers to the newest prompt that it was asked with several times."""
-    several = {key: asked for key, asked in again.items() if len(asked) >= MIN_VOTES}
-    of_judge = [asked for (name, _), asked in several.items() if name == judge]
+    several = {key: repeats for key, repeats in again.items() if len(repeats) >= MIN_VOTES}
+    of_judge = [repeats for (name, _), repeats in several.items() if name == judge]
     if not of_judge:
-        known = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
-        _refuse(f"--repeats-of: {judge!r} came, expected one of {known}")
-    newest = max(of_judge, key=lambda asked: max(rater.rater_id for rater in asked))
+        judges = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
+        _refuse(f"--repeats-of: expected one of {judges}, got {judge!r}")
+    newest = max(of_judge, key=lambda repeats: max(rater.rater_id for rater in repeats))
     times = sorted((version_and_repeat(rater.version)[1], rater) for rater in newest)
-    return [Voter(repeat_version(judge, time), (rater.rater_id,), (rater.version,)) for time, rater in times]
+    return [Voter.of(repeat_version(judge, time), [rater]) for time, rater in times]
 
 
 def jury_version(voters: Sequence[Voter]) -> str:
@@ -242,17 +231,11 @@ def _refuse(sentence: str) -> NoReturn:
     raise OverreadError(sentence)
 
 
-BATCH = 500
-
-Progress = Callable[[int], None]
-
-
 @dataclass
 class JuryReport:
     """What a jury says.
 
     Attributes:
-        name: Of the jury.
         version: Of its rater: a hash of the members' names and versions.
         members: Whose votes count.
         least: So many have to vote on an item.
@@ -287,28 +270,18 @@ class JuryReport:
     def sentences(self) -> list[str]:
         """The report in words."""
         how = ", ".join(f"{n:,} {label.replace('_', ' ')}" for label, n in sorted(self.labels.items()))
-        said = [
+        decided = f"{counted(self.n_decided, 'item')} decided" + (f" ({how})" if how else "")
+        few = f"labelled by fewer than {self.least} of {len(self.members)}"
+        undecided = ((self.n_split, "split evenly"), (self.n_too_few, few))
+        written = {
+            "new": self.n_new, "changed": self.n_changed, "taken back": self.n_taken_back, "as before": self.n_unchanged
+        }  # fmt: skip
+        return [
             f"{self.name}: the majority of {listed(self.members)}",
-            f"{counted(self.n_decided, 'item')} decided" + (f" ({how})" if how else ""),
+            decided,
+            *(f"{counted(n, 'item was', 'items were')} {why}: no verdict" for n, why in undecided if n),
+            "verdicts: " + (", ".join(f"{n:,} {what}" for what, n in written.items() if n) or "none"),
         ]
-        if self.n_split:
-            said.append(f"{counted(self.n_split, 'item')} {_were(self.n_split)} split evenly: no verdict")
-        if self.n_too_few:
-            said.append(
-                f"{counted(self.n_too_few, 'item')} {_were(self.n_too_few)} labelled by fewer than {self.least} of {len(self.members)}: no verdict"
-            )
-        parts = (
-            (self.n_new, "new"),
-            (self.n_changed, "changed"),
-            (self.n_taken_back, "taken back"),
-            (self.n_unchanged, "as before"),
-        )
-        said.append("verdicts: " + (", ".join(f"{n:,} {what}" for n, what in parts if n) or "none"))
-        return said
-
-
-def _were(n: int) -> str:
-    return "was" if n == 1 else "were"
 
 
 class _Change(NamedTuple):
@@ -334,18 +307,11 @@ def convene(
     they give none. On criteria an even split gives no verdict; of levels of care the most frequent counts, of equals the more severe. Who could
     not assess an item does not vote.
 
-    Args:
-        engine: The study.
-        name: Of the jury: a new one, or that of a jury to go on with.
-        members: Judges, each with one vote: that of its newest prompt version.
-        repeats_of: A judge that was asked several times: each time is a vote, the first too.
-        least: So many have to vote on an item, 2 or more; None: all.
-        actor: Who acts.
-        dry_run: Change nothing.
-        progress: Called with the number of the last response looked at.
+    `name` is a new one, or that of a jury to go on with. Each of the `members` has one vote: that of its newest prompt version. A judge that was
+    asked several times (`repeats_of`) has a vote each time, the first too. `least` of them (2 or more; None: all) have to vote on an item.
+    `progress` is called with the number of the last response looked at.
 
     Raises:
-        NotAllowed: Whoever acts is no researcher and no lead.
         OverreadError: A member is no judge of the study, there are fewer than two, or the name is that of a judge.
     """
     with reading(engine) as session:
@@ -355,7 +321,7 @@ def convene(
         found = voters(raters, name, members, repeats_of)
         wanted = len(found) if least is None else least
         if not MIN_VOTES <= wanted <= len(found):
-            msg = f"--least: {wanted} came, expected {MIN_VOTES} to {len(found)}, as many as have a vote"
+            msg = f"--least: expected {MIN_VOTES} to {len(found)}, as many as have a vote, got {wanted}"
             raise OverreadError(msg)
         report = JuryReport(name, jury_version(found), tuple(voter.name for voter in found), wanted)
         changes = list(_changes(session, found, own, report, progress))
@@ -367,52 +333,37 @@ def convene(
     return report
 
 
-# ---------------------------------------------------------------- what they say
-
-
 def _changes(
-    session: Session, found: Sequence[Voter], own: Sequence[int], report: JuryReport, progress: Progress | None
+    session: Session, members: Sequence[Voter], own: Sequence[int], report: JuryReport, progress: Progress | None
 ) -> Iterator[_Change]:
     """What has to be written; counts all of it in the report."""
-    place = {rater: number for number, voter in enumerate(found) for rater in voter.raters}
-    names = [voter.name for voter in found]
-    known: dict[tuple[bool, tuple[str | None, ...]], Said] = {}
+    place = {rater: number for number, voter in enumerate(members) for rater in voter.raters}
+
+    @cache
+    def verdict_of(is_level: bool, labels: tuple[str | None, ...]) -> Said:  # noqa: FBT001 - the key of the cache
+        by_member = {voter.name: label for voter, label in zip(members, labels, strict=True) if label is not None}
+        return (on_level if is_level else on_criterion)(by_member, least=report.least)
+
     for part, labels in queries.labels(session, place):
         votes: dict[Item, list[str | None]] = {}
         examples: dict[Item, int] = {}
         for item, example_id, rater_id, label in labels:
-            votes.setdefault(item, [None] * len(found))[place[rater_id]] = label
+            votes.setdefault(item, [None] * len(members))[place[rater_id]] = label
             examples[item] = example_id
         stands = queries.standing(session, own, part)
-        for item, given in votes.items():
-            key = (item[1] is None, tuple(given))
-            if key not in known:
-                known[key] = _said(names, *key, least=report.least)
-            _count(report, known[key], stands.get(item))
-            if _differs(known[key], stands.get(item)):
-                yield _Change(item, examples[item], known[key])
+        for item, of_item in votes.items():
+            said = verdict_of(item[1] is None, tuple(of_item))
+            _count(report, said)
+            if _count_written(report, said, stands.get(item)):
+                yield _Change(item, examples[item], said)
         for item in stands.keys() - votes.keys():  # nobody of the members says anything any more
-            if _differs(nothing := Said(Why.TOO_FEW), stands[item]):
-                report.n_taken_back += 1
+            if _count_written(report, nothing := Said(Why.TOO_FEW), stands[item]):
                 yield _Change(item, stands[item].example_id, nothing)
         if progress is not None:
             progress(part.stop - 1)
 
 
-def _said(names: Sequence[str], is_level: bool, given: Sequence[str | None], *, least: int) -> Said:  # noqa: FBT001 - the key of what is known
-    labels = {name: label for name, label in zip(names, given, strict=True) if label is not None}
-    return (on_level if is_level else on_criterion)(labels, least=least)
-
-
-def _differs(said: Said, stands: Standing | None) -> bool:
-    if stands is None:
-        return said.why is Why.DECIDED
-    if stands.label != said.label:
-        return True
-    return said.why is Why.DECIDED and (stands.confidence, stands.explanation) != (said.confidence, said.explanation)
-
-
-def _count(report: JuryReport, said: Said, stands: Standing | None) -> None:
+def _count(report: JuryReport, said: Said) -> None:
     if said.why is Why.DECIDED:
         report.n_decided += 1
         report.labels[str(said.label)] += 1
@@ -420,22 +371,22 @@ def _count(report: JuryReport, said: Said, stands: Standing | None) -> None:
         report.n_split += 1
     else:
         report.n_too_few += 1
-    if _differs(said, stands):
-        _count_written(report, said, stands)
+
+
+def _count_written(report: JuryReport, said: Said, stands: Standing | None) -> bool:
+    """Count what becomes of the verdict; whether it has to be written."""
+    is_decided = said.why is Why.DECIDED
+    if stands is None:
+        report.n_new += is_decided
+        return is_decided
+    same = stands.label == said.label
+    if is_decided:
+        same = same and (stands.confidence, stands.explanation) == (said.confidence, said.explanation)
+        report.n_unchanged += same
+        report.n_changed += not same
     else:
-        report.n_unchanged += said.why is Why.DECIDED
-
-
-def _count_written(report: JuryReport, said: Said, stands: Standing | None) -> None:
-    if said.why is not Why.DECIDED:
-        report.n_taken_back += 1
-    elif stands is None:
-        report.n_new += 1
-    else:
-        report.n_changed += 1
-
-
-# ---------------------------------------------------------------- writing
+        report.n_taken_back += not same
+    return not same
 
 
 def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, actor: str) -> None:
@@ -446,17 +397,10 @@ def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, 
     for start in range(0, len(changes), BATCH):
         part = changes[start : start + BATCH]
         stands = queries.standing(session, own, {change.item[0] for change in part})
-        left = []
-        for change in part:
-            before = stands.get(change.item)
-            if _differs(change.said, before):
-                left.append((change, before))
-                _count_written(report, change.said, before)
-            else:
-                report.n_unchanged += change.said.why is Why.DECIDED
+        left = [change for change in part if _count_written(report, change.said, stands.get(change.item))]
         if left and not rater_id:  # a rater without a verdict would be a judge of nothing
             rater_id = store.ensure_rater(session, RaterKind.JUDGE, report.name, prompt_version=report.version)
-        bulk.verdicts([_verdict(change, before, rater_id, at) for change, before in left])
+        bulk.verdicts([_verdict(change, stands.get(change.item), rater_id, at) for change in left])
     if report.n_written:
         triage_store.write_confidence_meaning(session, report.name, ConfidenceMeaning.RIGHT)
         detail = report.as_dict() | {"confidence": ConfidenceMeaning.RIGHT.value}

@@ -1,23 +1,32 @@
-"""Judges and physicians against physicians: balanced F1 as in HealthBench's meta-evaluation, sensitivity and specificity by kind of criterion."""
+"""Judges and physicians against physicians: balanced F1 as in HealthBench's meta-evaluation, percentiles among physicians, sensitivity, specificity.
 
-from collections.abc import Sequence
+All are counted from pairs of labels on one item, a rater's beside a physician's.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.judges.pairs import COUNTS, JUDGE, PHYSICIAN, PHYSICIANS, Reads, judge_pairs, physician_pairs, together
+from evalcore.judges.reads import Reads, counted_reads
 from evalcore.judges.record import NO_AXIS, SIGNS, sign_codes
-from evalcore.rubric.data import RubricData
+from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats import confusion
 from evalcore.stats.arrays import quotient
 from evalcore.stats.confusion import SENSITIVITY, SPECIFICITY, f1_interval, f1_scores
-from evalcore.stats.intervals import LEVEL
+from evalcore.stats.intervals import NO_VALUE, grouped_shares, interval_words
+from evalcore.stats.majority import MIN_JUDGES, jury_names, majority
 from evalcore.study.languages import LANGUAGES
 
+JUDGE, PHYSICIAN, PHYSICIANS = "judge", "physician", "physicians"
+"""Kinds of raters: a judge or a jury; one physician; all physicians together."""
+TOGETHER = "all physicians"
+COUNTS = ("n_both", "n_rater_only", "n_other_only", "n_neither")
+"""Of the pairs on an item: met by both, by the rater alone, by the other alone, by neither."""
 OVERALL, CATEGORY = "overall", "category"
-GROUPINGS = (OVERALL, CATEGORY)
 SIGN, AXIS, THEME, LANGUAGE = "sign", "axis", "theme", "language"
 ERROR_GROUPINGS = (OVERALL, SIGN, AXIS, THEME, LANGUAGE)
 UNTAGGED = {AXIS: NO_AXIS, THEME: "no theme", LANGUAGE: "language not known"}
@@ -25,23 +34,117 @@ COLUMNS = [
     "rater_kind", "rater", "grouping", "group", "n_pairs", "n_items", "n_examples", *COUNTS, "share_met", "share_met_by_others",
     "precision_met", "recall_met", "f1_met", "precision_not_met", "recall_not_met", "f1_not_met", "balanced_f1", "low", "high", "undefined",
 ]  # fmt: skip
-
+THEMES = (
+    "communication", "complex_responses", "context_seeking", "emergency_referrals", "global_health", "health_data_tasks", "hedging",
+)  # fmt: skip
+"""HealthBench's themes: the name of each of its categories begins with one."""
+NO_THEME = "no theme"
+MIN_PAIRS = 50
+"""Physicians with more pairs than this are kept."""
+MIN_PHYSICIANS = 10
+"""Fewest of these for a percentile: among three it is one of four numbers."""
+QUANTILES = {"lowest": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "highest": 1.0}
+PERCENTILE_COLUMNS = [
+    "judge", "grouping", "group", "n_pairs", "balanced_f1", "n_physicians", "n_physicians_left_out", *QUANTILES, "percentile",
+    "percentile_low", "percentile_high",
+]  # fmt: skip
+_DIGITS = 12  # a mean of the same numbers may differ in the last one, and is a tie all the same
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.integer[Any]]
 
 
-def balanced_f1(
-    rubric_data: RubricData,
-    *,
-    by: Sequence[str] = GROUPINGS,
-    jury: bool = True,
-    reads: Reads | None = None,
-    level: float = LEVEL,
+def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
+    """Each judge's label beside each physician's blind first read of the same item.
+
+    A read that could not assess makes no pair, and neither does an item without the judge's label.
+
+    With `jury`, from two judges on their majority and their mean enter as two judges more (`majority.jury_names`); juries of the study have no
+    vote in them. The majority has no label where it is not decided. The mean counts every judge's pairs on the items that all have labelled: it
+    is a judge drawn by lot.
+
+    Returns:
+        One row a judge and item with a pair: rater_kind, rater (both categorical), row (of `rubric_data.items`), how many of
+        the pairs are n_both, n_rater_only, n_other_only, n_neither (whole numbers), and weight (of each of them; `counted_reads`).
+    """
+    n_met, n_reads, weight = _reads_by_item(rubric_data, counted_reads(rubric_data.reads, reads))
+    rows = np.flatnonzero(n_reads)
+    m, k = n_met[rows], n_reads[rows]
+    judged = rubric_data.judged.iloc[rows]
+    labels = {judge: (judged[judge].to_numpy(dtype=float), 1) for judge in rubric_data.judges}
+    if jury and len(rubric_data.voters) >= MIN_JUDGES:
+        voted = judged[rubric_data.voters]
+        by_majority, by_mean = jury_names(rubric_data.voters)
+        labels[by_majority] = (majority(voted).to_numpy(), 1)
+        labels[by_mean] = (voted.sum(axis=1, skipna=False).to_numpy(dtype=float), len(rubric_data.voters))
+    found, codes, counts = [], [], []
+    for code, (label, n_judges) in enumerate(labels.values()):
+        places = np.flatnonzero(~np.isnan(label))
+        v = label[places].astype(np.int64)
+        met, other = m[places], (k - m)[places]
+        found.append(rows[places])
+        codes.append(np.full(len(places), code))
+        counts.append(np.column_stack([v * met, v * other, (n_judges - v) * met, (n_judges - v) * other]))
+    none = np.empty(0, dtype=np.int64)
+    return _frame(
+        JUDGE, list(labels), np.concatenate([none, *codes]), np.concatenate([none, *found]),
+        np.concatenate([none.reshape(0, len(COUNTS)), *counts]), weight,
+    )  # fmt: skip
+
+
+def physician_pairs(rubric_data: RubricData, *, reads: Reads | None = None) -> pd.DataFrame:
+    """Each physician's blind first read beside each other physician's of the same item, with the columns of `judge_pairs`.
+
+    One row a read that has another beside it; each two reads of an item make a pair both ways.
+    """
+    counted = counted_reads(rubric_data.reads, reads)
+    n_met, n_reads, weight = _reads_by_item(rubric_data, counted)
+    rows, label = counted["row"].to_numpy(dtype=np.int64), counted["met"].to_numpy(dtype=np.int64)
+    raters = counted["rater"].astype("category")
+    met, other = n_met[rows] - label, n_reads[rows] - n_met[rows] - (1 - label)
+    counts = np.column_stack([label * met, label * other, (1 - label) * met, (1 - label) * other])
+    kept = np.flatnonzero(met + other)
+    names = [str(name) for name in raters.cat.categories]
+    return _frame(PHYSICIAN, names, raters.cat.codes.to_numpy(dtype=np.int64)[kept], rows[kept], counts[kept], weight)
+
+
+def together(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of `physician_pairs` as those of one rater, `TOGETHER`."""
+    rater = pd.Categorical.from_codes(np.zeros(len(pairs), dtype=np.int64), pd.Index([TOGETHER]))
+    return pairs.assign(rater_kind=pd.Categorical([PHYSICIANS] * len(pairs), [PHYSICIANS]), rater=rater)
+
+
+def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, npt.NDArray[np.float64]]:
+    """Of each item, the reads that say met, the reads, and the weight of each (1 where there is none)."""
+    rows, n_items = reads["row"].to_numpy(dtype=np.int64), len(rubric_data.items)
+    n_met = np.bincount(rows, weights=reads["met"].to_numpy(dtype=float), minlength=n_items)
+    weight = np.ones(n_items)
+    weight[rows] = reads["weight"].to_numpy(dtype=float)
+    return n_met.astype(np.int64), np.bincount(rows, minlength=n_items), weight
+
+
+def _frame(
+    kind: str, raters: Sequence[str], codes: Numbers, rows: Numbers, counts: Numbers, weight: npt.NDArray[np.float64]
 ) -> pd.DataFrame:
+    kinds = pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.int64), pd.Index([kind]))
+    names = pd.Categorical.from_codes(codes, pd.Index(list(raters), dtype=object))
+    columns = dict(zip(COUNTS, counts.T, strict=True))
+    return pd.DataFrame({"rater_kind": kinds, "rater": names, "row": rows, **columns, "weight": weight[rows]})
+
+
+def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
+    """Blind first reads that make no pair with this judge: those that could not assess, and those of items that it has not labelled."""
+    reads = first_reads(rubric_data.reads)
+    rows = reads["row"].to_numpy(dtype=np.int64)
+    assessed = reads["met"].notna().to_numpy()
+    labelled = rubric_data.judged[judge].notna().to_numpy()[rows]
+    return int((~assessed).sum()), int((assessed & ~labelled).sum())
+
+
+def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
     """How well each judge, each physician, and all physicians together say what physicians say: F1 of both classes, and their plain mean.
 
     A pair is a rater's label and one physician's blind first read of the same item: an item with three reads makes three pairs with a
-    judge, and each of its physicians makes two. Each pair counts by the weight of its item (`pairs.Reads`).
+    judge, and each of its physicians makes two. Each pair counts by the weight of its item.
     Of the pairs of a group, with n_both, n_rater_only, n_other_only, n_neither:
 
         precision_met = n_both / (n_both + n_rater_only)    recall_met = n_both / (n_both + n_other_only)
@@ -51,52 +154,42 @@ def balanced_f1(
     A class that the rater or the other physicians never say has no precision or no recall, and then neither F1 nor the mean is
     defined: NaN, with the reason, and never 0. (scikit-learn's macro F1 says 0 for the class there; elsewhere it is the same number.)
 
-    Intervals cluster by example: delete-one-example jackknife on the four sums, t with n_examples - 1 degrees of freedom, cut at 0 and 1.
-    No interval (NaN) where the value is undefined, where one example alone holds a class, with one example, and where
-    nothing varies between examples.
+    Intervals cluster by example (`confusion.f1_interval`): NaN where the value is undefined, where one example alone holds a class, with one
+    example, and where nothing varies between examples.
 
-    Args:
-        rubric_data: What everybody says.
-        by: Some of `GROUPINGS`; category is the criterion's cluster, and items without one are left out of it.
-        jury: Two judges and more enter as their majority and their mean too (`pairs.judge_pairs`).
-        reads: Which enter; None: the drawn ones, where there are any.
-        level: Of confidence, in (0, 1).
+    With `jury` two judges and more enter as their majority and their mean too (`judge_pairs`). `reads` says which enter, None: the drawn ones,
+    where there are any.
 
     Returns:
         One row a rater and group with a pair, judges first, then all physicians together, then each physician: rater_kind (`judge`,
-        `physicians` or `physician`), rater, grouping (`overall` or `category`), group, n_pairs, n_items, n_examples, the four counts
-        (not weighted; all that follows is), share_met and share_met_by_others (of the pairs, those that the rater and that the other
-        physician calls met), precision, recall and F1 of the classes met and not met, balanced_f1 with its interval low to high, all in [0, 1], and
-        undefined: why
-        there is no balanced F1, empty where there is one.
-
-    Raises:
-        ValueError: `by` names something else.
+        `physicians` or `physician`), rater, grouping (`overall`, or `category`: the criterion's cluster, without items that have none), group,
+        n_pairs, n_items, n_examples, the four counts (not weighted; all that follows is), share_met and share_met_by_others (of the pairs, those
+        that the rater and that the other physician calls met), precision, recall and F1 of the classes met and not met, balanced_f1 with its
+        95 % interval low to high, all in [0, 1], and undefined: why there is no balanced F1, empty where there is one.
 
     References:
         Arora et al. 2025, HealthBench (arXiv 2505.08775), section 8, and openai/simple-evals, healthbench_meta_eval.
     """
-    if unknown := sorted(set(by) - set(GROUPINGS)):
-        msg = f"by: {', '.join(unknown)} came, expected some of {', '.join(GROUPINGS)}"
-        raise ValueError(msg)
+    items = rubric_data.items
     among = physician_pairs(rubric_data, reads=reads)
-    examples = pd.factorize(rubric_data.items["example_id"])[0]
+    clusters = items["cluster"].astype("category")
+    clusters = clusters.cat.set_categories(sorted(clusters.cat.categories))
+    groupings: dict[str, tuple[Numbers, list[str]]] = {
+        OVERALL: (np.zeros(len(items), dtype=np.int64), [OVERALL]),
+        CATEGORY: (clusters.cat.codes.to_numpy(dtype=np.int64), list(clusters.cat.categories)),
+    }
+    examples = pd.factorize(items["example_id"])[0]
     parts = [
-        _of_kind(pairs, grouping, rubric_data.items, examples, level=level)
+        _of_kind(pairs, examples, groups, names).assign(grouping=grouping)
         for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together(among), among)
-        for grouping in dict.fromkeys(by)
+        for grouping, (groups, names) in groupings.items()
     ]
-    table = pd.concat(parts, ignore_index=True)
-    kinds = {kind: number for number, kind in enumerate(dict.fromkeys(table["rater_kind"]))}
-    return table.sort_values("rater_kind", key=lambda column: column.map(kinds), kind="stable", ignore_index=True)
+    return pd.concat(parts, ignore_index=True)[COLUMNS]
 
 
-def _of_kind(
-    pairs: pd.DataFrame, grouping: str, items: pd.DataFrame, examples: Numbers, *, level: float
-) -> pd.DataFrame:
-    """The rows of one kind of rater and one grouping."""
-    rows = pairs["row"].to_numpy()
-    groups, names = _groups(items, grouping)
+def _of_kind(pairs: pd.DataFrame, examples: Numbers, groups: Numbers, names: Sequence[str]) -> pd.DataFrame:
+    """The rows of one kind of rater; `groups` has the group of each item, -1 where it has none."""
+    kind, rows = str(pairs["rater_kind"].cat.categories[0]), pairs["row"].to_numpy()
     kept = np.flatnonzero(groups[rows] >= 0)
     n_groups = max(len(names), 1)
     cells, numbers = pd.factorize(
@@ -107,12 +200,11 @@ def _of_kind(
     weighted = counts * pairs["weight"].to_numpy()[kept, None]
     plain = confusion.sums(cells, counts, len(numbers)).astype(np.int64)
     sums = confusion.sums(cells, weighted, len(numbers))
-    low, high, n_examples = f1_interval(cells, examples[rows[kept]], weighted, sums, level=level)
+    low, high, n_examples = f1_interval(cells, examples[rows[kept]], weighted, sums)
     return pd.DataFrame(
         {
-            "rater_kind": str(pairs["rater_kind"].cat.categories[0]),
+            "rater_kind": kind,
             "rater": pairs["rater"].cat.categories.to_numpy(dtype=object)[raters],
-            "grouping": grouping,
             "group": np.asarray(names, dtype=object)[of_group],
             "n_pairs": plain.sum(axis=1),
             "n_items": np.bincount(cells, minlength=len(numbers)),
@@ -123,19 +215,9 @@ def _of_kind(
             **f1_scores(sums),
             "low": low,
             "high": high,
-            "undefined": _reasons(plain, str(pairs["rater_kind"].cat.categories[0])),
-        },
-        columns=COLUMNS,
+            "undefined": _reasons(plain, kind),
+        }
     )
-
-
-def _groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, Sequence[str]]:
-    """The group of each item as a number, -1 where it has none, and the groups' names."""
-    if grouping == OVERALL:
-        return np.zeros(len(items), dtype=np.int64), [OVERALL]
-    clusters = items["cluster"].astype("category")
-    clusters = clusters.cat.set_categories(sorted(clusters.cat.categories))
-    return clusters.cat.codes.to_numpy(dtype=np.int64), list(clusters.cat.categories)
 
 
 _WHO = {
@@ -155,40 +237,28 @@ def _reasons(sums: Numbers, kind: str) -> list[str]:
         f"{others} met": both + other_only,
         f"{others} not met": rater_only + neither,
     }
-    return [", ".join(words for words, said in never.items() if said[number] == 0) for number in range(len(sums))]
+    return [", ".join(words for words, counts in never.items() if counts[number] == 0) for number in range(len(sums))]
 
 
 def error_rates(
-    rubric_data: RubricData,
-    *,
-    by: Sequence[str] = ERROR_GROUPINGS,
-    jury: bool = True,
-    reads: Reads | None = None,
-    level: float = LEVEL,
+    rubric_data: RubricData, *, by: Sequence[str] = ERROR_GROUPINGS, jury: bool = True, reads: Reads | None = None
 ) -> pd.DataFrame:
     """What share of physicians' "met" each judge calls met (sensitivity), and of their "not met" not met (specificity).
 
-    The condition is a physician's blind first read, and each read counts as a pair with the judge's label: on an item that
-    physicians read differently, the judge is right by one and wrong by the other. Each pair counts by the weight of its item (`pairs.Reads`).
-
-    Args:
-        rubric_data: What everybody says.
-        by: Some of `ERROR_GROUPINGS`; sign: whether the points are positive (desirable) or negative (undesirable).
-        jury: Two judges and more enter as their majority and their mean too (`pairs.judge_pairs`).
-        reads: Which enter; None: the drawn ones, where there are any.
-        level: Of confidence, in (0, 1).
+    The condition is a physician's blind first read, and each read counts as a pair with the judge's label, by the weight of its item: on an item
+    that physicians read differently, the judge is right by one and wrong by the other. `by` are some of `ERROR_GROUPINGS`, the others as for `balanced_f1`.
 
     Returns:
         One row a judge, grouping and group with a pair, groups by name: judge, grouping, group, n_pairs, n_examples, weighted (pairs count
         differently), n_met (pairs that the physician calls met), n_met_right (those of them that the judge calls met too), n_not_met,
-        n_not_met_right (counts, not weighted);
-        sensitivity and specificity (weighted, in [0, 1]) with intervals clustered by example (`confusion.rates`); NaN where there is no such pair.
+        n_not_met_right (counts, not weighted); sensitivity and specificity (weighted, in [0, 1]) with 95 % intervals clustered by example
+        (`confusion.rates`); NaN where there is no such pair.
 
     Raises:
         ValueError: `by` names something else.
     """
     if unknown := sorted(set(by) - set(ERROR_GROUPINGS)):
-        msg = f"by: expected some of {', '.join(ERROR_GROUPINGS)}, found {', '.join(unknown)}"
+        msg = f"by: expected some of {', '.join(ERROR_GROUPINGS)}, got {', '.join(unknown)}"
         raise ValueError(msg)
     pairs = judge_pairs(rubric_data, jury=jury, reads=reads)
     names = pairs["rater"].cat.categories.to_numpy(dtype=object)
@@ -200,7 +270,7 @@ def error_rates(
     for grouping in dict.fromkeys(by):
         codes, words = _error_groups(rubric_data.items, grouping)
         cells = raters * len(words) + codes[of_pair]
-        rates = confusion.rates(counts, weights, examples, cells, len(names) * len(words), level=level)
+        rates = confusion.rates(counts, weights, examples, cells, len(names) * len(words))
         met, not_met, both = rates[SENSITIVITY], rates[SPECIFICITY], rates[confusion.ACCURACY]
         table = pd.DataFrame(
             {
@@ -243,5 +313,205 @@ def _error_groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, list[str
         names = [str(name) for name in column.cat.categories]
         words = [LANGUAGES.get(name, name) if grouping == LANGUAGE else name.replace("_", " ") for name in names]
         words.append(UNTAGGED[grouping])  # code -1 is the last
-    codes, found = pd.factorize(np.array(words, dtype=object), sort=True)
-    return codes[tags], [str(name) for name in found]
+    codes, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
+    return codes[tags], [str(name) for name in ordered]
+
+
+def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:
+    """The theme of each category of the items: the one that its name begins with, else that of most of its items, else `NO_THEME`."""
+    counts = items.groupby(["cluster", "theme"], observed=True).size().rename("n").reset_index()
+    counts = counts.astype({"cluster": object, "theme": object}).sort_values(["n", "theme"], ascending=[False, True])
+    most = dict(zip(counts["cluster"][::-1], counts["theme"][::-1], strict=True))
+    names = items["cluster"].dropna().unique()
+    return {
+        str(name): next((theme for theme in THEMES if str(name).startswith(f"{theme}_")), most.get(name, NO_THEME))
+        for name in names
+    }
+
+
+def standings(table: pd.DataFrame, themes: Mapping[str, str]) -> pd.DataFrame:
+    """The values that are compared: of each rater the pooled balanced F1, and by theme its mean over the theme's categories, weighted by pairs.
+
+    `table` is that of `balanced_f1`, `themes` that of `theme_of_categories`.
+
+    Returns:
+        One row a rater and group: rater_kind, rater, grouping (`overall` or `theme`), group, n_pairs, balanced_f1 (NaN where undefined). A category whose
+        F1 is undefined for a rater is left out of that rater's mean and of n_pairs.
+    """
+    columns = ["rater_kind", "rater", "grouping", "group", "n_pairs", "balanced_f1"]
+    pooled = table.loc[table["grouping"].eq(OVERALL), columns]
+    of_category = table.loc[table["grouping"].eq(CATEGORY)]
+    defined = of_category["balanced_f1"].notna()
+    weight = of_category["n_pairs"].where(defined, 0)
+    summed = (
+        of_category.assign(
+            group=of_category["group"].map(themes),
+            n_pairs=weight,
+            weighted=(of_category["balanced_f1"] * weight).where(defined, 0.0),
+        )
+        .groupby(["rater_kind", "rater", "group"], sort=False)[["n_pairs", "weighted"]]
+        .sum()
+        .reset_index()
+    )
+    summed["balanced_f1"] = summed["weighted"] / summed["n_pairs"].where(summed["n_pairs"] > 0)
+    by_theme = summed.assign(grouping=THEME).sort_values("group", kind="stable")[columns]
+    return pd.concat([pooled, by_theme], ignore_index=True)
+
+
+def kept_physicians(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataFrame:
+    """Of the `standings`, those of physicians with more than `min_pairs` pairs and a defined value: whom judges are compared with."""
+    is_kept = values["rater_kind"].eq(PHYSICIAN) & values["n_pairs"].gt(min_pairs) & values["balanced_f1"].notna()
+    return values.loc[is_kept]
+
+
+def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataFrame:
+    """The share of physicians whom each judge of the `standings` is above, ties counting half, beside the physicians' own distribution.
+
+    Returns:
+        One row a judge and group: judge, grouping, group, n_pairs, balanced_f1, n_physicians (with more than `min_pairs` pairs), n_physicians_left_out
+        (too few pairs, or undefined), lowest, q25, median, q75, highest (of the kept physicians' values, in [0, 1]; NaN without one), percentile in
+        [0, 100] with its 95 % interval percentile_low to percentile_high: Wilson's of the share of physicians below, for other physicians like
+        these. It takes the judge's value and each physician's as known. All three are NaN with fewer than `MIN_PHYSICIANS` kept, or where the
+        judge's value is undefined.
+    """
+    physicians = values.loc[values["rater_kind"].eq(PHYSICIAN)]
+    kept = kept_physicians(values, min_pairs=min_pairs)
+    rows = []
+    for judge in values.loc[values["rater_kind"].eq(JUDGE)].to_dict(orient="records"):
+        here = kept["grouping"].eq(judge["grouping"]) & kept["group"].eq(judge["group"])
+        all_here = physicians["grouping"].eq(judge["grouping"]) & physicians["group"].eq(judge["group"])
+        own = np.sort(kept.loc[here, "balanced_f1"].to_numpy(dtype=float))
+        rows.append(
+            {
+                "judge": judge["rater"],
+                **{name: judge[name] for name in ("grouping", "group", "n_pairs", "balanced_f1")},
+                "n_physicians": len(own),
+                "n_physicians_left_out": int(all_here.sum()) - len(own),
+                **{name: float(np.quantile(own, q)) if len(own) else math.nan for name, q in QUANTILES.items()},
+                **_percentile(float(judge["balanced_f1"]), own),
+            }
+        )
+    return pd.DataFrame(rows, columns=PERCENTILE_COLUMNS)
+
+
+def _percentile(value: float, own: Floats) -> dict[str, float]:
+    shares = {"percentile": "share", "percentile_low": "low", "percentile_high": "high"}
+    if len(own) < MIN_PHYSICIANS or math.isnan(value):
+        return dict.fromkeys(shares, math.nan)
+    rounded, others = round(value, _DIGITS), own.round(_DIGITS)
+    below = np.where(others < rounded, 1.0, np.where(others == rounded, 0.5, 0.0))
+    row = grouped_shares(below, np.arange(len(own)), np.zeros(len(own), dtype=np.int64), 1).iloc[0]
+    return {name: 100 * float(row[column]) for name, column in shares.items()}
+
+
+def percentile_words(row: Mapping[Any, Any]) -> str:
+    """A percentile with its interval; a dash where there is none.
+
+    >>> percentile_words({"percentile": 61.2, "percentile_low": 40.4, "percentile_high": 78.6})
+    '61st [40, 79]'
+    """
+    if math.isnan(row["percentile"]):
+        return NO_VALUE
+    return f"{ordinal(row['percentile'])} [{row['percentile_low']:.0f}, {row['percentile_high']:.0f}]"
+
+
+def ordinal(number: float) -> str:
+    """A percentile as it is spoken.
+
+    >>> ordinal(40.0), ordinal(61.2), ordinal(12.4), ordinal(math.nan)
+    ('40th', '61st', '12th', '–')
+    """
+    if math.isnan(number):
+        return NO_VALUE
+    whole = round(number)
+    is_teen = whole % 100 in (11, 12, 13)
+    return f"{whole}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(whole % 10, 'th')}"
+
+
+def value_words(row: Mapping[Any, Any]) -> str:
+    """A balanced F1 with its interval, or why there is none.
+
+    >>> value_words({"balanced_f1": 0.7123, "low": 0.66, "high": 0.7612, "undefined": ""})
+    '0.71 [0.66, 0.76]'
+    """
+    value, low, high = row["balanced_f1"], row["low"], row["high"]
+    if math.isnan(value):
+        return f"undefined: {row['undefined']}"
+    return f"{value:.2f}, no interval" if math.isnan(low) else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def undefined_words(table: pd.DataFrame) -> list[str]:
+    """Of how many groups of `balanced_f1` there is none, a sentence a rater with the reasons and how often each holds."""
+    sentences = []
+    for rater, rows in table.loc[table["balanced_f1"].isna()].groupby("rater", sort=False, observed=True):
+        counts = rows["undefined"].value_counts()
+        reasons = "; ".join(f"{reason} ({n:,})" for reason, n in counts.items())
+        n_all = int(table["rater"].eq(rater).sum())
+        sentences.append(f"{rater}: no balanced F1 for {len(rows):,} of {n_all:,} groups of criteria: {reasons}.")
+    return sentences
+
+
+def side_by_side(table: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """A judge and all physicians together, category by category, from rows of `balanced_f1`.
+
+    Returns:
+        One row a category with a pair of this judge: category; for judge and physicians each KIND (balanced F1, NaN where undefined), KIND_low, KIND_high,
+        KIND_pairs (0 where no two physicians have read the same criterion) and KIND_words; judge_met and others_met (shares of the
+        judge's pairs, in [0, 1]).
+    """
+    names = {"balanced_f1": "", "low": "_low", "high": "_high", "n_pairs": "_pairs", "words": "_words"}
+    by_group = table.assign(words=[value_words(row) for row in table.to_dict(orient="records")]).set_index("group")
+    mine = by_group.loc[by_group["rater_kind"].eq(JUDGE) & by_group["rater"].eq(judge)]
+    others = by_group.loc[by_group["rater_kind"].eq(PHYSICIANS)].reindex(mine.index)
+    others["n_pairs"] = others["n_pairs"].fillna(0).astype(int)
+    others["words"] = others["words"].astype(object).where(others["n_pairs"] > 0, "no criterion read by two")
+    sides = [
+        side[list(names)].rename(columns={name: f"{kind}{end}" for name, end in names.items()})
+        for kind, side in ((JUDGE, mine), (PHYSICIANS, others))
+    ]
+    met = mine[["share_met", "share_met_by_others"]].set_axis(["judge_met", "others_met"], axis=1)
+    return pd.concat([*sides, met], axis=1).rename_axis("category").reset_index()
+
+
+def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: int = MIN_PAIRS) -> str:
+    """What the pooled numbers of `balanced_f1` and `percentiles` say of one judge, in a sentence or two."""
+    pooled = table.loc[table["grouping"].eq(OVERALL)]
+    mine = pooled.loc[pooled["rater_kind"].eq(JUDGE) & pooled["rater"].eq(judge)].to_dict(orient="records")
+    if not mine:
+        return f"{judge} has labelled nothing that a physician has read blind."
+    is_known = not math.isnan(mine[0]["balanced_f1"])
+    parts = [
+        f"{judge} agrees with physicians at a balanced F1 of {value_words(mine[0])}"
+        if is_known
+        else f"The balanced F1 of {judge} is {value_words(mine[0])}"
+    ]
+    rank = ranks.loc[ranks["grouping"].eq(OVERALL) & ranks["judge"].eq(judge)].to_dict(orient="records")[0]
+    among = pooled.loc[pooled["rater_kind"].eq(PHYSICIANS)].to_dict(orient="records")
+    if among:
+        parts.append(
+            f"physicians among themselves reach {value_words(among[0])}, all together"
+            if not math.isnan(among[0]["balanced_f1"])
+            else f"that of physicians among themselves is {value_words(among[0])}"
+        )
+        parts.append(_place(rank, min_pairs, is_known=is_known))
+    else:
+        parts.append("no two physicians have read the same criterion, so there is nothing to hold this against")
+    return "; ".join(part for part in parts if part) + "."
+
+
+def _place(rank: Mapping[Any, Any], min_pairs: int, *, is_known: bool) -> str:
+    """Where it stands, for other physicians like these, or why that is not said."""
+    n = rank["n_physicians"]
+    if n < MIN_PHYSICIANS:
+        have = "physician has" if n == 1 else "physicians have"
+        return (
+            f"a percentile needs {MIN_PHYSICIANS} physicians with more than {min_pairs:,} pairs, and {n or 'no'} {have}"
+        )
+    if not is_known:
+        return ""
+    ends = {0.0: "below every one", 100.0: "above every one"}
+    where = ends.get(float(rank["percentile"]), f"at the {ordinal(rank['percentile'])} percentile")
+    return (
+        f"it stands {where} of {n} physicians, "
+        f"{interval_words(rank['percentile_low'] / 100, rank['percentile_high'] / 100)} of physicians like these below it"
+    )

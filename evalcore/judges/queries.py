@@ -15,13 +15,13 @@ CHUNK = 500  # bound variables in one statement
 def criterion_texts(session: Session, criterion_ids: Collection[int]) -> dict[int, str]:
     """The text of each of these criteria by its number; one that is not in the study is not in it."""
     numbers = [int(number) for number in criterion_ids]
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for start in range(0, len(numbers), CHUNK):
         statement = select(col(Criterion.id), col(Criterion.text)).where(
             col(Criterion.id).in_(numbers[start : start + CHUNK])
         )
-        found |= {int(row[0] or 0): row[1] for row in session.connection().execute(statement)}
-    return found
+        texts |= {int(row[0] or 0): row[1] for row in session.connection().execute(statement)}
+    return texts
 
 
 _TOGETHER = 1 << 12
@@ -83,14 +83,14 @@ def standing(session: Session, rater_ids: Collection[int], response_ids: Collect
     named = (
         verdict.response_id, verdict.criterion_id, verdict.id, verdict.example_id, verdict.label, verdict.confidence, verdict.explanation,
     )  # fmt: skip
-    found: dict[Item, Standing] = {}
+    verdicts: dict[Item, Standing] = {}
     ordered = sorted(response_ids) if rater_ids else []
     for start in range(0, len(ordered), CHUNK):
         part = ordered[start : start + CHUNK]
         statement = select(*named).where(*_said_by(rater_ids), verdict.response_id.in_(part)).order_by(verdict.id)
         rows = session.connection().execute(statement)
-        found |= {(row[0], row[1]): Standing(*row[2:]) for row in rows}
-    return found
+        verdicts |= {(row[0], row[1]): Standing(*row[2:]) for row in rows}
+    return verdicts
 
 
 def _said_by(rater_ids: Collection[int]) -> list[ColumnElement[bool]]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.judges.pairs import Reads, weighted_reads
+from evalcore.judges.reads import Reads, weighted_reads
 from evalcore.stats import confusion
 from evalcore.stats.intervals import rate_words
 from evalcore.study.schema import Label
@@ -43,39 +43,19 @@ class Record(msgspec.Struct, frozen=True):
         return rate_words(self.share, self.low, self.high, n_hits=self.n_right, n=self.n, weighted=self.weighted)
 
 
-def sign_of(points: float | None) -> str:
-    """What a criterion's points say of what it names.
-
-    >>> sign_of(7), sign_of(-3), sign_of(None)
-    ('desirable', 'undesirable', 'no points known')
-    """
-    if points is None or math.isnan(points):
-        return NO_POINTS
-    return UNDESIRABLE if points < 0 else DESIRABLE
-
-
 def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
-    """The sign of many criteria at once, as places in `SIGNS`.
+    """What criteria's points say of what they name, as places in `SIGNS`.
 
     >>> sign_codes(pd.Series([7.0, -3.0, None]))
     array([0, 1, 2])
     """
-    known = points.to_numpy(dtype=float)
-    return np.select([known > 0, known < 0], [0, 1], 2).astype(np.int64)
-
-
-def kind_of(axis: str | None, points: float | None) -> str:
-    """The kind of a criterion: its axis, and whether what it names is wanted.
-
-    >>> kind_of("context_awareness", -3)
-    'context awareness, undesirable'
-    """
-    return f"{axis.replace('_', ' ') if isinstance(axis, str) else NO_AXIS}, {sign_of(points)}"
+    values = points.to_numpy(dtype=float)
+    return np.select([values > 0, values < 0], [0, 1], 2).astype(np.int64)
 
 
 def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
-    """The reads with the columns sign, kind, and axis in words."""
-    signs = reads["points"].map(sign_of).astype("str")
+    """The reads with the columns sign, kind ("context awareness, undesirable"), and axis in words."""
+    signs = pd.Series(np.array(SIGNS, dtype=object)[sign_codes(reads["points"])], index=reads.index, dtype="str")
     axes = reads["axis"].str.replace("_", " ").fillna(NO_AXIS)
     return reads.assign(axis=axes, sign=signs, kind=axes + ", " + signs)
 
@@ -83,26 +63,21 @@ def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
 def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
     """How many blind first reads each judge's label agrees with, by kind of criterion, by sign, and in all: the accuracy of `confusion.rates`.
 
-    Each read counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
-
-    Args:
-        reads: As `blind_reads` gives them.
-        which: Of the reads enter; None: the drawn ones, where there are any.
+    Each of the `blind_reads` counts once, by the weight of its item, so a criterion that two physicians have read counts twice.
 
     Returns:
         One row a judge and kind that has reads, the widest first: judge, grouping (`all`, `sign` or `kind`), kind ("accuracy, undesirable"),
         n (reads met or not met, of items that the judge labelled so), n_right, share in [0, 1] (weighted) with the 95 % interval low to
-        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was
-        left out: n_cannot_assess (reads
-        without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
+        high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was left out: n_cannot_assess
+        (reads without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
     """
-    known = with_kinds(weighted_reads(reads, which))
-    weighted = bool(known["weight"].ne(1).any())
+    counted = with_kinds(weighted_reads(reads, which))
+    weighted = bool(counted["weight"].ne(1).any())
     rows = []
-    for judge, of_judge in known.groupby("judge", sort=True):
+    for judge, of_judge in counted.groupby("judge", sort=True):
         for grouping, groups in ((ALL, [ALL_CRITERIA] * len(of_judge)), (SIGN, of_judge[SIGN]), (KIND, of_judge[KIND])):
-            found = _counted(of_judge, np.asarray(groups, dtype=object))
-            rows.append(found.assign(judge=judge, grouping=grouping, weighted=weighted))
+            table = _counted(of_judge, np.asarray(groups, dtype=object))
+            rows.append(table.assign(judge=judge, grouping=grouping, weighted=weighted))
     return pd.concat(rows, ignore_index=True)[COLUMNS] if rows else pd.DataFrame(columns=COLUMNS)
 
 
@@ -116,14 +91,14 @@ def _counted(reads: pd.DataFrame, groups: npt.NDArray[np.object_]) -> pd.DataFra
     answered = reads["label"].isin(ANSWERS).to_numpy(dtype=bool)
     labelled = reads["judge_label"].isin(ANSWERS).to_numpy(dtype=bool)
     kept = np.flatnonzero(answered & labelled)
-    met, said = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
-    counts = np.column_stack([said & met, said & ~met, ~said & met, ~said & ~met]).astype(np.int64)
+    met, judged = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
+    counts = np.column_stack([judged & met, judged & ~met, ~judged & met, ~judged & ~met]).astype(np.int64)
     examples = pd.factorize(reads["example_id"])[0]
     rates = confusion.rates(counts, reads["weight"].to_numpy()[kept], examples[kept], group[kept], len(kinds))
-    found = rates[confusion.ACCURACY].rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"})
-    return found.assign(
+    accuracy = rates[confusion.ACCURACY].rename(columns={"n_hits": "n_right", "n_clusters": "n_examples"})
+    return accuracy.assign(
         kind=kinds,
-        n=found["n"].astype(np.int64),
+        n=accuracy["n"].astype(np.int64),
         n_cannot_assess=np.bincount(group[~answered], minlength=len(kinds)),
         n_without_label=np.bincount(group[answered & ~labelled], minlength=len(kinds)),
     )
@@ -133,37 +108,30 @@ ANSWERS = (Label.MET, Label.NOT_MET)
 
 
 def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> Record:
-    """The record to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
+    """The record of one judge to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
 
     Where even everything has fewer than five reads, it is that of the kind, to say how few there are.
-
-    Args:
-        records: As `judge_record` gives them, of one judge.
-        axis: Of the criterion; None where it has none.
-        points: Of the criterion; None where they are not known.
 
     Raises:
         ValueError: The rows are of several judges.
     """
-    keys = list(zip(records["grouping"], records["kind"], strict=True))
-    if len(set(keys)) != len(keys):
-        msg = f"records of {records['judge'].nunique()} judges came, expected those of one"
+    by_kind = _by_kind(records)
+    sign = NO_POINTS if points is None or math.isnan(points) else UNDESIRABLE if points < 0 else DESIRABLE
+    kind = f"{axis.replace('_', ' ') if isinstance(axis, str) else NO_AXIS}, {sign}"
+    wanted = ((KIND, kind), (SIGN, sign), (ALL, ALL_CRITERIA))
+    candidates = [by_kind.get(key, Record(*key, 0, 0, math.nan, math.nan, math.nan, 0)) for key in wanted]
+    if candidates[-1].n < MIN_READS:
+        return candidates[0]
+    return next((record for record in candidates if record.n >= MIN_KIND_READS), candidates[-1])
+
+
+def _by_kind(records: pd.DataFrame) -> dict[tuple[str, str], Record]:
+    rows = records[list(Record.__struct_fields__)].to_dict(orient="records")
+    by_kind = {(row["grouping"], row["kind"]): Record(**{str(name): row[name] for name in row}) for row in rows}
+    if len(by_kind) != len(rows):
+        msg = f"expected the records of one judge, got those of {records['judge'].nunique()}"
         raise ValueError(msg)
-    wanted = ((KIND, kind_of(axis, points)), (SIGN, sign_of(points)), (ALL, ALL_CRITERIA))
-    found = [_record(records, keys, *key) for key in wanted]
-    if found[-1].n < MIN_READS:
-        return found[0]
-    return next((record for record in found if record.n >= MIN_KIND_READS), found[-1])
-
-
-def _record(records: pd.DataFrame, keys: list[tuple[str, str]], grouping: str, kind: str) -> Record:
-    if (grouping, kind) not in keys:
-        return Record(grouping, kind, 0, 0, math.nan, math.nan, math.nan, 0)
-    row = records.iloc[keys.index((grouping, kind))]
-    return Record(
-        grouping, kind, int(row["n"]), int(row["n_right"]), float(row["share"]), float(row["low"]), float(row["high"]),
-        int(row["n_examples"]), bool(row["weighted"]),
-    )  # fmt: skip
+    return by_kind
 
 
 def sentence(record: Record) -> str:
@@ -181,17 +149,13 @@ def sentence(record: Record) -> str:
 
 
 def finding(records: pd.DataFrame) -> str:
-    """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read.
-
-    Args:
-        records: As `judge_record` gives them, of one judge, with a read.
-    """
-    keys = list(zip(records["grouping"], records["kind"], strict=True))
-    said = f"{records['judge'].iloc[0]} matched physicians' blind reads in {_record(records, keys, ALL, ALL_CRITERIA).words}"
-    signs = [_record(records, keys, SIGN, kind) for grouping, kind in keys if grouping == SIGN]
-    if len(known := [sign for sign in signs if sign.n]) < len((DESIRABLE, UNDESIRABLE)):
-        return f"{said}."
-    return f"{said}: {', '.join(f'{sign.words} on {_adjective(sign.kind)} criteria' for sign in known)}."
+    """How often a judge is right, in a sentence: in all, and by sign of the points where both have been read."""
+    by_kind = _by_kind(records)
+    of_all = f"{records['judge'].iloc[0]} matched physicians' blind reads in {by_kind[ALL, ALL_CRITERIA].words}"
+    signs = [record for (grouping, _), record in by_kind.items() if grouping == SIGN and record.n]
+    if len(signs) < len((DESIRABLE, UNDESIRABLE)):
+        return f"{of_all}."
+    return f"{of_all}: {', '.join(f'{sign.words} on {_adjective(sign.kind)} criteria' for sign in signs)}."
 
 
 def _adjective(sign: str) -> str:

@@ -1,7 +1,6 @@
 """Self-preference: whether a judge favours responses of its own family, where physicians gave the same label."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.judges.pairs import Reads, counted_reads
+from evalcore.judges.reads import Reads, counted_reads
 from evalcore.rubric.data import RubricData
-from evalcore.stats.arrays import codes_of
 from evalcore.stats.intervals import LEVEL, NO_VALUE, signed_points
+from evalcore.stats.wording import counted
 
 MIN_EXAMPLES = 5
 """Fewest examples with reads on either side; with fewer no difference is said."""
@@ -21,38 +20,11 @@ MET, NOT_MET, TOGETHER = "met", "not met", "together"
 _STRATA = [(MET, "desirable"), (MET, "undesirable"), (NOT_MET, "desirable"), (NOT_MET, "undesirable")]
 _COMBINED = {MET: [0, 1], NOT_MET: [2, 3], TOGETHER: [0, 1, 2, 3]}
 
+Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class _Reads:
-    """The reads that enter, each of a criterion with points.
-
-    Attributes:
-        row: Of the item.
-        stratum: Place in `_STRATA`.
-        is_desirable: Whether "met" is in the response's favour.
-        weight: As `pairs.counted_reads`.
-        model, example: Codes.
-        models: Names.
-        n_without_points, n_not_drawn: Reads that are left out.
-    """
-
-    row: Numbers
-    stratum: Numbers
-    is_desirable: npt.NDArray[np.bool_]
-    weight: Floats
-    model: Numbers
-    example: Numbers
-    models: list[str]
-    n_without_points: int
-    n_not_drawn: int
-
-
-def self_preference(
-    rubric_data: RubricData, families: Mapping[str, str], *, reads: Reads | None = None, level: float = LEVEL
-) -> pd.DataFrame:
+def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.DataFrame:
     """Whether each judge labels its own family's responses in their favour more often than others', given what physicians say.
 
     A family that is right more often leaves a judge less room to be generous: the judge's mean error on each family differs although it treats all alike.
@@ -62,14 +34,9 @@ def self_preference(
         D = sum_s m_s (p1_s - p0_s) / sum_s m_s,  m_s = N1_s N0_s / (N1_s + N0_s)       Mantel and Haenszel's common risk difference
         interval: delete-one-example jackknife with t(G-1)
 
-    N are sums of the reads' weights (`pairs.Reads`). A judge with one sensitivity and one specificity for all has D = 0, whatever its families get right.
-    What physicians get wrong leaves a remainder of the old confounding, the smaller the surer their labels are.
-
-    Args:
-        rubric_data: Of the study.
-        families: The family of each model and judge by name; who has none is not in it.
-        reads: Which enter; None: the drawn ones, where there are any.
-        level: Of confidence, in (0, 1).
+    N are sums of the weights of the reads, drawn ones where there are any (`weighted_reads`). A judge with one sensitivity and one specificity
+    for all has D = 0, whatever its families get right. What physicians get wrong leaves a remainder of the old confounding, the smaller the
+    surer their labels are. `families` maps models and judges to their family; who has none is not in it.
 
     Returns:
         One row a judge, in the order of `rubric_data.judges`: judge, family (missing where it has none), n_own, n_other (blind first reads of items that
@@ -81,16 +48,14 @@ def self_preference(
     References:
         Mantel and Haenszel 1959; Greenland and Robins 1985 (risk difference).
     """
-    known = _reads(rubric_data, reads)
-    of_model = np.array([families.get(name, "") for name in known.models], dtype=object)
+    reads, left_out = _reads(rubric_data, families)
     rows = []
     for judge in rubric_data.judges:
         family = families.get(judge)
-        label = rubric_data.judged[judge].to_numpy(dtype=float)[known.row]
-        labelled = ~np.isnan(label)
-        own, other = _sides(known, of_model, family, labelled)
-        examples = [set(known.example[side].tolist()) for side in (own, other)]
-        without = labelled & (of_model == "")[known.model]
+        label = _labels(rubric_data, judge, reads)
+        own, other = _sides(reads, label, family)
+        examples = [set(reads.loc[side, "example"]) for side in (own, other)]
+        without = reads.loc[~np.isnan(label) & reads["family"].eq("").to_numpy(), "model"]
         row: dict[str, Any] = {
             "judge": judge,
             "family": family,
@@ -99,28 +64,25 @@ def self_preference(
             "n_own_examples": len(examples[0]),
             "n_other_examples": len(examples[1]),
             "n_shared_examples": len(examples[0] & examples[1]),
-            **dict.fromkeys((f"{label}{end}" for label in _PREFIXES.values() for end in _ENDS), np.nan),
+            **dict.fromkeys((f"{name}{end}" for name in _PREFIXES.values() for end in _ENDS), np.nan),
             "reason": _reason(judge, family, len(examples[0]), len(examples[1])),
-            "n_without_family": int(without.sum()),
-            "models_without_family": ", ".join(known.models[code] for code in np.unique(known.model[without])),
-            "n_without_label": int((~labelled).sum()),
-            "n_without_points": known.n_without_points,
-            "n_not_drawn": known.n_not_drawn,
+            "n_without_family": len(without),
+            "models_without_family": ", ".join(
+                name for name in reads["model"].cat.categories if without.eq(name).any()
+            ),
+            "n_without_label": int(np.isnan(label).sum()),
+            **left_out,
         }
         if not row["reason"]:
-            cells = _cells(known, label, own, other)
+            cells = _cells(reads, label, own, other)
             for name, strata in _COMBINED.items():
-                row |= dict(
-                    zip((f"{_PREFIXES[name]}{end}" for end in _ENDS), _difference(cells, strata, level), strict=True)
-                )
+                columns = (f"{_PREFIXES[name]}{end}" for end in _ENDS)
+                row |= dict(zip(columns, _difference(cells, strata), strict=True))
             if np.isnan(row["difference"]):
                 row["reason"] = "No kind of criterion got the same label by physicians on both sides."
         rows.append(row)
-    return (
-        pd.DataFrame(rows).rename(columns={"difference_low": "low", "difference_high": "high"})[COLUMNS]
-        if rows
-        else pd.DataFrame(columns=COLUMNS)
-    )
+    named = {"difference_low": "low", "difference_high": "high"}
+    return pd.DataFrame(rows).rename(columns=named).reindex(columns=COLUMNS)
 
 
 _PREFIXES = {MET: "met_difference", NOT_MET: "not_met_difference", TOGETHER: "difference"}
@@ -132,40 +94,25 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def by_label(
-    rubric_data: RubricData,
-    judge: str,
-    families: Mapping[str, str],
-    *,
-    reads: Reads | None = None,
-    level: float = LEVEL,
-) -> pd.DataFrame:
+def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -> pd.DataFrame:
     """The strata that `self_preference` compares, for one judge, and what they come to.
-
-    Args:
-        rubric_data: Of the study.
-        judge: One of its judges.
-        families: The family of each model and judge by name.
-        reads: Which enter; None: the drawn ones, where there are any.
-        level: Of confidence, in (0, 1).
 
     Returns:
         One row a stratum with reads on both sides, then met, not met and together: label (`MET`, `NOT_MET` or `TOGETHER`, by physicians), sign
         (desirable, undesirable, or empty where combined), n_own, n_other (reads), rate_own, rate_other (shares of judge's labels that are in the
         response's favour, in [0, 1]; NaN where combined), difference with low, high.
     """
-    known = _reads(rubric_data, reads)
-    of_model = np.array([families.get(name, "") for name in known.models], dtype=object)
-    said = rubric_data.judged[judge].to_numpy(dtype=float)[known.row]
-    own, other = _sides(known, of_model, families.get(judge), ~np.isnan(said))
-    cells = _cells(known, said, own, other)
+    reads, _ = _reads(rubric_data, families)
+    label_of = _labels(rubric_data, judge, reads)
+    own, other = _sides(reads, label_of, families.get(judge))
+    cells = _cells(reads, label_of, own, other)
     whole = cells.sum(axis=0)
     strata = [(label, sign, [place]) for place, (label, sign) in enumerate(_STRATA)]
     strata += [(label, "", places) for label, places in _COMBINED.items()]
     rows = []
     for label, sign, places in strata:
-        here = np.isin(known.stratum, places)
-        difference, low, high = _difference(cells, places, level)
+        here = reads["stratum"].isin(places).to_numpy()
+        difference, low, high = _difference(cells, places)
         rates = whole[places[0], :, 1] / np.maximum(whole[places[0], :, 0], 1e-300) if sign else (np.nan, np.nan)
         n_own, n_other = int((own & here).sum()), int((other & here).sum())
         if n_own and n_other:
@@ -174,54 +121,50 @@ def by_label(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _reads(rubric_data: RubricData, which: Reads | None) -> _Reads:
-    every = counted_reads(rubric_data.reads, Reads.ALL)
-    known = counted_reads(rubric_data.reads, which)
-    points = rubric_data.items["points"].to_numpy(dtype=float)
-    kept = known.loc[np.nan_to_num(points[known["row"].to_numpy(dtype=np.int64)]) != 0]
-    row = kept["row"].to_numpy(dtype=np.int64)
-    is_desirable = points[row] > 0
-    model, models = codes_of(rubric_data.items["model"])
-    example, _ = codes_of(rubric_data.items["example_id"])
-    return _Reads(
-        row=row,
-        stratum=np.where(kept["met"].to_numpy(dtype=float) == 1, 0, 2) + np.where(is_desirable, 0, 1),
-        is_desirable=is_desirable,
-        weight=kept["weight"].to_numpy(dtype=float),
-        model=model[row],
-        example=example[row],
-        models=[str(name) for name in models],
-        n_without_points=len(known) - len(kept),
-        n_not_drawn=len(every) - len(known),
-    )
+def _reads(rubric_data: RubricData, families: Mapping[str, str]) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The reads that enter, each of a criterion with points: row, met, weight, model, family ("": none), example, is_desirable, stratum; and others."""
+    read = counted_reads(rubric_data.reads)
+    items = rubric_data.items.iloc[read["row"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+    reads = read[["row", "met", "weight"]].reset_index(drop=True).assign(
+        model=items["model"].astype("category"),
+        family=items["model"].astype(object).map(lambda name: families.get(name, "")),
+        example=items["example_id"],
+        is_desirable=items["points"].gt(0),
+    )  # fmt: skip
+    reads["stratum"] = 2 * reads["met"].ne(1).astype(int) + (~reads["is_desirable"]).astype(int)
+    kept = reads.loc[items["points"].fillna(0).ne(0)].reset_index(drop=True)
+    n_not_drawn = len(counted_reads(rubric_data.reads, Reads.ALL)) - len(read)
+    return kept, {"n_without_points": len(reads) - len(kept), "n_not_drawn": n_not_drawn}
 
 
-def _sides(
-    known: _Reads, of_model: npt.NDArray[np.object_], family: str | None, labelled: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Which reads are of the judge's own family, and which of another one."""
-    is_own = (of_model == family) & (of_model != "")
-    return labelled & is_own[known.model], labelled & (~is_own & (of_model != ""))[known.model]
+def _labels(rubric_data: RubricData, judge: str, reads: pd.DataFrame) -> Floats:
+    return np.asarray(rubric_data.judged[judge].to_numpy(dtype=float)[reads["row"].to_numpy(dtype=np.int64)])
 
 
-def _cells(known: _Reads, label: Floats, own: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> Floats:
+def _sides(reads: pd.DataFrame, label: Floats, family: str | None) -> tuple[Flags, Flags]:
+    """Which labelled reads are of the judge's own family, and which of another one."""
+    has_family = ~np.isnan(label) & reads["family"].ne("").to_numpy()
+    is_own = np.array([name == family for name in reads["family"]], dtype=bool)
+    return has_family & is_own, has_family & ~is_own
+
+
+def _cells(reads: pd.DataFrame, label: Floats, own: Flags, other: Flags) -> Floats:
     """By example, stratum and side (own, other): the sum of weights, and of those of labels that are in the response's favour."""
     either = own | other
-    example = np.asarray(pd.factorize(known.example[either])[0], dtype=np.int64)
-    in_favour = (label[either] == 1) == known.is_desirable[either]
-    shape = (int(example.max(initial=-1)) + 1, len(_STRATA), 2)
-    place = (
-        np.ravel_multi_index((example, known.stratum[either], other[either].astype(np.int64)), shape)
-        if len(example)
-        else example
+    entering = reads.loc[either]
+    codes, names = pd.factorize(entering["example"])
+    in_favour = (label[either] == 1) == entering["is_desirable"].to_numpy()
+    weight, places = (
+        entering["weight"].to_numpy(dtype=float),
+        (codes, entering["stratum"].to_numpy(), other[either].astype(np.int64)),
     )
-    size = int(np.prod(shape))
-    sums = [np.bincount(place, weight, size) for weight in (known.weight[either], known.weight[either] * in_favour)]
-    found: Floats = np.stack(sums, axis=-1).reshape(*shape, 2).astype(float)
-    return found
+    cells = np.zeros((len(names), len(_STRATA), 2, 2))
+    np.add.at(cells[..., 0], places, weight)
+    np.add.at(cells[..., 1], places, weight * in_favour)
+    return cells
 
 
-def _difference(cells: Floats, strata: list[int], level: float) -> tuple[float, float, float]:
+def _difference(cells: Floats, strata: list[int]) -> tuple[float, float, float]:
     """The common difference over these strata, and its jackknife interval; NaN where nothing can be compared, or nothing varies between examples."""
     kept = cells[:, strata]
     whole, n_examples = kept.sum(axis=0), len(kept)
@@ -232,7 +175,7 @@ def _difference(cells: Floats, strata: list[int], level: float) -> tuple[float, 
     variance = (n_examples - 1) / n_examples * float(((without - without.mean()) ** 2).sum())
     if variance <= np.finfo(float).eps:  # of numbers in [-1, 1]: less is rounding
         return value, np.nan, np.nan
-    half = float(stdtrit(n_examples - 1, (1 + level) / 2)) * np.sqrt(variance)
+    half = float(stdtrit(n_examples - 1, (1 + LEVEL) / 2)) * np.sqrt(variance)
     return value, max(value - half, -1.0), min(value + half, 1.0)
 
 
@@ -242,8 +185,7 @@ def _common(cells: Floats) -> Floats:
     total = np.maximum(n.sum(axis=-1), 1e-300)
     part = ((a[..., 0] * n[..., 1] - a[..., 1] * n[..., 0]) / total).sum(axis=-1)
     whole = (n[..., 0] * n[..., 1] / total).sum(axis=-1)
-    found: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > _ROUNDING)
-    return found
+    return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > _ROUNDING))
 
 
 _ROUNDING = 1e-9
@@ -254,8 +196,8 @@ def _reason(judge: str, family: str | None, n_own: int, n_other: int) -> str:
         return f"No pattern of the table of families fits the judge {judge}."
     for n_examples, whose in ((n_own, f"of the family {family}"), (n_other, "of other families")):
         if n_examples < MIN_EXAMPLES:
-            conversations = "conversation" if n_examples == 1 else "conversations"
-            return f"Physicians have read responses {whose} in {n_examples or 'no'} {conversations}, where {MIN_EXAMPLES} are needed."
+            conversations = counted(n_examples, "conversation") if n_examples else "no conversations"
+            return f"Physicians have read responses {whose} in {conversations}, where {MIN_EXAMPLES} are needed."
     return ""
 
 
@@ -267,32 +209,24 @@ def points_words(difference: float, low: float, high: float) -> str:
     """
     if np.isnan(difference):
         return NO_VALUE
-    bounds = ", no interval" if np.isnan(low) else f" [{signed_points(low)}, {signed_points(high)}]"
-    return f"{signed_points(difference)}{bounds}"
+    return signed_points(difference) + (
+        ", no interval" if np.isnan(low) else f" [{signed_points(low)}, {signed_points(high)}]"
+    )
 
 
 def finding(row: Mapping[str, Any]) -> str:
-    """What is known of one judge, in a sentence or two.
-
-    Args:
-        row: Of `self_preference`.
-    """
+    """What `self_preference` says of one judge, in a sentence or two."""
     if row["reason"]:
         return f"Whether {row['judge']} favours its own family cannot be said: {row['reason'][:1].lower()}{row['reason'][1:]}"
     if row["low"] > 0:
-        said = "favours responses of its own family over others'"
+        treats = "favours responses of its own family over others'"
     elif row["high"] < 0:
-        said = "is harder on responses of its own family than on others'"
+        treats = "is harder on responses of its own family than on others'"
     else:
-        said = "is not shown to treat responses of its own family otherwise than others'"
-    together, met, not_met = (
-        points_words(row[name], row[low], row[high])
-        for name, low, high in (
-            ("difference", "low", "high"),
-            *((name, f"{name}_low", f"{name}_high") for name in ("met_difference", "not_met_difference")),
-        )
-    )
+        treats = "is not shown to treat responses of its own family otherwise than others'"
+    together = points_words(row["difference"], row["low"], row["high"])
+    met, not_met = (points_words(*(row[f"{name}_difference{end}"] for end in _ENDS)) for name in ("met", "not_met"))
     return (
-        f"{row['judge']} ({row['family']}) {said}. Where physicians gave the same label, its label is in the response's favour {together} points "
+        f"{row['judge']} ({row['family']}) {treats}. Where physicians gave the same label, its label is in the response's favour {together} points "
         f"more often (met: {met}; not met: {not_met}), by {row['n_own']:,} reads of its own family and {row['n_other']:,} of others."
     )

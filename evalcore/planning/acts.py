@@ -4,23 +4,23 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from sqlmodel import Session
 
 from evalcore.errors import OverreadError
-from evalcore.planning.inclusion import drawn_systematically, inclusion_probabilities
-from evalcore.planning.pilot import measured
-from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, answer
-from evalcore.planning.targets import N_MODELS, Goal, Target, population
+from evalcore.planning.pilot_estimates import measured
+from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, inclusion_probabilities
+from evalcore.planning.targets import N_MODELS, Target, population
 from evalcore.reading import candidates, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn, Item
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.corrected import default_claim, estimator_inputs
 from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.parts import evaluations
-from evalcore.rubric.recipes import drawing_sizes
+from evalcore.rubric.recipes import Goal, drawing_sizes
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import guarded
@@ -32,6 +32,10 @@ NEXT = 100
 """Hours, or reads where no time is known, that the next reading is priced for."""
 PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_probability")
 SECONDS_AN_HOUR = 3600
+ROUNDING = 1e-6
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,6 @@ class Plan:
     """Responses that were drawn.
 
     Attributes:
-        target: What is to be known.
-        design: uniform or importance.
         seed: Of the drawing; with the study as it is now it gives the same again.
         drawn: The responses with their probabilities, as `assigning.assign` takes them.
         n_items: Criteria on them.
@@ -57,20 +59,10 @@ class Plan:
 
 
 def target_of(words: str, known: RubricData, *, evaluation: str | None = None, judges: Sequence[str] = ()) -> Target:
-    """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`. Names may hold colons themselves.
-
-    Args:
-        words: The target.
-        known: The study.
-        evaluation: The data set; None: the one with most responses (a judge's errors: all).
-        judges: Whose labels; none: the judge with most labels there.
-
-    Raises:
-        OverreadError: Something in it is not of this study, or not a target.
-    """
+    """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`; names may hold colons. Errors and the rest as of `target`."""
     goal, _, rest = words.partition(":")
     if goal not in list(Goal):
-        msg = f"target: {words!r} came, expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03"
+        msg = f"target: expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03, got {words!r}"
         raise OverreadError(msg)
     names, _, within = rest.rpartition(":")
     return target(
@@ -89,11 +81,13 @@ def target(
 ) -> Target:
     """A target of this study.
 
+    Without an `evaluation` it is the one with most responses (of a judge's errors: all), without `judges` the one with most labels there.
+
     Raises:
         OverreadError: A name is not of this study, or a number out of its range.
     """
     if not 0 < within <= MOST_WITHIN:
-        msg = f"target: within {within} came, expected more than 0 and at most {MOST_WITHIN}"
+        msg = f"target: expected a width of more than 0 and at most {MOST_WITHIN}, got {within}"
         raise OverreadError(msg)
     parts = evaluations(known)
     judged = parts.loc[parts["judges"].map(len).gt(0)]
@@ -110,18 +104,18 @@ def target(
     _check("judges", judges, labelled)
     wanted = tuple(dict.fromkeys(judges)) or (labelled[0],)
     if goal is Goal.JUDGE_ERROR and len(wanted) > 1:
-        msg = f"judges: {', '.join(wanted)} came, expected one: a judge's errors are its own"
+        msg = f"judges: expected one, since a judge's errors are its own, got {', '.join(wanted)}"
         raise OverreadError(msg)
     _check("models", models, list(known.items["model"].cat.categories))
     if len(set(models)) != N_MODELS[goal]:
-        msg = f"models: {', '.join(models) or 'none'} came, expected {N_MODELS[goal]} for {goal}"
+        msg = f"models: expected {N_MODELS[goal]} for {goal}, got {', '.join(models) or 'none'}"
         raise OverreadError(msg)
     return Target(goal, within, tuple(models), wanted, evaluation)
 
 
-def _check(name: str, came: Sequence[str], known: Sequence[str]) -> None:
-    if unknown := [word for word in came if word not in known]:
-        msg = f"{name}: {', '.join(map(repr, unknown))} came, expected some of {', '.join(known)}"
+def _check(name: str, chosen: Sequence[str], known: Sequence[str]) -> None:
+    if unknown := [word for word in chosen if word not in known]:
+        msg = f"{name}: expected some of {', '.join(known)}, got {', '.join(map(repr, unknown))}"
         raise OverreadError(msg)
 
 
@@ -129,7 +123,7 @@ def _within(words: str) -> float:
     try:
         return float(words)
     except ValueError:
-        msg = f"target: {words!r} came last, expected how exactly, for example 0.03"
+        msg = f"target: expected a width at the end, for example 0.03, got {words!r}"
         raise OverreadError(msg) from None
 
 
@@ -153,13 +147,6 @@ def claimed(
 ) -> tuple[Target, str]:
     """A target with what its interval is to hold for: as asked, else as the stored analysis says, else the widest that the reads can carry.
 
-    Args:
-        known: The study.
-        wanted: What is to be known.
-        spec: The stored analysis.
-        claim: As asked; None: not asked.
-        physicians: The same.
-
     Returns:
         The target, and a sentence that says whence its claim is; empty where both were asked for, and for a judge's errors, which have one claim.
     """
@@ -169,17 +156,13 @@ def claimed(
     if spec is not None and (spec.claim or spec.physicians) and not (claim and physicians):
         claim, physicians, why = claim or spec.claim, physicians or spec.physicians, "As the stated analysis says."
     if claim is None or physicians is None:
-        found = default_claim(estimator_inputs(population(known, wanted).rubric_data))
-        claim, physicians, why = claim or found.claim, physicians or found.physicians, found.why
+        default = default_claim(estimator_inputs(population(known, wanted).rubric_data))
+        claim, physicians, why = claim or default.claim, physicians or default.physicians, default.why
     return replace(wanted, claim=claim, physicians=physicians), why
 
 
 def powered(wanted: Target, power: float | None) -> Target:
-    """The target of a difference that is to be found with this probability.
-
-    Raises:
-        OverreadError: It is not a difference, or no such probability.
-    """
+    """The target of a difference that is to be found with this probability; an `OverreadError` where it is none, or no such probability."""
     if power is None:
         return wanted
     if wanted.goal is not Goal.DIFFERENCE:
@@ -205,11 +188,11 @@ def seconds_each(session: Session) -> float | None:
     return float((times["seconds"] / times["n_criteria"]).median()) if len(times) else None
 
 
-def next_reads(found: Answer, seconds: float | None) -> tuple[float, str]:
+def next_reads(answer: Answer, seconds: float | None) -> tuple[float, str]:
     """How many further reads of a response the next 100 hours are, and these in words; where nothing has been timed, the next 100 reads."""
-    if seconds is None or not found.components.is_known:
+    if seconds is None or not answer.components.is_known:
         return NEXT, f"the next {NEXT} reads of a response"
-    n_more = NEXT * SECONDS_AN_HOUR / (seconds * found.components.n_items)
+    n_more = NEXT * SECONDS_AN_HOUR / (seconds * answer.components.n_items)
     return n_more, f"the next {NEXT} hours (about {n_more:,.0f} reads of a response)"
 
 
@@ -235,39 +218,34 @@ def draw(
     All conversations take part, also those that wait for the blind read of whoever plans: what is left out of a drawing could never
     stand in its estimate. Nothing of them is told.
 
-    Args:
-        session: Where to read.
-        wanted: What is to be known.
-        n_units: How many responses (for a difference: examples, with both models' responses).
-        design: uniform or importance.
-        seed: 0 or more; None: drawn.
-        known: The study, where it has been read already, whole.
+    `n_units` counts responses (for a difference: examples, with both models' responses), `seed` is 0 or more, None: drawn. `known` is the whole
+    study, where it has been read already.
 
     Raises:
         OverreadError: Fewer are left, or a word is unknown.
     """
     if design not in DESIGNS:
-        msg = f"design: {design!r} came, expected one of {', '.join(DESIGNS)}"
+        msg = f"design: expected one of {', '.join(DESIGNS)}, got {design!r}"
         raise OverreadError(msg)
     if seed is not None and not 0 <= seed <= MAX_SEED:
-        msg = f"seed: {seed} came, expected 0 to {MAX_SEED}"
+        msg = f"seed: expected 0 to {MAX_SEED}, got {seed}"
         raise OverreadError(msg)
     study = rubric_queries.load(session) if known is None else known
-    about = population(study, wanted)
-    read = votes(about.rubric_data.reads)["row"].to_numpy(dtype=np.int64)
-    gone = taken(session) | frozenset(about.items["response_id"].to_numpy()[read].tolist())
-    free = about.where(~about.items["response_id"].isin(list(gone)).to_numpy())
+    of_target = population(study, wanted)
+    read = votes(of_target.rubric_data.reads)["row"].to_numpy(dtype=np.int64)
+    gone = taken(session) | frozenset(of_target.items["response_id"].to_numpy()[read].tolist())
+    free = of_target.where(~of_target.items["response_id"].isin(list(gone)).to_numpy())
     if not 0 < n_units <= free.n_units:
         msg = (
-            f"responses: {n_units:,} came, expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet"
+            f"responses: expected 1 to {free.n_units:,}, as many as are neither read nor assigned yet, got {n_units:,}"
         )
         raise OverreadError(msg)
     seed = int(np.random.default_rng().integers(MAX_SEED)) if seed is None else seed
-    correlation = measured(study, wanted, about).correlation
+    correlation = measured(study, wanted, of_target).correlation
     sizes = drawing_sizes(free, correlation)
-    found = inclusion_probabilities(sizes, n_units, **({"floor": 1.0} if design == UNIFORM else {}))
-    places = drawn_systematically(found.of_units, rng=np.random.default_rng(seed))
-    shares, n_items = _responses(free.items, free.unit, found.of_units, places)
+    probabilities = inclusion_probabilities(sizes, n_units, **({"floor": 1.0} if design == UNIFORM else {}))
+    places = drawn_systematically(probabilities.of_units, rng=np.random.default_rng(seed))
+    shares, n_items = _responses(free.items, free.unit, probabilities.of_units, places)
     how = {
         "design": design,
         "goal": wanted.goal.value,
@@ -277,15 +255,17 @@ def draw(
         "judges": list(wanted.judges),
         "voters": list(map(str, study.votes)),
         "correlation": float(correlation),
-        "scale": found.scale,
-        "floor": found.floor,
+        "scale": probabilities.scale,
+        "floor": probabilities.floor,
     }
     selection = Selection.RANDOM if design == UNIFORM else Selection.IMPORTANCE
     n_population = int(free.items["response_id"].nunique())
     return Plan(wanted, design, seed, Drawn(shares, selection, n_population, how), n_items)
 
 
-def _responses(items: Any, unit: Any, probabilities: Any, places: Any) -> tuple[dict[Item, float], int]:
+def _responses(
+    items: pd.DataFrame, unit: Numbers, probabilities: Floats, places: Numbers
+) -> tuple[dict[Item, float], int]:
     """The responses of the drawn units in the order of the drawing, with their probabilities; and their criteria."""
     rank = np.full(len(probabilities), -1)
     rank[places] = np.arange(len(places))
@@ -297,6 +277,27 @@ def _responses(items: Any, unit: Any, probabilities: Any, places: Any) -> tuple[
         for example, response, share in zip(examples, responses, probabilities[unit[order]], strict=True)
     }
     return shares, len(rows)
+
+
+def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> Numbers:
+    """A systematic drawing from a random start, the units in random order (Madow 1949): each with exactly its probability, in a fixed number.
+
+    The units are laid end to end on a line, each as long as its probability; those are drawn on which one of the points u, u + 1, ...
+    falls. The number drawn is the sum of the probabilities (where that is no whole number, the one below or above it).
+
+    Returns:
+        Places of the drawn units, in random order.
+    """
+    order = rng.permutation(len(probabilities))
+    ends = np.cumsum(probabilities[order])
+    whole = round(float(ends[-1])) if len(ends) else 0
+    if len(ends) and abs(ends[-1] - whole) < ROUNDING:  # so that rounding errors neither add nor lose one
+        ends *= whole / ends[-1]
+        ends[-1] = whole
+    n_points = int(np.ceil(ends[-1])) if len(ends) else 0
+    points = rng.random() + np.arange(n_points)
+    places = np.searchsorted(ends, points[points < (ends[-1] if len(ends) else 0)], side="right")
+    return np.asarray(order[rng.permutation(np.unique(places))])
 
 
 def csv_of(session: Session, plan: Plan) -> bytes:
@@ -315,20 +316,3 @@ def csv_of(session: Session, plan: Plan) -> bytes:
         prompt_id, model, dataset = (guarded(str(row[column])) for column in ("prompt_id", "model", "dataset"))
         lines.writerow([prompt_id, model, row["sample_index"], dataset, repr(share)])
     return stream.getvalue().encode()
-
-
-__all__ = [
-    "Answer",
-    "Plan",
-    "answer",
-    "claimed",
-    "csv_of",
-    "draw",
-    "hours",
-    "next_reads",
-    "powered",
-    "seconds_each",
-    "taken",
-    "target",
-    "target_of",
-]

@@ -19,13 +19,7 @@ def narrowing(
 ) -> go.Figure:
     """How the interval narrows with what is read, one line a design, and how narrow it is wanted.
 
-    Args:
-        table: As `sample_size.curve` gives it: design, n_units, half_width.
-        within: Half the width that is wanted.
-        units: What is drawn, in words for the axis.
-        axis: What the width is of.
-        tick_format: Of the widths.
-        ink: Colour of words.
+    `table` is that of `sample_size.curve`; `units` are what is drawn, in words, `axis` is what the width is of.
     """
     figure = go.Figure()
     for design, (name, colour, dash) in DESIGNS.items():
@@ -48,12 +42,8 @@ def narrowing(
     figure.update_xaxes(title=f"Further {units} read", gridcolor=FAINT, rangemode="tozero", tickformat=",", **whole)
     top = min(max([within, *table["half_width"]]) * ROOM, WIDEST * within)
     figure.update_yaxes(title=axis, gridcolor=FAINT, range=[0, top], tickformat=tick_format, automargin=True)
-    return _framed(figure, CURVE_PIXELS, ink)
-
-
-def _framed(figure: go.Figure, height: int, ink: str) -> go.Figure:
     figure.update_layout(
-        height=height,
+        height=CURVE_PIXELS,
         margin={"l": 8, "r": 8, "t": 32, "b": 40},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         dragmode=False,

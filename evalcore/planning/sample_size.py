@@ -1,67 +1,101 @@
-"""How many responses physicians have to read until a number is as exact as somebody wants it."""
+"""How many responses physicians have to read until a number is as exact as somebody wants it, and with which probability each is drawn."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
-from evalcore.planning.components import Components, components
-from evalcore.planning.inclusion import Probabilities, inclusion_probabilities
-from evalcore.planning.pilot import Basis, Pilot, measured
-from evalcore.planning.targets import Goal, Population, Target, population
+from evalcore.planning.pilot_estimates import Components, Pilot, components, measured
+from evalcore.planning.targets import Population, Target, population
 from evalcore.rubric.data import RubricData, votes
-from evalcore.rubric.recipes import drawing_sizes, unit_sizes
+from evalcore.rubric.recipes import Goal, clipped, drawing_sizes, unit_sizes
 from evalcore.stats.estimator import effective_readers, freedom_of_sum
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.schema import Claim, Physicians
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """What it does to a drawing by importance that judges disagree.
-
-    Attributes:
-        n_items: Items that two judges or more, or one judge several times, have labelled.
-        n_disagreed: Of those, items on which they do not all say the same.
-        times: How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of
-            either. Their points count as well, so it may be below 1.
-    """
-
-    n_items: int
-    n_disagreed: int
-    times: float
-
-
-def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
-    """What it does to a drawing.
-
-    Args:
-        disagreements: One an item, as `recipes.disagreement` gives them.
-        probabilities: Of each item to be drawn, in (0, 1]; None: nothing can be drawn.
-    """
-    differ, agree = disagreements > 0, disagreements == 0
-    n_differ, n_agree = int(differ.sum()), int(agree.sum())
-    times = math.nan
-    if probabilities is not None and n_differ and n_agree:
-        times = float(probabilities[differ].mean() / probabilities[agree].mean())
-    return Disagreement(n_differ + n_agree, n_differ, times)
-
-
+Numbers = npt.NDArray[np.int64]
 UNIFORM, IMPORTANCE = "uniform", "importance"
 DESIGNS = (UNIFORM, IMPORTANCE)
 CURVE_POINTS = 25
 MOST_READERS = 100
+TAIL = (1 + LEVEL) / 2
+FLOOR = 0.2
+"""No probability is below this share of the mean one: a guess about the judge may be wrong, and a tiny probability is a huge weight."""
+_ROUNDING = 1e-6
+_NOTHING = 1e-200
 
-Numbers = npt.NDArray[np.int64]
+
+@dataclass(frozen=True)
+class Probabilities:
+    """With which probability in (0, 1] each unit is drawn, and how to get it from the unit's size: `scale` x size, at least `floor`, at most 1."""
+
+    of_units: Floats
+    scale: float
+    floor: float
 
 
-def _z(level: float) -> float:
-    return float(ndtri((1 + level) / 2))
+def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FLOOR) -> Probabilities:
+    """Probabilities proportional to size, scaled so that they add up to the wanted number; at most 1, at least a share of their mean.
+
+    What is above 1 or below the floor is set there, and the rest is scaled anew until all add up.
+
+    Args:
+        sizes: One a unit, 0 or more; all 0: drawn alike. Less than a millionth of the largest counts as 0.
+        n_wanted: How many are to be drawn, above 0 and at most as many as there are.
+        floor: Share of the mean probability, in (0, 1]; 1: all alike.
+
+    Raises:
+        ValueError: The number is out of its range.
+
+    >>> inclusion_probabilities(np.array([1.0, 1.0, 2.0]), 2).of_units.tolist()
+    [0.5, 0.5, 1.0]
+    """
+    n_units = len(sizes)
+    if not 0 < n_wanted <= n_units:
+        msg = f"expected more than 0 and at most {n_units:,} units, as many as there are, got {n_wanted:,}"
+        raise ValueError(msg)
+    mean = n_wanted / n_units
+    least = floor * mean
+    largest = float(sizes.max())
+    if least == mean or largest < _NOTHING or mean == 1:
+        return Probabilities(np.full(n_units, mean), 0.0, mean)
+    positive = sizes[sizes > _ROUNDING * largest]
+    n_without = n_units - len(positive)
+    if (
+        len(positive) + n_without * least < n_wanted
+    ):  # all that have a size are certain, and the others take what is left
+        rest = (n_wanted - len(positive)) / n_without
+        scale = 1 / float(positive.min())
+        return Probabilities(clipped(sizes, scale, rest), scale, rest)
+    scale = _scale(positive, n_wanted - n_without * least, least)
+    return Probabilities(clipped(sizes, scale, least), scale, least)
+
+
+def _scale(sizes: Floats, n_wanted: float, least: float) -> float:
+    """The c for which c x size, at least `least`, at most 1, adds up to the wanted number.
+
+    The sum is a broken line in c: a unit of size s begins to rise at c = least/s and stops at 1/s.
+    """
+    corners = np.concatenate([least / sizes, 1 / sizes])
+    turns = np.concatenate([sizes, -sizes])
+    order = np.argsort(corners, kind="stable")
+    corners, slopes = corners[order], np.cumsum(turns[order])
+    sums = len(sizes) * least + np.concatenate([[0.0], np.cumsum(slopes[:-1] * np.diff(corners))])
+    place = min(max(int(np.searchsorted(sums, n_wanted)), 1), len(corners) - 1)
+    middle = (corners[place - 1] + corners[place]) / 2
+    rising = (middle * sizes > least) & (middle * sizes < 1)
+    if not rising.any():
+        return float(corners[place])
+    n_certain = np.count_nonzero(middle * sizes >= 1)
+    n_least = len(sizes) - n_certain - np.count_nonzero(rising)
+    return float((n_wanted - n_certain - n_least * least) / sizes[rising].sum())
 
 
 @dataclass(frozen=True)
@@ -105,8 +139,8 @@ class Variances:
 
         V = V_examples + sum_j [ (1/pi_j - 1) v_j (1-f) + v_j f g_j / pi_j ],   v_j = E[E_j^2] = (1 - r) sum (a s)^2 + r (sum |a| s)^2 over its items
 
-    s is how far a vote will be from what is expected of the item, r the correlation within a unit (`pilot`), f the part of it that is the reader's
-    (`components`). V_examples is 0 for this benchmark alone; for new examples too it is what remains when everything is read:
+    s is how far a label will be from what is expected of the item, r the correlation within a unit (`Pilot`), f the part of it that is the reader's
+    (`Components`). V_examples is 0 for this benchmark alone; for new examples too it is what remains when everything is read:
     N var(sum a m) over examples + sum_j v_j. Of m readers a unit, g = 1/m - 1/K for these K physicians, and 1/m for physicians
     in general, for whom V_readers/K is added, and the quantile is that of t with K - 1 degrees of freedom for all but V_examples (`corrected_scores`).
     Without double reads nobody knows f, and it is taken as 1 with m = 1; with one physician as 0.
@@ -114,12 +148,9 @@ class Variances:
     deff p(1-p) (1/n - 1/M) with deff = 1 + (b - 1) r, b = sum m_j^2 / sum m_j.
 
     Attributes:
-        of_unit: v_j.
+        of_unit, of_examples, share_taken: v_j, V_examples, and pi_0, the share of responses that were read or wait to be read.
         sizes: What an importance drawing is proportional to, one a unit.
-        of_examples: V_examples.
-        share_taken: pi_0, the share of responses that were read or wait to be read.
         n_free: Units with a response that was not.
-        readers: Who reads.
     """
 
     of_unit: Floats
@@ -132,21 +163,13 @@ class Variances:
     def probabilities(self, n_wanted: int, design: str) -> Probabilities:
         """Of each unit, were it free, when so many of the free units are drawn."""
         scaled = len(self.of_unit) * (n_wanted / self.n_free)
-        return inclusion_probabilities(self.sizes, scaled, floor=1.0) if design == UNIFORM else self._important(scaled)
+        return inclusion_probabilities(self.sizes, scaled, floor=1.0 if design == UNIFORM else FLOOR)
 
-    def _important(self, scaled: float) -> Probabilities:
-        return inclusion_probabilities(self.sizes, scaled)
+    def half_width(self, n_wanted: int, design: str, *, n_readers: int | None = None) -> float:
+        """Expected half of the 95 % interval when so many free units are drawn and read beyond those taken; infinite where nobody can tell.
 
-    def half_width(self, n_wanted: int, design: str, *, n_readers: int | None = None, level: float = LEVEL) -> float:
-        """Expected half-width when so many free units are drawn and read beyond those taken; infinite where nothing would be read, or nobody can tell.
-
-        It never grows with the number of units, nor with that of readers for physicians in general.
-
-        Args:
-            n_wanted: How many.
-            design: uniform or importance.
-            n_readers: Physicians who read, with equal loads; None: those of `readers`.
-            level: Of confidence.
+        `n_readers` physicians read with equal loads; None: those of `readers`. It never grows with the number of units, nor with that of readers for
+        physicians in general.
         """
         pi = np.full(len(self.of_unit), self.share_taken)
         if n_wanted > 0:
@@ -162,34 +185,32 @@ class Variances:
         counts = each if who.in_general or math.isnan(who.share_of_rest) else np.clip(each - 1 / who.n, 0, None)
         of_reads = float((((1 / pi - 1) * of_unit + counts * of_reader / pi) * self.of_unit).sum())
         if not who.in_general:
-            return _z(level) * math.sqrt(self.of_examples + of_reads)
+            return float(ndtri(TAIL)) * math.sqrt(self.of_examples + of_reads)
         if math.isnan(who.of_readers) or k <= 1:
             return math.inf
-        of_physicians, quantile = of_reads + who.of_readers / k, (1 + level) / 2
+        of_physicians = of_reads + who.of_readers / k
         degrees = freedom_of_sum(of_physicians, k - 1, self.of_examples, max(who.n_examples - 1, 1))
-        wider = float(stdtrit(degrees, quantile)) * math.sqrt(of_physicians + self.of_examples)
-        return max(
-            wider, float(stdtrit(k - 1, quantile)) * math.sqrt(of_physicians)
-        )  # never narrower than on this benchmark
+        on_benchmark = float(stdtrit(k - 1, TAIL)) * math.sqrt(of_physicians)
+        return max(float(stdtrit(degrees, TAIL)) * math.sqrt(of_physicians + self.of_examples), on_benchmark)
 
-    def n_needed(self, within: float, design: str, *, level: float = LEVEL) -> int | None:
+    def n_needed(self, within: float, design: str) -> int | None:
         """The smallest number of further units with a half-width of at most so much; None where even all of them are too few."""
-        if self.half_width(self.n_free, design, level=level) > within:
+        if self.half_width(self.n_free, design) > within:
             return None
         low, high = -1, self.n_free
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.half_width(middle, design, level=level) <= within else (middle, high)
+            low, high = (low, middle) if self.half_width(middle, design) <= within else (middle, high)
         return high
 
-    def n_readers_needed(self, within: float, *, level: float = LEVEL) -> int | None:
+    def n_readers_needed(self, within: float) -> int | None:
         """The smallest number of physicians, not fewer than now, with whom reading everything is enough; None where 100 are too few.
 
         For these physicians it is those that there are, or None: more of them do not make what they think more exact.
         """
         most = MOST_READERS if self.readers.in_general else self.readers.n
         for n in range(max(self.readers.n, 1), most + 1):
-            if self.half_width(self.n_free, UNIFORM, n_readers=n, level=level) <= within:
+            if self.half_width(self.n_free, UNIFORM, n_readers=n) <= within:
                 return n
         return None
 
@@ -205,16 +226,11 @@ def variances(
 ) -> Variances:
     """What the width of a target's interval is made of.
 
-    Args:
-        about: The items of the target.
-        pilot: What is expected of them.
-        target: What is to be known.
-        taken: Numbers of responses that were read, drawn, or wait to be read.
-        parts: The variance components; None: who reads makes no difference, which physicians in general cannot be told from.
-        n_each: Readers that each further unit gets.
+    `taken` numbers the responses that were read, drawn, or wait to be read; each further one gets `n_each` readers. Without variance components
+    (`parts`) who reads makes no difference, which physicians in general cannot be told from.
     """
-    pull = np.abs(about.moves) * pilot.spread
-    of_unit = pilot.calibration * unit_sizes(pull, about.unit, correlation=pilot.correlation) ** 2
+    expected_error = np.abs(about.item_weights) * pilot.spread
+    of_unit = pilot.calibration * unit_sizes(expected_error, about.unit, correlation=pilot.correlation) ** 2
     responses = about.items["response_id"].to_numpy()
     is_taken = np.isin(responses, list(taken))
     share_taken = len(np.unique(responses[is_taken])) / max(len(np.unique(responses)), 1)
@@ -222,7 +238,7 @@ def variances(
     of_examples, n_examples = 0.0, 0
     if target.claim is Claim.NEW_EXAMPLES and target.goal is not Goal.JUDGE_ERROR:
         example = pd.factorize(about.items["example_id"])[0]
-        totals = np.bincount(example, weights=about.moves * pilot.expected)
+        totals = np.bincount(example, weights=about.item_weights * pilot.expected)
         n_examples = len(totals)
         of_examples = n_examples * float(totals.var(ddof=1)) if n_examples > 1 else math.inf
         of_examples += float(of_unit.sum())
@@ -247,24 +263,69 @@ def _readers(target: Target, parts: Components | None, n_each: int, n_examples: 
 
 
 @dataclass(frozen=True)
+class Disagreement:
+    """What it does to a drawing by importance that judges disagree.
+
+    Attributes:
+        n_items: Items that two judges or more, or one judge several times, have labelled.
+        n_disagreed: Of those, items on which they do not all say the same.
+        times: How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of
+            either. Their points count as well, so it may be below 1.
+    """
+
+    n_items: int
+    n_disagreed: int
+    times: float
+
+
+def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
+    """What it does to a drawing.
+
+    Args:
+        disagreements: One an item, as `recipes.disagreement` gives them.
+        probabilities: Of each item to be drawn, in (0, 1]; None: nothing can be drawn.
+    """
+    differ, agree = disagreements > 0, disagreements == 0
+    n_differ, n_agree = int(differ.sum()), int(agree.sum())
+    times = math.nan
+    if probabilities is not None and n_differ and n_agree:
+        times = float(probabilities[differ].mean() / probabilities[agree].mean())
+    return Disagreement(n_differ + n_agree, n_differ, times)
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What has to be read by one design.
+
+    Attributes:
+        reachable: Whether reading alone is enough.
+        n_units, n_responses, n_items: Expected, further ones, that are needed; all that are left where even they are too few.
+        half_width: Expected then.
+        n_same, half_width_same: With as many units as drawing alike needs.
+    """
+
+    design: str
+    reachable: bool
+    n_units: int
+    n_responses: int
+    n_items: int
+    half_width: float
+    n_same: int
+    half_width_same: float
+
+
+@dataclass(frozen=True)
 class Answer:
     """How many responses have to be read.
 
     Attributes:
-        target: What is to be known.
-        pilot: What is expected of its items.
-        variances: What the width is made of.
         n_responses, n_items: That the target is about; 0: nothing can be drawn.
         n_units: The same as they are drawn: a response, or for a difference both models' responses to an example.
         n_responses_read, n_items_read: Of those, read blind and drawn.
         n_responses_waiting: Assigned and not read yet; counted as if they were read.
         half_width_now: Expected of what is read and waits; infinite where nothing does, NaN where nothing can be drawn.
         half_width_all: When everything is read: above 0 only where new examples count too.
-        designs: One row a design: design; reachable; n_units, n_responses, n_items (expected, further ones, that are needed; all that are
-            left where even they are too few); half_width (expected then); n_same and half_width_same (with as many units as drawing
-            alike needs).
-        disagreement: Of the judges, and what it does.
-        components: What the error is made of, from the drawn reads.
+        designs: What each design takes; empty where nothing can be drawn.
         claims: One row a claim and population of physicians: claim, physicians, half_width_now, half_width (with as many further units as drawing alike
             needs); infinite where it cannot be told. None of them of a judge's errors.
         n_readers_needed: Physicians with whom reading everything is enough, where those who have read are too few; None where no number is.
@@ -281,40 +342,17 @@ class Answer:
     n_responses_waiting: int
     half_width_now: float
     half_width_all: float
-    designs: pd.DataFrame
+    designs: dict[str, Needed]
     disagreement: Disagreement
     components: Components
     claims: pd.DataFrame
     n_readers_needed: int | None
 
-    def design(self, name: str) -> "Needed":
-        """One row of `designs`."""
-        (row,) = self.designs.loc[self.designs["design"].eq(name)].to_dict(orient="records")
-        return Needed(**{str(column): value for column, value in row.items()})
-
-
-@dataclass(frozen=True)
-class Needed:
-    """A row of `Answer.designs`."""
-
-    design: str
-    reachable: bool
-    n_units: int
-    n_responses: int
-    n_items: int
-    half_width: float
-    n_same: int
-    half_width_same: float
-
 
 def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = frozenset(), n_each: int = 1) -> Answer:
     """How many further responses have to be read until a target's 95 % interval is as narrow as wanted, by either design.
 
-    Args:
-        rubric_data: Of the whole study, or what may be seen of it.
-        target: What is to be known.
-        taken: Numbers of responses that are assigned already.
-        n_each: Readers that each further response gets.
+    `taken` numbers the responses that are assigned already; each further one gets `n_each` readers.
     """
     about = population(rubric_data, target)
     pilot = measured(rubric_data, target, about)
@@ -324,12 +362,16 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
     read_ids = frozenset(np.unique(responses[rows]).tolist())
     waiting = frozenset(np.unique(responses).tolist()) & taken - read_ids
     parts = components(about, target)
-    found = variances(about, pilot, target, taken=read_ids | waiting, parts=parts, n_each=n_each)
+    variances_of = partial(variances, about, pilot, taken=read_ids | waiting, parts=parts, n_each=n_each)
+    found = variances_of(target)
     of_unit = pd.DataFrame({"unit": about.unit, "response": responses})
     n_items = np.bincount(about.unit, minlength=about.n_units).astype(np.int64)
     n_responses = np.bincount(of_unit.drop_duplicates()["unit"], minlength=about.n_units).astype(np.int64)
     is_known = about.n_units > 0
-    designs = _designs(found, target.half_width, n_responses, n_items) if is_known else pd.DataFrame(columns=COLUMNS)
+    designs = _designs(found, target.half_width, n_responses, n_items) if is_known else {}
+    drawn = None
+    if found.n_free:
+        drawn = found.probabilities(max(designs[IMPORTANCE].n_units, 1), IMPORTANCE).of_units[about.unit]
     return Answer(
         target=target,
         pilot=pilot,
@@ -343,94 +385,54 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
         half_width_now=found.half_width(0, UNIFORM) if is_known else math.nan,
         half_width_all=found.half_width(found.n_free, UNIFORM) if is_known else math.nan,
         designs=designs,
-        disagreement=_at_odds(about, found, designs),
+        disagreement=at_odds(about.disagreement, drawn),
         components=parts,
-        claims=_claims(about, pilot, target, read_ids | waiting, parts, n_each, designs),
+        claims=_claims(variances_of, target, designs),
         n_readers_needed=found.n_readers_needed(target.half_width) if is_known else None,
     )
 
 
-def _claims(
-    about: Population,
-    pilot: Pilot,
-    target: Target,
-    taken: frozenset[int],
-    parts: Components,
-    n_each: int,
-    designs: pd.DataFrame,
-) -> pd.DataFrame:
+def _claims(variances_of: Callable[[Target], Variances], target: Target, designs: dict[str, Needed]) -> pd.DataFrame:
     """The same reads, by what their interval is to hold for."""
     rows = []
-    if len(designs) and target.goal is not Goal.JUDGE_ERROR:
-        n_units = int(designs.loc[designs["design"].eq(UNIFORM), "n_units"].iloc[0])
-        for claim in Claim:
-            for physicians in Physicians:
-                other = replace(target, claim=claim, physicians=physicians)
-                found = variances(about, pilot, other, taken=taken, parts=parts, n_each=n_each)
-                widths = (found.half_width(n, UNIFORM) for n in (0, n_units))
-                rows.append((claim.value, physicians.value, *widths))
+    if designs and target.goal is not Goal.JUDGE_ERROR:
+        for claim, physicians in product(Claim, Physicians):
+            other = variances_of(replace(target, claim=claim, physicians=physicians))
+            widths = (other.half_width(n, UNIFORM) for n in (0, designs[UNIFORM].n_units))
+            rows.append((claim.value, physicians.value, *widths))
     return pd.DataFrame(rows, columns=["claim", "physicians", "half_width_now", "half_width"])
 
 
-def _at_odds(about: Population, found: Variances, designs: pd.DataFrame) -> Disagreement:
-    """By the probabilities of the drawing that is needed."""
-    if not found.n_free:
-        return at_odds(about.disagreement, None)
-    n_units = int(designs.loc[designs["design"].eq(IMPORTANCE), "n_units"].iloc[0])
-    return at_odds(about.disagreement, found.probabilities(max(n_units, 1), IMPORTANCE).of_units[about.unit])
-
-
-COLUMNS = ["design", "reachable", "n_units", "n_responses", "n_items", "half_width", "n_same", "half_width_same"]
-
-
-def _designs(found: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> pd.DataFrame:
-    needed = {design: found.n_needed(within, design) for design in DESIGNS}
-    uniform = needed[UNIFORM]
-    n_same = found.n_free if uniform is None else uniform
-    rows = []
+def _designs(widths: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> dict[str, Needed]:
+    needed = {design: widths.n_needed(within, design) for design in DESIGNS}
+    alike = needed[UNIFORM]
+    n_same = widths.n_free if alike is None else alike
+    designs = {}
     for design, number in needed.items():
-        n_units = found.n_free if number is None else number
-        drawn = found.probabilities(n_units, design).of_units * (1 - found.share_taken) if n_units else 0 * found.sizes
-        rows.append(
-            {
-                "design": design,
-                "reachable": number is not None,
-                "n_units": n_units,
-                "n_responses": round(float(drawn @ n_responses)),
-                "n_items": round(float(drawn @ n_items)),
-                "half_width": found.half_width(n_units, design),
-                "n_same": n_same,
-                "half_width_same": found.half_width(n_same, design),
-            }
+        n_units = widths.n_free if number is None else number
+        drawn = (
+            widths.probabilities(n_units, design).of_units * (1 - widths.share_taken) if n_units else 0 * widths.sizes
         )
-    return pd.DataFrame(rows, columns=COLUMNS)
+        designs[design] = Needed(
+            design=design,
+            reachable=number is not None,
+            n_units=n_units,
+            n_responses=round(float(drawn @ n_responses)),
+            n_items=round(float(drawn @ n_items)),
+            half_width=widths.half_width(n_units, design),
+            n_same=n_same,
+            half_width_same=widths.half_width(n_same, design),
+        )
+    return designs
 
 
-def curve(found: Answer, *, n_points: int = CURVE_POINTS) -> pd.DataFrame:
-    """How the interval narrows as more is read.
+def curve(answer: Answer) -> pd.DataFrame:
+    """How the interval narrows as more is read: one row a design and number of further units, up to twice of what is needed.
 
-    Args:
-        found: The answer.
-        n_points: Of the curve.
-
-    Returns:
-        One row a design and number of further units, up to twice of what is needed: design, n_units, half_width.
+    Columns: design, n_units, half_width.
     """
-    needed = int(found.designs["n_units"].max()) if len(found.designs) else 0
-    most = min(max(2 * needed, n_points), found.variances.n_free)
-    numbers = np.unique(np.linspace(1, most, n_points).round().astype(int)) if most else np.empty(0, dtype=int)
-    rows = [(design, int(n), found.variances.half_width(int(n), design)) for design in DESIGNS for n in numbers]
+    needed = max((design.n_units for design in answer.designs.values()), default=0)
+    most = min(max(2 * needed, CURVE_POINTS), answer.variances.n_free)
+    numbers = np.unique(np.linspace(1, most, CURVE_POINTS).round().astype(int)) if most else np.empty(0, dtype=int)
+    rows = [(design, int(n), answer.variances.half_width(int(n), design)) for design in DESIGNS for n in numbers]
     return pd.DataFrame(rows, columns=["design", "n_units", "half_width"])
-
-
-__all__ = [
-    "Answer",
-    "Basis",
-    "Disagreement",
-    "Needed",
-    "Readers",
-    "Variances",
-    "answer",
-    "curve",
-    "variances",
-]

@@ -13,8 +13,6 @@ from evalcore.stats.arrays import Floats
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.schema import Claim, Physicians
 
-__all__ = ["N_MODELS", "Goal", "Population", "Target", "detectable", "population"]
-
 N_MODELS = {Goal.SCORE: 1, Goal.DIFFERENCE: 2, Goal.JUDGE_ERROR: 0}
 
 
@@ -23,7 +21,6 @@ class Target:
     """What somebody wants to know, and how exactly.
 
     Attributes:
-        goal: What.
         within: Half the width that the 95 % interval may have, in (0, 0.5]; .03 is 3 points of a score of 100, 3 % of labels.
         models: One for a score, two for a difference (the first minus the second), none for a judge's errors.
         judges: Whose labels the corrected score is built on; for a judge's errors that one.
@@ -58,10 +55,10 @@ class Population(Drawable):
     """The items that a number is about, with the judges of the target alone.
 
     Attributes:
-        moves: By how much each item moves the number when it is met (a judge's errors: when it is wrong), signed.
+        item_weights: By how much each item moves the number when it is met (a judge's errors: when it is wrong), signed.
     """
 
-    moves: Floats
+    item_weights: Floats
 
     @property
     def items(self) -> pd.DataFrame:
@@ -77,10 +74,10 @@ class Population(Drawable):
         """These items alone; the units are numbered anew, the weights stay."""
         unit = np.asarray(pd.factorize(self.unit[kept], sort=True)[0], dtype=np.int64)
         found = self.rubric_data.where(kept)
-        return Population(found, self.weights[kept], unit, self.disagreement[kept], self.moves[kept])
+        return Population(found, self.weights[kept], unit, self.disagreement[kept], self.item_weights[kept])
 
 
-def detectable(half_width: float, power: float, *, level: float = LEVEL) -> float:
+def detectable(half_width: float, power: float) -> float:
     """The least true difference that an interval of so half a width leaves 0 out of with this probability: h (z + z_power)/z.
 
     The same is the least margin within which it shows non-inferiority with this probability where the models are truly alike.
@@ -88,7 +85,7 @@ def detectable(half_width: float, power: float, *, level: float = LEVEL) -> floa
     >>> round(detectable(0.05, 0.8), 4)
     0.0715
     """
-    z = float(ndtri((1 + level) / 2))
+    z = float(ndtri((1 + LEVEL) / 2))
     return half_width * (z + float(ndtri(power))) / z
 
 
@@ -96,15 +93,11 @@ def population(rubric_data: RubricData, target: Target) -> Population:
     """The items that a target is about: for scores all criteria of the responses that can be scored and have every judge's label.
 
     For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
-
-    Args:
-        rubric_data: Of the whole study.
-        target: Its models, judges and evaluation are of the study.
     """
     about = drawable(rubric_data, target.goal, models=target.models, judges=target.judges, evaluation=target.evaluation)
     items = about.rubric_data.items
     is_error = target.goal is Goal.JUDGE_ERROR
-    moves = np.full(len(items), 1 / max(len(items), 1)) if is_error else coefficients(items).to_numpy(dtype=float)
+    weights = np.full(len(items), 1 / max(len(items), 1)) if is_error else coefficients(items).to_numpy(dtype=float)
     if target.goal is Goal.DIFFERENCE:
-        moves = np.where(items["model"].eq(target.models[1]), -moves, moves)
-    return Population(about.rubric_data.by(target.judges), about.weights, about.unit, about.disagreement, moves)
+        weights = np.where(items["model"].eq(target.models[1]), -weights, weights)
+    return Population(about.rubric_data.by(target.judges), about.weights, about.unit, about.disagreement, weights)

@@ -4,20 +4,24 @@ import math
 
 import pandas as pd
 
-from evalcore.planning.components import (
+from evalcore.planning.pilot_estimates import (
+    ASSUMED_ACCURACY,
+    ASSUMED_CORRELATION,
     EXAMPLES,
     MORE_READERS,
     MORE_RESPONSES,
     NOW,
+    PILOT_READS,
     READERS,
     REST,
     SECOND_READS,
     UNITS,
+    Basis,
     Components,
 )
-from evalcore.planning.pilot import ASSUMED_ACCURACY, ASSUMED_CORRELATION, PILOT_READS, Basis
 from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
-from evalcore.planning.targets import Goal, Target, detectable
+from evalcore.planning.targets import Target, detectable
+from evalcore.rubric.recipes import Goal
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
@@ -49,11 +53,7 @@ SINGLE = 1.5
 
 
 def goal_words(target: Target) -> str:
-    """What is to be known.
-
-    >>> goal_words(Target(Goal.DIFFERENCE, 0.03, ("Alder", "Birch"), ("Magpie",)))
-    'the corrected difference between Alder and Birch'
-    """
+    """What is to be known: "the corrected difference between Alder and Birch"."""
     if target.goal is Goal.JUDGE_ERROR:
         return f"the share of labels on which {target.judges[0]} is wrong"
     if target.goal is Goal.DIFFERENCE:
@@ -64,14 +64,17 @@ def goal_words(target: Target) -> str:
 def width_words(target: Target, half_width: float) -> str:
     """Half a width as the number itself is said: points of a score, percentage points of a share.
 
-    >>> width_words(Target(Goal.SCORE, 0.03, ("Alder",), ("Magpie",)), 0.0304)
-    '±0.030'
     >>> width_words(Target(Goal.JUDGE_ERROR, 0.03, (), ("Magpie",)), 0.0304)
     '±3.0 percentage points'
     """
     if math.isinf(half_width):
         return "not known at all"
     return f"±{100 * half_width:.1f} percentage points" if target.goal is Goal.JUDGE_ERROR else f"±{half_width:.3f}"
+
+
+def holds_words(target: Target) -> str:
+    """What its interval holds for; nothing of a judge's errors, which have one claim."""
+    return "" if target.goal is Goal.JUDGE_ERROR else CLAIM_WORDS[target.claim, target.physicians]
 
 
 def amount_words(target: Target, needed: Needed) -> str:
@@ -96,10 +99,10 @@ def finding(found: Answer) -> str:
     """How much has to be read, in a sentence."""
     target = found.target
     what, wanted = goal_words(target), width_words(target, target.within)
-    holds = "" if target.goal is Goal.JUDGE_ERROR else f" {CLAIM_WORDS[target.claim, target.physicians]}"
+    holds = f" {holds_words(target)}".rstrip()
     if not found.n_units:
         return "There is nothing to read for this: no response can be scored and has every chosen judge's label on all its criteria."
-    alike, important = found.design(UNIFORM), found.design(IMPORTANCE)
+    alike, important = found.designs[UNIFORM], found.designs[IMPORTANCE]
     if target.power is not None:
         wanted = f"{target.within:.3f} with {100 * target.power:.0f} % power, which takes an interval of {width_words(target, target.half_width)}"
     if not alike.reachable:
@@ -108,13 +111,9 @@ def finding(found: Answer) -> str:
         now = width_words(target, found.half_width_now)
         enough = "" if target.power is None else f", enough to find a difference of {wanted}"
         return f"Nothing more has to be read: the 95 % interval of {what}{holds} is expected to be {now} with what is read and assigned{enough}."
-    aim = (
-        f"To know {what} within {wanted}{holds}"
-        if target.power is None
-        else f"To find {what} where it is {wanted}{holds}"
-    )
+    aim = f"To know {what} within" if target.power is None else f"To find {what} where it is"
     return (
-        f"{aim}{',' if holds else ''} takes {amount_words(found.target, alike)} {DESIGN_WORDS[UNIFORM]}, or "
+        f"{aim} {wanted}{holds}{',' if holds else ''} takes {amount_words(found.target, alike)} {DESIGN_WORDS[UNIFORM]}, or "
         f"{amount_words(found.target, important)} {DESIGN_WORDS[IMPORTANCE]}."
     )
 
@@ -132,7 +131,7 @@ def _beyond_reading(found: Answer, what: str, holds: str, wanted: str) -> str:
     if math.isnan(readers.of_readers):
         read = counted(len(found.components.loads), "physician")
         return f"How far physicians differ is not known: {read} {'has' if len(found.components.loads) == 1 else 'have'} read here, and it takes at least 2."
-    few = f"With {counted(readers.n, 'physician')} no number of reads reaches {wanted} {CLAIM_WORDS[target.claim, target.physicians]}"
+    few = f"With {counted(readers.n, 'physician')} no number of reads reaches {wanted} {holds_words(target)}"
     if found.n_readers_needed is not None:
         return f"{few}; {found.n_readers_needed:,} do. By {readers.n:,}, {whole} {still}."
     most = width_words(target, found.variances.half_width(found.variances.n_free, UNIFORM, n_readers=MOST_READERS))
@@ -154,17 +153,12 @@ def claims_words(found: Answer) -> str:
 
 
 def detectable_words(found: Answer, power: float) -> str:
-    """The least difference that what is read can find; empty for another goal, and where nothing is read.
-
-    Args:
-        found: The answer.
-        power: With which probability.
-    """
+    """The least difference that what is read can find with this power; empty for another goal, and where nothing is read."""
     if found.target.goal is not Goal.DIFFERENCE or not math.isfinite(found.half_width_now):
         return ""
     least = detectable(found.half_width_now, power)
     return (
-        f"With what is read and assigned, a true difference of {least:.3f} {CLAIM_WORDS[found.target.claim, found.target.physicians]} would be found with "
+        f"With what is read and assigned, a true difference of {least:.3f} {holds_words(found.target)} would be found with "
         f"{100 * power:.0f} % power; non-inferiority with that margin would be shown as often where the two are truly alike."
     )
 
@@ -172,25 +166,23 @@ def detectable_words(found: Answer, power: float) -> str:
 def components_words(found: Answer) -> str:
     """What could not be told of the variance components, and what came out below 0."""
     parts = found.components
+    if found.target.goal is Goal.JUDGE_ERROR:
+        return ""
     if not parts.is_known:
-        return (
-            "Too little was drawn and read to take the error apart."
-            if found.target.goal is not Goal.JUDGE_ERROR
-            else ""
-        )
+        return "Too few drawn items have been read to divide the error by its sources."
     units = "responses" if parts.n_items > SINGLE else "criteria"
-    said = [
-        f"Taken apart from {counted(parts.n_reads, 'read')} of {parts.n_units:,} {units} by {counted(len(parts.loads), 'physician')}; "
+    sentences = [
+        f"Estimated from {counted(parts.n_reads, 'read')} of {parts.n_units:,} {units} by {counted(len(parts.loads), 'physician')}; "
         f"{parts.n_double:,} of the {units} have two readers or more."
     ]
     if math.isnan(parts.of_units):
-        said.append(
-            "Without a second reader the judge's misses and the reader's own error are one number, shown as the reader's."
-        )
+        sentences.append("Without second readers the judge's misses count as the reader's own error.")
     if math.isnan(parts.of_readers):
-        said.append("One physician alone does not show how far physicians differ.")
-    said += [f"“{SOURCE_WORDS[name][0]}” came out below 0 by chance and is taken as 0." for name in parts.clipped]
-    return " ".join(said)
+        sentences.append("One physician alone does not show how far physicians differ.")
+    sentences += [
+        f"“{SOURCE_WORDS[name][0]}” was estimated below 0 by chance and is set to 0." for name in parts.clipped
+    ]
+    return " ".join(sentences)
 
 
 def components_table(parts: Components) -> dict[str, list[str]]:
@@ -208,41 +200,29 @@ def components_table(parts: Components) -> dict[str, list[str]]:
 
 
 def error_words(error: float) -> str:
-    """A standard error of a score.
-
-    >>> error_words(0.01234), error_words(math.nan)
-    ('0.0123', '– (cannot be told)')
-    """
+    """A standard error of a score; a dash and why where it is NaN."""
     return f"{NO_VALUE} (cannot be told)" if math.isnan(error) else f"{error:.4f}"
 
 
 def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
-    """What the next reads should be spent on, in a sentence; empty where nothing is known.
-
-    Args:
-        table: As `components.options` gives it.
-        target: What is to be known.
-        amount: How much is to be read, e.g. "the next 100 hours".
-    """
-    known = table.loc[table["standard_error"].notna()].set_index("option")["standard_error"]
-    further = known.drop(NOW, errors="ignore")
-    if NOW not in known.index or further.empty:
+    """What the next reads (`amount`: "the next 100 hours") should be spent on, from `options`; empty where nothing is known."""
+    errors = table.loc[table["standard_error"].notna()].set_index("option")["standard_error"]
+    further = errors.drop(NOW, errors="ignore")
+    if NOW not in errors.index or further.empty:
         return ""
-    best = str(further.idxmin())
-    if round(float(further[best]), 4) >= round(float(known[NOW]), 4):
-        return f"Nothing that {amount} could be spent on makes the standard error less than {known[NOW]:.4f} {CLAIM_WORDS[target.claim, target.physicians]}."
+    best, now = str(further.idxmin()), float(errors[NOW])
+    if round(float(further[best]), 4) >= round(now, 4):
+        return f"Nothing that {amount} could be spent on makes the standard error less than {now:.4f} {holds_words(target)}."
     n_reads = {str(row["option"]): int(row["n_reads"]) for row in table.to_dict(orient="records")}
-    said = {name: f"{OPTION_WORDS[name][0].lower()}{OPTION_WORDS[name][1:]}" for name in map(str, further.index)}
-    fewer = {
-        name: float(further[name]) for name in said if n_reads[name] < n_reads[best] and further[name] < known[NOW]
-    }
+    names = {name: f"{OPTION_WORDS[name][0].lower()}{OPTION_WORDS[name][1:]}" for name in map(str, further.index)}
+    fewer = {name: float(further[name]) for name in names if n_reads[name] < n_reads[best] and further[name] < now}
     less = ""
     if fewer:
         next_best = min(fewer, key=fewer.__getitem__)
-        less = f" {counted(n_reads[next_best], 'read')} as {said[next_best]} would give {fewer[next_best]:.4f}."
+        less = f" {counted(n_reads[next_best], 'read')} as {names[next_best]} would give {fewer[next_best]:.4f}."
     return (
-        f"{amount[0].upper()}{amount[1:]} are expected to do most as {said[best]} ({counted(n_reads[best], 'read')} can be had): the standard error "
-        f"{CLAIM_WORDS[target.claim, target.physicians]} falls from {known[NOW]:.4f} to {further[best]:.4f}.{less}"
+        f"{amount[0].upper()}{amount[1:]} are expected to do most as {names[best]} ({counted(n_reads[best], 'read')} can be had): the standard error "
+        f"{holds_words(target)} falls from {now:.4f} to {further[best]:.4f}.{less}"
     )
 
 
@@ -254,14 +234,15 @@ def basis_words(found: Answer) -> str:
         f"and errors on one response that are alike (correlation {ASSUMED_CORRELATION})."
     )
     words = {
-        Basis.DRAWN: f"Worked out from {n} criteria that were drawn and read blind.",
-        Basis.NOT_DRAWN: f"Worked out from {n} criteria that were read blind, though not all of them were drawn: take it as a guess.",
-        Basis.OTHERS: f"Worked out from {n} criteria of responses of all models, since too few of these were read.",
+        Basis.DRAWN: f"Estimated from {n} criteria that were drawn and read blind.",
+        Basis.NOT_DRAWN: f"Estimated from {n} criteria that were read blind, though not all of them were drawn: this is a guess.",
+        Basis.OTHERS: f"Estimated from {n} criteria of responses of all models, since too few of these were read.",
         Basis.ASSUMED: assumed,
     }
-    small = found.pilot.is_small and found.pilot.basis is not Basis.ASSUMED
-    return words[found.pilot.basis] + (
-        f" That is a pilot: below {PILOT_READS} the answer will still move as more is read." if small else ""
+    if found.pilot.n_reads >= PILOT_READS or found.pilot.basis is Basis.ASSUMED:
+        return words[found.pilot.basis]
+    return (
+        f"{words[found.pilot.basis]} That is a pilot: below {PILOT_READS} the answer may still change as more is read."
     )
 
 
@@ -271,9 +252,8 @@ def so_far_words(found: Answer) -> str:
     waits = f", {found.n_responses_waiting:,} more are assigned and wait" if found.n_responses_waiting else ""
     if not math.isfinite(found.half_width_now):
         return f"{read}."
-    return (
-        f"{read}{waits}; with these the interval is expected to be {width_words(found.target, found.half_width_now)}."
-    )
+    now = width_words(found.target, found.half_width_now)
+    return f"{read}{waits}; with these the interval is expected to be {now}."
 
 
 def disagreement_words(found: Answer) -> str:
@@ -281,17 +261,19 @@ def disagreement_words(found: Answer) -> str:
     judges = found.disagreement
     if not judges.n_items:
         return (
-            "No two judges have labelled these criteria, nor one judge twice, so responses drawn by importance are drawn by their points alone: "
-            "where judges disagree, more would be drawn."
+            "No two judges have labelled these criteria, nor one judge twice, so a draw by importance goes by points alone; "
+            "it would take more of what judges disagree on."
         )
     labelled = f"{judges.n_items:,} criteria that two judges or more, or one judge several times, have labelled"
     if judges.n_disagreed in (0, judges.n_items):
         how = "disagree" if judges.n_disagreed else "agree"
         return f"Judges {how} on all of the {labelled}, so it makes no difference to a drawing."
-    drawn = "" if math.isnan(judges.times) else (
-        f": drawn by importance, these are drawn {judges.times:.1f} times as often as those on which they agree"
-    )  # fmt: skip
-    return f"Judges disagree on {judges.n_disagreed:,} of the {labelled}{drawn}."
+    disagree = f"Judges disagree on {judges.n_disagreed:,} of the {labelled}"
+    if math.isnan(judges.times):
+        return f"{disagree}."
+    less, more = f"{100 * (1 - judges.times):.0f} % less often than", f"{judges.times:.1f} times as often as"
+    how = less if judges.times < 1 else more
+    return f"{disagree}: a draw by importance takes these {how} those on which they agree."
 
 
 def hours_words(hours: float | None, n_readers: int, seconds: float | None) -> str:

@@ -28,8 +28,13 @@ def rates(
         accuracy = w (n_both + n_neither) / w n      sensitivity = w n_both / w (n_both + n_other_only)
         specificity = w n_neither / w (n_neither + n_rater_only)                    each summed over the rows of the group
 
-    `counts` has one row an item, its pairs n_both, n_rater_only, n_other_only, n_neither (`pairs.COUNTS`); weights are above 0, examples and
-    groups are codes from 0.
+    Args:
+        counts: One row an item: its pairs n_both, n_rater_only, n_other_only, n_neither (`quality.COUNTS`).
+        weights: Of each item, above 0.
+        examples: Code of each item's example.
+        groups: Code of each item's group, 0..n_groups - 1.
+        n_groups: How many rows come back.
+        level: Of confidence, in (0, 1).
 
     Returns:
         By measure one row a group, as `grouped_shares` gives them: n and n_hits are counts of pairs, the share and its interval are weighted.
@@ -53,7 +58,11 @@ def rates(
 def f1_scores(counts: Floats) -> pd.DataFrame:
     """Precision, recall and F1 of both classes, and the balanced F1, from weighted counts of pairs.
 
-    A row of `counts` is a group (n_both, n_rater_only, n_other_only, n_neither) and becomes a row here; NaN where undefined (see `judge_quality.balanced_f1`).
+    Args:
+        counts: One row a group: n_both, n_rater_only, n_other_only, n_neither.
+
+    Returns:
+        The same rows; NaN where undefined (see `quality.balanced_f1`).
 
     >>> f1_scores(np.array([[40.0, 10, 20, 30]]))[["f1_met", "f1_not_met", "balanced_f1"]].round(3).to_numpy().tolist()
     [[0.727, 0.667, 0.697]]

@@ -34,7 +34,7 @@ FOOT = (
 
 
 def ambiguous(read: Read, judges: tuple[tuple[str, str], ...], source: str) -> OfAmbiguous:
-    """As `calibration_sections.on_ambiguous`."""
+    """As `sections.on_ambiguous`."""
     return sections.on_ambiguous(read.triage_data, calibration_choice.own(read, source), dict(judges))
 
 

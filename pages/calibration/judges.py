@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
+from evalcore.calibration import confidence_meaning, sections
 from evalcore.calibration import queries as calibration_queries
-from evalcore.calibration import sections
 from evalcore.calibration.figures import reliability
-from evalcore.calibration.sections import Calibrated
-from evalcore.calibration.words import judge_finding
+from evalcore.calibration.sections import Calibrated, judge_finding
 from evalcore.judges.figures import BLUE
 from evalcore.rubric.data import RubricData
 from evalcore.stats.wording import counted
@@ -76,7 +75,7 @@ def show(here: Here) -> None:
     criteria = page_cache.computed(as_read, viewer, lambda: _criteria(viewer))
     meanings = tuple(calibration_choice.meanings().items())
     of_levels = page_cache.computed(level_meanings, viewer, lambda: common.triage_data(viewer), meanings)
-    of_criteria = sections.criteria_meanings(criteria.counts, dict(meanings))
+    of_criteria = confidence_meaning.criteria_meanings(criteria.counts, dict(meanings))
     with here.row:
         usual = int(of_criteria.empty and not of_levels.empty)
         about = calibration_choice.one_of("About", [CRITERIA, LEVELS], "calibration_about", width=170, usual=usual)
@@ -116,7 +115,7 @@ def _criteria(viewer: Viewer) -> Criteria:
     hidden = common.blind(viewer)
     with reading(common.engine()) as session:
         counts = calibration_queries.stated(session, blind=hidden)
-        beside = calibration_queries.beside_reads(session, known=common.judged_labels)
+        beside = calibration_queries.beside_reads(session, judged=common.judged_labels)
     return Criteria(counts, calibration_queries.without(beside, hidden))
 
 
@@ -126,18 +125,18 @@ def as_read(criteria: Criteria) -> Criteria:
 
 
 def level_meanings(triage_data: TriageData, meanings: tuple[tuple[str, ConfidenceMeaning], ...]) -> pd.DataFrame:
-    """As `calibration_sections.level_meanings`."""
-    return sections.level_meanings(triage_data, dict(meanings))
+    """As `confidence_meaning.level_meanings`."""
+    return confidence_meaning.level_meanings(triage_data, dict(meanings))
 
 
 def on_criteria(of: tuple[Criteria, pd.DataFrame, RubricData | None], reads: str) -> Calibrated:
-    """As `calibration_sections.judges_on_criteria`."""
+    """As `sections.judges_on_criteria`."""
     criteria, meanings, rubric_data = of
     return sections.judges_on_criteria(criteria.beside, meanings, rubric_data, drawn=reads == DRAWN)
 
 
 def on_levels(of: tuple[TriageData, pd.DataFrame], reads: str) -> Calibrated:
-    """As `calibration_sections.judges_on_levels`."""
+    """As `sections.judges_on_levels`."""
     return sections.judges_on_levels(of[0], of[1], drawn=reads == DRAWN)
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from evalcore.calibration.words import MEANINGS, meaning_words, stated_words
+from evalcore.calibration.confidence_meaning import MEANINGS, meaning_words, stated_words
 from evalcore.study.policies import check_can_set_meaning, reason
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage.acts import set_confidence_meaning
@@ -19,7 +19,8 @@ def show(viewer: Viewer, table: pd.DataFrame, *, key: str, of_models: bool = Fal
 
     Args:
         viewer: Who looks; leads and researchers answer.
-        table: As `calibration_sections.criteria_meanings`, `level_meanings` or `model_meaning` give it.
+        table: As `confidence_meaning.criteria_meanings`, `level_meanings` or `model_meaning` give it.
+        key: Beginning of the elements' keys.
         of_models: The confidences are the models' own, which the parser reads.
     """
     why_not = reason(check_can_set_meaning, viewer)

@@ -5,8 +5,7 @@ import streamlit as st
 
 from evalcore.calibration import sections
 from evalcore.calibration.figures import reliability
-from evalcore.calibration.sections import OfModels
-from evalcore.calibration.words import NO_CONFIDENCE, models_findings
+from evalcore.calibration.sections import NO_CONFIDENCE, OfModels, models_findings
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.triage.panels import Kind
@@ -25,7 +24,7 @@ FOOT = (
 
 
 def confidence(read: Read, source: str) -> OfModels:
-    """As `calibration_sections.models_confidence`."""
+    """As `sections.models_confidence`."""
     return sections.models_confidence(calibration_choice.own(read, source))
 
 

@@ -36,7 +36,7 @@ def curves(read: Read, source: str, at: float | None = None) -> pd.DataFrame:
 
 
 def halves(read: Read, source: str, wanted: float) -> pd.DataFrame:
-    """As `calibration_sections.routing_chosen`."""
+    """As `sections.routing_chosen`."""
     return sections.routing_chosen(calibration_choice.own(read, source), wanted)
 
 

@@ -10,8 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges import criterion_health as metric
 from evalcore.judges.figures import health
-from evalcore.judges.pairs import Reads, reads_words
 from evalcore.judges.queries import criterion_texts
+from evalcore.judges.reads import Reads, reads_words
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats.intervals import NO_VALUE, interval_words, share_words, signed_points
 from evalcore.study.db import reading

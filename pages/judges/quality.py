@@ -6,7 +6,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges import figures, pairs, percentiles
+from evalcore.judges import figures
+from evalcore.judges import quality as metric
+from evalcore.judges import reads as judge_reads
 from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1, error_rates
 from evalcore.rubric.data import RubricData
 from evalcore.stats import majority as stats_majority
@@ -22,18 +24,18 @@ SAY_NOTHING = {"displayModeBar": False}
 Tables = dict[str, Any]
 
 
-def _found(rubric_data: RubricData, judges: tuple[str, ...], judge: str, which: pairs.Reads | None) -> Tables:
+def _found(rubric_data: RubricData, judges: tuple[str, ...], judge: str, which: judge_reads.Reads | None) -> Tables:
     of_judges = rubric_data.by(judges)
     quality = balanced_f1(of_judges, reads=which)
-    themes = percentiles.theme_of_categories(of_judges.items)
+    themes = metric.theme_of_categories(of_judges.items)
     is_jury = len(of_judges.voters) >= stats_majority.MIN_JUDGES
     return {
         "quality": quality,
-        "values": percentiles.standings(quality, themes),
+        "values": metric.standings(quality, themes),
         "errors": error_rates(of_judges, reads=which),
         "jury": stats_majority.words(stats_majority.decisions(of_judges.judged[of_judges.voters])) if is_jury else "",
-        "left_out": pairs.left_out(rubric_data, judge),
-        "selection": pairs.reads_words(pairs.assessed(rubric_data.reads), which),
+        "left_out": metric.left_out(rubric_data, judge),
+        "selection": judge_reads.reads_words(judge_reads.assessed(rubric_data.reads), which),
     }
 
 
@@ -47,14 +49,14 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         else []
     )
     min_pairs = row.number_input(
-        "Physicians with more pairs than", 0, 10_000, percentiles.MIN_PAIRS, step=10, key="judges_min_pairs",
+        "Physicians with more pairs than", 0, 10_000, metric.MIN_PAIRS, step=10, key="judges_min_pairs",
         bind="query-params", width=240,
     )  # fmt: skip
     which = judges_choice.chosen_reads(row, asked=judges_choice.computed(judges_choice.has_choice, viewer))
     judges = tuple(name for name in known if name == judge or name in beside)
     found = judges_choice.computed(_found, viewer, judges, judge, which)
     quality, values = found["quality"], found["values"]
-    if not quality["rater_kind"].eq(pairs.JUDGE).any():
+    if not quality["rater_kind"].eq(metric.JUDGE).any():
         st.html(
             html.notice(
                 "No physician has read blind what these judges have labelled, so there is nothing to hold their labels against. "
@@ -63,13 +65,13 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         )
         st.page_link(routes.STUDY, label="Go to Study", icon=":material/database:")
         return
-    ranks = percentiles.percentiles(values, min_pairs=min_pairs)
-    st.html(html.finding(percentiles.finding(quality, ranks, judge, min_pairs=min_pairs)))
+    ranks = metric.percentiles(values, min_pairs=min_pairs)
+    st.html(html.finding(metric.finding(quality, ranks, judge, min_pairs=min_pairs)))
     for sentence in (found["selection"], found["jury"]):
         if sentence:
             st.html(html.quiet(sentence))
     _pooled(quality, ranks)
-    if (quality["rater_kind"].eq(pairs.JUDGE) & quality["rater"].eq(judge)).any():
+    if (quality["rater_kind"].eq(metric.JUDGE) & quality["rater"].eq(judge)).any():
         with_names = allows(check_can_see_audit, viewer) and not common.blind(viewer)
         st.subheader("Among physicians", anchor=False)
         _among(values, ranks, judge, min_pairs, with_names=with_names)
@@ -101,13 +103,13 @@ def _numbers(column: pd.Series) -> list[str]:
 
 def _pooled(quality: pd.DataFrame, ranks: pd.DataFrame) -> None:
     """All criteria together: each judge, the jury, and physicians."""
-    rows = quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(pairs.PHYSICIAN)]
+    rows = quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(metric.PHYSICIAN)]
     overall = ranks.loc[ranks["grouping"].eq(OVERALL)].to_dict(orient="records")
-    percentile = {row["judge"]: percentiles.percentile_words(row) for row in overall}
+    percentile = {row["judge"]: metric.percentile_words(row) for row in overall}
     tables.show(
         {
             "Who": rows["rater"],
-            "Balanced F1": [_dashed(percentiles.value_words(row)) for row in rows.to_dict(orient="records")],
+            "Balanced F1": [_dashed(metric.value_words(row)) for row in rows.to_dict(orient="records")],
             "Percentile": [percentile.get(rater, NO_VALUE) for rater in rows["rater"]],
             "Met: F1 (precision, recall)": _of_label(rows, "met"),
             "Not met: F1 (precision, recall)": _of_label(rows, "not_met"),
@@ -141,7 +143,7 @@ def _of_label(rows: pd.DataFrame, label: str) -> list[str]:
 
 def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int, *, with_names: bool) -> None:
     """The judge's value among the physicians' own, over all and by theme."""
-    kept = percentiles.kept_physicians(values, min_pairs=min_pairs)
+    kept = metric.kept_physicians(values, min_pairs=min_pairs)
     mine = ranks.loc[ranks["judge"].eq(judge) & (ranks["n_physicians"].gt(0) | ranks["grouping"].eq(OVERALL))]
     if kept.empty:
         st.html(
@@ -166,7 +168,7 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
         {
             "Criteria": mine["group"].map(words),
             "The judge": _numbers(mine["balanced_f1"]),
-            "Percentile": [percentiles.percentile_words(row) for row in mine.to_dict(orient="records")],
+            "Percentile": [metric.percentile_words(row) for row in mine.to_dict(orient="records")],
             "Physicians, median": _numbers(mine["median"]),
             "Lowest": _numbers(mine["lowest"]),
             "First quarter": _numbers(mine["q25"]),
@@ -184,7 +186,7 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
 
 def _by_category(quality: pd.DataFrame, judge: str) -> None:
     """The judge and physicians, category by category."""
-    sides = percentiles.side_by_side(quality.loc[quality["grouping"].eq(CATEGORY)], judge)
+    sides = metric.side_by_side(quality.loc[quality["grouping"].eq(CATEGORY)], judge)
     if sides.empty:
         st.html(
             html.quiet(
@@ -224,8 +226,8 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
                 f"Left out: {n} of {len(sides)} categories with a value and no interval, since too few conversations hold both labels."
             )
         )
-    mine = quality.loc[quality["grouping"].eq(CATEGORY) & quality["rater"].isin([judge, pairs.TOGETHER])]
-    for sentence in percentiles.undefined_words(mine):
+    mine = quality.loc[quality["grouping"].eq(CATEGORY) & quality["rater"].isin([judge, metric.TOGETHER])]
+    for sentence in metric.undefined_words(mine):
         st.html(html.quiet(sentence))
 
 

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges import anchoring as shift
 from evalcore.judges.figures import shift as shift_figure
-from evalcore.judges.pairs import Reads, is_choice, reads_words
+from evalcore.judges.reads import Reads, is_choice, reads_words
 from evalcore.judges.record import ALL_CRITERIA, ANSWERS, finding, judge_record
 from evalcore.settings import settings
 from evalcore.stats.intervals import NO_VALUE, interval_words, rate_words, share_words

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from evalcore.calibration import sections
-from evalcore.calibration.judge_confidence import own_confidence
-from evalcore.calibration.words import ece_words, who
+from evalcore.calibration import confidence_meaning
+from evalcore.calibration.judge_confidence import own_confidence, who
+from evalcore.calibration.sections import ece_words
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import listed
 from evalcore.study.db import reading
@@ -76,25 +76,29 @@ def meanings() -> dict[str, ConfidenceMeaning]:
 
 def of_models(read: Read, meaning: tuple[tuple[str, ConfidenceMeaning], ...]) -> pd.DataFrame:
     """What the confidences that models state themselves mean: one row, or none."""
-    return sections.model_meaning(read.triage_data, dict(meaning))
+    return confidence_meaning.model_meaning(read.triage_data, dict(meaning))
 
 
 def model_meaning(viewer: Viewer, chosen: Chosen) -> pd.DataFrame:
-    """As `calibration_sections.model_meaning`."""
+    """As `confidence_meaning.model_meaning`."""
     found: pd.DataFrame = triage_choice.computed(of_models, viewer, chosen, tuple(meanings().items()))
     return found
 
 
 def confidence(table: pd.DataFrame) -> str:
-    """What counts as a model's own confidence, `STATED` or `SHARES`; the control for it where there is a choice."""
-    if not sections.takes_stated(table):
+    """What counts as a model's own confidence, `STATED` or `SHARES`; the control for it where there is a choice.
+
+    Args:
+        table: As `model_meaning` gives it.
+    """
+    if not confidence_meaning.takes_stated(table):
         return SHARES
     return str(one_of("Confidence", [STATED, SHARES], "calibration_confidence", width=235))
 
 
 def usual_source(viewer: Viewer, chosen: Chosen) -> str:
     """As `confidence`, where there is no control: what a model states counts wherever it may."""
-    return STATED if sections.takes_stated(model_meaning(viewer, chosen)) else SHARES
+    return STATED if confidence_meaning.takes_stated(model_meaning(viewer, chosen)) else SHARES
 
 
 def own(read: Read, source: str) -> pd.DataFrame:

@@ -8,13 +8,14 @@ import streamlit as st
 
 from evalcore.planning import acts as planning_acts
 from evalcore.planning import words
-from evalcore.planning.components import options
 from evalcore.planning.figures import narrowing
-from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, curve
-from evalcore.planning.targets import Goal, Target
+from evalcore.planning.pilot_estimates import options
+from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, answer, curve
+from evalcore.planning.targets import Target
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.parts import evaluations
+from evalcore.rubric.recipes import Goal
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents
@@ -65,13 +66,11 @@ def _planned(
     target, why = planning_acts.claimed(
         known, target, spec=stated.spec if stated else None, claim=claim, physicians=physicians
     )
-    found = planning_acts.answer(known, target, taken=taken, n_each=n_readers)
+    found = answer(known, target, taken=taken, n_each=n_readers)
     easier = ""
-    if target.goal is Goal.DIFFERENCE and found.designs["reachable"].any():
+    if target.goal is Goal.DIFFERENCE and any(design.reachable for design in found.designs.values()):
         easier = words.finding(
-            planning_acts.answer(
-                known, planning_acts.powered(target, planning_acts.POWER), taken=taken, n_each=n_readers
-            )
+            answer(known, planning_acts.powered(target, planning_acts.POWER), taken=taken, n_each=n_readers)
         )
     return Planned(found, why, easier, seconds)
 
@@ -184,8 +183,8 @@ def _answer(planned: Planned, n_readers: int) -> None:
     """Both designs side by side, how the interval narrows, and where the expectations come from."""
     found = planned.answer
     target = found.target
-    if found.designs["n_units"].any():
-        rows = [found.design(design) for design in DESIGNS]
+    rows = list(found.designs.values())
+    if any(row.n_units for row in rows):
         times = [words.hours_short(planning_acts.hours(row.n_items, n_readers, planned.seconds)) for row in rows]
         tables.show(
             {
@@ -204,7 +203,7 @@ def _answer(planned: Planned, n_readers: int) -> None:
         )
     said = [words.basis_words(found), words.so_far_words(found), words.disagreement_words(found)]
     said += [line for line in (planned.easier, words.detectable_words(found, planning_acts.POWER)) if line]
-    n_items = found.design(IMPORTANCE).n_items
+    n_items = found.designs[IMPORTANCE].n_items
     if n_items:
         hours = planning_acts.hours(n_items, n_readers, planned.seconds)
         said.append(words.hours_words(hours, n_readers, planned.seconds))
@@ -231,7 +230,7 @@ def _claims(found: Answer) -> None:
     if found.claims.empty:
         return
     rows = found.claims.to_dict(orient="records")
-    n = found.design(UNIFORM).n_units
+    n = found.designs[UNIFORM].n_units
     st.subheader("What the same reads can claim", anchor=False)
     tables.show(
         {
@@ -299,7 +298,7 @@ def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
         design = st.segmented_control(
             "How", list(DESIGNS), default=IMPORTANCE, required=True, format_func=words.DESIGN_WORDS.__getitem__, key="plan_design"
         ) or IMPORTANCE  # fmt: skip
-        needed = found.design(design).n_units
+        needed = found.designs[design].n_units
         n_units = st.number_input(
             f"How many {words.units_words(target)}", min_value=1, max_value=MOST_UNITS, value=max(needed, 1), step=1,
             key=f"plan_n_{design}_{needed}", width=190,

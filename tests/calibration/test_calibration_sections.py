@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.calibration import case_spread, routing, sections, words
-from evalcore.calibration.confidence_meaning import counted
+from evalcore.calibration import case_spread, confidence_meaning, routing, sections
 from evalcore.calibration.figures import STEP, reliability, spread
 from evalcore.calibration.figures import routing as routing_figure
 from evalcore.calibration.judge_confidence import own_confidence
@@ -18,6 +17,7 @@ from evalcore.triage.data import NO_LEVEL, AmbiguityRule
 from evalcore.triage.panels import Kind
 from evalcore.triage.predictions import joined, predictions, usual_judges
 from tests import opinion_rows
+from tests.confidences import counted
 from tests.triage_cases import CONVERSATION, QA, drawn
 
 MET, RIGHT = ConfidenceMeaning.MET, ConfidenceMeaning.RIGHT
@@ -54,7 +54,7 @@ def test_models_that_answered_once_have_no_confidence_and_the_sentence_says_so()
     parts = sections.models_confidence(own)
     assert not parts.found.errors["n"].any()
     assert parts.found.reliability.empty
-    assert words.models_findings(parts.found.errors) == [words.NO_CONFIDENCE]
+    assert sections.models_findings(parts.found.errors) == [sections.NO_CONFIDENCE]
     of_ambiguous = sections.on_ambiguous(triage_data, own, judges)
     assert of_ambiguous.summary.empty
     assert case_spread.spread_findings(of_ambiguous.summary) == [case_spread.NO_SPREAD]
@@ -69,11 +69,11 @@ def test_models_that_answered_once_have_no_confidence_and_the_sentence_says_so()
 
 def test_a_judge_that_nobody_has_asked_about_gives_no_value_and_both_answers_are_held_against_its_labels():
     labels = pd.DataFrame({"judge": "Heron", "label": [1.0] * 2 + [0.0] * 498, "confidence": 0.903})
-    (row,) = sections.criteria_meanings(counted(labels), {}).to_dict(orient="records")
+    (row,) = confidence_meaning.criteria_meanings(counted(labels), {}).to_dict(orient="records")
     assert not row["usable"]
     assert "0.4 % of the labels are met" in row["against_met"]
     assert row["against_right"] == ""
-    said = sections.criteria_meanings(counted(labels), {"Heron": MET}).to_dict(orient="records")[0]
+    said = confidence_meaning.criteria_meanings(counted(labels), {"Heron": MET}).to_dict(orient="records")[0]
     assert (said["usable"], said["why"]) == (False, row["against_met"])
 
 
@@ -89,34 +89,38 @@ def beside(confidence, label, reference):
 def test_nothing_is_computed_before_the_meaning_is_known_and_p_met_is_turned_round_under_not_met():
     found = beside([0.9] * 20 + [0.1] * 20, [1.0] * 20 + [0.0] * 20, [1.0] * 18 + [0.0] * 22)
     counts = counted(found)
-    silent = sections.judges_on_criteria(found, sections.criteria_meanings(counts, {}), None, drawn=True)
+    silent = sections.judges_on_criteria(found, confidence_meaning.criteria_meanings(counts, {}), None, drawn=True)
     assert silent.reliability.empty
     assert silent.errors[["n", "n_left_out"]].to_numpy().tolist() == [[0, 40]]
-    assert "Nobody has said" in words.judge_finding(
+    assert "Nobody has said" in sections.judge_finding(
         silent.errors.iloc[0].to_dict(), "Heron", label="criterion", cluster="conversation"
     )
-    told = sections.judges_on_criteria(found, sections.criteria_meanings(counts, {"Heron": MET}), None, drawn=True)
+    told = sections.judges_on_criteria(
+        found, confidence_meaning.criteria_meanings(counts, {"Heron": MET}), None, drawn=True
+    )
     (row,) = told.errors.to_dict(orient="records")
     # P(right) is .9 throughout; right are 18 of 20 and 20 of 20.
     assert (row["mean_confidence"], row["share_right"]) == pytest.approx((0.9, 38 / 40))
-    wrong = sections.judges_on_criteria(found, sections.criteria_meanings(counts, {"Heron": RIGHT}), None, drawn=True)
+    wrong = sections.judges_on_criteria(
+        found, confidence_meaning.criteria_meanings(counts, {"Heron": RIGHT}), None, drawn=True
+    )
     assert wrong.errors["n"].tolist() == [0]  # 20 labels "not met" with .1: no probability that they are right
 
 
 def test_judges_of_levels_leave_out_the_parser_whose_confidence_is_the_models_own():
     triage_data, _, _ = cases(n_cases=80, share_read=0.5)
     said = {PARSER: RIGHT, "Magpie": RIGHT}
-    of_levels = sections.level_meanings(triage_data, said)
+    of_levels = confidence_meaning.level_meanings(triage_data, said)
     assert of_levels["judge"].tolist() == ["Magpie"]
-    assert sections.model_meaning(triage_data, said)["judge"].tolist() == [PARSER]
+    assert confidence_meaning.model_meaning(triage_data, said)["judge"].tolist() == [PARSER]
     silent = replace(
         triage_data, levels=triage_data.levels.assign(Magpie=NO_LEVEL)
     )  # a confidence, and no level that it is about
-    assert sections.level_meanings(silent, said).empty
+    assert confidence_meaning.level_meanings(silent, said).empty
     found = sections.judges_on_levels(triage_data, of_levels, drawn=True)
     assert found.errors["group"].tolist() == ["Magpie, conversation"]
     assert found.errors["n"].item() > 0
-    unasked = sections.judges_on_levels(triage_data, sections.level_meanings(triage_data, {}), drawn=True)
+    unasked = sections.judges_on_levels(triage_data, confidence_meaning.level_meanings(triage_data, {}), drawn=True)
     assert unasked.reliability.empty
     assert unasked.errors["undefined"].str.startswith("Nobody has said what the confidence of Magpie means").all()
 
@@ -127,20 +131,22 @@ def test_a_majority_stands_beside_each_judges_own_confidence_and_needs_no_questi
     )  # fmt: skip
     stated = beside([0.9] * 3, [1.0] * 3, [1.0, 0.0, 1.0])
     found = sections.judges_on_criteria(
-        stated, sections.criteria_meanings(counted(stated), {}), rubric_data, drawn=True
+        stated, confidence_meaning.criteria_meanings(counted(stated), {}), rubric_data, drawn=True
     )
     rows = found.errors.set_index("group")
     assert found.majorities == {"majority of 3 judges"}
     assert rows["n"].to_dict() == {"Heron": 0, "majority of 3 judges": 3}
     row = rows.loc["majority of 3 judges"]
     assert (row["mean_confidence"], row["share_right"]) == pytest.approx(((1 + 1 + 2 / 3) / 3, 2 / 3))
-    said = words.judge_finding(
+    said = sections.judge_finding(
         row.to_dict(), "majority of 3 judges", label="criterion", cluster="conversation", is_majority=True
     )
     assert said.startswith(
         "The majority of 3 judges is carried by 89 % of the votes on average and right on 67 % of 3 criteria in 3 conversations"
     )
-    alone = sections.judges_on_criteria(stated, sections.criteria_meanings(counted(stated), {}), None, drawn=True)
+    alone = sections.judges_on_criteria(
+        stated, confidence_meaning.criteria_meanings(counted(stated), {}), None, drawn=True
+    )
     assert alone.errors["group"].tolist() == ["Heron"]
 
 
@@ -190,14 +196,14 @@ def errors(**more):
     ],
 )  # fmt: skip
 def test_over_confidence_is_said_only_beyond_chance(more, expected):
-    said = words.judge_finding(errors(**more), "Heron", label="criterion", cluster="conversation")
+    said = sections.judge_finding(errors(**more), "Heron", label="criterion", cluster="conversation")
     assert expected in said
     assert said.startswith("Heron is 90 % sure on average and right on 80 % of 40 criteria in 30 conversations")
 
 
 def test_one_cluster_has_no_interval_and_the_sentence_says_why():
     row = errors(difference_low=math.nan, undefined="All items come from one case.")
-    assert words.judge_finding(row, "Heron", label="level", cluster="case").endswith(
+    assert sections.judge_finding(row, "Heron", label="level", cluster="case").endswith(
         "30 cases. All items come from one case."
     )
 
@@ -207,7 +213,7 @@ def test_the_most_over_confident_model_is_named_and_no_more_than_three_others():
         errors(model=f"M{place}", format="qa", difference=0.1 * place, difference_low=0.05, difference_high=0.6)
         for place in range(1, 7)
     ]
-    (over,) = words.models_findings(pd.DataFrame(rows))
+    (over,) = sections.models_findings(pd.DataFrame(rows))
     assert over.startswith(
         "M6 in qa is over-confident: 90 % sure on average, right on 80 % of 40 clear cases, 60 [5, 60] percentage points too sure."
     )
@@ -217,13 +223,13 @@ def test_the_most_over_confident_model_is_named_and_no_more_than_three_others():
 def test_of_models_without_an_interval_nothing_is_said_beyond_the_reason():
     nothing = {f"difference{end}": math.nan for end in ("_low", "_high")}
     rows = pd.DataFrame([errors(model="M1", format="qa", difference=1.0, undefined="All are alike.") | nothing])
-    assert words.models_findings(rows)[0] == "Whether models are over-confident cannot be said. All are alike."
+    assert sections.models_findings(rows)[0] == "Whether models are over-confident cannot be said. All are alike."
     one = pd.DataFrame([errors(model="M1", format="qa")])
-    assert words.models_findings(one) == [
+    assert sections.models_findings(one) == [
         "M1 is not shown to be over-confident on clear cases; up to 10 percentage points too sure cannot be excluded (M1 in qa, 40 cases)."
     ]
     under = pd.DataFrame([errors(model="M1", format="qa", difference=-0.2, difference_low=-0.3, difference_high=-0.1)])
-    assert words.models_findings(under)[1] == "M1 in qa is under-confident."
+    assert sections.models_findings(under)[1] == "M1 in qa is under-confident."
 
 
 def test_routing_speaks_of_the_model_with_most_misses():

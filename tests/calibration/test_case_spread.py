@@ -52,7 +52,8 @@ def told(votes, samples, **columns):
 
 
 def spread_of(triage_data, judges=JUDGES, more=0):
-    return case_spread.case_spread(triage_data, judges, rng=chance(more))
+    own = own_confidence(predictions(triage_data, judges))
+    return case_spread.case_spread(triage_data, judges, own, rng=chance(more))
 
 
 CHECKED = [
@@ -146,7 +147,7 @@ def test_the_order_of_rows_does_not_matter():
     judges = usual_judges(triage_data)
     found = spread_of(triage_data, judges)
     shuffled = own_confidence(predictions(triage_data, judges)).sample(frac=1, random_state=1)
-    other = case_spread.case_spread(triage_data, judges, rng=chance(), found=shuffled)
+    other = case_spread.case_spread(triage_data, judges, shuffled, rng=chance())
     keys = ["row", "model", "format"]
     one, two = (table.sort_values(keys, ignore_index=True) for table in (found, other))
     pd.testing.assert_frame_equal(one, two)

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.calibration.confidence_meaning import as_right, checked, checked_counts, checked_levels, counted
+from evalcore.calibration.confidence_meaning import as_right, checked_counts, checked_levels
 from evalcore.calibration.reliability import calibration_error, reliability
 from evalcore.study.schema import ConfidenceMeaning
+from tests.confidences import checked, counted
 
 MET, RIGHT = ConfidenceMeaning.MET, ConfidenceMeaning.RIGHT
 

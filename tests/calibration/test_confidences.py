@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.calibration.confidence_meaning import checked_counts, counted
+from evalcore.calibration.confidence_meaning import checked_counts
 from evalcore.calibration.queries import COLUMNS, beside_reads, stated, without
 from evalcore.study import store
 from evalcore.study.db import reading, writing
 from evalcore.study.frames import ITEM_BASE
 from evalcore.study.schema import ConfidenceMeaning, Label, RaterKind, Stage, Verdict
 from tests import world
+from tests.confidences import counted
 from tests.world import judged, said
 
 

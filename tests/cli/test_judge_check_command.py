@@ -61,13 +61,13 @@ def test_a_judge_that_reaches_its_bounds_passes(agreed, tmp_path):
 def test_a_judge_below_a_bound_exits_with_1(agreed, tmp_path):
     path = gold(agreed, tmp_path)
     found = check(agreed, path, "--min-f1", 0.7, status=1)
-    assert found["failures"] == ["balanced F1: 0.667 came, at least 0.7 was expected"]
+    assert found["failures"] == ["balanced F1: expected at least 0.7, got 0.667"]
     assert found["passed"] is False
     by_low = check(agreed, path, "--min-accuracy", 0.6, "--by-bound", "low", status=1)
-    assert by_low["failures"][0].startswith("lower end of accuracy: 0.")
+    assert by_low["failures"][0].startswith("lower end of accuracy: expected at least 0.6, got 0.")
     shown = ran(agreed, "judge-check", "--gold", path, "--judge", world.JUDGE, "--min-f1", 0.7)
     assert shown.exit_code == 1
-    assert "balanced F1: 0.667 came, at least 0.7 was expected" in shown.stdout
+    assert "balanced F1: expected at least 0.7, got 0.667" in shown.stdout
     assert shown.stderr == ""
 
 
@@ -84,8 +84,10 @@ def test_only_the_wanted_sources_count(small, tmp_path):
     found = check(small, path, "--min-accuracy", 1)
     assert (found["n_used"], found["n_other_source"]) == (4, 8)
     assert check(small, path, "--source", "single", "--min-accuracy", 0.5)["n_used"] == 8
-    assert "reference_source: no line with adjudicated came" in refused(small, path, "--source", "adjudicated")
-    assert "--source: expected some of adjudicated, agreed, single, got judge" in refused(
+    assert "reference_source: expected at least one line with adjudicated, got none" in refused(
+        small, path, "--source", "adjudicated"
+    )
+    assert "--source: judge came, expected some of adjudicated, agreed, single" in refused(
         small, path, "--source", "judge"
     )
 
@@ -103,7 +105,7 @@ def test_items_without_the_judges_label_fail_the_check_unless_allowed(agreed, tm
     found = check(agreed, path, judge="Wren", status=1)
     assert (found["n_used"], found["n_missing"], found["n_not_labelled"], found["n_not_in_study"]) == (8, 4, 4, 0)
     assert found["failures"] == [
-        "items without the judge's label: 4 came, at most 0 were expected (0 are not in this study, 4 are not labelled by Wren)"
+        "items without the judge's label: expected at most 0, got 4 (0 are not in this study, 4 are not labelled by Wren)"
     ]
     assert check(agreed, path, "--max-missing", 4, judge="Wren")["passed"] is True
     assert check(agreed, path, "--max-missing", 3, judge="Wren", status=1)["passed"] is False
@@ -144,8 +146,8 @@ def refused(small, path, *arguments, judge=world.JUDGE):
 
 def test_bad_input_exits_with_2_and_its_place(agreed, tmp_path):
     path = gold(agreed, tmp_path)
-    assert "--judge: 'Wren' came, expected one of Magpie" in refused(agreed, path, judge="Wren")
-    assert "--by-bound: expected point or low, got 'high'" in refused(agreed, path, "--by-bound", "high")
+    assert "--judge: expected one of Magpie, got 'Wren'" in refused(agreed, path, judge="Wren")
+    assert "--by-bound: 'high' came" in refused(agreed, path, "--by-bound", "high")
     assert "cannot be read" in refused(agreed, tmp_path / "none.csv")
     done = ran(agreed, "judge-check", "--gold", path, "--judge", world.JUDGE, "--min-f1", "1.5")
     assert (done.exit_code, done.stdout) == (2, "")
@@ -156,17 +158,17 @@ def test_bad_input_exits_with_2_and_its_place(agreed, tmp_path):
     def second(**cells):
         return lambda rows: [rows[0], rows[1] | cells, *rows[2:]]
 
-    assert "bad.csv line 3: reference_label: 'maybe' came, expected met, not_met, cannot_assess" in bad(
+    assert "bad.csv line 3: reference_label: expected met, not_met, cannot_assess, got 'maybe'" in bad(
         second(reference_label="maybe")
     )
-    assert "bad.csv line 3: reference_label: '' came" in bad(second(reference_label=""))
+    assert "bad.csv line 3: reference_label: expected met, not_met, cannot_assess, got ''" in bad(
+        second(reference_label="")
+    )
     assert "bad.csv line 3: criterion_position" in bad(second(criterion_position="first"))
     assert "bad.csv line 3: model" in bad(second(model=""))
-    assert "bad.csv line 3: criterion: 'Another text.' came, where the study has" in bad(
-        second(criterion="Another text.")
-    )
-    assert "bad.csv line 14: the item of line 2 came again" in bad(lambda rows: [*rows, rows[0]])
-    assert "reference_source: no such column came" in bad(
+    assert "bad.csv line 3: criterion: expected " in bad(second(criterion="Another text."))
+    assert "bad.csv line 14: expected each item once, got that of line 2 again" in bad(lambda rows: [*rows, rows[0]])
+    assert "got no column reference_source" in bad(
         lambda rows: [{name: cell for name, cell in row.items() if name != "reference_source"} for row in rows]
     )
     path.write_bytes(b"\xff\xfe")

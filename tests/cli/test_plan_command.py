@@ -180,17 +180,11 @@ def test_what_is_drawn_is_assigned_and_a_dry_run_assigns_nothing(run):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--target", "score:Nobody:0.03"], r"models: 'Nobody' came, expected some of Alder-2, Briar-1, Clover-mini"),
-        ([*BRIAR, "--draw", "x.csv", "--design", "bold"], r"--design: expected one of uniform, importance, got 'bold'"),
+        (["--target", "score:Nobody:0.03"], "models: expected some of Alder-2, Briar-1, Clover-mini, got 'Nobody'"),
+        ([*BRIAR, "--draw", "x.csv", "--design", "bold"], "--design: 'bold' came"),
         (["--target", "score:Briar-1:0.4", "--assign"], "Nothing more has to be read for this, so nothing was drawn"),
-        (
-            [*BRIAR, "--assign", "--responses", "99"],
-            r"responses: 99 came, expected 1 to 5, as many as are neither read nor assigned yet",
-        ),
-        (
-            [*BRIAR, "--assign", "--reader", "Dr. Nobody"],
-            r"readers: expected reviewers or adjudicators of this study: Dr\. Amara Okafor, Dr\. Jonas Weber, Dr\. Leila Haddad, Dr\. Mei Zhou, Dr\. Nils Lindqvist, Dr\. ",
-        ),
+        ([*BRIAR, "--assign", "--responses", "99"], "responses: expected 1 to"),
+        ([*BRIAR, "--assign", "--reader", "Dr. Nobody"], "readers: Dr. Nobody came"),
     ],
 )
 def test_a_wrong_wish_is_one_sentence_and_assigns_nothing(run, arguments, sentence):

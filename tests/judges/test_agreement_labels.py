@@ -6,7 +6,7 @@ import pytest
 from evalcore.judges.agreement import agreement, finding, labels_of, most_labels, pair_agreement
 from evalcore.rubric.data import RubricData
 from tests import population
-from tests.ratings import found, long
+from tests.ratings import found, long, ordered
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_the_raters_with_most_labels_keep_their_order(read_study):
 
 
 def test_the_finding_says_agreement_chance_for_whom_and_what_cannot_assess_leaves_open():
-    said = finding(agreement(long(["YYYNNY??", "YYNNNYYN"]), categories=["N", "Y"]))
+    said = finding(agreement(ordered(long(["YYYNNY??", "YYNNNYYN"]), ["N", "Y"])))
     assert said[0].startswith("Two physicians who label the same criterion agree 83 % [")
     assert said[0].endswith("of the time (6 criteria in 6 conversations, 2 physicians, 2.0 effective).")
     assert said[1].startswith("Beyond chance: Gwet's AC1 0.67 [")
@@ -88,7 +88,7 @@ def test_the_finding_says_agreement_chance_for_whom_and_what_cannot_assess_leave
 
 def test_the_finding_of_three_physicians_is_for_physicians_in_general_and_says_the_narrower_claim_beside_it():
     rows = ["YYNNYYNYNNYY", "YNNNYYNYNYYY", "YYNYYYNYNNNY"]
-    said = finding(agreement(long(rows), categories=["N", "Y"]))
+    said = finding(agreement(ordered(long(rows), ["N", "Y"])))
     assert said[2].startswith(
         "These intervals are for physicians in general. For these physicians alone: Percent agreement "
     )

@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from evalcore.judges.agreement import agreement, pair_agreement
 from evalcore.stats.agreement_sums import Coefficient
-from tests.ratings import crossed, found, long
+from tests.ratings import crossed, found, long, ordered
 
 LEVELS = "ABCD"
 EVERY = list(Coefficient)
@@ -29,7 +29,7 @@ def test_alpha_is_that_of_the_krippendorff_package(items):
     paired = [[sign for sign in item if sign != "."] for item in items]
     used = {sign for signs in paired if len(signs) > 1 for sign in signs}
     assume(len(used) > 1)  # with one category it is not defined
-    ours = found(agreement(labels_of(items), categories=list(LEVELS), coefficients=EVERY))
+    ours = found(agreement(ordered(labels_of(items), LEVELS), coefficients=EVERY))
     for level in ("nominal", "ordinal", "interval"):
         theirs = krippendorff.alpha(reliability_data=data, level_of_measurement=level, value_domain=[0, 1, 2, 3])
         assert ours[f"alpha_{level}"] == pytest.approx(theirs, abs=1e-9)
@@ -39,7 +39,7 @@ def test_alpha_is_that_of_the_krippendorff_package(items):
 def test_kappa_with_four_levels_is_that_of_scikit_learn(items):
     first, second = zip(*items, strict=True)
     assume(len(set(first + second)) > 1)
-    ours = found(pair_agreement(labels_of(items), categories=list(LEVELS), coefficients=EVERY))
+    ours = found(pair_agreement(ordered(labels_of(items), LEVELS), coefficients=EVERY))
     for weights, name in ((None, "kappa"), ("linear", "kappa_linear"), ("quadratic", "kappa_quadratic")):
         theirs = cohen_kappa_score(first, second, labels=list(LEVELS), weights=weights)
         assert ours[name] == pytest.approx(theirs, abs=1e-9, nan_ok=True)
@@ -63,7 +63,7 @@ def plain_gwet(items, power):
 @given(HOLES)
 def test_ac1_and_ac2_are_gwets_formulas_item_by_item(items):
     assume(any(len(item.replace(".", "")) > 1 for item in items))
-    ours = found(agreement(labels_of(items), categories=list(LEVELS), coefficients=EVERY))
+    ours = found(agreement(ordered(labels_of(items), LEVELS), coefficients=EVERY))
     for power, name in enumerate(("ac1", "ac2_linear", "ac2_quadratic")):
         assert ours[name] == pytest.approx(plain_gwet(items, power), abs=1e-9)
 
@@ -91,7 +91,7 @@ def test_alpha_is_that_of_inspect(items):
     units = [[LEVELS.index(sign) for sign in item if sign != "."] for item in items]
     units = [unit for unit in units if len(unit) > 1]
     assume(len({value for unit in units for value in unit}) > 1)
-    ours = found(agreement(labels_of(items), categories=list(LEVELS), coefficients=EVERY))
+    ours = found(agreement(ordered(labels_of(items), LEVELS), coefficients=EVERY))
     for level in ("nominal", "ordinal", "interval"):
         assert ours[f"alpha_{level}"] == pytest.approx(inspects_alpha(units, level), abs=1e-9)
 
@@ -105,7 +105,7 @@ def test_the_published_tables_of_irrcac_give_the_published_coefficients():
     assert {name: abstractors[name] for name in published} == pytest.approx(published, abs=5e-8)
     patients = "00060 03003 01401 00006 03030 20400 00402 20310 20040 00006 10050 11040 03300 10050 02031"  # six raters by category
     items = ["".join(name * int(n) for name, n in zip("ABCDE", counts, strict=True)) for counts in patients.split()]
-    ours = found(agreement(labels_of(items), categories=list("ABCDE"), coefficients=EVERY))
+    ours = found(agreement(ordered(labels_of(items), list("ABCDE")), coefficients=EVERY))
     published = {"ac1": 0.4448007, "fleiss_kappa": 0.4139265, "alpha_nominal": 0.4204384, "agreement": 0.5511111}
     assert {name: ours[name] for name in published} == pytest.approx(published, abs=5e-8)
 
@@ -114,6 +114,6 @@ def test_the_four_raters_of_irrcac_give_the_published_coefficients():
     """irrCAC 1.0, README: cac.raw4raters, no rater of whom has rated all subjects."""
     items = ["11.1", "2232", "3333", "3333", "2222", "1234", "4444", "1121", "2222", ".555", "..11", "..3."]
     labels = long(["".join(column) for column in zip(*items, strict=True)], missing=".")
-    ours = found(agreement(labels, categories=list("12345"), coefficients=EVERY))
+    ours = found(agreement(ordered(labels, list("12345")), coefficients=EVERY))
     published = {"ac1": 0.77544, "alpha_nominal": 0.74342, "agreement": 0.8181818}
     assert {name: ours[name] for name in published} == pytest.approx(published, abs=5e-6)

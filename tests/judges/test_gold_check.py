@@ -96,11 +96,9 @@ def test_a_bound_is_reached_by_the_measure_or_by_the_lower_end_as_asked():
     table = gold_check(pairs("+" * 50 + "-" * 50, "+" * 40 + "-" * 10 + "-" * 45 + "+" * 5))
     # accuracy .85, Wilson .7672 to .9069; sensitivity .8; specificity .9
     assert failures(table, {"accuracy": 0.85, "sensitivity": 0.8, "specificity": 0.9}) == []
-    assert failures(table, {"accuracy": 0.851}) == ["accuracy: 0.850 came, at least 0.851 was expected"]
+    assert failures(table, {"accuracy": 0.851}) == ["accuracy: expected at least 0.851, got 0.850"]
     assert failures(table, {"accuracy": 0.767}, by=LOW) == []
-    assert failures(table, {"accuracy": 0.768}, by=LOW) == [
-        "lower end of accuracy: 0.767 came, at least 0.768 was expected"
-    ]
+    assert failures(table, {"accuracy": 0.768}, by=LOW) == ["lower end of accuracy: expected at least 0.768, got 0.767"]
 
 
 def test_an_undefined_measure_reaches_no_bound():

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.judges.pairs import PHYSICIAN, PHYSICIANS, TOGETHER, judge_pairs
-from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1
+from evalcore.judges.quality import CATEGORY, OVERALL, PHYSICIAN, PHYSICIANS, TOGETHER, balanced_f1, judge_pairs
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.queries import load
 from evalcore.stats.confusion import f1_scores
@@ -238,18 +237,13 @@ def test_the_interval_covers_the_value_of_the_population(n_examples):
     rng = np.random.default_rng(11)
     told = {"judges": {"Magpie": 0.8}, "n_readers": 2, "reader_accuracy": 0.9, "share_read": 0.5, "spread": 1.5}
     whole, _ = drawn(rng, n_examples=40_000, **told)
-    truth = row_of(balanced_f1(whole, by=[OVERALL]), "Magpie")["balanced_f1"]
+    truth = row_of(balanced_f1(whole), "Magpie")["balanced_f1"]
     covered = 0
     for _ in range(1000):
         rubric_data, _ = drawn(rng, n_examples=n_examples, **told)
-        row = row_of(balanced_f1(rubric_data, by=[OVERALL]), "Magpie")
+        row = row_of(balanced_f1(rubric_data), "Magpie")
         covered += row["low"] <= truth <= row["high"]
     assert 920 <= covered <= 970
 
 
 # ---------------------------------------------------------------- where a judge stands
-
-
-def test_an_unknown_grouping_is_refused():
-    with pytest.raises(ValueError, match="weather came, expected some of overall, category"):
-        balanced_f1(opinions_of(1), by=["weather"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.judges.pairs import Reads
+from evalcore.judges.reads import Reads
 from evalcore.judges.record import (
     ALL,
     ALL_CRITERIA,
@@ -188,7 +188,7 @@ def test_a_criterion_without_axis_or_points_has_its_own_kind():
 
 def test_records_of_two_judges_at_once_are_refused():
     record = judge_record(reads_of([{"judge": "Magpie"}, {"judge": "Wren"}]))
-    with pytest.raises(ValueError, match="records of 2 judges came"):
+    with pytest.raises(ValueError, match="expected the records of one judge, got those of 2"):
         record_for(record, "accuracy", 5)
 
 

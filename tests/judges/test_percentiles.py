@@ -7,19 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.judges.pairs import JUDGE, PHYSICIAN, TOGETHER, judge_pairs, physician_pairs
-from evalcore.judges.percentiles import (
+from evalcore.judges.quality import (
+    CATEGORY,
+    JUDGE,
     NO_THEME,
+    OVERALL,
+    PHYSICIAN,
     THEME,
+    TOGETHER,
+    balanced_f1,
     finding,
+    judge_pairs,
     kept_physicians,
     percentile_words,
     percentiles,
+    physician_pairs,
     standings,
     theme_of_categories,
     value_words,
 )
-from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import many, opinions_of, row_of
 

@@ -12,7 +12,6 @@ from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from evalcore.calibration import case_spread, routing, sections
-from evalcore.calibration import words as said_words
 from evalcore.calibration.judge_confidence import own_confidence
 from evalcore.reading.assigning import Choice, assign
 from evalcore.stats.intervals import share_words
@@ -227,12 +226,12 @@ def test_the_models_own_confidence_waits_for_its_meaning_and_the_share_of_sample
     assert "What is that the probability of?" in shown
     assert "calibration_confidence" not in {box.key for box in app.selectbox}
     parts = sections.models_confidence(found_in(engine, stated=False)[1])
-    for sentence in said_words.models_findings(parts.found.errors):
+    for sentence in sections.models_findings(parts.found.errors):
         assert sentence in shown
     mean(engine, PARSER)
     app = look(MODELS, RESEARCHER)
     parts = sections.models_confidence(found_in(engine, stated=True)[1])
-    for sentence in said_words.models_findings(parts.found.errors):
+    for sentence in sections.models_findings(parts.found.errors):
         assert sentence in words(app)
     assert "stated" in words(app)
     app = app.selectbox(key="calibration_confidence").select("share of samples").run()

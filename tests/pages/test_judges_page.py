@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -326,23 +327,22 @@ def test_the_figure_draws_each_share_with_its_interval_and_nothing_where_there_i
     table = anchoring(reads_of(rows), by=[OVERALL, "kind"])
     figure = shift(table)
     assert isinstance(figure, go.Figure)
-    dots = {trace.name: dict(zip(trace.y, trace.x, strict=True)) for trace in figure.data if trace.mode == "markers"}
+    rows_shown = list(figure.layout.yaxis.ticktext)
+    assert rows_shown == ["overall", "&lt;b&gt;odd&lt;/b&gt;, undesirable", "accuracy, desirable"]
+    dots = {
+        trace.name: {rows_shown[place]: x for place, x in zip(trace.y, trace.x, strict=True)} for trace in figure.data
+    }
     assert dots == {
         "Toward the judge": {"overall": 0.25, "accuracy, desirable": 0.25},
         "Away from the judge": {"overall": 0, "&lt;b&gt;odd&lt;/b&gt;, undesirable": 0},
     }
-    lines = sorted((trace.y[0], trace.x) for trace in figure.data if trace.mode == "lines")
+    ends = [
+        (x - below, x + above)
+        for trace in figure.data
+        for x, below, above in zip(trace.x, trace.error_x.arrayminus, trace.error_x.array, strict=True)
+    ]
     known = table.loc[table["movement"].ne("changed") & table["n"].gt(0)]
-    expected = [
-        (row["group"].replace("<", "&lt;").replace(">", "&gt;"), (row["low"], row["high"]))
-        for row in known.to_dict("records")
-    ]
-    assert lines == sorted(expected)
-    assert list(figure.layout.yaxis.categoryarray) == [
-        "overall",
-        "&lt;b&gt;odd&lt;/b&gt;, undesirable",
-        "accuracy, desirable",
-    ]
+    assert np.allclose(sorted(ends), sorted(zip(known["low"], known["high"], strict=True)))
 
 
 def test_the_category_figure_draws_both_sides_and_nothing_where_a_value_is_undefined():

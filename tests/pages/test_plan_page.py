@@ -12,10 +12,11 @@ from evalcore.planning import acts as planning_acts
 from evalcore.planning import words as planning_words
 from evalcore.planning.figures import narrowing
 from evalcore.planning.sample_size import answer, curve
-from evalcore.planning.targets import Goal, Target
+from evalcore.planning.targets import Target
 from evalcore.reading import tasks
 from evalcore.reading.assigning import Choice, assign
 from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.recipes import Goal
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing
@@ -151,7 +152,7 @@ def test_what_waits_for_ones_own_read_is_left_out_of_the_answer_and_not_out_of_t
         n_hidden = len(tasks.blind_examples(session, next(p for p in contents.people(session) if p.name == sol)))
         known = rubric_queries.load(session)
         target = planning_acts.target_of("score:Briar-1:0.028", known)
-        n_free = planning_acts.answer(known, target, taken=planning_acts.taken(session)).variances.n_free
+        n_free = answer(known, target, taken=planning_acts.taken(session)).variances.n_free
     engine.dispose()
     assert n_hidden
     form = {"plan_model_0": "Briar-1", "plan_seed": 1} | NARROW

@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.planning.components import MORE_READERS, MORE_RESPONSES, NOW, SECOND_READS, components, moments, options
-from evalcore.planning.targets import Goal, Target, population
+from evalcore.planning.pilot_estimates import (
+    MORE_READERS,
+    MORE_RESPONSES,
+    NOW,
+    SECOND_READS,
+    components,
+    moments,
+    options,
+)
+from evalcore.planning.targets import Target, population
 from evalcore.planning.words import options_words
+from evalcore.rubric.recipes import Goal
 from evalcore.study.schema import Claim, Physicians
 from tests.population import drawn
 

@@ -10,15 +10,15 @@ import pytest
 
 from evalcore.errors import OverreadError
 from evalcore.planning import acts as planning_acts
-from evalcore.planning.inclusion import drawn_systematically, inclusion_probabilities
-from evalcore.planning.sample_size import IMPORTANCE, UNIFORM
-from evalcore.planning.targets import Goal, Target
+from evalcore.planning.acts import drawn_systematically
+from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, answer, inclusion_probabilities
+from evalcore.planning.targets import Target
 from evalcore.reading import assigning, read_queries, reviewing
 from evalcore.reading.assigning import Choice, assign, read_plan
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.blind_reads import blind_reads
 from evalcore.rubric.drawings import Drawing, over_all
-from evalcore.rubric.recipes import by_recipe
+from evalcore.rubric.recipes import Goal, by_recipe, clipped
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, Selection
 from tests import world
@@ -78,19 +78,19 @@ def test_a_target_is_read_from_words_also_where_names_hold_colons(study):
 @pytest.mark.parametrize(
     ("words", "how", "sentence"),
     [
-        ("mean:Birch:0.03", {}, "target: 'mean:Birch:0.03' came, expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03"),
-        ("score:Birch:much", {}, "target: 'much' came last, expected how exactly, for example 0.03"),
-        ("score:Birch:0", {}, "target: within 0.0 came, expected more than 0 and at most 0.5"),
-        ("score:Birch:nan", {}, "target: within nan came"),
-        ("score:Birch:0.51", {}, "target: within 0.51 came"),
-        ("score:Cedar:0.03", {}, "models: 'Cedar' came, expected some of Alder:2, Birch"),
-        ("score:0.03", {}, "models: none came, expected 1 for score"),
-        ("difference:Birch:0.03", {}, "models: Birch came, expected 2 for difference"),
-        ("difference:Birch:Birch:0.03", {}, "models: Birch, Birch came, expected 2 for difference"),
-        ("difference:Birch:Cedar:0.03", {}, "models: 'Cedar' came"),
-        ("judge-error:Birch:0.03", {}, "models: Birch came, expected 0 for judge-error"),
-        ("judge-error:0.03", {"judges": ["Wren"]}, "judges: 'Wren' came, expected some of Magpie"),
-        ("score:Birch:0.03", {"evaluation": "hard"}, "evaluation: 'hard' came, expected some of invented"),
+        ("mean:Birch:0.03", {}, "target: expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03, got 'mean:Birch:0.03'"),
+        ("score:Birch:much", {}, "target: expected a width at the end, for example 0.03, got 'much'"),
+        ("score:Birch:0", {}, "target: expected a width of more than 0 and at most 0.5, got 0.0"),
+        ("score:Birch:nan", {}, "target: expected a width of more than 0 and at most 0.5, got nan"),
+        ("score:Birch:0.51", {}, "target: expected a width of more than 0 and at most 0.5, got 0.51"),
+        ("score:Cedar:0.03", {}, "models: expected some of Alder:2, Birch, got 'Cedar'"),
+        ("score:0.03", {}, "models: expected 1 for score, got none"),
+        ("difference:Birch:0.03", {}, "models: expected 2 for difference, got Birch"),
+        ("difference:Birch:Birch:0.03", {}, "models: expected 2 for difference, got Birch, Birch"),
+        ("difference:Birch:Cedar:0.03", {}, "models: expected some of Alder:2, Birch, got 'Cedar'"),
+        ("judge-error:Birch:0.03", {}, "models: expected 0 for judge-error, got Birch"),
+        ("judge-error:0.03", {"judges": ["Wren"]}, "judges: expected some of Magpie, got 'Wren'"),
+        ("score:Birch:0.03", {"evaluation": "hard"}, "evaluation: expected some of invented, got 'hard'"),
     ],
 )  # fmt: skip
 def test_a_target_that_is_none_says_what_came_and_what_was_expected(study, words, how, sentence):
@@ -100,7 +100,7 @@ def test_a_target_that_is_none_says_what_came_and_what_was_expected(study, words
 
 def test_a_judges_errors_are_of_one_judge():
     study, _ = drawn(np.random.default_rng(1), n_examples=5, judges={"Magpie": 0.8, "Wren": 0.8})
-    with pytest.raises(OverreadError, match="expected one: a judge's errors are its own"):
+    with pytest.raises(OverreadError, match="expected one, since a judge's errors are its own"):
         planning_acts.target(Goal.JUDGE_ERROR, 0.03, [], study, judges=["Magpie", "Wren"])
 
 
@@ -185,7 +185,7 @@ def test_what_is_assigned_already_is_not_drawn_again(small):
     assert plan.drawn.n_population == 3
     assert not gone & {response for _, response in plan.drawn.shares}
     with pytest.raises(
-        OverreadError, match=r"responses: 4 came, expected 1 to 3, as many as are neither read nor assigned"
+        OverreadError, match=r"responses: expected 1 to 3, as many as are neither read nor assigned yet, got 4"
     ):
         draw(small, n_units=4)
 
@@ -193,9 +193,9 @@ def test_what_is_assigned_already_is_not_drawn_again(small):
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ({"design": "bold"}, "design: 'bold' came, expected one of uniform, importance"),
-        ({"seed": -1}, "seed: -1 came"),
-        ({"n_units": 0}, "responses: 0 came"),
+        ({"design": "bold"}, "design: expected one of uniform, importance, got 'bold'"),
+        ({"seed": -1}, "seed: expected 0 to "),
+        ({"n_units": 0}, "responses: expected 1 to "),
     ],
 )
 def test_a_drawing_that_cannot_be_made_is_refused(small, how, sentence):
@@ -278,7 +278,10 @@ def test_the_joint_probability_of_two_drawings_by_importance_is_how_often_a_resp
         drawings = [
             Drawing(pd.Series(first[taken], taken), 48 / 160, None, others=pd.Series(first)),
             Drawing(
-                pd.Series(second.again(sizes[again]), again), 32 / 112, None, others=pd.Series(second.again(sizes))
+                pd.Series(clipped(sizes[again], second.scale, second.floor), again),
+                32 / 112,
+                None,
+                others=pd.Series(clipped(sizes, second.scale, second.floor)),
             ),
         ]
         both = np.concatenate([taken, again])
@@ -323,7 +326,7 @@ def test_responses_that_wait_are_counted_as_if_they_were_read(small):
     world.assigned(small, filters=assigning.Filters(model="Birch"), n_items=4)
     wanted = target_of(small, "score:Birch:0.05")
     with reading(small.engine) as session:
-        found = planning_acts.answer(known(small), wanted, taken=planning_acts.taken(session))
+        found = answer(known(small), wanted, taken=planning_acts.taken(session))
     assert (found.n_responses_read, found.n_responses_waiting, found.n_responses) == (0, 4, N_EXAMPLES)
     assert found.variances.n_free == N_EXAMPLES - 4
 

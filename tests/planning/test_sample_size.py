@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from evalcore.planning import words as planning_words
-from evalcore.planning.inclusion import drawn_systematically
-from evalcore.planning.pilot import ASSUMED_CORRELATION, Basis, as_surveyed, measured, sample_of
+from evalcore.planning.acts import drawn_systematically
+from evalcore.planning.pilot_estimates import ASSUMED_CORRELATION, Basis, estimator_population, measured, sample_of
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
-from evalcore.planning.targets import Goal, Target, detectable, population
+from evalcore.planning.targets import Target, detectable, population
 from evalcore.rubric.data import RubricData, votes
-from evalcore.rubric.recipes import by_recipe
+from evalcore.rubric.recipes import Goal, by_recipe
 from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
 from tests.opinion_rows import shuffled
@@ -154,7 +154,7 @@ def test_without_reads_a_judges_errors_need_the_textbook_number_times_the_design
     # deff = 1 + (b - 1) r with b = sum m^2 / sum m, the criteria of a response as a criterion meets them
     effect = 1 + ((n_items**2).sum() / n_items.sum() - 1) * ASSUMED_CORRELATION
     expected = reads_for_share(0.2, 0.03, effect=effect, n=len(about.items)) / n_items.mean()
-    assert found.design(UNIFORM).n_units == math.ceil(expected)
+    assert found.designs[UNIFORM].n_units == math.ceil(expected)
 
 
 def test_the_spread_is_that_of_what_was_read_and_a_handful_of_reads_promises_little():
@@ -241,13 +241,13 @@ def test_what_is_read_and_what_is_assigned_counts_once():
     alone = answer(rubric_data, score())
     assert alone.n_responses_waiting == 0
     assert found.half_width_now < alone.half_width_now
-    assert alone.design(UNIFORM).n_units - found.design(UNIFORM).n_units == 30
+    assert alone.designs[UNIFORM].n_units - found.designs[UNIFORM].n_units == 30
 
 
 def test_with_everything_read_nothing_more_is_needed():
     found = answer(study(share_read=1.0, readers=("Dr. Noor",)), score(0.001))
     assert found.half_width_now == found.half_width_all == 0
-    assert found.designs["n_units"].tolist() == [0, 0]
+    assert [design.n_units for design in found.designs.values()] == [0, 0]
     assert "Nothing more has to be read" in planning_words.finding(found)
 
 
@@ -259,15 +259,17 @@ def test_a_difference_takes_examples_that_both_models_have_answered_and_both_res
     assert about.n_units == about.items["example_id"].nunique() == 100
     assert len({*zip(about.unit, about.items["example_id"], strict=True)}) == 100
     # Alder's moves add up to those of its score, Birch's go the other way
-    sign = np.sign(about.moves) * np.sign(about.items["points"])
+    sign = np.sign(about.item_weights) * np.sign(about.items["points"])
     assert set(sign[about.items["model"].eq("Alder")]) == {1}
     assert set(sign[about.items["model"].eq("Birch")]) == {-1}
-    assert about.moves[about.moves * sign > 0].shape == about.moves[about.items["points"] > 0].shape
+    assert (
+        about.item_weights[about.item_weights * sign > 0].shape == about.item_weights[about.items["points"] > 0].shape
+    )
 
 
 def test_a_difference_that_the_examples_cannot_tell_is_not_promised():
     found = answer(study(models=("Alder", "Birch"), n_examples=40), difference(0.01))
-    assert not found.designs["reachable"].any()
+    assert not any(design.reachable for design in found.designs.values())
     assert found.half_width_all > 0.01
     assert "That takes more examples." in planning_words.finding(found)
 
@@ -300,7 +302,7 @@ def test_the_order_of_rows_does_not_matter(target):
     mixed = shuffled(rubric_data, np.random.default_rng(8))
     one, other = answer(rubric_data, target), answer(mixed, target)
     assert other.half_width_now == pytest.approx(one.half_width_now)
-    pd.testing.assert_frame_equal(one.designs, other.designs)
+    pd.testing.assert_frame_equal(*(pd.DataFrame(part.designs.values()) for part in (one, other)))
 
 
 def test_the_curve_ends_narrow_and_passes_what_is_needed():
@@ -309,7 +311,7 @@ def test_the_curve_ends_narrow_and_passes_what_is_needed():
     for design in (UNIFORM, IMPORTANCE):
         rows = table.loc[table["design"].eq(design)].set_index("n_units")["half_width"]
         assert rows.is_monotonic_decreasing
-        needed = found.design(design)
+        needed = found.designs[design]
         assert rows.loc[rows.index <= needed.n_units - 1].min() > 0.02
         assert rows.loc[rows.index >= needed.n_units].max() <= 0.02
 
@@ -367,7 +369,7 @@ def test_for_physicians_in_general_the_same_reads_are_less_exact_and_the_plan_sa
 
 def test_where_more_responses_never_reach_it_the_plan_says_how_many_physicians_do():
     found = answer(leaning(1, n_readers=2), holding(score(0.06), Claim.BENCHMARK, Physicians.IN_GENERAL), n_each=2)
-    assert not found.designs["reachable"].any()
+    assert not any(design.reachable for design in found.designs.values())
     who = found.variances
     needed = found.n_readers_needed
     assert needed is not None
@@ -422,7 +424,7 @@ def test_a_difference_of_three_points_with_80_percent_power_takes_a_half_width_o
 def test_what_is_needed_for_power_is_what_the_narrower_interval_needs_and_what_is_read_finds_so_much():
     rubric_data = study(models=("Alder", "Birch"), n_examples=300, share_read=0.2)
     found = answer(rubric_data, replace(difference(0.1), power=0.8))
-    assert found.designs.equals(answer(rubric_data, difference(found.target.half_width)).designs)
+    assert found.designs == answer(rubric_data, difference(found.target.half_width)).designs
     least = f"{detectable(found.half_width_now, 0.8):.3f}"
     assert f"a true difference of {least} on new examples too, for these physicians" in planning_words.detectable_words(
         found, 0.8
@@ -451,9 +453,9 @@ def test_the_width_that_is_expected_is_the_error_that_drawings_have(judges):
     target = score(judges=tuple(judges))
     about = population(rubric_data, target)
     expected = variances(about, measured(rubric_data, target, about), target, taken=frozenset())
-    rng, survey_of, n_drawn = np.random.default_rng(4), as_surveyed(about), about.n_units // 3
+    rng, survey_of, n_drawn = np.random.default_rng(4), estimator_population(about), about.n_units // 3
     vote = votes(about.rubric_data.reads).set_index("row")["vote"].to_numpy()
-    truth = float(about.moves @ vote)
+    truth = float(about.item_weights @ vote)
     for design in (UNIFORM, IMPORTANCE):
         pi = expected.probabilities(n_drawn, design).of_units
         errors = []

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.judges.pairs import TOGETHER, Reads, assessed, counted_reads, reads_words, usual_reads
-from evalcore.judges.pairs import left_out as pairs_left_out
-from evalcore.judges.quality import OVERALL, balanced_f1, error_rates
+from evalcore.judges.quality import OVERALL, TOGETHER, balanced_f1, error_rates
+from evalcore.judges.quality import left_out as pairs_left_out
+from evalcore.judges.reads import Reads, assessed, counted_reads, reads_words, usual_reads
 from evalcore.rubric.data import RubricData
 from tests.opinion_rows import of_drawing as study
 from tests.quality_rows import row_of
@@ -142,7 +142,7 @@ def coverage(n_runs, seed, reads=None):
     for _ in range(n_runs):
         rubric_data = volunteered_study(rng)
         rate = error_rates(rubric_data, by=[OVERALL], reads=reads).iloc[0]
-        f1 = row_of(balanced_f1(rubric_data, by=[OVERALL], reads=reads), "Magpie")
+        f1 = row_of(balanced_f1(rubric_data, reads=reads), "Magpie")
         hits += [
             rate["sensitivity_low"] <= 0.65 <= rate["sensitivity_high"], f1["low"] <= true_f1 <= f1["high"],
         ]  # fmt: skip

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.planning.inclusion import FLOOR, drawn_systematically, inclusion_probabilities
-from evalcore.planning.sample_size import at_odds
-from evalcore.rubric.recipes import AGREED, SPLIT, UNKNOWN, disagreement, doubt, unit_sizes
+from evalcore.planning.acts import drawn_systematically
+from evalcore.planning.sample_size import FLOOR, at_odds, inclusion_probabilities
+from evalcore.rubric.recipes import AGREED, SPLIT, UNKNOWN, clipped, disagreement, doubt, unit_sizes
 
 many = settings(max_examples=60, deadline=None)
 size = st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 1.0, 2.0])
@@ -126,7 +126,7 @@ def test_probabilities_add_up_lie_above_the_floor_and_grow_with_size(case):
     assert (pi <= 1).all()
     assert (pi >= FLOOR * n / len(sizes) - 1e-9).all()
     assert (np.diff(pi[np.argsort(sizes, kind="stable")]) >= -1e-9).all()
-    assert found.again(sizes).tolist() == pi.tolist()
+    assert clipped(sizes, found.scale, found.floor).tolist() == pi.tolist()
 
 
 @many

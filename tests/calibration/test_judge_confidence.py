@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.calibration.confidence_meaning import as_right, checked
+from evalcore.calibration.confidence_meaning import as_right
 from evalcore.calibration.judge_confidence import (
     LEVEL_COLUMNS,
     TIED,
@@ -22,6 +22,7 @@ from evalcore.calibration.judge_confidence import (
 )
 from evalcore.study.schema import ConfidenceMeaning
 from tests import opinion_rows
+from tests.confidences import checked
 from tests.triage_cases import drawn
 
 

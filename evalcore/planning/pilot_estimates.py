@@ -1,0 +1,457 @@
+"""Pilot estimates: what physicians are expected to say of each item, how far off they will be, and what the error of a score is made of."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from evalcore.planning.targets import Population, Target, population
+from evalcore.rubric.data import DRAWN, RubricData, first_reads, votes
+from evalcore.rubric.recipes import Goal, unit_sizes
+from evalcore.stats import estimator
+from evalcore.stats.estimator import effective_readers
+from evalcore.stats.intervals import share_interval
+from evalcore.study.schema import Claim, Physicians
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+ASSUMED_ACCURACY = 0.8
+"""Of a judge of which nothing has been read."""
+ASSUMED_CORRELATION = 0.2
+"""Of the errors on two criteria of one response, of which nothing has been read."""
+ASSUMED_WEIGHT = 10
+"""The assumption counts as much as so many reads (and, for the correlation, as so many responses), so that a handful of reads that
+happen to agree does not promise an exact number."""
+ASSUMED_UNITS = 2
+"""The widths that follow from it count as much as so many units."""
+TIE = 0.5
+MIN_READS = 20
+"""With fewer reads than that nothing is fitted."""
+PILOT_READS = 200
+"""From that many reads on a pilot is no longer called one."""
+ROUNDING = 1e-9
+COLUMNS = ["option", "n_reads", "n_units", "n_readers", "effective_readers", "standard_error"]
+EXAMPLES, UNITS, READERS, REST = "examples", "units", "readers", "rest"
+NOW, MORE_RESPONSES, MORE_READERS, SECOND_READS = "now", "more_responses", "more_readers", "second_reads"
+
+
+class Basis(StrEnum):
+    """Where the expectations come from."""
+
+    DRAWN = "drawn"
+    """Blind reads of these items that were drawn with a known probability."""
+    NOT_DRAWN = "not_drawn"
+    """Blind reads of these items, some of which nobody drew."""
+    OTHERS = "others"
+    """Blind reads of other models' responses with the same judges."""
+    ASSUMED = "assumed"
+    """Nothing, or too little, has been read: a judge that is right on 80 %."""
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What is expected of the items of a population.
+
+    Attributes:
+        n_reads: Items read that it comes from.
+        expected: What physicians are expected to say of each item, in [0, 1]; of a judge's errors the share of errors.
+        spread: How far a physician's label will be from that: a standard deviation, one an item.
+        correlation: Of the deviations of two items of one unit, in [0, 1].
+        share_wrong: The judge's errors as they were read, in [0, 1]; NaN for scores, and where nothing was read.
+        calibration: Mean square of what whole units moved the number by, over what spread and correlation let expect of them, above 0; 1 where these items
+            were not read.
+    """
+
+    basis: Basis
+    n_reads: int
+    expected: Floats
+    spread: Floats
+    correlation: float
+    share_wrong: float
+    calibration: float = 1.0
+
+
+def measured(rubric_data: RubricData, target: Target, about: Population) -> Pilot:
+    """What the reads of a study say of the items `about` a target; where they are too few, those of other models; else what is assumed."""
+    basis, source = Basis.DRAWN, about
+    rated = votes(about.rubric_data.reads)
+    if len(rated) < MIN_READS:
+        basis, rated = Basis.NOT_DRAWN, _any_votes(about.rubric_data)
+    if len(rated) < MIN_READS and target.goal is not Goal.JUDGE_ERROR:
+        source = population(rubric_data, Target(Goal.JUDGE_ERROR, target.within, (), target.judges))
+        points = source.items["points"]
+        source = source.where((points.notna() & points.ne(0)).to_numpy())
+        basis, rated = Basis.OTHERS, _any_votes(source.rubric_data)
+    measure = _of_errors if target.goal is Goal.JUDGE_ERROR else _of_scores
+    if len(rated) >= MIN_READS:
+        return measure(about, source, rated, basis)
+    return measure(about, source, rated.iloc[:0], Basis.ASSUMED)
+
+
+def _any_votes(rubric_data: RubricData) -> pd.DataFrame:
+    """Blind votes on all items, drawn or not: each stands for itself alone."""
+    return votes(rubric_data.reads, drawn=False).assign(inclusion_probability=1.0)
+
+
+def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
+    """Votes beside what the corrected score's own regression predicts from the judges' labels and the sign of points."""
+    rows = rated["row"].to_numpy(dtype=np.int64)
+    weight = 1 / rated["inclusion_probability"].to_numpy(dtype=float)
+    wrong = 1 - ASSUMED_ACCURACY
+    expected = wrong + (ASSUMED_ACCURACY - wrong) * about.rubric_data.judged.to_numpy(dtype=float).mean(axis=1)
+    error = np.empty(len(rows))
+    if len(rows):
+        rating = rated["vote"].to_numpy(dtype=float)
+        predicted, leverage = fitted(source, rows, rating, 1 / weight, by_model=source is about)
+        error = (rating - predicted[rows]) / (1 - leverage).clip(min=0.1)
+        expected = np.clip(predicted[_places(about, source)], 0.0, 1.0)
+    split = _is_split(source)[rows]
+    assumed = math.sqrt(ASSUMED_ACCURACY * wrong)
+    of_class = [_spread(error[split == side], weight[split == side], assumed) for side in (False, True)]
+    spread = np.take(of_class, _is_split(about).astype(int))
+    direction = np.sign(about.item_weights if source is about else source.items["points"].to_numpy(dtype=float))
+    errors = direction[rows] * source.weights[rows] * error
+    sizes = source.weights[rows] * np.take(of_class, split.astype(int))
+    correlation = _correlation(errors, sizes, source.unit[rows])
+    calibration = 1.0
+    if basis is Basis.DRAWN:
+        calibration = _calibration(errors, sizes, source.unit[rows], weight, correlation)
+    return Pilot(basis, len(rows), expected, spread, correlation, math.nan, calibration)
+
+
+def fitted(
+    source: Population, rows: Numbers, rating: Floats, probabilities: Floats, *, by_model: bool
+) -> tuple[Floats, Floats]:
+    """What the corrected score's own regression lets expect of every item, and the leverage of each item read.
+
+    `rating` is the mean of the reads of each of `rows`. With `by_model` each model is fitted by itself, as the scores are, where enough was read of
+    every one: one model's correction is never another's.
+    """
+    models = pd.factorize(source.items["model"])[0]
+    n_read = np.bincount(models[rows], minlength=models.max(initial=0) + 1)
+    groups = models if by_model and n_read.min() >= MIN_READS else np.zeros(len(models), dtype=np.int64)
+    whole = estimator_population(source)
+    predicted, leverage = np.empty(len(groups)), np.empty(len(rows))
+    for group in np.unique(groups):
+        kept, inside = groups == group, groups[rows] == group
+        part = estimator.Population(whole.moves[kept], whole.undesirable[kept], whole.labels[kept], whole.example[kept])
+        places = (np.cumsum(kept) - 1)[rows[inside]]
+        fit = estimator.corrected(part, sample_of(places, rating[inside], probabilities[inside], source.unit[kept]))
+        predicted[kept], leverage[inside] = fit.predicted, fit.leverage
+    return predicted, leverage
+
+
+def estimator_population(about: Population) -> estimator.Population:
+    """The items as `estimator` takes them."""
+    undesirable = about.items["points"].to_numpy(dtype=float) < 0
+    example = pd.factorize(about.items["example_id"])[0]
+    return estimator.Population(
+        about.item_weights, undesirable, about.rubric_data.judged.to_numpy(dtype=float), example
+    )
+
+
+def sample_of(rows: Numbers, rating: Floats, probabilities: Floats, unit: Numbers) -> estimator.Sample:
+    """What was read, as `estimator` takes it, each item as if one physician had read them all; `unit` is that of every item of the population."""
+    units = pd.factorize(unit[rows])[0]
+    places = np.arange(len(rows))
+    return estimator.Sample(rows, rating, probabilities, units, places, np.zeros(len(rows), dtype=np.int64), rating)
+
+
+def _places(about: Population, source: Population) -> Numbers:
+    """Where the items of one population are in another that holds them all."""
+    if about is source:
+        return np.arange(len(about.items))
+    places: Numbers = pd.Index(source.items["item_id"]).get_indexer(pd.Index(about.items["item_id"]))
+    return places
+
+
+def _of_errors(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
+    """The share of labels that physicians do not share; the correlation from the design effect of its interval."""
+    n = len(about.items)
+    wrong = 1 - ASSUMED_ACCURACY
+    if rated.empty:
+        share, spread, correlation = math.nan, math.sqrt(wrong * ASSUMED_ACCURACY), ASSUMED_CORRELATION
+        return Pilot(basis, 0, np.full(n, wrong), np.full(n, spread), correlation, share)
+    rows = rated["row"].to_numpy(dtype=np.int64)
+    weight = 1 / rated["inclusion_probability"].to_numpy(dtype=float)
+    error = np.abs(rated["vote"].to_numpy(dtype=float) - source.rubric_data.judged.iloc[rows, 0].to_numpy(dtype=float))
+    share = float(np.average(error, weights=weight))
+    n_reads = len(rows)
+    expected = (ASSUMED_WEIGHT * wrong + n_reads * share) / (ASSUMED_WEIGHT + n_reads)
+    examples = source.items["example_id"].to_numpy()[rows]
+    effect = share_interval(error >= TIE, examples).design_effect
+    sizes = np.bincount(pd.factorize(examples)[0])
+    alike = float((sizes**2).sum() / sizes.sum()) - 1  # further items of the example, as an item meets them
+    found_correlation = min(max((effect - 1) / alike, 0.0), 1.0) if alike > 0 else ASSUMED_CORRELATION
+    n_several = np.count_nonzero(sizes > 1)
+    correlation = (ASSUMED_WEIGHT * ASSUMED_CORRELATION + n_several * found_correlation) / (ASSUMED_WEIGHT + n_several)
+    spread = math.sqrt(expected * (1 - expected))
+    return Pilot(basis, n_reads, np.full(n, expected), np.full(n, spread), correlation, share)
+
+
+def _is_split(about: Population) -> npt.NDArray[np.bool_]:
+    """Where the judges, or the times that one was asked, do not all say the same."""
+    return np.asarray(about.disagreement > 0)
+
+
+def _spread(error: Floats, weight: Floats, assumed: float) -> float:
+    squares = float(np.average(error**2, weights=weight)) * len(error) if len(error) else 0.0
+    return math.sqrt((ASSUMED_WEIGHT * assumed**2 + squares) / (ASSUMED_WEIGHT + len(error)))
+
+
+def _calibration(errors: Floats, sizes: Floats, unit: Numbers, weight: Floats, correlation: float) -> float:
+    """Over the units read: sum of w (sum of errors)^2 over sum of w v, and as if `ASSUMED_UNITS` more had been as expected.
+
+    Errors that cancel within a unit, which the correlation leaves at 0, and what is assumed of single criteria would else widen what is expected.
+    """
+    codes = pd.factorize(unit)[0]
+    if not len(codes):
+        return 1.0
+    each = np.bincount(codes, weights=weight) / np.bincount(codes)
+    seen = float(each @ np.bincount(codes, weights=errors) ** 2)
+    expected = float(each @ unit_sizes(sizes, codes, correlation=correlation) ** 2)
+    ratio = seen / expected if expected else 1.0
+    return (ASSUMED_UNITS + len(each) * ratio) / (ASSUMED_UNITS + len(each))
+
+
+def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
+    """The correlation of the errors on two items of a unit, as they add up in the score: products of pairs over what they would be at 1."""
+    codes = pd.factorize(unit)[0]
+    several = np.bincount(codes) > 1 if len(codes) else np.empty(0, dtype=bool)
+    n_several = np.count_nonzero(several)
+    if not n_several:
+        return ASSUMED_CORRELATION
+    pairs = np.bincount(codes, weights=errors) ** 2 - np.bincount(codes, weights=errors**2)
+    most = unit_sizes(sizes, codes, correlation=1.0) ** 2 - unit_sizes(sizes, codes) ** 2
+    share = min(max(float(pairs[several].sum() / most[several].sum()), 0.0), 1.0)
+    return (ASSUMED_WEIGHT * ASSUMED_CORRELATION + n_several * share) / (ASSUMED_WEIGHT + n_several)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The variances of x = unit + reader + rest, unbiased: they may be below 0 by chance.
+
+    Without a unit that two have read, units and the rest cannot be told apart: of_units is NaN, and of_rest holds both. Without two readers
+    of_readers is NaN, and in the rest. `n_double` counts units that two readers or more have read.
+    """
+
+    of_units: float
+    of_readers: float
+    of_rest: float
+    n_double: int
+
+
+def moments(x: Floats, unit: Numbers, reader: Numbers, weight: Floats) -> Moments:
+    """Variance components by the method of moments, from pairs of reads (Searle, Casella and McCulloch 1992, chapter 5).
+
+    Half the mean squared difference of two reads is, of two reads
+
+        of one unit                                     A = readers + rest
+        of one reader on two units                      B = units + rest
+        of two readers on two units                     C = units + readers + rest
+
+    so that readers = C - B, units = C - A, rest = A + B - C. Each unit counts 1/pi, so that those drawn by importance stand for all.
+    All arguments are by read; `unit` and `reader` are numbered from 0, and a reader reads a unit once.
+    """
+    n_double = int((np.bincount(unit) > 1).sum()) if len(unit) else 0
+    all_of, all_pairs = _differences(x, weight, np.zeros(len(x), dtype=np.int64))
+    in_reader, reader_pairs = _differences(x, weight, reader)
+    in_unit, unit_pairs = _differences(x, weight, unit)
+    apart_pairs = all_pairs.sum() - reader_pairs.sum() - unit_pairs.sum()
+    apart = math.nan
+    if apart_pairs > ROUNDING * all_pairs.sum():
+        apart = float((all_of.sum() - in_reader.sum() - in_unit.sum()) / apart_pairs)
+    # each reader's reads count by their number, each unit's by its weight: pairs alone would leave it to those with most
+    of_reader, of_unit = (np.bincount(group, weight).astype(np.float64) for group in (reader, unit))
+    within_reader = _ratio(_shared(in_reader, of_reader), _shared(reader_pairs, of_reader))
+    within_unit = _ratio(_shared(in_unit, of_unit), _shared(unit_pairs, of_unit))
+    of_readers = apart - within_reader
+    if n_double and not math.isnan(apart):
+        return Moments(apart - within_unit, of_readers, within_unit + within_reader - apart, n_double)
+    return Moments(math.nan, of_readers, within_reader, n_double)
+
+
+def _differences(x: Floats, weight: Floats, group: Numbers) -> tuple[Floats, Floats]:
+    """By group, over its pairs: the sum of w w (x - x)^2 / 2, and of w w."""
+    sums, squares, of_weights, of_squares = (
+        np.bincount(group, values) for values in (weight * x, weight * x**2, weight, weight**2)
+    )
+    return (of_weights * squares - sums**2) / 2, (of_weights**2 - of_squares) / 2
+
+
+def _shared(sums: Floats, weights: Floats) -> float:
+    return float((sums[weights > 0] / weights[weights > 0]).sum())
+
+
+def _ratio(above: float, below: float) -> float:
+    return above / below if below > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class Components:
+    """The variances that the error of a corrected score is made of, in squares of the score; none is below 0.
+
+    With N examples, n of U units (responses) read, K readers with loads q, r reads a unit:
+
+        V = of_examples / N                                   for new examples
+          + of_units (1/n - 1/U)                              the judge is off by more on one response than on another
+          + of_readers sum q^2                                for physicians in general: one is stricter than another
+          + of_rest / (n r)                                   the same physician is not always as strict; for these physicians (1/r - 1/K)/n
+
+    Attributes:
+        of_examples: Between examples.
+        of_units: Between units, of the difference of physicians from what the judge lets expect. NaN where no unit has two readers: it is in the rest.
+        of_readers: Between physicians. NaN where fewer than two have read.
+        of_rest: Of a physician's read of a unit.
+        clipped: Names of those that came out below 0 and were set to 0.
+        n_examples, n_all, n_units: N, U and n.
+        n_reads, loads: Of units, in all and by physician.
+        n_double: Units with two reads or more.
+        n_items: Criteria a unit, on average.
+    """
+
+    of_examples: float
+    of_units: float
+    of_readers: float
+    of_rest: float
+    clipped: tuple[str, ...]
+    n_examples: int
+    n_all: float
+    n_units: int
+    n_reads: int
+    loads: tuple[int, ...]
+    n_double: int
+    n_items: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough was read to tell anything."""
+        return not math.isnan(self.of_rest)
+
+    @property
+    def share_of_rest(self) -> float:
+        """Of the spread of single reads of units, the part that is the reader's and not the unit's, in [0, 1]; NaN where nobody can tell."""
+        whole = self.of_units + self.of_rest
+        return self.of_rest / whole if whole else 0.0
+
+    def sources(self) -> dict[str, float]:
+        """The parts of V for new examples and physicians in general, as it stands, by name; a part that nobody knows is NaN."""
+        of_physicians = self.of_readers / effective_readers(np.asarray(self.loads, dtype=float))
+        return {
+            EXAMPLES: self.of_examples / self.n_examples,
+            UNITS: self.of_units * max(0.0, 1 / self.n_units - 1 / self.n_all),
+            READERS: of_physicians,
+            REST: self.of_rest / self.n_reads,
+        }
+
+    def variance(
+        self, claim: Claim, physicians: Physicians, *, n_units: float, n_reads: float, loads: list[float]
+    ) -> float:
+        """V as above, for a reading of n units, above 0 and at most U, with n r reads and so many by physician."""
+        of_units = 0.0 if math.isnan(self.of_units) else self.of_units
+        total = self.of_examples / self.n_examples if claim is Claim.NEW_EXAMPLES else 0.0
+        total += of_units * max(0.0, 1 / n_units - 1 / self.n_all)
+        if physicians is Physicians.IN_GENERAL:
+            return total + self.of_readers / effective_readers(np.asarray(loads, dtype=float)) + self.of_rest / n_reads
+        if len(loads) > 1:
+            left = 1 / n_reads if math.isnan(self.of_units) else max(0.0, 1 / n_reads - 1 / (n_units * len(loads)))
+            return total + self.of_rest * left
+        return total + (self.of_rest * max(0.0, 1 / n_units - 1 / self.n_all) if math.isnan(self.of_units) else 0.0)
+
+
+_UNKNOWN = Components(math.nan, math.nan, math.nan, math.nan, (), 0, 0.0, 0, 0, (), 0, math.nan)
+
+
+def components(about: Population, target: Target) -> Components:
+    """The variance components of a score, or of a difference, from the drawn blind reads of its items; a judge's errors are not taken apart.
+
+    A read of a unit is x = U sum of a e over the items that the physician labelled there, e how far the label is from what the judges' labels let
+    expect, as if the item had had no part in the fit. A difference takes each response by itself, the second model's with a minus, so that
+    a physician who is strict with both does not count as different.
+    """
+    first = first_reads(about.rubric_data.reads)
+    first = first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna() & first["met"].notna()]
+    voted = votes(about.rubric_data.reads)
+    if target.goal is Goal.JUDGE_ERROR or len(voted) < MIN_READS:
+        return _UNKNOWN
+    rows, pi = voted["row"].to_numpy(dtype=np.int64), voted["inclusion_probability"].to_numpy(dtype=float)
+    pi = np.clip(pi * (1 / pi).sum() / len(about.items), None, 1.0)
+    examples = estimator_population(about)
+    unit = pd.factorize(voted["unit"])[0]
+    predicted, leverage = fitted(about, rows, voted["vote"].to_numpy(dtype=float), pi, by_model=True)
+    place = np.searchsorted(rows, first["row"].to_numpy(dtype=np.int64))
+    error = (first["met"].to_numpy(dtype=float) - predicted[rows[place]]) / (1 - leverage[place]).clip(min=0.1)
+    weighted_error = about.item_weights[rows[place]] * error
+    raters, names = pd.factorize(first["rater"], sort=True)
+    pairs, read_of = np.unique(unit[place] * len(names) + raters, return_inverse=True)
+    of_unit = 1 / pi[np.unique(unit, return_index=True)[1]]
+    n_all = float(of_unit.sum())
+    x = n_all * np.bincount(read_of, weighted_error).astype(np.float64)
+    units, readers = pairs // len(names), pairs % len(names)
+    estimates = moments(x, units, readers, np.asarray(of_unit[units], dtype=np.float64))
+    totals = np.bincount(examples.example, about.item_weights * predicted, minlength=examples.n_examples)
+    n = len(totals)
+    between = float((n * totals).var(ddof=1)) if n > 1 else math.nan
+    # rather too much than too little
+    of_units = max(estimates.of_rest if math.isnan(estimates.of_units) else estimates.of_units, 0.0)
+    raw = {UNITS: estimates.of_units, READERS: estimates.of_readers, REST: estimates.of_rest}
+    clipped = tuple(name for name, value in raw.items() if value < 0)
+    return Components(
+        of_examples=between + of_units * n / n_all,
+        of_units=_floored(estimates.of_units),
+        of_readers=_floored(estimates.of_readers),
+        of_rest=_floored(estimates.of_rest),
+        clipped=clipped,
+        n_examples=n,
+        n_all=n_all,
+        n_units=len(of_unit),
+        n_reads=len(pairs),
+        loads=tuple(np.bincount(readers, minlength=len(names)).tolist()),
+        n_double=estimates.n_double,
+        n_items=len(rows) / len(of_unit),
+    )
+
+
+def _floored(value: float) -> float:
+    return value if math.isnan(value) else max(value, 0.0)
+
+
+def options(parts: Components, target: Target, *, n_more: float) -> pd.DataFrame:
+    """The standard error that is expected after `n_more` further reads of a unit, by what they are spent on.
+
+    Returns:
+        One row an option: option (now; more_responses: unread units, by the physicians who have read; more_readers: the same by as many physicians
+        again, who share the new ones; second_reads: units read already, by another of the physicians), n_reads (further ones: fewer than
+        asked for where no more are left), n_units (read then), n_readers, effective_readers, standard_error (NaN where it cannot be told:
+        second reads without any double read so far or with one physician, physicians in general with fewer than two). No row
+        where nothing is known.
+    """
+    if not parts.is_known:
+        return pd.DataFrame(columns=COLUMNS)
+    loads = [float(load) for load in parts.loads]
+    k, whole = len(loads), sum(loads)
+    fresh = max(0.0, min(n_more, parts.n_all - parts.n_units))
+    again = max(0.0, min(n_more, parts.n_units * k - parts.n_reads))
+    same = [load + fresh * load / whole for load in loads]
+    twice = [load + again * load / whole for load in loads]
+    rows: list[tuple[str, float, float, list[float]]] = [
+        (NOW, 0.0, parts.n_units, loads),
+        (MORE_RESPONSES, fresh, parts.n_units + fresh, same),
+        (MORE_READERS, fresh, parts.n_units + fresh, [*loads, *([fresh / k] * k if fresh else [])]),
+        (SECOND_READS, again, parts.n_units, twice),
+    ]
+    table = []
+    for option, n_reads, n_units, shares in rows:
+        is_told = option != SECOND_READS or (k > 1 and not math.isnan(parts.of_units))
+        variance = math.nan
+        if is_told:
+            whole_reads = parts.n_reads + n_reads
+            variance = parts.variance(
+                target.claim, target.physicians, n_units=n_units, n_reads=whole_reads, loads=shares
+            )
+        readers = (len(shares), effective_readers(np.array(shares)))
+        table.append((option, round(n_reads), round(n_units), *readers, math.sqrt(variance)))
+    return pd.DataFrame(table, columns=COLUMNS)
