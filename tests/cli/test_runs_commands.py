@@ -121,7 +121,7 @@ def test_only_failures_of_one_kind_are_tried_again(runs, small, judge):
     assert small.progress(run_id).outcomes == {Outcome.ANSWERED: 5, Outcome.REFUSED: 1}
     words = "--outcome: expected some of unreadable, refused, rejected, unreachable, got answered"
     assert runs.bad("--retry", run_id, "--outcome", "answered") == words
-    assert runs.bad("--outcome", "refused") == "--outcome came without --retry"
+    assert runs.bad("--outcome", "refused") == "--outcome: expected it with --retry, got it alone"
 
 
 def test_a_run_is_stopped_and_gone_on_with(runs, small, judge):
@@ -144,7 +144,7 @@ def test_a_run_that_reached_its_cost_goes_on_with_more(runs, small, judge):
     assert done.stderr.endswith("Go on by `overread runs --resume 1`, with a higher --max-cost.\n")
     assert runs.ended("--resume", run_id).returncode == 1  # what was said before still counts
     assert json.loads(runs("--resume", run_id, "--max-cost", "1", "--json"))["outcomes"]["answered"] == 6
-    assert runs.bad("--max-cost", "1") == "--max-cost came without --resume"
+    assert runs.bad("--max-cost", "1") == "--max-cost: expected it with --resume, got it alone"
 
 
 def test_a_run_is_worked_on_beside_others(runs, small, judge):
@@ -154,7 +154,7 @@ def test_a_run_is_worked_on_beside_others(runs, small, judge):
 
 @pytest.mark.parametrize("act", ["--failures", "--retry", "--resume", "--stop", "--work"])
 def test_a_run_that_is_not_there_is_named(runs, act):
-    assert runs.bad(act, "7") == "run: 7 came, and there is no run of this number"
+    assert runs.bad(act, "7") == "run: expected the number of a run, got 7"
 
 
 def test_one_thing_is_done_at_a_time(runs):

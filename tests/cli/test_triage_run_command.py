@@ -174,7 +174,7 @@ def test_a_judge_that_would_be_refused_is_refused_before_the_first_answer(asked,
     for name, words in (
         ("Magpie", "'Magpie' was asked otherwise in run 2 (magpie-1, temperature unset, max_tokens unset)"),
         ("Bench", "judge: expected another name than 'Bench', which is that of a jury of this study"),
-        (RULES, f"judge: '{RULES}' came, which is the name of a judge that ships"),
+        (RULES, f"judge: expected another name than '{RULES}', which is that of a judge that ships"),
     ):
         assert words in asked.bad("--samples", "2", "--formats", "qa,conversation", "--judge", name, *dry_run)
     assert (small.one("SELECT count(*) FROM run"), judge.told.n_asked) == (n_runs, n_asked)

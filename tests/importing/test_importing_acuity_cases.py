@@ -211,7 +211,7 @@ def test_the_report_has_the_flow_of_the_files_cases(engine, tmp_path):
 
 
 FAULTS = {
-    "no text": (case(original_prompt_text="", normalized_prompt_text=" "), "line 3: original_prompt_text: expected the case's text, got nothing"),
+    "no text": (case(original_prompt_text="", normalized_prompt_text=" "), "line 3: original_prompt_text: expected the case's text .*, got nothing"),
     "no source": (case(dataset=" "), "line 3: dataset: expected the source's name, got nothing"),
     "no name": (case(""), "line 3: source_id: expected the case's name in its source, got nothing"),
     "a long name": (case("7" * 300), "line 3: source_id: expected a name of at most 200 printable characters, got '7+…'"),
@@ -227,20 +227,20 @@ FAULTS = {
     "NUL": (case(notes="a\x00b"), "line 3: notes: the character NUL came"),
     "the same name, another text": (
         case(0, normalized_prompt_text="Another text"),
-        "line 3: normalized_prompt_text: 'Another text' came for the case 'clinic_0', expected 'I have been coughing .*' as on line 2",
+        "line 3: normalized_prompt_text: expected 'I have been coughing .*' for the case 'clinic_0' as on line 2, got 'Another text'",
     ),
     "a case of the study, another text": (
         case(9, normalized_prompt_text="Another text"),
-        "line 3: normalized_prompt_text: 'Another text' came for the case 'clinic_9', expected 'I have been coughing .*' as imported before",
+        "line 3: normalized_prompt_text: expected 'I have been coughing .*' for the case 'clinic_9' as imported before, got 'Another text'",
     ),
-    "a case of the study, another level": (case(9, normalized_label="B"), "line 3: normalized_label: 'B' came for the case 'clinic_9', expected 'A'"),
-    "a case of the study, another label": (case(9, original_label="B"), "line 3: original_label: 'B' came for the case 'clinic_9', expected 'A'"),
-    "a case of the study, other notes": (case(9, notes="new"), "line 3: notes: 'new' came for the case 'clinic_9', expected nothing as imported before"),
-    "a panel of the study, another vote": (case(8, "A", "C"), "line 3: anon_label_2: 'C' came for the case 'clinic_8', expected 'B' as imported before"),
-    "a panel of the study, a vote less": (case(8, "A"), "line 3: anon_label_2: nothing came for the case 'clinic_8', expected 'B' as imported before"),
+    "a case of the study, another level": (case(9, normalized_label="B"), "line 3: normalized_label: expected 'A' for the case 'clinic_9'.*, got 'B'"),
+    "a case of the study, another label": (case(9, original_label="B"), "line 3: original_label: expected 'A' for the case 'clinic_9'.*, got 'B'"),
+    "a case of the study, other notes": (case(9, notes="new"), "line 3: notes: expected nothing for the case 'clinic_9' as imported before, got 'new'"),
+    "a panel of the study, another vote": (case(8, "A", "C"), "line 3: anon_label_2: expected 'B' for the case 'clinic_8' as imported before, got 'C'"),
+    "a panel of the study, a vote less": (case(8, "A"), "line 3: anon_label_2: expected 'B' for the case 'clinic_8' as imported before, got nothing"),
     "another source of the same name": (
         case("d_7", dataset="clinic", normalized_label="A"),
-        "line 3: dataset: 'clinic' came for the case 'clinic_d_7', expected 'clinic_d' as imported before",
+        "line 3: dataset: expected 'clinic_d' for the case 'clinic_d_7' as imported before, got 'clinic'",
     ),
     "a conversation's name": (case("p1", dataset="acuity"), "line 3: source_id: the case 'acuity_p1' came, which is the name of a conversation"),
 }  # fmt: skip
@@ -285,7 +285,7 @@ def test_a_damaged_or_foreign_parquet_file_is_refused_in_words(engine, tmp_path)
     assert refused(engine, tmp_path / "a", whole[:-20])[0].startswith("a: not readable as Parquet: ")
     foreign = pd.DataFrame({"x": [1]}).to_parquet()
     assert refused(engine, tmp_path / "a", foreign)[0].startswith(
-        "a: expected the columns of one of acuity-cases, got Parquet with x"
+        "a: expected the columns of one of acuity-cases, acuity-votes, acuity-predictions, acuity-matrices, got Parquet with x"
     )
     nested = pd.DataFrame([case() | {"notes": ["a", "b"]}]).to_parquet()
     assert refused(engine, tmp_path / "a", nested) == ["a: notes: list<element: expected text or a number, got string>"]

@@ -110,7 +110,7 @@ def test_with_ten_thousand_faults_a_file_is_read_no_further(engine, tmp_path):
 def test_lines_without_end_are_bounded_empty_ones_too(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "MAX_ROWS", 100)
     found = refusal(engine, tmp_path / "rows.jsonl", lines(example("p1")) + b"\n" * 1_000)
-    assert found == ["rows.jsonl line 101: expected at most that, got more than 100 lines"]
+    assert found == ["rows.jsonl line 101: expected at most 100 lines, got more"]
 
 
 @pytest.mark.parametrize("entry", ["{}", "[]", "1", '{"a": [1, 2]}'])
@@ -133,7 +133,7 @@ def test_parquet_is_bounded_by_row_by_rows_and_by_pages(engine, tmp_path, monkey
     monkeypatch.setenv("OVERREAD_MAX_LINE_BYTES", "10000")
     file = tmp_path / "a"
     assert refusal(engine, file, repeated("a" * 10_000, 3)) == [
-        "a row 1: expected at most that, got a row of more than 10,000 bytes"
+        "a row 1: expected rows of at most 10,000 bytes, got a longer one"
     ]
     monkeypatch.setattr(parquet, "MAX_ROWS", 2)
     assert refusal(engine, file, repeated("a", 3)) == ["a: expected at most that, got more than 2 rows"]

@@ -51,7 +51,7 @@ LEVELS_300 = json.loads("[" * 300 + "]" * 300)
 HALF = b'"\\ud83d"'
 
 FAULTS = {
-    "0 bytes": (b"", "0 bytes came"),
+    "0 bytes": (b"", "got 0 bytes"),
     "blank lines": (b"\n \n\t\n", "only blank lines came"),
     "a packed nothing": (gzip.compress(b""), "expected one of the formats"),
     "prose": (b"Dear colleague, here are the results.\n", "line 1: expected the columns or keys, got 'Dear colleague, here are the results.'"),
@@ -228,7 +228,7 @@ def test_every_contradiction_of_a_results_file_is_counted(filled, tmp_path):
     with pytest.raises(ImportFailed) as failed:
         bring(filled, write(tmp_path / RESULTS_NAME, results(entry("p1", answer="Fine"), *wrong)))
     assert failed.value.n_faults == 25
-    assert failed.value.faults[0].startswith(f"{RESULTS_NAME} entry 2: rubric_items[0].criterion: 'Other 0' came")
+    assert failed.value.faults[0].startswith(f"{RESULTS_NAME} entry 2: rubric_items[0].criterion: expected a criterion of prompt_id 'p1', got 'Other 0'")
 
 
 def test_a_fault_in_a_later_batch_undoes_the_earlier_ones(filled, tmp_path):

@@ -145,7 +145,7 @@ def test_a_level_of_a_case_without_a_judge_is_refused_once(cases):
     with pytest.raises(ImportFailed) as refused:
         bring_log(cases, LOGS / "levels.eval")
     assert refused.value.faults == [
-        "levels.eval sample 1: scores.level: a level came without a judge, expected one in its metadata or as --judge"
+        "levels.eval sample 1: scores.level: expected a judge in its metadata or as --judge, got a level without one"
     ]
     assert dump(cases) == before
 

@@ -344,9 +344,9 @@ def test_anchoring_comes_by_what_was_asked_for_and_by_one_judge(study):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--judge", "Owl"), "--judge: 'Owl' came, expected one of Magpie"),
-        (("--by", "weather"), "--by: weather came, expected some of overall, axis, sign, kind, rater"),
-        (("--by", ""), "--by: nothing came"),
+        (("--judge", "Owl"), "--judge: expected one of Magpie, got 'Owl'"),
+        (("--by", "weather"), "--by: expected some of overall, axis, sign, kind, rater, got weather"),
+        (("--by", ""), "--by: expected some of overall, axis, sign, kind, rater, got nothing"),
     ],
 )
 def test_what_anchoring_does_not_know_is_one_sentence(study, arguments, sentence):

@@ -17,7 +17,8 @@ from evalcore.judges.criterion_health import (
     read_items,
 )
 from evalcore.judges.reads import Reads
-from evalcore.stats.intervals import codes_of, grouped_shares, share_interval
+from evalcore.stats.arrays import codes_of
+from evalcore.stats.intervals import grouped_shares, share_interval
 from tests import population
 from tests.opinion_rows import of_columns, shuffled
 

@@ -124,7 +124,7 @@ def test_importing_is_for_the_lead_and_adding_people_too(demo_study: str, open_p
 
 def test_a_lead_adds_somebody_and_a_taken_name_is_refused_with_a_sentence(demo_study: str, open_page: Open):
     app = open_page(demo_study, "study", LEAD)
-    for name, expected in (("Dr. Yuki Mori", "Dr. Yuki Mori"), (PHYSICIAN, "which somebody in this study has already")):
+    for name, expected in (("Dr. Yuki Mori", "Dr. Yuki Mori"), (PHYSICIAN, "is already in this study")):
         app.text_input(key="person_name").set_value(name)
         next(button for button in app.button if button.label == "Add person").click()
         assert expected in check(app.run())

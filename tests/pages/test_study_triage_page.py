@@ -129,8 +129,8 @@ def test_a_lead_changes_a_map_and_goes_back(section, study, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda table: table.assign(meaning="soon"), "row 1: meaning: expected one of A, A/B, got 'soon'"),
-        (lambda table: table.iloc[:0], "the label map of semigran: expected 1 to 500, got 0 rows"),
+        (lambda table: table.assign(meaning="soon"), "row 1: meaning: expected one of A, A/B, B, B/C, C, C/D, D, panel"),
+        (lambda table: table.iloc[:0], "the label map of semigran: expected 1 to 500 rows, got 0"),
     ],
 )
 def test_a_map_with_a_fault_is_a_sentence_and_changes_nothing(section, study, monkeypatch, change, words):
@@ -164,7 +164,7 @@ def test_settings_that_cannot_be_are_refused_in_a_sentence_without_a_line(sectio
     app = section()
     app.multiselect(key="triage_0_metrics").set_value([])
     app = button(app, "Save the settings").click().run()
-    assert "the settings of triage: metrics: expected a list of some of exact, over, got a list" in said(app)
+    assert "the settings of triage: metrics: expected" in said(app)
     assert study()[1] == TriageSettings()
 
 
@@ -178,7 +178,7 @@ def test_files_replace_map_and_settings(section, study):
     assert study()[1] == TriageSettings(over_weight=2.0)
     app.file_uploader(key="triage_settings_file_2").upload("s.yaml", b"weights: {over: -2}\n")
     app = button(app.run(), "Replace the settings by this file").click().run()
-    assert "s.yaml line 1: weights.over: '-2' came" in said(app)
+    assert "s.yaml: weights.over: expected" in said(app)
     assert study()[1] == TriageSettings(over_weight=2.0)
 
 

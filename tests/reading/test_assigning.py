@@ -163,7 +163,7 @@ def test_a_specialty_in_any_case_narrows_the_readers(small):
     refused(
         small,
         Choice(ask=Ask.GOLD_ACUITY, specialty="Cardiology"),
-        "readers: expected at least 2, got 1 with the specialty Cardiology",
+        "readers: expected at least 2, as many as read an item, got 1 with the specialty Cardiology",
     )
     refused(
         small, Choice(ask=Ask.GOLD_ACUITY, specialty="Urology", n_readers=1), "readers: 0 with the specialty Urology"
@@ -171,16 +171,16 @@ def test_a_specialty_in_any_case_narrows_the_readers(small):
 
 
 IMPOSSIBLE = [
-    (Choice(readers=("Dr. Nobody", "Dr. Imani Noor")), "readers: expected reviewers or adjudicators of this study, got Dr. Nobody"),
-    (Choice(readers=("Ana Ruiz",), n_readers=1), "readers: Ana Ruiz came"),
+    (Choice(readers=("Dr. Nobody", "Dr. Imani Noor")), "readers: expected reviewers or adjudicators of this study: .*, got Dr. Nobody"),
+    (Choice(readers=("Ana Ruiz",), n_readers=1), "readers: expected .*, got Ana Ruiz"),
     (Choice(n_readers=3), "readers: expected at least 3, as many as read an item, got 2"),
-    (Choice(readers=("Dr. Imani Noor",)), "readers: expected at least 2, got 1"),
+    (Choice(readers=("Dr. Imani Noor",)), "readers: expected at least 2, as many as read an item, got 1"),
     (Choice(n_readers=0), "readers: expected at least 1, got 0"),
     (Choice(n_items=0), "items: expected at least 1, got 0"),
     (Choice(reserve_minutes=0), "minutes: expected at least 1, got 0"),
     (Choice(reserve_minutes=MAX_MINUTES + 1), "minutes: expected at most 43,200, got 43,201"),
     (Choice(seed=-1), "seed: expected 0 to 2147483647, got -1"),
-    (Choice(seed=MAX_SEED + 1), "seed: 2147483648 came"),
+    (Choice(seed=MAX_SEED + 1), "seed: expected 0 to 2147483647, got 2147483648"),
     (Choice(filters=Filters(model="Nobody-9")), "Nothing is left to assign: no item fits."),
 ]  # fmt: skip
 

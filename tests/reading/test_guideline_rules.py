@@ -69,7 +69,7 @@ def test_each_guideline_is_a_version_and_the_earlier_ones_stay(small):
 
 def test_a_guideline_that_is_none_is_refused_and_leaves_nothing(small):
     for text in ("", " \n\t", "x" * (MAX_GUIDELINE + 1), "a\x00b", "half \ud83e"):
-        with pytest.raises(OverreadError, match=r"guideline: expected 1 to 100,000 characters of plain text, got 0"):
+        with pytest.raises(OverreadError, match=r"guideline: expected 1 to 100,000 characters of plain text, got"):
             write(small, text)
     assert world.count(small.engine, "guideline") == 0
     assert trail(small, "guideline changed") == []

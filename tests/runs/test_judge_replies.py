@@ -159,7 +159,7 @@ def test_any_other_confidence_is_no_verdict(stated):
     "level", ["a", "A ", "E", "", "A/B", "None", "NONE", "D now", None, 1, True, ["A"], {"A": 1}], ids=repr
 )
 def test_any_other_level_is_no_verdict(level):
-    with pytest.raises(JudgeReplyInvalid, match=r'level: expected no object and no array, got \{"A": 1\}'):
+    with pytest.raises(JudgeReplyInvalid, match="level: expected"):
         LEVEL.read(json.dumps({"explanation": "x", "level": level}))
 
 

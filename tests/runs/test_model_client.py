@@ -142,7 +142,7 @@ def test_the_sentence_says_what_the_server_said(judge):
     assert failed.sentence == "the server answered 400 Bad Request: the messages are longer than the model's context"
     judge.told.faults = Faults.alone(Fault.PAGE)
     (failed,) = asked(judge, question())
-    assert failed.sentence.endswith("expected a chat completion, got bytes that is no JSON")
+    assert failed.sentence.endswith("that is no JSON")
     assert "Your session has ended" in failed.raw
 
 
@@ -155,7 +155,7 @@ def test_a_redirect_is_not_followed(judge):
 def test_a_reply_without_end_is_read_no_further_than_the_bound(judge):
     judge.told.faults, judge.told.huge_bytes = Faults.alone(Fault.HUGE), 10**12
     (failed,) = asked(judge, question())
-    assert failed.sentence == f"a reply of more than {MAX_REPLY:,} bytes came"
+    assert failed.sentence == f"expected a reply of at most {MAX_REPLY:,} bytes, got more"
     assert len(failed.raw) == MAX_RAW
 
 

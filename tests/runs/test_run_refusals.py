@@ -91,7 +91,7 @@ def _on_cases(small):
 
 def test_a_study_without_examples_or_responses_has_nothing_to_ask(database_url):
     with study(database_url, n_examples=0, models=()) as empty:
-        assert refused(empty, judging()) == "data set: 'invented' came, and the study has no examples"
+        assert refused(empty, judging()) == "data set: expected one of none: the study has no examples, got 'invented'"
     with study(database_url, n_examples=1, models=()) as unanswered:
         assert refused(unanswered, judging()) == "data set: 'invented' has no responses to judge"
 
@@ -101,7 +101,7 @@ def test_the_name_of_a_jury_is_refused(small):
     judged(small, jury, small.responses[0], None, example=small.examples[0], label=Acuity.A)
     assert (
         refused(small, judging())
-        == "judge: 'Magpie' came, which is the name of a jury of this study; call this one otherwise"
+        == "judge: expected another name than 'Magpie', which is that of a jury of this study"
     )
     begun(small, judging(model={"name": "Wren"}))
 

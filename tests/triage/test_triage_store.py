@@ -162,7 +162,7 @@ def test_what_a_judge_s_confidence_means_is_said_changed_and_taken_back(engine):
     with reading(engine) as session:
         assert setting_queries.confidence_meanings(session) == {}
     for name in ("Wren", "Dr. Brandt"):
-        with pytest.raises(NotFound, match=rf"judge: '{name}' came"):
+        with pytest.raises(NotFound, match=rf"judge: expected one with a verdict in this study, got '{name}'"):
             did(engine, triage_store.set_confidence_meaning, name, ConfidenceMeaning.MET)
     assert trail(engine) == [
         ("confidence meaning set", "judge Magpie", {"meaning": "met"}),

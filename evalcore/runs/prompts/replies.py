@@ -97,7 +97,7 @@ def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
         raise JudgeReplyInvalid(msg)
     for name, value in found.items():
         if isinstance(value, (dict, list)):
-            _refuse(name, value, "no object and no array")
+            _refuse(name, value, "a plain value")
     return dict(found)
 
 
