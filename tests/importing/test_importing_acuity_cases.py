@@ -288,7 +288,7 @@ def test_a_damaged_or_foreign_parquet_file_is_refused_in_words(engine, tmp_path)
         "a: expected the columns of one of acuity-cases, acuity-votes, acuity-predictions, acuity-matrices, got Parquet with x"
     )
     nested = pd.DataFrame([case() | {"notes": ["a", "b"]}]).to_parquet()
-    assert refused(engine, tmp_path / "a", nested) == ["a: notes: list<element: expected text or a number, got string>"]
+    assert refused(engine, tmp_path / "a", nested) == ["a: notes: expected text or a number, got list<element: string>"]
     empty = pd.DataFrame([case()]).head(0).to_parquet()
     assert refused(engine, tmp_path / "a", empty) == ["a: expected at least one, got no row"]
 

@@ -136,7 +136,7 @@ def test_parquet_is_bounded_by_row_by_rows_and_by_pages(engine, tmp_path, monkey
         "a row 1: expected rows of at most 10,000 bytes, got a longer one"
     ]
     monkeypatch.setattr(parquet, "MAX_ROWS", 2)
-    assert refusal(engine, file, repeated("a", 3)) == ["a: expected at most that, got more than 2 rows"]
+    assert refusal(engine, file, repeated("a", 3)) == ["a: expected at most 2 rows, got more"]
     monkeypatch.undo()
     monkeypatch.setattr(streams, "FREE", 500)
     monkeypatch.setattr(streams, "MAX_RATIO", 0)

@@ -152,7 +152,7 @@ def test_the_arm_is_exported_and_an_amendment_does_not_change_what_was_said_on_t
 def test_a_share_that_is_none_is_refused(quick, share):
     with (
         writing(quick.engine) as session,
-        pytest.raises(OverreadError, match=r"control_share: expected a share from 0 to 1, got {share}"),
+        pytest.raises(OverreadError, match=rf"control_share: expected a share from 0 to 1, got {share}"),
     ):
         store.set_rules(session, Rules(control_share=share), actor="Ana Ruiz")
 

@@ -166,7 +166,7 @@ def test_a_specialty_in_any_case_narrows_the_readers(small):
         "readers: expected at least 2, as many as read an item, got 1 with the specialty Cardiology",
     )
     refused(
-        small, Choice(ask=Ask.GOLD_ACUITY, specialty="Urology", n_readers=1), "readers: 0 with the specialty Urology"
+        small, Choice(ask=Ask.GOLD_ACUITY, specialty="Urology", n_readers=1), "readers: expected at least 1, as many as read an item, got 0 with the specialty Urology"
     )
 
 
@@ -178,7 +178,7 @@ IMPOSSIBLE = [
     (Choice(n_readers=0), "readers: expected at least 1, got 0"),
     (Choice(n_items=0), "items: expected at least 1, got 0"),
     (Choice(reserve_minutes=0), "minutes: expected at least 1, got 0"),
-    (Choice(reserve_minutes=MAX_MINUTES + 1), "minutes: expected at most 43,200, got 43,201"),
+    (Choice(reserve_minutes=MAX_MINUTES + 1), "minutes: expected at most 43,200, which is thirty days, got 43,201"),
     (Choice(seed=-1), "seed: expected 0 to 2147483647, got -1"),
     (Choice(seed=MAX_SEED + 1), "seed: expected 0 to 2147483647, got 2147483648"),
     (Choice(filters=Filters(model="Nobody-9")), "Nothing is left to assign: no item fits."),
