@@ -128,7 +128,7 @@ def join(
     if taker is not None:
         taker.finish()
     if not report.rows and not faults.count:
-        faults.add("expected at least one, got no row")
+        faults.add("expected at least one row, got none")
     if report.rows and report.without_partner == report.rows:
         faults.add(
             f"none of the {report.rows} rows belongs to anything in the study; {report.without_partner_named[0]}"

@@ -134,7 +134,7 @@ def test_a_run_that_was_stopped_by_failures_is_not_judged(asked, small, judge):
 REFUSED = {
     "--formats: expected some of qa, conversation, got poem": ("--formats", "qa,poem"),
     "--judge: a judge reads conversations, and --formats is qa": ("--formats", "qa", "--judge", "Magpie"),
-    "--judge: 'Wren' came, and models.toml has Alder-9, Magpie; the judge's address is taken from there": (
+    "--judge: expected a judge whose address is in the file of models, got 'Wren', and models.toml has Alder-9, Magpie": (
         "--judge",
         "Wren",
     ),

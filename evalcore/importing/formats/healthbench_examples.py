@@ -100,5 +100,5 @@ def check_roles(messages: list[Message], *, field: str) -> None:
             msg = f"{field}[{index}].role: expected one of {', '.join(ROLES)}, got {message.role!r}"
             raise RowFault(msg)
     if all(message.role != "user" for message in messages):
-        msg = f"{field}: expected one at least, got no turn of the user's"
+        msg = f"{field}: expected at least one turn of the user's, got none"
         raise RowFault(msg)

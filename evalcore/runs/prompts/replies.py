@@ -84,7 +84,7 @@ def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
         msg = f"Expected a JSON object, got {shortened(text)}"
         raise JudgeReplyInvalid(msg)
     if _leaves_open(answer[:begin], "[") or _leaves_open(answer[end:][::-1], "]"):
-        msg = f"expected one JSON object: {shortened(answer)}, got An array"
+        msg = f"expected one JSON object, got an array: {shortened(answer)}"
         raise JudgeReplyInvalid(msg)
     try:
         found = json.loads(answer[begin:end], object_pairs_hook=_once, parse_constant=_no_number)
@@ -93,7 +93,7 @@ def one_object(text: str, fields: Collection[str]) -> dict[str, Any]:
         msg = f"Expected one JSON object ({why}), got {shortened(answer[begin:end])}"
         raise JudgeReplyInvalid(msg) from None
     if set(found) != set(fields):
-        msg = f"expected {', '.join(fields)}, got The fields {shortened(', '.join(map(str, found)))}"
+        msg = f"expected {', '.join(fields)}, got the fields {shortened(', '.join(map(str, found)))}"
         raise JudgeReplyInvalid(msg)
     for name, value in found.items():
         if isinstance(value, (dict, list)):
