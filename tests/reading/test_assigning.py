@@ -171,7 +171,7 @@ def test_a_specialty_in_any_case_narrows_the_readers(small):
 
 
 IMPOSSIBLE = [
-    (Choice(readers=("Dr. Nobody", "Dr. Imani Noor")), "readers: expected reviewers or adjudicators of this study: .*, got Dr. Nobody"),
+    (Choice(readers=("Dr. Nobody", "Dr. Imani Noor")), "readers: expected reviewers or adjudicators of this study: Dr. Imani Noor, Dr. Tove Lind, got Dr. Nobody"),
     (Choice(readers=("Ana Ruiz",), n_readers=1), "readers: expected .*, got Ana Ruiz"),
     (Choice(n_readers=3), "readers: expected at least 3, as many as read an item, got 2"),
     (Choice(readers=("Dr. Imani Noor",)), "readers: expected at least 2, as many as read an item, got 1"),

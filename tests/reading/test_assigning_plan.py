@@ -100,8 +100,8 @@ UNFITTING = [
     (Ask.RUBRIC, "prompt-0,,0,1", "plan line 2: prompt_id 'prompt-0': 2 items in the study fit, expected one (model, sample_index and dataset tell"),
     (Ask.RUBRIC, "prompt-4,Alder-2,0,1", "expected a response with a rubric to read, got plan line 2: prompt_id 'prompt-4' by model 'Alder-2', which has no criteria"),
     (Ask.RUBRIC, "prompt-1,Alder-2,0,1\nprompt-0,Alder-2,0,1\nprompt-1,Alder-2,,0.5",
-     "plan line 4: prompt_id 'prompt-1' by model 'Alder-2' came, which plan line 2 names already, expected each item once"),
-    (Ask.GOLD_ACUITY, "prompt-1,,0,1\nprompt-1,Alder-2,0,1", "plan line 3: prompt_id 'prompt-1' by model 'Alder-2' came, which plan line 2 names"),
+     "expected each item once, got plan line 4: prompt_id 'prompt-1' by model 'Alder-2', which plan line 2 names already"),
+    (Ask.GOLD_ACUITY, "prompt-1,,0,1\nprompt-1,Alder-2,0,1", "expected each item once, got plan line 3: prompt_id 'prompt-1' by model 'Alder-2', which plan line 2 names"),
 ]  # fmt: skip
 
 

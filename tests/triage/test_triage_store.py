@@ -106,7 +106,7 @@ def test_a_map_with_a_fault_changes_nothing(engine):
     for source, rows, said in [
         ("clinic", [("red", "D"), ("Red", "C")], r"^row 2: label: expected each label once, got 'Red', which row 1 has already$"),
         ("clinic", [("red", "E")], r"^row 1: meaning: expected one of A, A/B, .*, got 'E'$"),
-        (" ", [("red", "D")], r"^source: expected 1 to 200 printable, got ' '"),
+        (" ", [("red", "D")], r"^source: expected 1 to 200 printable characters, got ' '"),
         ("a\x00b", [("red", "D")], r"^source"),
         ("clinic", [("r\ud83d", "D")], r"^row 1: label"),
     ]:
