@@ -184,7 +184,10 @@ def test_what_is_drawn_is_assigned_and_a_dry_run_assigns_nothing(run):
         ([*BRIAR, "--draw", "x.csv", "--design", "bold"], "--design: expected one of uniform, importance, got 'bold'"),
         (["--target", "score:Briar-1:0.4", "--assign"], "Nothing more has to be read for this, so nothing was drawn"),
         ([*BRIAR, "--assign", "--responses", "99"], "responses: expected 1 to"),
-        ([*BRIAR, "--assign", "--reader", "Dr. Nobody"], "readers: expected reviewers or adjudicators of this study: .*, got Dr. Nobody"),
+        (
+            [*BRIAR, "--assign", "--reader", "Dr. Nobody"],
+            "readers: expected reviewers or adjudicators of this study: .*, got Dr. Nobody",
+        ),
     ],
 )
 def test_a_wrong_wish_is_one_sentence_and_assigns_nothing(run, arguments, sentence):

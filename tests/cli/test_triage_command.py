@@ -162,7 +162,10 @@ def test_the_words_are_those_of_the_page(db: Path):
         (("--gold", "best"), "--gold: expected one of file, physicians, got 'best'"),
         (("--basis", "mine"), "--basis: expected one of judge, physicians, corrected, got 'mine'"),
         (("--model", "Nobody"), "--model: expected one of Alder-2, Briar-1, GPT-5.4, got 'Nobody'"),
-        (("--judge", "qa=Magpie"), "--judge: expected some of qa=parser, conversation=Magpie, conversation=acuity_rules, conversation=majority of the judges, got 'qa=Magpie'"),
+        (
+            ("--judge", "qa=Magpie"),
+            "--judge: expected some of qa=parser, conversation=Magpie, conversation=acuity_rules, conversation=majority of the judges, got 'qa=Magpie'",
+        ),
         (("--judge", f"qa={JURY}"), f"got 'qa={JURY}'"),
         (("--under-weight", "0", "--over-weight", "0"), "--under-weight, --over-weight: both are 0"),
         (("--claim", "all"), "--claim: expected one of benchmark, new_examples, got 'all'"),

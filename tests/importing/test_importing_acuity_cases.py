@@ -216,7 +216,7 @@ FAULTS = {
     "no name": (case(""), "line 3: source_id: expected the case's name in its source, got nothing"),
     "a long name": (case("7" * 300), "line 3: source_id: expected a name of at most 200 printable characters, got '7+…'"),
     "a name over two lines": (case("a\nb"), r"line 3: source_id: expected a name of at most 200 printable characters, got 'a\\nb'"),
-    "an unknown level": (case(normalized_label="E"), r"line 3: normalized_label: expected A, B, C, D .*, A\|B, B\|C, C\|D, got 'E'"),
+    "an unknown level": (case(normalized_label="E"), r"line 3: normalized_label: expected A, B, C, D .*, A\|B, B\|C, C\|D, Remove, got 'E'"),
     "a boundary that is none": (case(normalized_label="A|C"), r"line 3: normalized_label: expected A, B, .*, got 'A\|C'"),
     "an unknown method": (case(mapping_method="guess"), "line 3: mapping_method: expected direct, median, got 'guess'"),
     "direct without a level": (case(normalized_label="", original_label=""), "line 3: mapping_method: expected .*direct"),

@@ -228,7 +228,9 @@ def test_every_contradiction_of_a_results_file_is_counted(filled, tmp_path):
     with pytest.raises(ImportFailed) as failed:
         bring(filled, write(tmp_path / RESULTS_NAME, results(entry("p1", answer="Fine"), *wrong)))
     assert failed.value.n_faults == 25
-    assert failed.value.faults[0].startswith(f"{RESULTS_NAME} entry 2: rubric_items[0].criterion: expected a criterion of prompt_id 'p1', got 'Other 0'")
+    assert failed.value.faults[0].startswith(
+        f"{RESULTS_NAME} entry 2: rubric_items[0].criterion: expected a criterion of prompt_id 'p1', got 'Other 0'"
+    )
 
 
 def test_a_fault_in_a_later_batch_undoes_the_earlier_ones(filled, tmp_path):

@@ -156,7 +156,7 @@ def test_how_a_run_ended_is_said(engine, tmp_path, status):
         ({"answer": "  "}, "without an answer"),
         ({"output": None}, "without an answer"),
         ({"output": {"choices": []}}, "without an answer"),
-        ({"answer": [{"type": "reasoning", "reasoning": "Hm."}], "output": {"choices": [{"message": {"role": "assistant", "content": [{"type": "reasoning", "reasoning": "Hm."}]}}]}}, "without an answer"),  # noqa: E501
+        ({"answer": [{"type": "reasoning", "reasoning": "Hm."}], "output": {"choices": [{"message": {"role": "assistant", "content": [{"type": "reasoning", "reasoning": "Hm."}]}}]}}, "without an answer"),  # noqa: E501, RUF100
         ({"input": [{"role": "tool", "content": "22 degrees"}]}, "whose input is no conversation of system, user and assistant"),
     ],
 )  # fmt: skip

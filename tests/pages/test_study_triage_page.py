@@ -129,7 +129,10 @@ def test_a_lead_changes_a_map_and_goes_back(section, study, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda table: table.assign(meaning="soon"), "row 1: meaning: expected one of A, A/B, B, B/C, C, C/D, D, panel"),
+        (
+            lambda table: table.assign(meaning="soon"),
+            "row 1: meaning: expected one of A, A/B, B, B/C, C, C/D, D, panel",
+        ),
         (lambda table: table.iloc[:0], "the label map of semigran: expected 1 to 500 rows, got 0"),
     ],
 )

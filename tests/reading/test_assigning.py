@@ -166,13 +166,15 @@ def test_a_specialty_in_any_case_narrows_the_readers(small):
         "readers: expected at least 2, as many as read an item, got 1 with the specialty Cardiology",
     )
     refused(
-        small, Choice(ask=Ask.GOLD_ACUITY, specialty="Urology", n_readers=1), "readers: expected at least 1, as many as read an item, got 0 with the specialty Urology"
+        small,
+        Choice(ask=Ask.GOLD_ACUITY, specialty="Urology", n_readers=1),
+        "readers: expected at least 1, as many as read an item, got 0 with the specialty Urology",
     )
 
 
 IMPOSSIBLE = [
     (Choice(readers=("Dr. Nobody", "Dr. Imani Noor")), "readers: expected reviewers or adjudicators of this study: Dr. Imani Noor, Dr. Tove Lind, got Dr. Nobody"),
-    (Choice(readers=("Ana Ruiz",), n_readers=1), "readers: expected .*, got Ana Ruiz"),
+    (Choice(readers=("Ana Ruiz",), n_readers=1), "readers: expected reviewers or adjudicators of this study: Dr. Imani Noor, Dr. Tove Lind, got Ana Ruiz"),
     (Choice(n_readers=3), "readers: expected at least 3, as many as read an item, got 2"),
     (Choice(readers=("Dr. Imani Noor",)), "readers: expected at least 2, as many as read an item, got 1"),
     (Choice(n_readers=0), "readers: expected at least 1, got 0"),

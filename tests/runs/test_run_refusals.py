@@ -100,8 +100,7 @@ def test_the_name_of_a_jury_is_refused(small):
     jury = msgspec.structs.replace(judging(), prompt_version=f"{JURY}1a2b3c4d")
     judged(small, jury, small.responses[0], None, example=small.examples[0], label=Acuity.A)
     assert (
-        refused(small, judging())
-        == "judge: expected another name than 'Magpie', which is that of a jury of this study"
+        refused(small, judging()) == "judge: expected another name than 'Magpie', which is that of a jury of this study"
     )
     begun(small, judging(model={"name": "Wren"}))
 

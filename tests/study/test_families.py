@@ -50,7 +50,10 @@ def test_a_table_that_is_no_utf8_is_refused_with_its_place_and_nothing_is_stored
         ("", "f.csv line 1: expected the columns pattern, family, got nothing"),
         ("pattern,family\n", "f.csv: expected 1 to 500 rows, got 0"),
         ("pattern,family\ngpt*,\n", "f.csv line 2: family: expected 1 to 200 printable characters, got ''"),
-        ("pattern,family\ngpt*,A\nGPT*,B\n", "f.csv line 3: pattern: expected each pattern once, got 'GPT*', which f.csv line 2 has already"),
+        (
+            "pattern,family\ngpt*,A\nGPT*,B\n",
+            "f.csv line 3: pattern: expected each pattern once, got 'GPT*', which f.csv line 2 has already",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_used_is_refused_with_its_place(text, said):

@@ -181,14 +181,26 @@ def test_what_the_study_does_not_have_is_left_out_and_named(tmp_path, sqlite_dat
     [
         ({"asked": "rubric"}, "asked: expected response_acuity or gold_acuity, got 'rubric'"),
         ({"asked": ""}, "asked: expected response_acuity or gold_acuity, got nothing"),
-        ({"label": "met"}, "label: expected A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY), A|B, B|C, C|D, Remove, got 'met'"),
-        ({"label": ""}, "label: expected A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY), A|B, B|C, C|D, Remove, cannot_assess, got nothing"),
+        (
+            {"label": "met"},
+            "label: expected A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY), A|B, B|C, C|D, Remove, got 'met'",
+        ),
+        (
+            {"label": ""},
+            "label: expected A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY), A|B, B|C, C|D, Remove, cannot_assess, got nothing",
+        ),
         ({"evaluation": ""}, "evaluation: expected what the response was made for, such as acuity_qa, got nothing"),
         ({"model": ""}, "model: expected who answered, here or as --model, got nothing"),
         ({"stage": "judge"}, "stage: expected judge for judges only, got 'judge' with rater_kind 'reviewer'"),
-        ({"cause": "bad luck"}, "cause: expected judge_misread_answer, judge_misread_criterion, medical_disagreement, criterion_ambiguous, criterion_wrong, context_missing, language, other, got 'bad luck'"),
+        (
+            {"cause": "bad luck"},
+            "cause: expected judge_misread_answer, judge_misread_criterion, medical_disagreement, criterion_ambiguous, criterion_wrong, context_missing, language, other, got 'bad luck'",
+        ),
         ({"inclusion_probability": "0"}, "inclusion_probability: expected a number above 0 and at most 1, got 0"),
-        ({"read_at": "yesterday"}, "read_at: expected a time with its zone such as 2026-11-20T10:00:00+00:00, got 'yesterday'"),
+        (
+            {"read_at": "yesterday"},
+            "read_at: expected a time with its zone such as 2026-11-20T10:00:00+00:00, got 'yesterday'",
+        ),
         ({"confidence": "2"}, "confidence: expected a number from 0 to 1, got '2'"),
     ],
 )

@@ -104,7 +104,11 @@ def test_labels_of_cases_that_may_not_be_seen_are_left_out(engine):
 def test_a_map_with_a_fault_changes_nothing(engine):
     did(engine, triage_store.set_label_map, "clinic", [("red", "D")])
     for source, rows, said in [
-        ("clinic", [("red", "D"), ("Red", "C")], r"^row 2: label: expected each label once, got 'Red', which row 1 has already$"),
+        (
+            "clinic",
+            [("red", "D"), ("Red", "C")],
+            r"^row 2: label: expected each label once, got 'Red', which row 1 has already$",
+        ),
         ("clinic", [("red", "E")], r"^row 1: meaning: expected one of A, A/B, .*, got 'E'$"),
         (" ", [("red", "D")], r"^source: expected 1 to 200 printable characters, got ' '"),
         ("a\x00b", [("red", "D")], r"^source"),

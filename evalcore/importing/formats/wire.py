@@ -65,7 +65,7 @@ def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
     except UnicodeDecodeError as error:
         raise RowFault(not_utf8(error)) from error
     except msgspec.ValidationError as error:
-        raise RowFault(_wrong_value(str(error), data)) from error
+        raise RowFault(_wrong_value(str(error).replace(" | null", " or nothing"), data)) from error
     except msgspec.DecodeError as error:
         msg = f"not valid JSON: {_json_fault(data, error)}, got {shown(data[:MAX_SHOWN].decode(errors='replace'))}"
         raise RowFault(msg) from error
