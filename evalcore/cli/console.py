@@ -2,7 +2,7 @@
 
 import getpass
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -20,6 +20,7 @@ from sqlalchemy import Engine
 
 from evalcore.errors import DatabaseFault, OverreadError
 from evalcore.settings import settings
+from evalcore.stats.intervals import NO_VALUE
 from evalcore.study.schema import Administrator, Format, Viewer
 
 if TYPE_CHECKING:
@@ -225,6 +226,18 @@ def grid(columns: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
     for cells in lines:
         shown.add_row(*map(escape, cells))
     return shown
+
+
+def show(columns: Mapping[str, Iterable[Any]]) -> None:
+    """Print columns of equal length under their headers: whole numbers with separators, no value as a dash."""
+    cells = ([_cell(value) for value in column] for column in columns.values())
+    out.print(grid(columns, zip(*cells, strict=True)))
+
+
+def _cell(value: Any) -> str:
+    if pd.api.types.is_integer(value):
+        return f"{value:,}"
+    return NO_VALUE if value is None or value is pd.NA or value != value else str(value)  # noqa: PLR0124 - NaN
 
 
 @contextmanager
