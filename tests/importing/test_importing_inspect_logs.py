@@ -279,7 +279,10 @@ def test_scores_that_are_passed_over_are_said_and_leave_no_rubric(engine, tmp_pa
             {"criteria_met": "true"},
             "scores.s.metadata.rubric_items[1].criteria_met: expected true or false or nothing, got 'true'",
         ),
-        ({"criteria_met": 1}, "scores.s.metadata.rubric_items[1].criteria_met: expected true or false or nothing, got 1"),
+        (
+            {"criteria_met": 1},
+            "scores.s.metadata.rubric_items[1].criteria_met: expected true or false or nothing, got 1",
+        ),
         ({"points": 0}, "rubric_items[1].points: expected a whole number -10..10 without 0, got 0.0"),
         (
             {"points": 2.5},
