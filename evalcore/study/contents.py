@@ -153,7 +153,7 @@ def counts(session: Session, hidden: frozenset[int] = frozenset()) -> dict[str, 
 
 
 def readers(session: Session, hidden: frozenset[int] = frozenset()) -> pd.DataFrame:
-    """One row a physician who has read anything, most first: reader, n_items, n_responses, n_cases, last_at, counted as in `own_reads.totals`.
+    """One row a physician who has read anything, most first: reader, n_items, n_responses, n_cases, last_at, counted as in `reference.totals`.
 
     Without reads of conversations that may not be seen.
     """

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.reading import candidates
+from evalcore.reading import assignment_queries
 from evalcore.study.db import reading
 from evalcore.study.schema import Ask, Format, Viewer
 from evalcore.triage.case_choice import shown_samples
@@ -43,7 +43,7 @@ def listing(viewer: Viewer, chosen: Chosen, rows: pd.DataFrame, *, key: str, sai
     words = list(said[here]) or [""] * len(part)
     with reading(common.engine()) as session:
         texts = told(session, [number for number in part["response_id"] if number >= 0])
-        assigned = candidates.assigned(session, Ask.RESPONSE_ACUITY)
+        assigned = assignment_queries.assigned(session, Ask.RESPONSE_ACUITY)
     with head:
         common.list_openly(viewer, part["example_id"])
         for place, (row, more) in enumerate(zip(part.to_dict(orient="records"), words, strict=True)):
