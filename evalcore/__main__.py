@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from evalcore import __version__
 from evalcore.cli import agreement as cli_agreement
 from evalcore.cli import analysis as cli_analysis
-from evalcore.cli import calibration, judging, runs
+from evalcore.cli import calibration, judging
 from evalcore.cli import compare as cli_compare
 from evalcore.cli import composition as cli_composition
 from evalcore.cli import data as cli_data
@@ -68,7 +68,7 @@ app.command()(cli_composition.composition)
 app.command()(cli_run.respond)
 app.command()(cli_run.judge)
 app.command("triage-run")(cli_triage_run.triage_run)
-app.command()(runs.runs)
+app.command()(cli_run.runs)
 app.command()(cli_planning.plan)
 app.command()(cli_reading.assign)
 app.command()(cli_reading.guideline)

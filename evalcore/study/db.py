@@ -35,6 +35,7 @@ __all__ = [
     "PATIENT_SECONDS",
     "PRESS_SECONDS",
     "Engine",
+    "Session",
     "before_each_commit",
     "connect",
     "fault_of",

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Index, UniqueConstraint, func
 from sqlmodel import Field, SQLModel
 
-from evalcore.study.run_words import STREAK, Outcome, RunKind, RunState
+from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
 from evalcore.study.tables.columns import moment, moment_or_none, text_column, word
 
 
@@ -56,7 +56,7 @@ class RunWorker(SQLModel, table=True):
 
 
 class RunQuestion(SQLModel, table=True):
-    """One question of a run (`run_words.Question`).
+    """One question of a run (`run_states.Question`).
 
     Attributes:
         outcome: Of its last call; None: not asked yet, or to be asked again.
@@ -77,7 +77,7 @@ class RunQuestion(SQLModel, table=True):
 
 
 class RunCall(SQLModel, table=True):
-    """What came of a question (`run_words.Call`), one row a call; at most one of a question's is answered.
+    """What came of a question (`run_states.Call`), one row a call; at most one of a question's is answered.
 
     Attributes:
         worker_id: Who called, a row of `run_worker`; None: before that was kept.
