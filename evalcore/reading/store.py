@@ -11,8 +11,7 @@ from sqlmodel import Session, col
 
 from evalcore.reading.queries import MANY
 from evalcore.study.schema import ReadingState, Seen
-from evalcore.study.store.events import append_event
-from evalcore.study.store.written import written
+from evalcore.study.store import append_event, written
 from evalcore.study.tables import TABLES, Assignment, Example, Exposure, Reading, now
 
 PAUSE_SECONDS = 120.0

@@ -16,6 +16,7 @@ from evalcore.reading.read_queries import Opened
 from evalcore.settings import settings
 from evalcore.study.acting import prepare_search
 from evalcore.study.browse import Filters
+from evalcore.study.contents import holdings
 from evalcore.study.db import reading
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import allows, check_can_open, check_can_read, own_act, reason
@@ -25,8 +26,7 @@ from evalcore.triage.panels import Kind
 from pages.browse import case
 from pages.shared import common, html, routes, rubric, suspects, tables
 from pages.shared import filters as shared_filters
-from pages.shared.holdings import holdings
-from pages.shared.names import response_names
+from pages.shared.html import response_names
 
 SCORED_MODELS = 6
 MAX_SHOWN = 3
