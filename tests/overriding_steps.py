@@ -20,7 +20,7 @@ def small(database_url):
 
 def press(small, said, *, seen=None, item=None, name="Dr. Imani Noor", judge=world.JUDGE):
     return overriding.give_verdict(
-        small.engine, small.viewer(name), **(item or small.item()), reading=said, judge=judge, seen=seen
+        small.engine, small.viewer(name), **(item or small.item()), decision=said, judge=judge, seen=seen
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.reading import assigning
+from evalcore.reading import queries
 from evalcore.reading import store as reading_store
 from evalcore.reading.assigning import MAX_MINUTES, MAX_SEED, Choice, assign, draw
 from evalcore.study.browse import Filters
@@ -269,4 +269,4 @@ def test_an_act_that_breaks_off_in_the_middle_leaves_nothing(small, monkeypatch)
 @given(st.lists(st.sampled_from(["en", "ar", "fr"]), unique=True))
 def test_a_profile_without_languages_reads_english(languages):
     viewer = Viewer(person_id=1, name="Dr. Imani Noor", roles=frozenset({Role.REVIEWER}), languages=tuple(languages))
-    assert assigning.reads(viewer) == (tuple(languages) or ("en",))
+    assert queries.languages_of(viewer) == (tuple(languages) or ("en",))

@@ -289,7 +289,7 @@ def test_an_open_verdict_given_in_the_middle_of_an_open_read_does_not_block_its_
     take(small)
     imani = small.viewer()
     override = reviewing.Decision(NOT_MET)
-    seen = overriding.give_verdict(small.engine, imani, **small.item(), reading=override, judge=world.JUDGE, seen=None)
+    seen = overriding.give_verdict(small.engine, imani, **small.item(), decision=override, judge=world.JUDGE, seen=None)
     number, _ = submitted(small, IMANI, "+-")
     assert [row["label"] for row in small.history()] == ["not_met", "met", "not_met"]
     assert [row["selection"] for row in small.history()] == ["volunteered", "importance", "importance"]
@@ -297,7 +297,7 @@ def test_an_open_verdict_given_in_the_middle_of_an_open_read_does_not_block_its_
     assert [desk.first[key].label for key in desk.keys] == ["met", "not_met"]
     # and what is said of one's own accord afterwards leaves the submitted read as it was
     (mine,) = [row["verdict_id"] for row in small.history() if row["label"] == "met"]
-    seen = overriding.give_verdict(small.engine, imani, **small.item(), reading=override, judge=world.JUDGE, seen=mine)
+    seen = overriding.give_verdict(small.engine, imani, **small.item(), decision=override, judge=world.JUDGE, seen=mine)
     assert at_desk(small, number).first == desk.first
     overriding.undo(small.engine, imani, **small.item(), seen=seen)  # says again what was submitted, in a newer verdict
     assert at_desk(small, number).first == desk.first

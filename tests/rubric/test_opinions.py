@@ -224,7 +224,7 @@ def test_what_was_chosen_for_what_physicians_said_was_not_drawn(made: Callable[.
     small = made(points=((7,),) * 4, judged="++++")
     overridden = Given(Label.NOT_MET)
     overriding.give_verdict(
-        small.engine, small.viewer(), **small.item(), reading=overridden, judge=world.JUDGE, seen=None
+        small.engine, small.viewer(), **small.item(), decision=overridden, judge=world.JUDGE, seen=None
     )
     world.assigned(small, n_readers=1, readers=("Dr. Tove Lind",), filters=Filters(reads="overridden"))
     world.submitted(small, "Dr. Tove Lind", "+")
