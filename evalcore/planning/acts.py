@@ -15,7 +15,8 @@ from evalcore.planning.pilot_estimates import measured
 from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, inclusion_probabilities
 from evalcore.planning.targets import N_MODELS, Target, population
 from evalcore.reading import assignment_queries, read_queries
-from evalcore.reading.assigning import MAX_SEED, Drawn, Item
+from evalcore.reading.assigning import MAX_SEED, Drawn
+from evalcore.reading.assignment_queries import Item
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.corrected import default_claim, estimator_inputs
 from evalcore.rubric.data import RubricData, votes

@@ -198,7 +198,7 @@ def cases(items: pd.DataFrame) -> pd.DataFrame:
     grouped = each.groupby(CASE)
     table = grouped.agg(rank=("rank", "min"))
     table["n_items"] = grouped["criterion_id"].nunique(dropna=False)
-    table["reasons"] = grouped["rank"].agg(lambda ranks: tuple(order[rank] for rank in sorted(set(ranks))))
+    table["reasons"] = [tuple(order[rank] for rank in sorted(set(ranks))) for _, ranks in grouped["rank"]]
     worst = each.loc[each["rank"].eq(grouped["rank"].transform("min"))]
     table["points"] = worst.groupby(CASE)["points"].max()
     table = table.reset_index().assign(stake=lambda rows: rows["points"].fillna(0))

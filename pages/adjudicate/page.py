@@ -7,8 +7,9 @@ import streamlit as st
 
 from evalcore.errors import OverreadError
 from evalcore.reading import adjudication, read_queries
-from evalcore.reading.adjudication import Key, Queue
+from evalcore.reading.adjudication import Queue
 from evalcore.reading.conflicts import SENTENCES
+from evalcore.reading.read_queries import Key
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted
 from evalcore.study import contents

@@ -8,10 +8,10 @@ import streamlit as st
 
 from evalcore.errors import OverreadError
 from evalcore.reading import adjudication
-from evalcore.reading.adjudication import Case, Key, Question, Settling
+from evalcore.reading.adjudication import Case, Question, Settling
 from evalcore.reading.conflicts import SENTENCES, Reason
 from evalcore.reading.queries import Given
-from evalcore.reading.read_queries import Said
+from evalcore.reading.read_queries import Key, Said
 from evalcore.reading.reviewing import MAX_NOTE, as_label
 from evalcore.study.schema import Acuity, CannotReason, ConflictCause, Label, Stage, Viewer
 from evalcore.study.tables import now

@@ -55,7 +55,7 @@ def listing(listed: pd.DataFrame, judge: str) -> None:
     theme = "Theme" if listed["source"].isna().all() else "Theme or source"
     # of cases alone none has a theme, and pandas takes that for numbers
     themes = listed["theme"].map(shared_filters.plain, na_action="ignore").astype(object)
-    columns = {
+    columns: dict[str, Any] = {
         theme: themes.fillna(listed["source"]).fillna("–"),
         "Conversation": listed["first_words"],
         **{column: listed[column] for column in scores},

@@ -123,7 +123,7 @@ def _which(hidden: frozenset[int], *, disabled: bool) -> Filters:
         }
     with st.expander("More filters", icon=":material/tune:", type="compact", key="assign_more"):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            more = {"search": fields.search(), **fields.choose("subset", "category", "axis")}
+            more: dict[str, Any] = {"search": fields.search(), **fields.choose("subset", "category", "axis")}
         with st.container(horizontal=True, vertical_alignment="bottom"):
             more |= fields.choose("sign", "judge", "label") | {"judges_differ": fields.judges_differ()}
         more |= shared_filters.points_of(more.pop("sign")) | fields.of_cases("source", "format", "level")
