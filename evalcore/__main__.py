@@ -25,7 +25,6 @@ from evalcore.cli import reading as cli_reading
 from evalcore.cli import run as cli_run
 from evalcore.cli import triage as cli_triage
 from evalcore.cli import triage_run as cli_triage_run
-from evalcore.cli import triage_settings as cli_triage_settings
 from evalcore.cli.console import ACTING_AS, Db, Json, actor, err, location, out, print_json, study
 from evalcore.errors import DatabaseFault, ImportFailed, OverreadError
 from evalcore.settings import Settings, settings
@@ -62,8 +61,8 @@ app.command()(cli_triage.triage)
 app.command()(calibration.calibration)
 app.command()(judging.jury)
 app.command("acuity-rules")(judging.acuity_rules)
-app.command("triage-settings")(cli_triage_settings.triage_settings)
-app.command("label-maps")(cli_triage_settings.label_maps)
+app.command("triage-settings")(cli_triage.triage_settings)
+app.command("label-maps")(cli_triage.label_maps)
 app.command()(cli_composition.composition)
 app.command()(cli_run.respond)
 app.command()(cli_run.judge)
