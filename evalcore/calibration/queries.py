@@ -30,7 +30,7 @@ def beside_reads(session: Session, *, judged: Callable[[], RubricData] | None = 
 
     Returns:
         One row a judge and item, by judge and item: judge, item_id, example_id, response_id, criterion_id, label (1 met, 0 not met),
-        confidence in [0, 1] (as stated: see `confidence_meaning`), reference (share of the physicians' blind first reads that
+        confidence in [0, 1] (as stated: see `confidence`), reference (share of the physicians' blind first reads that
         say met, in [0, 1]), n_reads, is_drawn (a read of it was drawn with a known probability), reference_drawn (as reference, of the drawn
         reads alone; NaN where none was), inclusion_probability (over all drawings; NaN where not drawn), axis, category (the
         criterion's cluster), theme, language, model (missing where untagged).

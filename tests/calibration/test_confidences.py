@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evalcore.calibration.confidence_meaning import checked_counts
+from evalcore.calibration.confidence import checked_counts
 from evalcore.calibration.queries import COLUMNS, beside_reads, stated, without
 from evalcore.study import store
 from evalcore.study.db import reading, writing
