@@ -57,15 +57,11 @@ def _entropy(p: Floats) -> Floats:
 
 
 def floors(votes: Floats, rows: Codes, n_samples: Codes, *, rng: np.random.Generator) -> dict[str, Floats]:
-    """The expected value of each entropy for a model that draws its samples as the case's physicians vote.
+    """The expected value of each entropy for a model that draws its samples as the case's physicians vote; NaN with fewer than two votes.
 
     Drawn anew each time: as many votes as the panel has, and as many samples as the model has, both from the physicians that the panel stands
-    for (`behind`). Few of either show less spread than what they are drawn from.
-
-    `votes` are those of `vote_counts`; of each wanted floor, `rows` has the case and `n_samples` the number of valid samples.
-
-    Returns:
-        The measures of `MEASURED`, one number a row; NaN for a case with fewer than two votes.
+    for (`behind`). Few of either show less spread than what they are drawn from. `votes` are those of `vote_counts`; of each wanted floor, `rows`
+    has the case and `n_samples` the number of valid samples.
     """
     panels, of_case = np.unique(votes, axis=0, return_inverse=True)
     most = int(n_samples.max(initial=0)) + 1
@@ -147,9 +143,9 @@ def case_spread(
     `own_confidence(predictions(triage_data, judges))`.
 
     Returns:
-        One row a case with a panel, model and format with a valid sample: row (of `cases`), model, format, kind, gold, n_votes, n_valid, predicted,
-        share, confidence and is_stated (as `own_confidence` gives them), h_A .. h_D, m_A .. m_D, panel_share (of the panel that chose the model's
-        most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and floor_ of each but the distance.
+        One row a case with a panel, model and format with a valid sample: row (of `cases`), the columns of `own`, h_A .. h_D, m_A .. m_D, panel_share
+        (of the panel that chose the model's most frequent level, 0..1), the measures above (distance is NaN with fewer than two valid samples), and
+        floor_ of each but the distance.
     """
     rows = own["row"].to_numpy()
     n_votes = triage_data.cases["n_votes"].to_numpy()[rows]

@@ -62,9 +62,8 @@ def checked_counts(counts: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
     `counts` are those of `queries.stated`; a judge that is missing in `meaning` has not been asked about.
 
     Returns:
-        One row a judge, by name: judge, meaning (a `ConfidenceMeaning`, None where nobody has said), n, n_met, share_met in [0, 1],
-        mean_confidence over all labels, over those met and those not met (NaN without any), contradicted, usable (the meaning
-        is known and not contradicted), why (a sentence: what speaks against it, or that the meaning is to be chosen; "" where usable).
+        One row a judge, by name: `OF_COUNTS` (meaning is None where nobody has said; shares in [0, 1], means NaN without any label), contradicted,
+        usable (the meaning is known and not contradicted), why (what speaks against it, or that it is to be chosen; "" where usable).
     """
     rows = []
     for judge, mine in counts.groupby("judge", sort=True, observed=True):
@@ -105,11 +104,8 @@ def _against(meaning: ConfidenceMeaning | None, sums: pd.DataFrame) -> str:
 def checked_levels(labels: pd.DataFrame, meaning: Meanings) -> pd.DataFrame:
     """The same for judges that read levels of care: a level is neither met nor not met, so only P(right) can be meant.
 
-    `labels` are levels with a stated confidence: judge, confidence in [0, 1].
-
-    Returns:
-        One row a judge: judge, meaning, n, mean_confidence, contradicted (P(met), or more than half below a guess among four,
-        0.25), usable, why.
+    `labels` are levels with a stated confidence: judge, confidence in [0, 1]. P(right) is contradicted where more than half lie below a guess among
+    four, 0.25. Returned are `OF_LEVELS`, contradicted, usable and why.
     """
     rows = []
     for judge, mine in labels.loc[labels["confidence"].notna()].groupby("judge", sort=True, observed=True):
@@ -167,10 +163,7 @@ def as_right(frame: pd.DataFrame, checked: pd.DataFrame) -> pd.DataFrame:
     such probability: NaN, with the sentence that says why, so that nothing is computed from it.
 
     `frame` holds a label a row: judge, label (1 met, 0 not met; needed for P(met) alone), confidence; `checked` is that of `checked_counts` or
-    `checked_levels`.
-
-    Returns:
-        The same rows with confidence in [0, 1] (NaN where refused) and refused (the sentence; "" where usable), categorical.
+    `checked_levels`. Returned are the same rows with the new confidence and refused (the sentence; "" where usable), categorical.
     """
     by_judge = checked.set_index("judge")
     judge = frame["judge"].astype(object)
@@ -230,11 +223,8 @@ def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.Data
 
     A confidence stated with a level belongs to whoever read the level. The parser takes both from the model's own words, so where it read the level
     the model states the confidence (`predictions.predictions` gives no other). With `stated` false the share of its samples alone counts (where
-    nobody has said what the stated ones mean).
-
-    Returns:
-        The same rows with confidence in [0, 1] (stated, else the share of the valid samples that say the predicted level, from two valid samples
-        on; NaN where the model has none) and is_stated.
+    nobody has said what the stated ones mean). Returned are the same rows with confidence in [0, 1] (a share from two valid samples on; NaN where
+    the model has none) and is_stated.
     """
     is_stated = predictions["stated"].notna() & stated
     share = predictions["share"].where(predictions["n_valid"].ge(FEWEST))
@@ -244,11 +234,9 @@ def own_confidence(predictions: pd.DataFrame, *, stated: bool = True) -> pd.Data
 
 
 def model_items(own: pd.DataFrame) -> pd.DataFrame:
-    """How sure the model was of each prediction on a clear case, and whether it was right, from `own_confidence` with gold and kind of the cases.
+    """How sure the model was of each prediction on a clear case, and whether it was right: for `reliability` by `BY_MODEL`, cluster is the case.
 
-    Returns:
-        One row a clear case, model and format with a prediction, for `reliability` with `BY_MODEL`: model, format, cluster (the case),
-        confidence in [0, 1] (NaN where the model has none), is_stated, right (1 or 0), gold, predicted.
+    `own` is that of `own_confidence`, with gold and kind of the cases.
     """
     kept = own.loc[own["kind"].eq(Kind.CLEAR) & own["predicted"].notna()].reset_index(drop=True)
     items = kept.assign(cluster=kept["row"], right=kept["predicted"].eq(kept["gold"]).astype(float))
@@ -256,11 +244,9 @@ def model_items(own: pd.DataFrame) -> pd.DataFrame:
 
 
 def models_confidence(own: pd.DataFrame) -> tuple[Calibrated, pd.DataFrame]:
-    """Models' own confidence (as for `model_items`) against whether they are right, by model and format; and what it is made of.
+    """Models' own confidence (as for `model_items`) against whether they are right, by model and format; and of how many clear cases it is what.
 
-    Returns:
-        The tables of both; and model, format, n_stated (clear cases with a confidence that the model states), n_shares (with the share of its
-        samples), n_without.
+    The second table: model, format, n_stated (the model states it), n_shares (the share of its samples), n_without.
     """
     items = model_items(own)
     without = items["confidence"].isna()
@@ -347,11 +333,8 @@ def _with_majority(stated: pd.DataFrame, agreed: pd.DataFrame | None) -> Calibra
 def criterion_items(beside: pd.DataFrame, *, drawn: bool = False) -> pd.DataFrame:
     """One row a judge and item that physicians have read: how sure the judge is that its label is right, and how right it is.
 
-    `beside` is `as_right(queries.beside_reads(...), checked)`; `drawn` as for `judges_on_criteria`.
-
-    Returns:
-        The same rows with right (share of the physicians' blind first reads that say what the judge says, in [0, 1]), cluster (the
-        example), group (the judge) and weight (1, or 1 / inclusion probability).
+    `beside` is `as_right(queries.beside_reads(...), checked)`; returned are its rows with right (share of the physicians' blind first reads that say
+    what the judge says, in [0, 1]), cluster (the example), group (the judge) and weight (1, or with `drawn` 1 / inclusion probability).
     """
     kept = beside.loc[beside["is_drawn"] & beside["inclusion_probability"].notna()] if drawn else beside
     return kept.assign(
@@ -370,11 +353,9 @@ def _share_alike(label: pd.Series, share_met: pd.Series) -> pd.Series:
 def majority(labels: pd.DataFrame) -> pd.DataFrame:
     """What most of several judges, or of one judge asked again and again, say of each item, and how many of them: a confidence that nobody states.
 
-    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label.
-
-    Returns:
-        The same rows: n_votes, label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is
-        neither: NaN with fewer than three votes, since two that agree are always sure, and where the votes are evenly split).
+    `labels` has one row an item, one column a judge or a repeat: 1 met, 0 not met, NaN where there is no label. Returned are the same rows: n_votes,
+    label (1 or 0, what most say), confidence (the share that says so, in (0.5, 1]), refused ("" or why there is neither: NaN with fewer than three
+    votes, since two that agree are always sure, and where the votes are evenly split).
     """
     n = labels.notna().to_numpy().sum(axis=1)
     label, share = most(np.nansum(labels.to_numpy(dtype=float), axis=1), n)
@@ -390,10 +371,8 @@ def majority_items(rubric_data: RubricData, *, drawn: bool = False) -> pd.DataFr
 
     The same for each judge that was asked several times: what it says most often, and the share of its answers that say so. Juries have no vote.
 
-    Returns:
-        For `reliability`, beside `criterion_items`: group ("majority of 3 judges", "Magpie, asked 3 times"), cluster (the example), item_id,
-        label, confidence, refused (as `majority`), right (share of the physicians' blind first reads that say the same, in [0, 1]), weight. No row
-        where no item has three votes; others are told as refused.
+    Returned are the columns of `majority` and of `criterion_items`; groups are "majority of 3 judges", "Magpie, asked 3 times". No row where no item
+    has three votes; others are told as refused.
     """
     parts = [_majority_items(rubric_data, jury_names(rubric_data.voters)[0], drawn=drawn)]
     for judge in rubric_data.voters:
@@ -431,11 +410,7 @@ def judges_on_levels(triage_data: TriageData, checked: pd.DataFrame, *, drawn: b
 
 
 def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> pd.DataFrame:
-    """The levels that come with a stated confidence; of `samples` (rows of `triage_data.samples`) alone, where they are named.
-
-    Returns:
-        One row a level: sample, judge (the parser too), label (the level), confidence in [0, 1].
-    """
+    """The levels that come with a stated confidence (sample, judge, label, confidence), the parser's too; where they are named, of `samples` alone."""
     confidences = triage_data.confidence
     if samples is not None:
         confidences = confidences.loc[confidences["sample"].isin(samples)]
@@ -453,13 +428,9 @@ def stated_levels(triage_data: TriageData, samples: pd.Series | None = None) -> 
 def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """One row a level that a judge read out of a response with a stated confidence, where physicians have read the response blind.
 
-    With `drawn` only responses that were drawn with a known probability, weighted by its inverse.
-
-    Returns:
-        For `checked_levels` and `as_right`, then `reliability`: judge, format, model, group ("Magpie, conversation"),
-        cluster (the case), example_id, response_id, confidence in [0, 1], label (the judge's level), right (in [0, 1]: share of the
-        physicians' blind first reads whose level has a letter in common with it; reads that could not assess are left out), n_reads,
-        weight (1, or 1 / inclusion probability).
+    With `drawn` only responses that were drawn with a known probability, weighted by its inverse. Columns: judge, format, model, group ("Magpie,
+    conversation"), cluster (the case), example_id, response_id, confidence, label (the judge's level), right (in [0, 1]: share of the physicians'
+    blind first reads whose level has a letter in common with it; reads that could not assess are left out), n_reads, weight.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     return _beside(stated_levels(triage_data, reads["sample"]), reads, triage_data)
@@ -468,9 +439,8 @@ def level_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame
 def level_vote_items(triage_data: TriageData, *, drawn: bool = False) -> pd.DataFrame:
     """The same for several judges as one: what most of them read out of a response, and the share of them that does as its confidence.
 
-    Returns:
-        As `level_items`, a group a format in which three judges or more have read a level out of one of these responses, with refused: "" or why there is no
-        confidence (NaN: fewer than three judges gave a level). The parser reads what an answer states, and is no judge.
+    A group a format in which three judges or more have read a level out of one of these responses; refused says why there is no confidence (fewer
+    than three gave a level). The parser reads what an answer states, and is no judge.
     """
     reads = _response_reads(triage_data, drawn=drawn)
     places = reads["sample"].drop_duplicates().to_numpy(dtype=np.int64)

@@ -123,12 +123,13 @@ def bins_of(items: Items, n_bins: int) -> tuple[Codes, Codes]:
 
 
 class Sums(NamedTuple):
-    """Sums over bins, and over the cells of a bin and a cluster: w weights, y right, d confidence less right, each times the weight."""
+    """Sums over bins, and over the cells of a bin and a cluster: w weights, y right, d confidence less right, each times the weight.
+
+    `of_bin` and `cluster` are those of each cell; ww, wy, yy are sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2; n counts its items.
+    """
 
     of_bin: Codes
-    """The bin of each cell."""
     cluster: Codes
-    """The cluster of each cell."""
     w_cell: Floats
     y_cell: Floats
     d_cell: Floats
@@ -138,10 +139,8 @@ class Sums(NamedTuple):
     ww: Floats
     wy: Floats
     yy: Floats
-    """Sums over a bin's cells of w_cell^2, w_cell y_cell, y_cell^2."""
     n_cells: Floats
     n: Floats
-    """Items of a bin."""
 
 
 def sums_of(items: Items, bins: Codes, n: int) -> Sums:
@@ -159,11 +158,8 @@ def reliability(frame: pd.DataFrame, *, n_bins: int = N_BINS, by: Sequence[str] 
 
     Bins hold equally many items, as far as ties allow, and there are at most as many as leave five clusters to each.
 
-    Args:
-        frame: One row an item: the columns of `by`, cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any weight and
-            refused (why there is no confidence).
-        n_bins: Bins at most, 1 or more.
-        by: Columns that name the groups.
+    `frame` has one row an item: the columns of `by` (the group), cluster, confidence, right (both in [0, 1]; NaN: left out), and where there are any
+    weight and refused (why there is no confidence).
 
     Returns:
         One row a group and bin, by confidence: the columns of `by`, bin (from 0), lowest, highest and mean_confidence in it, share_right
@@ -219,10 +215,9 @@ def calibration_error(
     `frame`, `n_bins` and `by` are as for `reliability`; `rng` is chance for the null alone, of `n_draws` (0: no null, and no ece either).
 
     Returns:
-        One row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins,
-        mean_confidence, share_right, difference (mean_confidence - share_right: above 0 is over-confident, -1..1), error (0..1), ece,
-        null, null_high (0..1), brier, miscalibration, discrimination, uncertainty (0..1), null_miscalibration; difference, error, brier,
-        miscalibration, discrimination and uncertainty with _low and _high (95 %); undefined: a sentence where there is no value or no interval,
+        One row a group that occurs in the frame, with or without confidence: the columns of `by`, n, n_left_out, n_clusters, n_bins, mean_confidence,
+        share_right, difference (of these: above 0 is over-confident, -1..1), error, brier, miscalibration, discrimination, uncertainty (0..1), each
+        with _low and _high (95 %), ece, null, null_high, null_miscalibration (0..1); undefined: a sentence where there is no value or no interval,
         else "". Values are NaN without items, intervals and error with one cluster.
 
     References:

@@ -295,7 +295,7 @@ def _print(
     if len(misses):
         show(
             {
-                "Dangerous misses, by judge: model": misses["model"],
+                "Model (dangerous misses, by judge)": misses["model"],
                 "Format": misses["format"],
                 "Needs": misses["gold"].map(level_letter),
                 "Answers": misses["predicted"].map(level_letter),

@@ -106,8 +106,8 @@ def _criteria(viewer: Viewer) -> Criteria:
     hidden = common.blind(viewer)
     with reading(common.engine()) as session:
         counts = calibration_queries.stated(session, blind=hidden)
-        beside = calibration_queries.beside_reads(session, judged=common.judged_labels)
-    return Criteria(counts, calibration_queries.without(beside, hidden))
+        beside = calibration_queries.beside_reads(session, judged=common.judged_labels, blind=hidden)
+    return Criteria(counts, beside)
 
 
 def as_read(criteria: Criteria) -> Criteria:

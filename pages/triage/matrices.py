@@ -116,9 +116,9 @@ def show(here: Here) -> None:
         _all_models(cells, rates, counted)
     with st.expander("What is counted, and what is left out", type="compact", key="triage_left_out"):
         if basis is not Basis.JUDGE:
-            _read(triage_choice.in_order(here.of_cases(read_counts)))
+            _left_out(here.of_cases(read_counts), READ, key="triage_reads_accounted", alt=READ_ALT, nothing=NOT_READ)
         if basis is not Basis.PHYSICIANS:
-            _accounted(triage_choice.in_order(here.computed(left_out)))
+            _left_out(here.computed(left_out), ACCOUNTED, key="triage_accounted", alt=ALT, nothing=NOT_ANSWERED)
         if here.known.n_elsewhere:
             st.html(html.quiet(elsewhere_words(here.known.n_elsewhere)))
     st.html(html.foot(foot(chosen, basis)))
@@ -514,29 +514,18 @@ ALWAYS = {"n_cases", "clear_predicted", "n_boundary", "n_ambiguous", "n_read", "
 """Columns that stay where they hold nothing but zeros."""
 
 
-def _accounted(table: pd.DataFrame) -> None:
+NOT_ANSWERED, NOT_READ = "No case has an answer yet.", "No physician here has read an answer yet."
+ALT = "Cases that are counted and left out, by model and format"
+READ_ALT = "Responses that physicians have read, and what became of them, by model and format"
+
+
+def _left_out(table: pd.DataFrame, heads: Mapping[str, str], *, key: str, alt: str, nothing: str) -> None:
     if table.empty:
-        st.html(html.quiet("No case has an answer yet."))
+        st.html(html.quiet(nothing))
         return
-    alt = "Cases that are counted and left out, by model and format"
-    _left_out(table, ACCOUNTED, key="triage_accounted", alt=alt)
-
-
-def _read(table: pd.DataFrame) -> None:
-    if table.empty:
-        st.html(html.quiet("No physician here has read an answer yet."))
-        return
-    alt = "Responses that physicians have read, and what became of them, by model and format"
-    _left_out(table, READ, key="triage_reads_accounted", alt=alt)
-
-
-def _left_out(table: pd.DataFrame, heads: Mapping[str, str], *, key: str, alt: str) -> None:
+    table = triage_choice.in_order(table)
     tables.show(
-        {
-            "Model": table["model"],
-            "Format": table["format"],
-            **{head: table[name] for name, head in heads.items()},
-        },
+        {"Model": table["model"], "Format": table["format"], **{head: table[name] for name, head in heads.items()}},
         key=key,
         alt=alt,
         optional=[head for name, head in heads.items() if name not in ALWAYS],
