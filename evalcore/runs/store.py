@@ -18,10 +18,7 @@ from evalcore.runs.queries import CHUNK, clock, this_host, workers
 from evalcore.runs.spec import LAST_ONE, WAS_STOPPED, Call, Question, RunSpec
 from evalcore.study.run_states import ANSWERS_SAVED, Outcome, RunKind, RunState, repeat_version
 from evalcore.study.schema import Acuity, ConfidenceMeaning, Label, RaterKind, Stage, Verdict
-from evalcore.study.store.bulk import Bulk
-from evalcore.study.store.events import append_event
-from evalcore.study.store.people import ensure_rater
-from evalcore.study.store.written import written
+from evalcore.study.store import Bulk, append_event, ensure_rater, written
 from evalcore.study.tables import TABLES, now
 from evalcore.triage.store import set_confidence_meaning
 

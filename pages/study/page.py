@@ -12,11 +12,11 @@ from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.importing.formats import FORMATS
 from evalcore.study.acting import add_person, prepare_search
+from evalcore.study.contents import holdings
 from evalcore.study.languages import LANGUAGES
 from evalcore.study.policies import check_can_add_people, check_can_import, check_can_import_reads_of, reason
 from evalcore.study.schema import ConfidenceMeaning, Role, Viewer
 from pages.shared import common, html, routes
-from pages.shared.holdings import holdings
 from pages.study import analysis, assigning, cases, planning, runs
 
 BY_CONTENT = "told by the content"
