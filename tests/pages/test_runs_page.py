@@ -9,7 +9,7 @@ from sqlalchemy import text
 from streamlit.testing.v1 import AppTest
 
 from evalcore.cli import triage_run as cli_triage_run
-from evalcore.reading import tasks
+from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.runs import Stop, queries, retry, spec_for, start, stop, work
 from evalcore.runs import store as run_store
@@ -187,7 +187,7 @@ def test_a_lead_who_reads_blind_sees_no_reply_on_what_waits_for_that_read_and_no
     assign(engine, Choice(filters=Filters(), readers=(READS_TOO,), n_readers=1, seed=1), actor=Administrator(name=LEAD))
     with reading(engine) as session:
         person = next(one for one in contents.people(session) if one.name == READS_TOO)
-        waits = failed["example_id"].isin(tasks.blind_examples(session, person))
+        waits = failed["example_id"].isin(reading_queries.blind_examples(session, person))
     assert waits.any()
     assert not waits.all()
     app = opened(READS_TOO, judged)
