@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.calibration import queries as calibration_queries
-from evalcore.calibration.judge_confidence import majority_items
+from evalcore.calibration.confidence import majority_items
 from evalcore.export import tables as export_tables
 from evalcore.judges import drift
 from evalcore.planning import acts as planning_acts

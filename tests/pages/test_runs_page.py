@@ -21,6 +21,7 @@ from evalcore.study.policies import check_can_run, check_can_see_replies, reason
 from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
 from evalcore.study.schema import CASES, Administrator, Role, Rules
 from pages.shared import common
+from pages.shared.rubric import records
 from pages.study import run as study_run
 from pages.study import run_acts, run_form, runs
 from tests.page_steps import LEAD, PHYSICIAN, _no_cache, demo_study, location, open_page, said  # noqa: F401 - fixtures
@@ -216,7 +217,7 @@ def test_failures_with_and_without_a_reply_stand_beside_one_another():
         alike | {"outcome": "unreachable", "status": None, "reply": None, "n_tries": 6},
         alike | {"outcome": "rejected", "status": None, "reply": None, "n_tries": 0},
     ])  # fmt: skip
-    read, unreached, unsent = study_run.failures_html(found).split("</section>")[:3]
+    read, unreached, unsent = map(study_run.failure_html, records(found))
     assert "perhaps" in read
     assert "HTTP 200" in read
     assert "asked 6 times" in unreached
