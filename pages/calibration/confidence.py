@@ -22,7 +22,7 @@ from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage import setting_queries
 from evalcore.triage.acts import set_confidence_meaning
 from evalcore.triage.data import TriageData
-from pages.shared import choices, common, html, page_cache, routes, tables, triage_choice
+from pages.shared import common, html, page_cache, routes, tables, triage_choice
 from pages.shared.triage_choice import Here, Read
 
 PAGE = "calibration"
@@ -41,8 +41,8 @@ ERRORS_WORDS = (
 LEVEL = {ConfidenceMeaning.RIGHT: "that its own level is right"}
 OF_MODELS = "Models state a confidence themselves: "
 
-one_of = partial(choices.one_of, PAGE)
-"""A control of this page, as `choices.one_of`."""
+one_of = partial(page_cache.one_of, PAGE)
+"""A control of this page, as `page_cache.one_of`."""
 
 
 def leave() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.reading import candidates
+from evalcore.reading import assignment_queries
 from evalcore.reading.assigning import READERS_EACH, assign_responses
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_assign, reason
@@ -21,7 +21,7 @@ from evalcore.triage.panels import SHARES
 from evalcore.triage.predictions import joined
 from evalcore.triage.response_texts import Told, told
 from pages.shared import common, html, routes, suspects, triage_html
-from pages.shared.names import response_names
+from pages.shared.html import response_names
 from pages.shared.triage_choice import Here
 
 SHOWN = 10
@@ -50,7 +50,7 @@ def listing(here: Here, rows: pd.DataFrame, *, key: str, notes: Sequence[str] = 
     words = list(notes[shown]) or [""] * len(part)
     with reading(common.engine()) as session:
         texts = told(session, [number for number in part["response_id"] if number >= 0])
-        assigned = candidates.assigned(session, Ask.RESPONSE_ACUITY)
+        assigned = assignment_queries.assigned(session, Ask.RESPONSE_ACUITY)
     with head:
         common.list_openly(here.viewer, part["example_id"])
         for place, (row, more) in enumerate(zip(part.to_dict(orient="records"), words, strict=True)):

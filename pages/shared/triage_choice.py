@@ -22,7 +22,7 @@ from evalcore.triage.panels import Kind
 from evalcore.triage.predictions import joined, judges_by_format, predictions
 from evalcore.triage.reads import with_physicians_gold
 from evalcore.triage.settings import TriageSettings
-from pages.shared import choices, common, html, page_cache, routes
+from pages.shared import common, html, page_cache, routes
 
 PAGE = "triage"
 KEYS = (
@@ -174,8 +174,8 @@ def controls(known: About, *, gold: bool) -> Chosen:
     return Chosen(tuple(judges.items()), Gold(whose))
 
 
-one_of = partial(choices.one_of, PAGE)
-"""A control of the Triage page, as `choices.one_of`."""
+one_of = partial(page_cache.one_of, PAGE)
+"""A control of the Triage page, as `page_cache.one_of`."""
 left = partial(page_cache.left, PAGE)
 """What was chosen before, after the browser's way back from a case, as `page_cache.left`."""
 leave = partial(page_cache.leave, PAGE, KEYS)
