@@ -122,7 +122,7 @@ class _Columns(NamedTuple):
         return int((self.clear & (self.confidence < 0)).sum())
 
     def of(self, kept: Truths) -> "_Columns":
-        return _Columns(*(column[kept] for column in self))
+        return _Columns._make(column[kept] for column in self)
 
 
 def _cases(own: pd.DataFrame) -> tuple[_Columns, Numbers, Numbers, pd.DataFrame]:

@@ -91,8 +91,10 @@ def calibration(
         chosen = setting_queries.load(session)
         triage_data = described(triage_queries.load(session), chosen.rule)
         meanings = setting_queries.confidence_meanings(session)
-        of_judges = (calibration_queries.stated, calibration_queries.beside_reads, rubric_queries.load)
-        stored = [load(session) for load in of_judges] if "judges" in sections else []
+        stored: list[Any] = []
+        if "judges" in sections:
+            stored = [calibration_queries.stated(session), calibration_queries.beside_reads(session)]
+            stored.append(rubric_queries.load(session))
     triage_data, judges = levels_by(triage_data, judge or [])
     judges = {word: judges[word] for word in judges if word in chosen.formats}
     meaning = confidence.level_meanings(triage_data, meanings, of_parser=True)

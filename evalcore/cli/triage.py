@@ -356,9 +356,9 @@ def label_maps(
     for row in listed:
         whose = "the study's own map" if row["is_own"] else "the map that comes with Overread"
         out.print(f"{row['source']}: {whose if row['has_map'] else 'no map of its own'}", markup=False)
-        labels = [*row["labels"], *({"meaning": "– (unknown)"} | label for label in row["unknown"])]
+        lines = [*row["labels"], *({"meaning": "– (unknown)"} | label for label in row["unknown"])]
         heads = {"Label": "label", "Stands for": "meaning", "Cases": "n_cases"}
-        show({head: [label[name] for label in labels] for head, name in heads.items()})
+        show({head: [line[name] for line in lines] for head, name in heads.items()})
         if row["n_otherwise"]:
             out.print(
                 f"{row['n_otherwise']:,} of {row['n_cases']:,} cases were imported as something else.", markup=False

@@ -108,7 +108,7 @@ def show(here: Here) -> None:
     )
     confidence.errors_tables(
         errors,
-        {"Model": errors["model"], "Format": errors["format"]},
+        {"Model": list(errors["model"]), "Format": list(errors["format"])},
         key="calibration_models",
         items="Cases",
         more={"Confidence is": [_source_words(row["n_stated"], row["n_shares"]) for row in sources.to_dict("records")]},

@@ -56,6 +56,12 @@ def basis_control(here: Here) -> By:
     return By(basis, held, why if held == usual else "")
 
 
+def nearest_words(table: pd.DataFrame) -> str:
+    """That nothing can be corrected yet, and what is lacking to the model and format that is nearest to it."""
+    row = table.iloc[int(table["n_needed"].to_numpy().argmin())]
+    return f"Nothing can be corrected yet: {row['model']} in {row['format']} needs {row['reason']}, and is the nearest to it."
+
+
 # ---------------------------------------------------------------- numbers, kept
 
 

@@ -91,8 +91,7 @@ def _nothing(table: pd.DataFrame, basis: Basis) -> str:
     if basis is Basis.PHYSICIANS:
         return counts.NOT_READ
     if basis is Basis.CORRECTED and len(table):
-        row = table.iloc[int(table["n_needed"].to_numpy().argmin())]
-        return f"Nothing can be corrected yet: {row['model']} in {row['format']} needs {row['reason']}, and is the nearest to it."
+        return counts.nearest_words(table)
     return "No case has both a clear gold and a level, so there is no harm to expect."
 
 

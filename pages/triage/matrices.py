@@ -149,8 +149,7 @@ def _caution(basis: Basis, matrices: Matrices) -> str:
     exact = rates.loc[rates["measure"].eq("exact") & rates["reason"].ne("")]
     if exact.empty:
         return "Nothing can be corrected yet: no answer to a clear case has a level by these judges."
-    row = exact.iloc[int(exact["n_needed"].to_numpy().argmin())]
-    return f"Nothing can be corrected yet: {row['model']} in {row['format']} needs {row['reason']}, and is the nearest to it."
+    return counts.nearest_words(exact)
 
 
 def foot(chosen: Chosen, basis: Basis) -> str:
@@ -304,7 +303,8 @@ def _rows_of_cell(read: Read, basis: Basis, model: str, word: str, gold: int, pr
     fits = (np.floor(levels["level"]).eq(predicted) | np.ceil(levels["level"]).eq(predicted)).to_numpy()
     fits = fits & samples["model"].eq(model).to_numpy() & samples["format"].eq(word).to_numpy()
     kept = levels.loc[fits, ["row", "sample", "level"]].rename(columns={"level": "read_level"})
-    return kept.merge(mine, on="row").sort_values("sample", kind="stable", ignore_index=True)
+    rows: pd.DataFrame = kept.merge(mine, on="row").sort_values("sample", kind="stable", ignore_index=True)
+    return rows
 
 
 # ---------------------------------------------------------------- rates of the chosen model
@@ -321,7 +321,7 @@ def _rates(matrices: Matrices, model: str, settings: TriageSettings, harm: pd.Da
         columns[word.capitalize()] = [_value(name, rates, scores, costs) for name in wanted]
         columns[f"Of ({word})"] = [_denominator(rates[name]) if name in rates else "" for name in wanted]
     table = pd.DataFrame(columns)
-    table = table.loc[table[[word.capitalize() for word in present]].ne("").any(axis=1)]
+    table = table.loc[(table[[word.capitalize() for word in present]] != "").any(axis=1)]
     tables.show(
         {str(name): table[name] for name in table}, key="triage_rates", alt="Rates of the chosen model in both formats"
     )
