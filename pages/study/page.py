@@ -158,9 +158,9 @@ def _report(report: ImportReport) -> None:
 
 def _formats() -> None:
     with st.expander("What can be imported", icon=":material/list:"):
-        for name, module in FORMATS.items():
-            st.html(f"<b>{html.escaped(module.TITLE)}</b> <small>{html.escaped(name)}</small>")
-            st.html(html.items(f"{column}: {meaning}" for column, meaning in module.COLUMNS.items()))
+        for name, one in FORMATS.items():
+            st.html(f"<b>{html.escaped(one.title)}</b> <small>{html.escaped(name)}</small>")
+            st.html(html.items(f"{column}: {meaning}" for column, meaning in one.columns.items()))
 
 
 def people(viewer: Viewer) -> None:

@@ -8,10 +8,10 @@ import pytest
 from evalcore import importing
 from evalcore.errors import RowFault
 from evalcore.importing import missing_options
-from evalcore.importing.files.inspect_files import LogFile
 from evalcore.importing.formats import inspect_logs
-from evalcore.importing.formats.inspect_scores import Says
-from evalcore.importing.formats.records import Options
+from evalcore.importing.formats.inspect_logs import Header, LogFile
+from evalcore.importing.formats.inspect_scores import Says, decoded
+from evalcore.importing.records import Options
 from evalcore.study.schema import Label
 from tests.commands import overread  # noqa: F401 - a fixture
 from tests.inspect_zips import (
@@ -49,7 +49,7 @@ def engine(sqlite_database_url):
 def read(given, *, judge=None, **told):
     """One sample as the reader gives it, without a study."""
     raw = as_json(given)
-    known = inspect_logs.known_of(inspect_logs.read_header(as_json(header(**told))), iter([raw]))
+    known = inspect_logs.known_of(decoded(as_json(header(**told)), Header), iter([raw]))
     (found,) = inspect_logs.read(raw, 1, Options(judge=judge), known)
     return found
 
@@ -277,9 +277,12 @@ def test_scores_that_are_passed_over_are_said_and_leave_no_rubric(engine, tmp_pa
     [
         (
             {"criteria_met": "true"},
-            "scores.s.metadata.rubric_items[1].criteria_met: expected true or false | null, got 'true'",
+            "scores.s.metadata.rubric_items[1].criteria_met: expected true or false or nothing, got 'true'",
         ),
-        ({"criteria_met": 1}, "scores.s.metadata.rubric_items[1].criteria_met: expected true or false | null, got 1"),
+        (
+            {"criteria_met": 1},
+            "scores.s.metadata.rubric_items[1].criteria_met: expected true or false or nothing, got 1",
+        ),
         ({"points": 0}, "rubric_items[1].points: expected a whole number -10..10 without 0, got 0.0"),
         (
             {"points": 2.5},
@@ -289,12 +292,12 @@ def test_scores_that_are_passed_over_are_said_and_leave_no_rubric(engine, tmp_pa
             {"points": 11},
             "scores.s.metadata.rubric_items[1].points: expected a whole number -10..10 without 0, got 11.0",
         ),
-        ({"points": "5"}, "scores.s.metadata.rubric_items[1].points: expected a number | null, got '5'"),
+        ({"points": "5"}, "scores.s.metadata.rubric_items[1].points: expected a number or nothing, got '5'"),
         ({"criterion": ""}, "scores.s.metadata.rubric_items[1].criterion: expected text of length >= 1, got ''"),
-        ({"explanation": ["x"]}, 'scores.s.metadata.rubric_items[1].explanation: expected text | null, got ["x"]'),
+        ({"explanation": ["x"]}, 'scores.s.metadata.rubric_items[1].explanation: expected text or nothing, got ["x"]'),
         (
             {"tags": "axis:accuracy"},
-            "scores.s.metadata.rubric_items[1].tags: expected a list | null, got 'axis:accuracy'",
+            "scores.s.metadata.rubric_items[1].tags: expected a list or nothing, got 'axis:accuracy'",
         ),
         ({"explanation": "a\x00b"}, "the character NUL"),
     ],

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.files.streams import MAX_ROWS, bound_of, unpacks_to_more
-from evalcore.importing.formats.acuity_cells import cell, is_vote
+from evalcore.importing.formats.values import cell, is_vote
 
 MAGIC = b"PAR1"
 _ROWS = 1_000

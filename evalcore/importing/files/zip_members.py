@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evalcore.errors import ImportFailed
 from evalcore.importing.files.streams import bound_of, unpacks_to_more
-from evalcore.importing.formats.wire import MAX_SHOWN
+from evalcore.importing.formats.values import MAX_SHOWN
 
 MAGIC = b"PK"
 MAX_MEMBERS = 1_000_000
