@@ -213,7 +213,7 @@ def export(
 ) -> None:
     """Write labels, verdicts, scores, criteria at fault, acuity or cases of triage to a file, with a codebook beside it."""
     from evalcore.export import tables as exporting
-    from evalcore.study import contents
+    from evalcore.study import trail
     from evalcore.study.db import reading
 
     file_format = file_format or {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl"}.get(path.suffix, "csv")
@@ -226,7 +226,7 @@ def export(
         exporting.check(engine, who)
         part = exporting.Part(judge=judge, read_only=read_only, blind=hidden(engine, who))
         with reading(engine) as session:
-            trail_hash = contents.trail_head(session)[1]
+            trail_hash = trail.trail_head(session)[1]
         if is_table:
             table = exporting.table(engine, what, part)
             content, n_rows = exporting.WRITERS[file_format](table), len(table)

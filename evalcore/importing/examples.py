@@ -15,7 +15,7 @@ from evalcore.errors import RowFault
 from evalcore.importing.context import ImportContext
 from evalcore.study import lookups
 from evalcore.study.schema import Criterion, Example, Message
-from evalcore.study.store.bulk import as_json
+from evalcore.study.store import as_json
 
 CONSENSUS = "consensus"
 _TAG_KINDS = ("level", "cluster", "axis")  # the order in which HealthBench writes them

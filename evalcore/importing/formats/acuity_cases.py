@@ -281,8 +281,8 @@ class Cases(_Panels):
         if level is None and not case.is_removed and case.method in (None, MappingMethod.DIRECT):
             level = None if meaning is None else level_of(meaning)
         if case.method is MappingMethod.DIRECT and level is None:
-            expected = "a level in normalized_label, or an original_label that stands for one, beside direct"
-            refuse("mapping_method", expected, "neither")
+            expected = "a level in normalized_label, or an original_label that stands for one"
+            refuse("mapping_method: direct", expected, "neither")
         self._compare(case, panel, meaning)
         removed = MappingMethod.REMOVED if case.is_removed else None
         return {
