@@ -83,9 +83,6 @@ class Readers:
     Args:
         faults: Takes one sentence a name that may not come.
         reads_of: Names of people with an account whose reads, made elsewhere, the file brings.
-
-    Raises:
-        ImportFailed: There is nobody of such a name.
     """
 
     def __init__(self, session: Session, faults: Faults, *, reads_of: Collection[str]) -> None:

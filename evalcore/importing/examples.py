@@ -151,11 +151,7 @@ class Examples:
         }
 
     def add_row(self, example: Example, line: int) -> None:
-        """Add a row of an examples file.
-
-        Raises:
-            RowFault: The file or the study holds other content under this prompt_id.
-        """
+        """Add a row of an examples file."""
         first, content = self._seen.setdefault(example.prompt_id, (line, hash(example)))
         if content != hash(example):
             msg = f"prompt_id: expected it once, got {example.prompt_id!r} again with other content (first on line {first})"

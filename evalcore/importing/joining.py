@@ -46,11 +46,7 @@ class Pace:
         """Before a batch."""
 
     def after(self, size: int, report: ImportReport, faults: Faults) -> int:  # noqa: ARG002 - for those who write in parts
-        """After a batch of so many rows. Returns how many the next one is to have.
-
-        Raises:
-            TooLong: The transaction has lasted too long.
-        """
+        """After a batch of so many rows. Returns how many the next one is to have."""
         if self._seconds is not None and monotonic() - self._began > self._seconds:
             raise TooLong
         return size
@@ -93,11 +89,7 @@ class Work:
 
     @classmethod
     def again(cls, unfinished: Unfinished, path: Path) -> "Work":
-        """What somebody asked for earlier, of a copy of the file.
-
-        Raises:
-            ImportFailed: The file cannot be read any more.
-        """
+        """What somebody asked for earlier, of a copy of the file."""
         asked = json.loads(unfinished.asked)
         file = recognise(path, name=asked["name"], format_name=asked["format"])
         meaning = asked["meaning"] and ConfidenceMeaning(asked["meaning"])

@@ -49,11 +49,7 @@ def can_stage(engine: Engine) -> bool:
 
 
 def is_broken_off(session: Session, engine: Engine, work: Work) -> bool:
-    """Whether this very file was being written when its import ended before its end.
-
-    Raises:
-        ImportFailed: Another one is being written, or was broken off and cannot be finished without its file.
-    """
+    """Whether this very file was being written when its import ended before its end."""
     found = lookups.unfinished_import(session)
     if found is None:
         return False
@@ -129,10 +125,9 @@ def finish(engine: Engine) -> ImportReport | None:
             return None
         try:
             work = Work.again(found, path)
-            is_whole = work.file.content_hash() == found.source_hash
+            if work.file.content_hash() != found.source_hash:
+                return None
         except ImportFailed:
-            is_whole = False
-        if not is_whole:
             return None
         report = _written(engine, work, found, lambda _done: None)
     if report.texts_new:
@@ -311,11 +306,7 @@ class Parts(Pace):
             self._since, self._n_batches = time.monotonic(), 0
 
     def after(self, size: int, report: ImportReport, faults: Faults) -> int:
-        """End the part where it has lasted long enough; a batch that takes too long by itself is halved.
-
-        Raises:
-            ImportFailed: The batch does not fit the study.
-        """
+        """End the part where it has lasted long enough; a batch that takes too long by itself is halved."""
         faults.raise_if_any()
         seconds = time.monotonic() - (self._since or 0.0)
         self._n_batches += 1

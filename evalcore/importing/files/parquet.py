@@ -44,11 +44,7 @@ class Table:
 
 @contextmanager
 def table(stream: BinaryIO, name: str) -> Iterator[Table]:
-    """The file, opened. Its index stands at its end: one that was packed is unpacked into a file of its own first.
-
-    Raises:
-        ImportFailed: It is damaged, or unpacks to too much.
-    """
+    """The file, opened. Its index stands at its end: one that was packed is unpacked into a file of its own first."""
     with tempfile.TemporaryFile() as whole:
         shutil.copyfileobj(stream, whole)
         size = whole.tell()
@@ -72,9 +68,6 @@ def rows(
         known: Columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others.
         longest: Bytes that one row may come to.
         progress: Is told the bytes read.
-
-    Raises:
-        ImportFailed: It is damaged, or comes to too much.
     """
     number, left = 0, table.bound
     n_rows = table.file.metadata.num_rows

@@ -80,11 +80,7 @@ def check_document(data: bytearray, name: str) -> None:
 
 @contextmanager
 def opened(path: Path, name: str) -> Iterator[BinaryIO]:
-    """The content as a stream of bytes, unpacked where it is gzip.
-
-    Raises:
-        ImportFailed: There is no such file, it is damaged, or it unpacks to too much.
-    """
+    """The content as a stream of bytes, unpacked where it is gzip."""
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == b"\x1f\x8b"

@@ -117,11 +117,7 @@ class _Document(msgspec.Struct):
 
 
 def entries(document: bytes | bytearray) -> list[msgspec.Raw]:
-    """The entries of a results file, raw until their turn, so that memory does not hold them all at once.
-
-    Raises:
-        RowFault: The document has another shape.
-    """
+    """The entries of a results file, raw until their turn, so that memory does not hold them all at once."""
     check_entries(document, "metadata", "example_level_metadata")
     try:
         whole = msgspec.json.decode(document, type=_Document)
