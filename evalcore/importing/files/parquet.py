@@ -104,18 +104,15 @@ def rows(
 
 def _check_sizes(table: Table, name: str, columns: set[str]) -> None:
     """What the file says itself of its rows and of the bytes that its pages unpack to."""
-    said = table.file.metadata
-    if said.num_rows > MAX_ROWS:
+    metadata = table.file.metadata
+    if metadata.num_rows > MAX_ROWS:
         raise ImportFailed([f"{name}: expected at most {MAX_ROWS:,} rows, got more"])
     for field in table.file.schema_arrow:
         if field.name in columns and not _is_cell(field.type):
             raise ImportFailed([f"{name}: {field.name}: expected text or a number, got {field.type}"])
-    pages = 0
-    for group in map(said.row_group, range(said.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            if chunk.path_in_schema.split(".")[0] in columns:
-                pages += chunk.total_uncompressed_size
-    if pages > table.bound:
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    chunks = (group.column(index) for group in groups for index in range(group.num_columns))
+    if table.bound < sum(one.total_uncompressed_size for one in chunks if one.path_in_schema.split(".")[0] in columns):
         raise unpacks_to_more(name, table.bound)
 
 
@@ -134,10 +131,7 @@ def _row_sizes(batch: pa.RecordBatch) -> np.ndarray:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return any(
-        is_kind(kind)
-        for is_kind in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
-    )
+    return kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
 
 
 def _is_cell(kind: pa.DataType) -> bool:
