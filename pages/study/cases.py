@@ -208,7 +208,7 @@ def _set_map(viewer: Viewer, source: str, rows: list[tuple[str, str]], *, keep_e
 
 
 def _replace_by_file(
-    title: str, label: str, *types: str, key: str, words: str, button: str, act: Callable[[str, str], None]
+    title: str, label: str, *types: str, key: str, words: str, button: str, act: Callable[[str, str], object]
 ) -> None:
     """A file that takes the place of what is set; `act` is given its text and its name."""
     with st.expander(title, icon=":material/upload_file:"):
