@@ -1,11 +1,11 @@
 """Data in and out by the command line: import, download, scores, export."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 from sqlalchemy import Engine
 
@@ -14,13 +14,13 @@ from evalcore.cli.console import (
     Json,
     actor,
     err,
-    grid,
     hidden,
     location,
     out,
     print_json,
     progress,
     records,
+    show,
     some_of,
     study,
     write_whole,
@@ -76,77 +76,44 @@ def import_(  # noqa: PLR0913, PLR0917 - what a person may say about a file
     flow (what became of a file's cases: source, original_label, meaning, outcome, why, gold, n), confident_judges, meanings_set,
     meanings_missing, levels_read (sentences), samples_left_out and notes (sentences) of logs.
     """
+    from evalcore.importing.staging import give_up as leave
+
     if give_up == bool(paths):
         msg = f"expected {'no file beside --give-up' if give_up else 'files to import'}, got {len(paths or ())}"
         raise OverreadError(msg)
     with study(db) as engine:
         if give_up:
-            _give_up(engine)
+            left = leave(engine, actor(engine))
+            n_done = f"{left.n_done:,} of its {left.n_rows:,} rows are in the study and stay"
+            out.print(f"{left.name}: given up; {n_done}", markup=False)
             return
-        reports = []
-        for path in paths or ():
-            told = {"model": model, "judge": judge, "format_name": format_name, "dataset": dataset}
-            reports.append(
-                _import_one(
-                    engine,
-                    path,
-                    told=told,
-                    means=confidence_means,
-                    reads_of=reads_of or (),
-                    dry_run=dry_run,
-                    quiet=as_json,
-                )
-            )
+        options = {"format_name": format_name, "model": model, "judge": judge, "dataset": dataset}
+        rest = {"confidence_means": confidence_means, "reads_of": reads_of or (), "dry_run": dry_run}
+        reports = [_import_one(engine, path, options | rest, quiet=as_json) for path in paths or ()]
         if as_json:
             print_json(reports)
 
 
-def _give_up(engine: Engine) -> None:
-    from evalcore.importing.staging import give_up
-
-    left = give_up(engine, actor(engine))
-    out.print(
-        f"{left.name}: given up; {left.n_done:,} of its {left.n_rows:,} rows are in the study and stay", markup=False
-    )
-
-
-def _import_one(
-    engine: Engine,
-    path: Path,
-    *,
-    told: dict[str, str | None],
-    means: ConfidenceMeaning | None = None,
-    reads_of: Sequence[str] = (),
-    dry_run: bool,
-    quiet: bool,
-) -> dict[str, object]:
+def _import_one(engine: Engine, path: Path, told: dict[str, Any], *, quiet: bool = False) -> dict[str, object]:
+    """Import a file as the options of `import_file` say, and print what came of it. Returns the report."""
     from evalcore.importing import Options, import_file, missing_options
     from evalcore.study.acting import prepare_search
 
     if sys.stdin.isatty() and not quiet:
-        said = Options(model=told["model"], judge=told["judge"])
-        for word in missing_options(path, format_name=told["format_name"], options=said):
+        options = Options(model=told.get("model"), judge=told.get("judge"))
+        for word in missing_options(path, format_name=told.get("format_name"), options=options):
             told = told | {word: typer.prompt(f"{path.name} does not say which {word} it is from; {word}")}
+    size = None if path.suffix == ".gz" or not path.exists() else path.stat().st_size
     with progress(path.name) as bar:
-        report = import_file(
-            engine,
-            path,
-            actor=actor(engine),
-            confidence_means=means,
-            reads_of=reads_of,
-            dry_run=dry_run,
-            progress=lambda done: bar(done, _size(path)),
-            **told,
-        )
-    if not dry_run:
+        report = import_file(engine, path, actor=actor(engine), progress=lambda done: bar(done, size), **told)
+    if not report.dry_run:
         with err.status("Preparing the search"):
             prepare_search(engine)
     if not quiet:
-        out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows" + (" (dry run)" if dry_run else ""))
-        for sentence in report.sentences():
-            out.print(f"  {sentence}", markup=False)
-        for line in report.named():
-            out.print(f"    {line}", markup=False)
+        ending = " (dry run)" if report.dry_run else ""
+        out.print(f"[bold]{path.name}[/]: {report.format}, {report.rows:,} rows{ending}")
+        for line in (*report.sentences(), *(f"  {row}" for row in report.named())):
+            out.print(f"  {line}", markup=False)
         if report.meanings_missing:
             out.print("    Say --confidence-means met or --confidence-means right.", markup=False)
         if report.flow:
@@ -163,37 +130,20 @@ def _print_flow(rows: list[dict[str, object]]) -> None:
     flow = pd.DataFrame(rows)
     out.print(f"  {case_flow.sentence(flow)}", markup=False)
     labels = case_flow.mapping(flow)
-    shown = labels.head(MAX_FLOW_LINES)
-    columns = ("source", "label", "stands for", *(outcome.value for outcome in case_flow.Outcome), "cases")
-    counts = [f"n_{outcome.value}" for outcome in case_flow.Outcome]
-    lines = (
-        [
-            row["source"],
-            row["original_label"] or "–",
-            row["meaning"] or "–",
-            *(f"{row[name]:,}" for name in counts),
-            f"{row['n']:,}",
-        ]
-        for row in shown.to_dict(orient="records")
-    )
-    out.print(grid(columns, lines))
-    if len(labels) > len(shown):
-        out.print(f"  and {counted(len(labels) - len(shown), 'label')} more: see --json", markup=False)
-
-
-def _size(path: Path) -> int | None:
-    return None if path.suffix == ".gz" else path.stat().st_size
+    show(case_flow.label_columns(labels.head(MAX_FLOW_LINES)))
+    if len(labels) > MAX_FLOW_LINES:
+        out.print(f"  and {counted(len(labels) - MAX_FLOW_LINES, 'label')} more: see --json", markup=False)
 
 
 def formats() -> None:
     """List the formats that can be imported, with their fields."""
     from evalcore.importing.formats import FORMATS
 
-    for name, module in FORMATS.items():
-        out.print(f"[bold]{name}[/]  {module.TITLE}")
+    for name, one in FORMATS.items():
+        out.print(f"[bold]{name}[/]  {one.title}")
         table = Table(box=None, show_header=False, padding=(0, 2))
-        for column, meaning in module.COLUMNS.items():
-            table.add_row(column, meaning)
+        for column in one.columns.items():
+            table.add_row(*map(escape, column))
         out.print(table)
 
 
@@ -212,8 +162,7 @@ def download(
     with progress(f"healthbench {part}") as bar:
         path = fetch(part, base_url=settings().healthbench_url, folder=folder, progress=bar)
     with study(db) as engine:
-        told = dict.fromkeys(("model", "judge", "format_name", "dataset"))
-        _import_one(engine, path, told=told, dry_run=False, quiet=False)
+        _import_one(engine, path, {})
 
 
 def scores(
@@ -236,14 +185,15 @@ def scores(
     if as_json:
         print_json(records(table))
         return
-    shown = grid(table.columns, (map(_cell, row) for row in table.itertuples(index=False)))
-    out.print(shown if len(table) else "No scores yet: import responses with a judge's verdicts first.")
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return decimal(value, 4)
-    return str(value)
+    if table.empty:
+        out.print("No scores yet: import responses with a judge's verdicts first.")
+        return
+    show(
+        {
+            str(name): column.map(lambda value: decimal(value, 4)) if column.dtype.kind == "f" else column
+            for name, column in table.items()
+        }
+    )
 
 
 def export(
@@ -270,20 +220,21 @@ def export(
     if file_format not in (*exporting.WRITERS, "meta-eval"):
         msg = f"--format: expected {', '.join(exporting.WRITERS)} or meta-eval, got {file_format!r}"
         raise OverreadError(msg)
+    is_table = file_format != "meta-eval"
     with study(db) as engine:
         who = actor(engine)
         exporting.check(engine, who)
         part = exporting.Part(judge=judge, read_only=read_only, blind=hidden(engine, who))
         with reading(engine) as session:
             trail_hash = trail.trail_head(session)[1]
-        if file_format == "meta-eval":
-            content = exporting.meta_eval_rows(engine, part)
-            n_rows = content.count(b"\n")
-        else:
+        if is_table:
             table = exporting.table(engine, what, part)
             content, n_rows = exporting.WRITERS[file_format](table), len(table)
+        else:
+            content = exporting.meta_eval_rows(engine, part)
+            n_rows = content.count(b"\n")
         write_whole(path, content)
-        if file_format != "meta-eval":
+        if is_table:
             codebook = exporting.codebook_text(what, trail_hash)
             write_whole(path.with_name(path.name + ".codebook.md"), codebook.encode())
         exporting.record(engine, actor=who, what=what, file_format=file_format, n_rows=n_rows, part=part)

@@ -10,18 +10,12 @@ from sqlalchemy import Engine
 
 from evalcore.errors import ImportFailed
 from evalcore.importing import staging
-from evalcore.importing.files.opening import Opened
-from evalcore.importing.files.recognising import recognise
-from evalcore.importing.formats import CONFIDENT, TAKERS, inspect_logs, judge_verdicts, simple_evals
-from evalcore.importing.formats.records import Options
-from evalcore.importing.joining import Pace, TooLong, join
+from evalcore.importing.files.opening import Opened, recognise
+from evalcore.importing.joining import Pace, TooLong, Work
+from evalcore.importing.records import Kind, Options
 from evalcore.importing.report import ImportReport
-from evalcore.importing.work import Work
-from evalcore.settings import settings
 from evalcore.study import store
-from evalcore.study.acting import allow
 from evalcore.study.db import writing
-from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage.level_reading import read_levels
 
@@ -64,14 +58,13 @@ def missing_options(
     path: Path, *, name: str | None = None, format_name: str | None = None, options: Options
 ) -> list[str]:
     """Which of `model` and `judge` a file of this format needs, or may need, and neither it nor the caller says."""
-    found = _recognised(path, name, format_name)
-    if found.format == inspect_logs.NAME:
-        return found.log.missing(options)
-    if found.format != simple_evals.NAME:
+    file = _recognised(path, name, format_name)
+    if file.kind is Kind.LOG:
+        return file.log.missing(options)
+    if file.kind is not Kind.DOCUMENT:
         return []
-    return [
-        word for word in ("model", "judge") if not (getattr(options, word) or getattr(told_by_name(found.name), word))
-    ]
+    by_name = told_by_name(file.name)
+    return [word for word in ("model", "judge") if not (getattr(options, word) or getattr(by_name, word))]
 
 
 def import_file(  # noqa: PLR0913 - what a person may say about a file
@@ -110,9 +103,14 @@ def import_file(  # noqa: PLR0913 - what a person may say about a file
     """
     file = _recognised(path, name, format_name)
     options = _options(file, dataset=dataset, model=model, judge=judge)
-    _check_confidence_means(file, confidence_means)
+    if confidence_means is not None and not file.format.has_confidences:
+        expected = f"nothing, as {file.format.name} brings no confidences"
+        raise ImportFailed([f"{file.name}: expected {expected}, got --confidence-means {confidence_means}"])
+    if confidence_means is ConfidenceMeaning.MET and file.format.is_triage:
+        expected = "right, as a level of care is no criterion that can be met"
+        raise ImportFailed([f"{file.name}: expected {expected}, got --confidence-means {confidence_means}"])
     source_hash = file.content_hash()
-    content_hash = sha256(f"{source_hash} {file.format} {options}".encode()).hexdigest()
+    content_hash = sha256(f"{source_hash} {file.format.name} {options}".encode()).hexdigest()
     work = Work(file, options, confidence_means, source_hash, content_hash, tuple(reads_of), dry_run=dry_run)
     staging.finish(engine)
     try:
@@ -129,15 +127,13 @@ def _at_once(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int]
     report, rows = work.report(), work.rows(progress)
     with writing(engine, patient=True) as session:
         pace = Pace(session, seconds=staging.AT_ONCE_SECONDS if staging.can_stage(engine) else None)
-        allow(session, actor, check_can_import)
+        work.allow(session, actor)
         if work.is_known(session):
             report.already_imported = True
             return report
-        if work.reads_of:
-            allow(session, actor, check_can_import_reads_of)
         if staging.is_broken_off(session, engine, work):
             raise TooLong
-        join(pace, session, work.file, work.options, rows, report)
+        work.join(pace, session, rows, report)
         work.set_meanings(session, report, actor.signature)
         if work.dry_run or report.adds_nothing:
             session.rollback()
@@ -147,42 +143,25 @@ def _at_once(engine: Engine, work: Work, actor: Viewer, progress: Callable[[int]
     return report
 
 
-def _check_confidence_means(file: Opened, meaning: ConfidenceMeaning | None) -> None:
-    if meaning is not None and file.format not in CONFIDENT:
-        expected = f"nothing, as {file.format} brings no confidences"
-    elif meaning is ConfidenceMeaning.MET and file.format in TAKERS:
-        expected = "right, as a level of care is no criterion that can be met"
-    else:
-        return
-    raise ImportFailed([f"{file.name}: expected {expected}, got --confidence-means {meaning}"])
-
-
 def _recognised(path: Path, name: str | None, format_name: str | None) -> Opened:
     shown = (name or path.name).encode(errors="replace").decode().replace("\x00", "?")  # a name may hold any bytes
-    return recognise(path, name=shown, format_name=format_name, max_line_bytes=settings().max_line_bytes)
+    return recognise(path, name=shown, format_name=format_name)
 
 
 def _options(file: Opened, *, dataset: str | None, model: str | None, judge: str | None) -> Options:
-    told = told_by_name(file.name)
-    family, subset = named_dataset(dataset) if dataset else (told.dataset, told.subset)
-    options = Options(dataset=family, subset=subset, model=model or told.model, judge=judge)
+    by_name = told_by_name(file.name)
+    family, subset = named_dataset(dataset) if dataset else (by_name.dataset, by_name.subset)
+    model = model or (by_name.model if file.format.model_in_name else None)
+    options = Options(dataset=family, subset=subset, model=model, judge=judge)
     for value, word in ((options.dataset, "--dataset"), (options.model, "--model"), (options.judge, "--judge")):
-        if value is not None and not (
-            value.strip() and value.isprintable()
-        ):  # a half surrogate is not printable either
+        # a half surrogate is not printable either
+        if value is not None and not (value.strip() and value.isprintable()):
             raise ImportFailed([f"{file.name}: expected a name, got {word} {value!r}"])
-    if file.format == simple_evals.NAME:
-        unsaid = [f"--{word}" for word in ("model", "judge") if not getattr(options, word)]
-        if unsaid:
-            said = (
-                "a results file does not record it"
-                if unsaid == ["--judge"]
-                else "neither the file nor its name says it"
-            )
-            raise ImportFailed([f"{file.name}: {' and '.join(unsaid)}: expected a name, got nothing ({said})"])
-    elif file.format == inspect_logs.NAME:
+    if file.kind is Kind.DOCUMENT and not (options.model and options.judge):
+        missing = [f"--{word}" for word in ("model", "judge") if not getattr(options, word)]
+        why = "a results file does not record it" if options.model else "neither the file nor its name says it"
+        raise ImportFailed([f"{file.name}: {' and '.join(missing)}: expected a name, got nothing ({why})"])
+    if file.kind is Kind.LOG:
         options = replace(options, model=model or file.log.known.model)
         file.log.check(options)
-    elif file.format != judge_verdicts.NAME and model is None:
-        options = replace(options, model=None)
     return options

@@ -27,15 +27,6 @@ ACTOR = "Overread"
 DEMO = Administrator(name=ACTOR)
 DATASET = "overread-demo"
 JUDGE = "Magpie"
-EXAMPLES, SECOND_JUDGE, READS, REVISED, PEOPLE, GUIDELINE, FAMILIES = (
-    "demo_examples.jsonl",
-    "wren_verdicts.jsonl",
-    "physician_reads.csv",
-    "revised_reads.csv",
-    "people.json",
-    "guideline.md",
-    "families.csv",
-)
 LEAD = "Mina Castell"
 STATED = Analysis(
     evaluation=DATASET,
@@ -68,26 +59,27 @@ def seed(engine: Engine) -> bool:
     with reading(engine) as session:
         if contents.people(session) or lookups.has_examples(session):
             return False
+    files = folder()
     with writing(engine) as session:
-        told = json.loads((folder() / PEOPLE).read_text(encoding="utf-8"))
-        people = [store.add_person(session, person.pop("name"), **person, actor=ACTOR).name for person in told]
-    results = sorted(folder().glob("*_allresults.json"))
-    for path in [folder() / EXAMPLES, *results, folder() / SECOND_JUDGE]:
+        everybody = json.loads((files / "people.json").read_text(encoding="utf-8"))
+        people = [store.add_person(session, person.pop("name"), **person, actor=ACTOR).name for person in everybody]
+    results = sorted(files.glob("*_allresults.json"))
+    for path in [files / "demo_examples.jsonl", *results, files / "wren_verdicts.jsonl"]:
         import_file(engine, path, actor=DEMO, dataset=DATASET, judge=JUDGE if path in results else None)
     with writing(engine) as session:
         store.state_analysis(session, STATED, actor=LEAD, at=STATED_AT)
-    for name in (READS, REVISED):
-        import_file(engine, folder() / name, actor=DEMO, dataset=DATASET, reads_of=people)
+    for name in ("physician_reads.csv", "revised_reads.csv"):
+        import_file(engine, files / name, actor=DEMO, dataset=DATASET, reads_of=people)
     with writing(engine) as session:
-        for path in sorted((folder() / LABEL_MAPS).glob("*.csv")):
+        for path in sorted((files / LABEL_MAPS).glob("*.csv")):
             table = label_maps.parse(path.read_text(encoding="utf-8"), path.name)
             triage_store.set_label_map(session, path.stem, table, actor=ACTOR)
     for name in TRIAGE:
-        import_file(engine, folder() / name, actor=DEMO, reads_of=people if name == TRIAGE[-1] else ())
+        import_file(engine, files / name, actor=DEMO, reads_of=people if name == TRIAGE[-1] else ())
     store.index_texts(engine)
     with writing(engine) as session:
-        store.set_guideline(session, (folder() / GUIDELINE).read_text(encoding="utf-8"), actor=ACTOR)
-        families = parse((folder() / FAMILIES).read_text(encoding="utf-8"), FAMILIES)
+        store.set_guideline(session, (files / "guideline.md").read_text(encoding="utf-8"), actor=ACTOR)
+        families = parse((files / "families.csv").read_text(encoding="utf-8"), "families.csv")
         store.set_families(session, families, actor=ACTOR)
     assign(engine, Choice(filters=Filters(reads=UNREAD), n_items=N_ASSIGNED, seed=ASSIGNED_SEED), actor=DEMO)
     _assign_triage(engine)

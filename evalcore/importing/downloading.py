@@ -1,8 +1,8 @@
 """Fetch the official HealthBench files: with progress, resumed where it broke off, checked for size."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import httpx
 import stamina
@@ -13,10 +13,10 @@ Progress = Callable[[int, int | None], None]
 """Is told how many bytes are here and how many there will be (None where the server does not say)."""
 
 TRIES = 5
+_AS_IT_IS = {"Accept-Encoding": "identity"}
 
 
-@dataclass(frozen=True)
-class OfficialFile:
+class OfficialFile(NamedTuple):
     """One file of the benchmark and how many rows it has."""
 
     name: str
@@ -49,24 +49,22 @@ def download(part: str, *, base_url: str, folder: Path, progress: Progress = lam
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for attempt in stamina.retry_context(on=_again, attempts=TRIES, wait_initial=0.2, wait_max=5.0, timeout=None):
-            with attempt:
-                _fetch(url, target, progress)
-    except httpx.HTTPStatusError as error:
-        msg = f"{url}: the server answered {error.response.status_code} {error.response.reason_phrase}"
-        raise DownloadError(msg) from error
-    except httpx.TransportError as error:
-        tried = f"tried {TRIES} times; " if _again(error) else ""
-        msg = (
-            f"{url}: {str(error) or type(error).__name__} ({tried}what arrived is kept, run the command again to go on)"
-        )
-        raise DownloadError(msg) from error
-    except (httpx.InvalidURL, httpx.HTTPError) as error:
-        msg = f"{url}: {error}"
-        raise DownloadError(msg) from error
-    except OSError as error:
-        msg = f"{target}: cannot be written: {error.strerror or error}"
-        raise DownloadError(msg) from error
+            with attempt, httpx.Client(timeout=30, follow_redirects=True, headers=_AS_IT_IS) as client:
+                _fetch(client, url, target, progress)
+    except (httpx.InvalidURL, httpx.HTTPError, OSError) as error:
+        raise DownloadError(_sentence(error, url, target)) from error
     return target
+
+
+def _sentence(error: Exception, url: str, target: Path) -> str:
+    if isinstance(error, httpx.HTTPStatusError):
+        return f"{url}: the server answered {error.response.status_code} {error.response.reason_phrase}"
+    if isinstance(error, OSError):
+        return f"{target}: cannot be written: {error.strerror or error}"
+    if not isinstance(error, httpx.TransportError):
+        return f"{url}: {error}"
+    tried = f"tried {TRIES} times; " if _again(error) else ""
+    return f"{url}: {str(error) or type(error).__name__} ({tried}what arrived is kept, run the command again to go on)"
 
 
 def _again(error: Exception) -> bool:
@@ -75,42 +73,29 @@ def _again(error: Exception) -> bool:
     return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)
 
 
-def _fetch(url: str, target: Path, progress: Progress) -> None:
+def _fetch(client: httpx.Client, url: str, target: Path, progress: Progress) -> None:
+    length = client.head(url).raise_for_status().headers.get("Content-Length")
+    size = None if length is None else int(length)
+    if target.exists() and target.stat().st_size == size:
+        progress(size, size)
+        return
     part = target.with_name(target.name + ".part")
-    with httpx.Client(timeout=30, follow_redirects=True) as client:
-        size = _size(client, url)
-        if target.exists() and size is not None and target.stat().st_size == size:
-            progress(size, size)
-            return
-        here = part.stat().st_size if part.exists() else 0
-        if size is None or here > size:  # how much is missing cannot be said: from the beginning
-            here = 0
-        if size is None or here < size:
-            _append(client, url, part, here, size, progress)
-    arrived = part.stat().st_size
-    if size is not None and arrived != size:
-        msg = f"expected {size:,} bytes, got {arrived:,}"
+    here = part.stat().st_size if part.exists() else 0
+    if size is None or here > size:  # how much is missing cannot be said: from the beginning
+        here = 0
+    if here != size:
+        with client.stream("GET", url, headers={"Range": f"bytes={here}-"} if here else None) as answer:
+            answer.raise_for_status()
+            if not answer.headers.get("Content-Range", "").startswith(f"bytes {here}-"):
+                here = 0
+            with part.open("ab" if here else "wb") as stream:
+                for block in (
+                    answer.iter_raw()
+                ):  # as it comes: a block size would hold back bytes that a broken connection then loses
+                    stream.write(block)
+                    here += len(block)
+                    progress(here, size)
+    if size is not None and part.stat().st_size != size:
+        msg = f"expected {size:,} bytes, got {part.stat().st_size:,}"
         raise httpx.RemoteProtocolError(msg)
     part.replace(target)
-
-
-def _size(client: httpx.Client, url: str) -> int | None:
-    answer = client.head(url, headers={"Accept-Encoding": "identity"})
-    answer.raise_for_status()
-    length = answer.headers.get("Content-Length")
-    return int(length) if length is not None else None
-
-
-def _append(client: httpx.Client, url: str, part: Path, here: int, size: int | None, progress: Progress) -> None:
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={here}-"} if here else {})
-    with client.stream("GET", url, headers=headers) as answer:
-        answer.raise_for_status()
-        goes_on = answer.headers.get("Content-Range", "").startswith(f"bytes {here}-")
-        with part.open("ab" if here and goes_on else "wb") as stream:
-            done = here if here and goes_on else 0
-            for block in (
-                answer.iter_raw()
-            ):  # as it comes: a block size would hold back bytes that a broken connection then loses
-                stream.write(block)
-                done += len(block)
-                progress(done, size)

@@ -1,22 +1,62 @@
-"""Examples: matched with those the study holds, completed where a part was known, refused where they contradict."""
+"""Examples and their rubrics: matched with those the study holds, completed where a part was known, refused where they contradict.
+
+Real rubrics repeat texts, so a criterion is told by its text, points and cluster, and among equals by its place.
+"""
 
 import json
+import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 
 import msgspec
-from sqlmodel import Session
 
 from evalcore.errors import RowFault
-from evalcore.importing.first_words import first_words
-from evalcore.importing.report import ImportReport
-from evalcore.importing.rubrics import KnownCriterion, arranged, complete, contradiction, match, merged_tags
+from evalcore.importing.context import ImportContext
 from evalcore.study import lookups
-from evalcore.study.schema import Example, Message
-from evalcore.study.store import Bulk, as_json
+from evalcore.study.schema import Criterion, Example, Message
+from evalcore.study.store import as_json
 
 CONSENSUS = "consensus"
-_KINDS = ("theme", "physician_agreed_category")
+_TAG_KINDS = ("level", "cluster", "axis")  # the order in which HealthBench writes them
+_EXAMPLE_TAG_KINDS = ("theme", "physician_agreed_category")
+
+
+class KnownCriterion(msgspec.Struct, eq=False, gc=False):
+    """A criterion of the study, or one about to be added (without a number yet)."""
+
+    text: str
+    points: int | None
+    tags: tuple[str, ...]
+    position: int
+    number: int | None = None
+    changed: bool = False
+
+    def row(self, example_id: int) -> dict[str, object]:
+        """As its table holds it."""
+        axis, level, cluster, tags = _tag_columns(self.tags)
+        return {
+            "example_id": example_id,
+            "position": self.position,
+            "text": self.text,
+            "points": self.points,
+            "axis": axis,
+            "level": level,
+            "cluster": cluster,
+            "tags": tags,
+        }
+
+
+@lru_cache(maxsize=4096)
+def _tag_columns(tags: tuple[str, ...]) -> tuple[str | None, str | None, str | None, str]:
+    """Axis, level, cluster and the JSON list of a criterion's tags: real files hold a few dozen lists, thousands of times."""
+    words = Criterion("", None, tags)
+    return words.tag("axis"), words.tag("level"), words.tag("cluster"), as_json(tags)
+
+
+def cluster_of(criterion: Criterion | KnownCriterion) -> str | None:
+    """The cluster among its tags."""
+    return _tag_columns(criterion.tags)[2]
 
 
 class KnownExample(msgspec.Struct, eq=False, gc=False):
@@ -25,6 +65,7 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
     Attributes:
         former_messages: What it was before this batch, where a better one came.
         changed: Its row is to be written again.
+        moved: Its criteria have other positions.
         reworded: Its text is to be indexed again.
     """
 
@@ -51,14 +92,33 @@ class KnownExample(msgspec.Struct, eq=False, gc=False):
         parts = self.subsets | self.new_subsets
         return parts == {CONSENSUS} or (not parts and all("level:cluster" in c.tags for c in self.rubric))
 
+    def row(self, dataset: str) -> dict[str, object]:
+        """As its table holds it."""
+        messages = turns(self.messages)
+        words = Example(self.prompt_id, (), (), self.tags)
+        asked = [message.content for message in messages if message.role == "user"]
+        return {
+            "dataset": dataset,
+            "prompt_id": self.prompt_id,
+            "messages": self.messages,
+            "n_turns": sum(message.role in ("user", "assistant") for message in messages),
+            "first_words": first_words(asked[-1]),
+            "theme": words.tag("theme"),
+            "category": words.tag("physician_agreed_category"),
+            "tags": as_json(self.tags),
+            "ideal_completions": self.ideal_completions,
+            "canary": self.canary,
+            "provisional": self.provisional,
+        }
+
 
 class Examples:
     """The examples that an import meets, by their prompt_id, within one batch of rows."""
 
-    def __init__(self, session: Session, bulk: Bulk, report: ImportReport) -> None:
-        self._session = session
-        self._bulk = bulk
-        self._report = report
+    def __init__(self, context: ImportContext) -> None:
+        self._session = context.session
+        self._bulk = context.bulk
+        self._report = context.report
         self._seen: dict[str, tuple[int, int]] = {}  # prompt_id to line and hash of the content, in this file
         self.known: dict[str, KnownExample] = {}
 
@@ -91,32 +151,24 @@ class Examples:
         }
 
     def add_row(self, example: Example, line: int) -> None:
-        """Add a row of an examples file.
-
-        Raises:
-            RowFault: The file or the study holds other content under this prompt_id.
-        """
-        seen = self._seen.setdefault(example.prompt_id, (line, hash(example)))
-        if seen[1] != hash(example):
-            msg = f"prompt_id: expected it once, got {example.prompt_id!r} again with other content (first on line {seen[0]})"
+        """Add a row of an examples file."""
+        first, content = self._seen.setdefault(example.prompt_id, (line, hash(example)))
+        if content != hash(example):
+            msg = f"prompt_id: expected it once, got {example.prompt_id!r} again with other content (first on line {first})"
             raise RowFault(msg)
         self.add(example)
 
     def add(self, example: Example) -> KnownExample:
-        """Add an example or complete a known one.
-
-        Raises:
-            RowFault: The study holds other content under this prompt_id.
-        """
+        """Add an example or complete a known one; a fault where the study holds other content under this prompt_id."""
         known = self.known.get(example.prompt_id)
         if known is None:
             known = self.known[example.prompt_id] = _new(example)
             self._report.examples_new += 1
             return known
-        before = known.changed, len(known.new_subsets)
+        was_changed, n_subsets = known.changed, len(known.new_subsets)
         _merge(known, example)
-        self._report.memberships_new += len(known.new_subsets) - before[1] if known.number is not None else 0
-        if known.number is not None and known.changed and not before[0]:
+        self._report.memberships_new += len(known.new_subsets) - n_subsets if known.number is not None else 0
+        if known.number is not None and known.changed and not was_changed:
             self._report.examples_completed += 1
         else:
             self._report.examples_known += 1
@@ -131,16 +183,19 @@ class Examples:
         )
         fresh = [example for example in self.known.values() if example.number is None]
         stale = [example for example in self.known.values() if example.number is not None and example.changed]
-        self._bulk.update("example", [{"id": e.number, **_example_row(self._dataset, e)} for e in stale])
-        for example, number in zip(
-            fresh, self._bulk.insert("example", [_example_row(self._dataset, e) for e in fresh]), strict=True
-        ):
+        self._bulk.update("example", [{"id": e.number, **e.row(self._dataset)} for e in stale])
+        numbers = self._bulk.insert("example", [e.row(self._dataset) for e in fresh])
+        for example, number in zip(fresh, numbers, strict=True):
             example.number = number
         self._write_criteria(stale)
         memberships = [(e.number, subset) for e in self.known.values() for subset in sorted(e.new_subsets)]
         self._bulk.insert_only("example_subset", [{"example_id": e, "subset": subset} for e, subset in memberships])
         worded = (*fresh, *(e for e in stale if e.reworded))
-        self._bulk.await_index(((e.number or 0, _searchable(e)) for e in worded), are_examples=True)
+        texts = (
+            (e.number or 0, [*(turn.content for turn in turns(e.messages)), *(c.text for c in e.rubric)])
+            for e in worded
+        )
+        self._bulk.await_index(texts, are_examples=True)
         for example in self.known.values():
             example.subsets |= example.new_subsets
             example.new_subsets, example.former_messages = set(), None
@@ -175,18 +230,17 @@ def _new(example: Example) -> KnownExample:
 
 
 def _merge(known: KnownExample, example: Example) -> None:
+    is_known_better = known.provisional and not example.provisional
     _merge_messages(known, example)
     _merge_rubric(known, example)
     _merge_tags(known, example)
     known.new_subsets |= example.subsets - known.subsets
     for name in ("ideal_completions", "canary"):
         given, former = getattr(example, name), getattr(known, name)
-        if given is not None and (
-            former is None or (given != former and known.provisional and not example.provisional)
-        ):
+        if given is not None and (former is None or (given != former and is_known_better)):
             setattr(known, name, given)
             known.changed = True
-    if known.provisional and not example.provisional:
+    if is_known_better:
         known.provisional, known.changed = False, True
 
 
@@ -212,7 +266,7 @@ def _merge_tags(known: KnownExample, example: Example) -> None:
     if theme and former and theme != former:
         msg = f"example_tags: expected theme:{former} for prompt_id {known.prompt_id!r} as imported before, got theme:{theme}"
         raise RowFault(msg)
-    tags = merged_tags(known.tags, example.tags, _KINDS)
+    tags = _merged_tags(known.tags, example.tags, _EXAMPLE_TAG_KINDS)
     if tags != known.tags:
         known.tags, known.changed = tags, True
 
@@ -225,16 +279,17 @@ def _merge_rubric(known: KnownExample, example: Example) -> None:
     missing = [c for c in known.rubric if id(c) not in met and c.points is not None]
     is_part = example.provisional or _new(example).partial
     new = [c for c in added if c.points is not None]
-    if new and (not known.partial or _consensus_again(known, example)):
-        raise contradiction(known.prompt_id, new[0], came=True)
-    if missing and not is_part:
-        raise contradiction(known.prompt_id, missing[0], came=False)
-    if _consensus_again(known, example) and any("level:cluster" in c.tags for c in missing):
-        raise contradiction(known.prompt_id, next(c for c in missing if "level:cluster" in c.tags), came=False)
+    parts = known.subsets | known.new_subsets
+    is_consensus_again = not example.provisional and example.subsets == {CONSENSUS} and CONSENSUS in parts
+    if new and (not known.partial or is_consensus_again):
+        raise _contradiction(known.prompt_id, "the criterion {} too", new[0])
+    lost = [c for c in missing if not is_part or (is_consensus_again and "level:cluster" in c.tags)]
+    if lost:
+        raise _contradiction(known.prompt_id, "it without the criterion {}", lost[0])
     known.reworded |= any(p is not None and p.text != c.text for c, p in zip(example.rubric, partners, strict=True))
     known.changed |= complete(example.rubric, partners)
     newer_order = known.partial and not missing and (bool(new) or not is_part)
-    rubric = arranged(known.rubric, example.rubric, partners, newer_order=newer_order)
+    rubric = _arranged(known.rubric, example.rubric, partners, newer_order=newer_order)
     if added or rubric != known.rubric:
         known.rubric, known.changed, known.reworded = rubric, True, known.reworded or bool(added)
         for position, criterion in enumerate(rubric, 1):
@@ -242,32 +297,126 @@ def _merge_rubric(known: KnownExample, example: Example) -> None:
             criterion.position = position
 
 
-def _consensus_again(known: KnownExample, example: Example) -> bool:
-    """Whether this is a Consensus row of an example whose Consensus row is known."""
-    return not example.provisional and example.subsets == {CONSENSUS} and CONSENSUS in known.subsets | known.new_subsets
+def _contradiction(prompt_id: str, got: str, criterion: Criterion | KnownCriterion) -> RowFault:
+    which = got.format(f"{criterion.text[:60]!r} ({criterion.points} points)")
+    return RowFault(f"rubrics: expected the rubric imported before for prompt_id {prompt_id!r}, got {which}")
 
 
-def _example_row(dataset: str, example: KnownExample) -> dict[str, object]:
-    messages = turns(example.messages)
-    words = Example(example.prompt_id, (), (), example.tags)
-    asked = [message.content for message in messages if message.role == "user"]
-    return {
-        "dataset": dataset,
-        "prompt_id": example.prompt_id,
-        "messages": example.messages,
-        "n_turns": sum(message.role in ("user", "assistant") for message in messages),
-        "first_words": first_words(asked[-1]),
-        "theme": words.tag("theme"),
-        "category": words.tag("physician_agreed_category"),
-        "tags": as_json(example.tags),
-        "ideal_completions": example.ideal_completions,
-        "canary": example.canary,
-        "provisional": example.provisional,
-    }
+# ---------------------------------------------------------------- which criterion is which
 
 
-def _searchable(example: KnownExample) -> list[str]:
-    return [*(turn.content for turn in turns(example.messages)), *(criterion.text for criterion in example.rubric)]
+def match(wanted: Sequence[Criterion], rubric: Sequence[KnownCriterion]) -> list[KnownCriterion | None]:
+    """For each criterion its partner in the known rubric, or None; of several that fit equally the k-th is the k-th's.
+
+    Text, points and cluster decide. A source that gives no points or no cluster fits one that does; without points on
+    one side, the only two criteria of a cluster fit even if they are worded differently.
+    """
+    if len(wanted) == len(rubric) and all(map(_same, wanted, rubric)):
+        return list(rubric)
+    partners: list[KnownCriterion | None] = [None] * len(wanted)
+    by_text: defaultdict[str, list[KnownCriterion]] = defaultdict(list)
+    for known in rubric:
+        by_text[known.text].append(known)
+    for fits in (_same, _same_cluster, _same_points, _same_text):
+        for index, criterion in enumerate(wanted):
+            if partners[index] is None:
+                partners[index] = _taken(criterion, by_text[criterion.text], fits)
+    free = [known for alike in by_text.values() for known in alike if cluster_of(known)]
+    for index, criterion in enumerate(wanted):
+        if partners[index] is None and free and _alone(criterion, wanted) and _alone(criterion, rubric):
+            partners[index] = _taken(criterion, free, _same_cluster)
+    return partners
+
+
+def _taken(
+    criterion: Criterion, free: list[KnownCriterion], fits: Callable[[Criterion, KnownCriterion], bool]
+) -> KnownCriterion | None:
+    for index, known in enumerate(free):
+        if fits(criterion, known):
+            return free.pop(index)
+    return None
+
+
+def _same(one: Criterion, other: KnownCriterion) -> bool:
+    same = one.text == other.text and one.points == other.points
+    return same and (one.tags == other.tags or cluster_of(one) == cluster_of(other))
+
+
+def _same_points(one: Criterion, other: KnownCriterion) -> bool:
+    return one.points == other.points and _clusters_agree(one, other)
+
+
+def _same_text(one: Criterion, other: KnownCriterion) -> bool:
+    return (one.points is None or other.points is None) and _clusters_agree(one, other)
+
+
+def _same_cluster(one: Criterion, other: KnownCriterion) -> bool:
+    bare = one.points is None or other.points is None
+    return bare and cluster_of(one) is not None and cluster_of(one) == cluster_of(other)
+
+
+def _clusters_agree(one: Criterion, other: KnownCriterion) -> bool:
+    return cluster_of(one) is None or cluster_of(other) is None or cluster_of(one) == cluster_of(other)
+
+
+def _alone(criterion: Criterion, rubric: Sequence[Criterion | KnownCriterion]) -> bool:
+    """Whether the rubric has exactly one criterion of the criterion's cluster."""
+    cluster = cluster_of(criterion)
+    return cluster is not None and sum(cluster_of(other) == cluster for other in rubric) == 1
+
+
+def complete(rubric: Sequence[Criterion], partners: Sequence[KnownCriterion | None]) -> bool:
+    """Give known criteria the tags, points and wording that only the newcomers carry. Returns whether any was given."""
+    changed = False
+    for criterion, partner in zip(rubric, partners, strict=True):
+        if partner is None or (partner.tags == criterion.tags and partner.points == criterion.points):
+            continue
+        if partner.points is None and criterion.points is not None:
+            partner.text, partner.points, partner.changed = criterion.text, criterion.points, True
+        tags = _merged_tags(partner.tags, criterion.tags, _TAG_KINDS)
+        if tags != partner.tags:
+            partner.tags, partner.changed = tags, True
+        changed |= partner.changed
+    return changed
+
+
+def _merged_tags(one: tuple[str, ...], other: tuple[str, ...], kinds: Sequence[str]) -> tuple[str, ...]:
+    """The tags of both, in an order that does not depend on which came first."""
+    if set(one) == set(other):
+        return one
+    tags = set(one) | set(other)
+    if "level:cluster" in tags:  # a rebuilt file may call a cluster criterion an example's own
+        tags.discard("level:example")
+    if tags == set(one):
+        return one
+    rank = {kind: place for place, kind in enumerate(kinds)}
+    return tuple(sorted(tags, key=lambda tag: (rank.get(tag.partition(":")[0], len(rank)), tag)))
+
+
+def _arranged(
+    known: Sequence[KnownCriterion],
+    rubric: Sequence[Criterion],
+    partners: Sequence[KnownCriterion | None],
+    *,
+    newer_order: bool,
+) -> list[KnownCriterion]:
+    """Both rubrics as one, newcomers included; criteria without points stand behind, by cluster and text.
+
+    Args:
+        newer_order: What came decides the order; else it follows what the study holds.
+    """
+    came = [
+        partner or KnownCriterion(criterion.text, criterion.points, criterion.tags, 0)
+        for criterion, partner in zip(rubric, partners, strict=True)
+    ]
+    first, second = (came, known) if newer_order else (known, came)
+    both = list({id(criterion): criterion for criterion in (*first, *second)}.values())
+    scored = [criterion for criterion in both if criterion.points is not None]
+    bare = [criterion for criterion in both if criterion.points is None]
+    return scored + sorted(bare, key=lambda criterion: (cluster_of(criterion) or "", criterion.text))
+
+
+# ---------------------------------------------------------------- conversations
 
 
 def turns(messages: str) -> list[Message]:
@@ -278,3 +427,39 @@ def turns(messages: str) -> list[Message]:
 def as_stored(messages: Sequence[Message]) -> str:
     """A conversation as the tables hold it."""
     return msgspec.json.encode(messages).decode()
+
+
+LONGEST = 160
+"""Characters; the sign that something was left out comes behind them."""
+CUT = "…"
+_LEAST = LONGEST // 2
+"""A script without spaces may have its last one far back: then it is cut between two characters."""
+_JOINERS = "\u200d\u200c"
+_SKINS = range(0x1F3FB, 0x1F400)
+_FLAGS = range(0x1F1E6, 0x1F200)
+
+
+def first_words(text: str) -> str:
+    r"""The beginning of a text on one line, cut at the end of a word; without spaces to cut at, between two characters as a reader sees them.
+
+    >>> first_words("I have  had\na fever"), first_words("word " * 40)[-11:], len(first_words("痛" * 400))
+    ('I have had a fever', ' word word…', 161)
+    """
+    words = " ".join(text.split())
+    if len(words) <= LONGEST:
+        return words
+    place = words.rfind(" ", _LEAST, LONGEST + 1)
+    if place < 0:
+        place = LONGEST
+        while place > _LEAST and _is_inside(words, place):
+            place -= 1
+    return words[:place].rstrip() + CUT
+
+
+def _is_inside(text: str, place: int) -> bool:
+    """Whether a cut here would part what is one character to the eye: a letter and its marks, the parts of an emoji, a flag."""
+    before, after = text[place - 1], text[place]
+    if after in _JOINERS or before in _JOINERS or unicodedata.category(after).startswith("M") or ord(after) in _SKINS:
+        return True
+    n_signs = next((n for n, letter in enumerate(reversed(text[:place])) if ord(letter) not in _FLAGS), place)
+    return ord(after) in _FLAGS and n_signs % 2 == 1  # two signs are one flag

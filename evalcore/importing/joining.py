@@ -1,29 +1,30 @@
-"""The rows of a file, batch by batch, joined with the study."""
+"""A file and what it is to be imported as; its rows, batch by batch, joined with the study."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from itertools import chain
+from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from sqlmodel import Session
 
 from evalcore.errors import RowFault
-from evalcore.importing.acuity_taker import Hand
-from evalcore.importing.examples import Examples
-from evalcore.importing.faults import Faults
-from evalcore.importing.files.opening import Opened, Row
-from evalcore.importing.formats import TAKERS, inspect_logs, simple_evals
-from evalcore.importing.formats.records import Graded, Options
-from evalcore.importing.inspect_samples import Samples
-from evalcore.importing.readers import Readers
+from evalcore.importing.context import Faults, ImportContext, Readers
+from evalcore.importing.files.opening import Opened, recognise
+from evalcore.importing.records import Options
 from evalcore.importing.report import ImportReport
-from evalcore.importing.responses import Responses
-from evalcore.study.schema import Example, RaterKind, Source
+from evalcore.importing.responses import GradedRows
+from evalcore.study import lookups, store
+from evalcore.study.acting import allow
+from evalcore.study.policies import check_can_import, check_can_import_reads_of
+from evalcore.study.schema import CASES, FILE_IMPORTED, ConfidenceMeaning, Source, Unfinished, Viewer
 from evalcore.study.store import Bulk
+from evalcore.triage import setting_queries
+from evalcore.triage.store import set_confidence_meaning
 
-BATCH = 200
-ROW_WORDS = {simple_evals.NAME: "entry", inspect_logs.NAME: "sample"}
-"""What a row of a format is called; else a line."""
-Rows = Iterable[tuple[int, list[Row] | RowFault]]
+Rows = Iterable[tuple[int, list[Any] | RowFault]]
 
 
 class TooLong(Exception):
@@ -45,11 +46,7 @@ class Pace:
         """Before a batch."""
 
     def after(self, size: int, report: ImportReport, faults: Faults) -> int:  # noqa: ARG002 - for those who write in parts
-        """After a batch of so many rows. Returns how many the next one is to have.
-
-        Raises:
-            TooLong: The transaction has lasted too long.
-        """
+        """After a batch of so many rows. Returns how many the next one is to have."""
         if self._seconds is not None and monotonic() - self._began > self._seconds:
             raise TooLong
         return size
@@ -58,102 +55,144 @@ class Pace:
         """After the last batch, before what can be said only then."""
 
 
-def begun(rows: Rows) -> Rows:
-    """The same rows, of which the first has been read: of a document that is all of its reading."""
-    ahead = iter(rows)
-    return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
+@dataclass(frozen=True)
+class Work:
+    """What a person asked for.
 
-
-def join(
-    pace: Pace,
-    session: Session,
-    file: Opened,
-    options: Options,
-    rows: Rows,
-    report: ImportReport,
-    *,
-    written: ImportReport | None = None,
-) -> None:
-    """Check every row against the study and write it; after the first fault, only check.
-
-    Args:
-        pace: Is told of each batch.
-        options: What a person said about it.
-        rows: Of the file, in order.
-        written: What came of the first rows, which the study has already: they come again, and only what they lead to is remembered.
-
-    Raises:
-        ImportFailed: There are faults.
+    Attributes:
+        meaning: What the confidences of its judges are the probability of.
+        source_hash: SHA-256 of the content, unpacked.
+        content_hash: SHA-256 of the content with what it means.
+        reads_of: Names of people with an account whose reads the file brings.
     """
-    bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
-    n_written = 0 if written is None else written.rows
-    bulk.repeats = n_written > 0
-    examples = Examples(session, bulk, report)
-    faults = Faults(file.name, row_word="row" if file.is_parquet else ROW_WORDS.get(file.format, "line"))
-    hand = Hand(session, bulk, report, faults, Readers(session, faults, reads_of=report.reads_of))
-    responses = Responses(hand, examples, options)
-    made = TAKERS.get(file.format)
-    taker = None if made is None else made(hand)
-    if file.format == inspect_logs.NAME:
-        taker = Samples(hand, responses, options, file.log.known)
-    size = BATCH if taker is None else taker.batch
-    batch: list[tuple[int, object]] = []
 
-    def write() -> int:
-        if not batch:
-            return size
-        pace.begin()
-        if taker is not None:
-            taker.add([row for _, row in batch])
-        else:
-            _write(batch, options, examples, responses, faults)
-            _note_confidences(batch, report)
-        batch.clear()
-        return pace.after(size, report, faults)
+    file: Opened
+    options: Options
+    meaning: ConfidenceMeaning | None
+    source_hash: str
+    content_hash: str
+    reads_of: tuple[str, ...] = ()
+    dry_run: bool = False
 
-    for number, found in rows:
-        if isinstance(found, RowFault):
-            faults.add(str(found), number)
-        else:
-            report.rows += 1
-            batch.extend((number, row) for row in found)
-        is_last_repeated = bulk.repeats and report.rows == n_written
-        if len(batch) >= size or is_last_repeated:
-            size = write()
-        if is_last_repeated:
-            bulk.repeats = False
-            vars(report).update(vars(written))
-    write()
-    pace.last(report)
-    if taker is not None:
-        taker.finish()
-    if not report.rows and not faults.count:
-        faults.add("expected at least one row, got none")
-    if report.rows and report.without_partner == report.rows:
-        faults.add(
-            f"none of the {report.rows} rows belongs to anything in the study; {report.without_partner_named[0]}"
+    def as_json(self) -> str:
+        """What `again` makes the same of, with a copy of the file."""
+        asked = {
+            "name": self.file.name,
+            "format": self.file.format.name,
+            "options": asdict(self.options),
+            "meaning": self.meaning,
+            "source_hash": self.source_hash,
+            "content_hash": self.content_hash,
+            "reads_of": self.reads_of,
+        }
+        return json.dumps(asked, ensure_ascii=False)
+
+    @classmethod
+    def again(cls, unfinished: Unfinished, path: Path) -> "Work":
+        """What somebody asked for earlier, of a copy of the file."""
+        asked = json.loads(unfinished.asked)
+        file = recognise(path, name=asked["name"], format_name=asked["format"])
+        meaning = asked["meaning"] and ConfidenceMeaning(asked["meaning"])
+        hashes = asked["source_hash"], asked["content_hash"]
+        return cls(file, Options(**asked["options"]), meaning, *hashes, tuple(asked["reads_of"]))
+
+    def report(self) -> ImportReport:
+        """Of an import that begins."""
+        return ImportReport(
+            file=self.file.name,
+            format=self.file.format.name,
+            dataset=CASES if self.file.format.is_triage else self.options.evaluation,
+            dry_run=self.dry_run,
+            source_hash=self.source_hash,
+            reads_of=list(self.reads_of),
         )
-    faults.raise_if_any()
 
+    def rows(self, progress: Callable[[int], None]) -> Rows:
+        """Of the file; the first has been read, which of a document is all of its reading."""
+        ahead = iter(self.file.rows(self.options, progress))
+        return chain([first] if (first := next(ahead, None)) is not None else [], ahead)
 
-def _write(
-    batch: list[tuple[int, object]], options: Options, examples: Examples, responses: Responses, faults: Faults
-) -> None:
-    graded = [row for _, row in batch if isinstance(row, Graded)]
-    if graded:
-        responses.add(graded)
-    given = [(number, row) for number, row in batch if isinstance(row, Example)]
-    if given:
-        examples.load(options.dataset, {row.prompt_id for _, row in given})
-        for number, row in given:
-            with faults.caught(number):
-                examples.add_row(row, number)
-        if not faults.count:
-            examples.flush()
+    def allow(self, session: Session, actor: Viewer) -> None:
+        """Whether somebody may import this; raises NotAllowed."""
+        allow(session, actor, check_can_import)
+        if self.reads_of:
+            allow(session, actor, check_can_import_reads_of)
 
+    def join(
+        self, pace: Pace, session: Session, rows: Rows, report: ImportReport, *, written: ImportReport | None = None
+    ) -> None:
+        """Check every row against the study and write it; after the first fault, only check.
 
-def _note_confidences(batch: list[tuple[int, object]], report: ImportReport) -> None:
-    for _, row in batch:
-        for verdict in row.verdicts if isinstance(row, Graded) else ():
-            if verdict.confidence is not None and verdict.rater_kind is RaterKind.JUDGE:
-                report.confident(verdict.rater)
+        Args:
+            pace: Is told of each batch.
+            rows: Of the file, in order.
+            written: What came of the first rows, which the study has already: they come again, and only what they lead to is remembered.
+
+        Raises:
+            ImportFailed: There are faults.
+        """
+        bulk = Bulk(session, source=Source.IMPORT, source_hash=report.source_hash)
+        n_written = 0 if written is None else written.rows
+        bulk.repeats = n_written > 0
+        faults = Faults(self.file.name, row_word=self.file.kind.row_word)
+        readers = Readers(session, faults, reads_of=report.reads_of)
+        context = ImportContext(self.file, self.options, session, bulk, report, faults, readers)
+        writer = (self.file.format.writer or GradedRows)(context)
+        size = writer.batch
+        batch: list[Any] = []
+
+        def write() -> int:
+            if not batch:
+                return size
+            pace.begin()
+            writer.add(batch)
+            batch.clear()
+            return pace.after(size, report, faults)
+
+        for number, row in rows:
+            if isinstance(row, RowFault):
+                faults.add(str(row), number)
+            else:
+                report.rows += 1
+                batch.extend(row)
+            is_last_repeated = bulk.repeats and report.rows == n_written
+            if len(batch) >= size or is_last_repeated:
+                size = write()
+            if is_last_repeated:
+                bulk.repeats = False
+                vars(report).update(vars(written))
+        write()
+        pace.last(report)
+        writer.finish()
+        if not report.rows and not faults.count:
+            faults.add("expected at least one row, got none")
+        if report.rows and report.without_partner == report.rows:
+            faults.add(
+                f"none of the {report.rows} rows belongs to anything in the study; {report.without_partner_named[0]}"
+            )
+        faults.raise_if_any()
+
+    def is_known(self, session: Session) -> bool:
+        """Whether the study holds all of it already."""
+        return self.meaning is None and lookups.imported_before(session, self.content_hash) is not None
+
+    def set_meanings(self, session: Session, report: ImportReport, actor: str) -> None:
+        """Keep what the confidences mean, as far as it is known."""
+        known = setting_queries.confidence_meanings(session)
+        for judge in report.confident_judges:
+            meaning = self.meaning
+            if meaning is None and self.file.format.is_triage and judge not in known:
+                meaning = ConfidenceMeaning.RIGHT
+            if meaning is not None:
+                report.meanings_set += set_confidence_meaning(session, judge, meaning, actor=actor)
+            elif judge not in known:
+                report.meanings_missing.append(judge)
+
+    def record(self, session: Session, report: ImportReport, actor: str) -> None:
+        """Tell the trail what came of the file; and remember it, so that importing it again adds nothing."""
+        before = lookups.imported_before(session, self.content_hash) is not None
+        # a file with rows left out may be imported again once their partners are here
+        if not before and not report.without_partner:
+            name, format_name = report.file, report.format
+            store.add_imported_file(session, content_hash=self.content_hash, name=name, format_name=format_name)
+        store.append_event(session, actor=actor, action=FILE_IMPORTED, subject=report.file, detail=report.for_audit())

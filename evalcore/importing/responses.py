@@ -1,58 +1,110 @@
-"""Responses: joined with their examples and criteria, and with the responses that the study holds."""
+"""Responses and the verdicts on them: joined with their examples and criteria, compared with what the study holds, then written."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from operator import attrgetter, itemgetter
+
+import msgspec
 
 from evalcore.errors import RowFault
-from evalcore.importing.acuity_taker import Hand
-from evalcore.importing.examples import Examples, KnownExample, as_stored, turns
-from evalcore.importing.formats.records import CriterionRef, GivenVerdict, Graded, Options
-from evalcore.importing.known_responses import Joined, KnownResponse
-from evalcore.importing.rubrics import KnownCriterion, complete, match, tag_columns
-from evalcore.importing.verdicts import Verdicts
+from evalcore.importing.context import COMPARED, ImportContext, RowWriter, is_own
+from evalcore.importing.examples import (
+    Examples,
+    KnownCriterion,
+    KnownExample,
+    as_stored,
+    cluster_of,
+    complete,
+    match,
+    turns,
+)
+from evalcore.importing.records import CriterionRef, GivenExample, Graded
 from evalcore.study import lookups
-from evalcore.study.schema import Example, Message
+from evalcore.study.schema import Example, Message, RaterKind, Verdict
+
+Key = tuple[int, int, int, str]
+"""Response, criterion, rater, stage."""
+Labels = dict[int, tuple[str | None, str | None]]
+"""Label and explanation by criterion."""
+_compared = attrgetter(*COMPARED)
+_compared_in = itemgetter(*COMPARED)
 
 
-class Responses:
-    """Joins batches of graded responses with the study."""
+class KnownResponse(msgspec.Struct, eq=False, gc=False):
+    """A response of the study, or one about to be added (without a number yet)."""
 
-    def __init__(self, hand: Hand, examples: Examples, options: Options) -> None:
-        self._session = hand.session
-        self._bulk = hand.bulk
-        self._examples = examples
-        self._options = options
-        self._report = hand.report
-        self._faults = hand.faults
-        self._verdicts = Verdicts(hand)
-        self._models: dict[str, int] = {}
+    model: str
+    dataset: str
+    sample_index: int
+    text: str
+    completion_id: str | None
+    sent_messages: str | None = None
+    n_criteria: int | None = None
+    number: int | None = None
+
+
+class Joined(msgspec.Struct, eq=False, gc=False):
+    """A row of the file with what it belongs to; `criteria` are those of its verdicts, None where there is no such one."""
+
+    record: Graded
+    example: KnownExample
+    criteria: list[KnownCriterion | None]
+    response: KnownResponse | None = None
+
+
+class GradedRows(RowWriter):
+    """Takes examples, and responses with verdicts on criteria."""
+
+    batch = 200
+
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
+        self._options = context.options
+        self._examples = Examples(context)
+        self._own: set[tuple[int, int, int]] = set()
         self._met: set[int] = set()  # responses of the study that a row of this file has been matched with
 
-    def add(self, batch: Sequence[Graded]) -> None:
+    def add(self, rows: Sequence[Graded | GivenExample]) -> None:
         """Join one batch and, if nothing in the file was wrong so far, write it. A row that contradicts the study is a fault."""
         groups: defaultdict[str, list[Graded]] = defaultdict(list)
-        for record in batch:
-            groups[record.dataset or self._options.dataset].append(record)
+        given: list[GivenExample] = []
+        for row in rows:
+            if isinstance(row, GivenExample):
+                given.append(row)
+                continue
+            groups[row.dataset or self._options.dataset].append(row)
+            for verdict in row.verdicts:
+                if verdict.confidence is not None and verdict.rater_kind is RaterKind.JUDGE:
+                    self._report.confident(verdict.rater)
         for dataset, records in groups.items():
-            self._add(dataset, records)
+            self._add_graded(dataset, records)
+        if given:
+            self._examples.load(self._options.dataset, {row.example.prompt_id for row in given})
+            for row in given:
+                with self._faults.caught(row.line):
+                    self._examples.add_row(row.example, row.line)
+            if not self._faults.count:
+                self._examples.flush()
 
-    def _add(self, dataset: str, records: Sequence[Graded]) -> None:
+    def _add_graded(self, dataset: str, records: Sequence[Graded]) -> None:
         self._examples.load(dataset, {record.prompt_id for record in records})
         joined: list[Joined] = []
         for record in records:
             with self._faults.caught(record.line):
-                if (found := self._find_example(record)) is not None:
-                    joined.append(found)
+                if (row := self._find_example(record)) is not None:
+                    joined.append(row)
         if self._faults.count:
             return
-        known = {found.example.number for found in joined if found.example.number is not None}
+        known = {row.example.number for row in joined if row.example.number is not None}
         self._examples.flush()
         self._find_responses(joined, known)
         if self._faults.count:
             return
-        joined = [found for found in joined if found.response is not None]
+        joined = [row for row in joined if row.response is not None]
         fresh = self._write_responses(joined)
-        self._bulk.await_index(self._verdicts.write(joined, fresh=fresh))
+        self._bulk.await_index(self._write_verdicts(joined, fresh))
+
+    # ------------------------------------------------------------ examples and criteria
 
     def _find_example(self, record: Graded) -> Joined | None:
         example = self._examples.known.get(record.prompt_id)
@@ -66,108 +118,110 @@ class Responses:
             self._report.no_partner(record.line, f"example {record.prompt_id!r} is not in the study")
             return None
         partners = match(record.rubric, example.rubric)
-        if record.scored_rubric and complete(
-            record.rubric, partners
-        ):  # a result may carry tags that a rebuilt examples file lacks
+        # a result may carry tags that a rebuilt examples file lacks
+        if record.scored_rubric and complete(record.rubric, partners):
             example.changed = True
-        return Joined(record, example, [self._criterion(v, record, example, partners) for v in record.verdicts])
+        return Joined(record, example, [self._criterion(ref, record, example, partners) for ref in record.criteria])
 
     def _add_provisional(self, record: Graded, example: KnownExample | None) -> KnownExample:
         """What a row tells of its example: the prompt and the criteria.
 
         A physician's row (no scored rubric) brings one criterion, which is added only where the example has none of its cluster.
         """
-        if (
-            example is not None
-            and not record.scored_rubric
-            and _of_cluster(record.verdicts[0].criterion.cluster, example)
-        ):
+        if example is not None and not record.scored_rubric and _of_cluster(record.criteria[0].cluster, example):
             return example
-        given = Example(
-            prompt_id=record.prompt_id,
-            messages=record.messages or (),
-            rubric=record.rubric,
-            canary=record.canary,
-            provisional=True,
+        return self._examples.add(
+            Example(
+                prompt_id=record.prompt_id,
+                messages=record.messages or (),
+                rubric=record.rubric,
+                canary=record.canary,
+                provisional=True,
+            )
         )
-        return self._examples.add(given)
 
     def _criterion(
-        self,
-        verdict: GivenVerdict,
-        record: Graded,
-        example: KnownExample,
-        partners: Sequence[KnownCriterion | None],
+        self, wanted: CriterionRef, record: Graded, example: KnownExample, partners: Sequence[KnownCriterion | None]
     ) -> KnownCriterion | None:
-        wanted = verdict.criterion
         if record.scored_rubric and wanted.row is not None:
-            found = partners[wanted.row]
-            if found is None:
+            partner = partners[wanted.row]
+            if partner is None:
                 text = record.rubric[wanted.row].text[:60]
                 msg = f"rubric_items[{wanted.row}].criterion: expected a criterion of prompt_id {record.prompt_id!r}, got {text!r}"
                 raise RowFault(msg)
-            return found
-        found = _named(wanted, example)
-        if found is None and wanted.row is not None:
-            found = partners[wanted.row]
-        if found is None:
+            return partner
+        if wanted.position is not None:
+            criterion = next((c for c in example.rubric if c.position == wanted.position), None)
+        else:
+            criterion = _of_cluster(wanted.cluster, example)
+            alike = [c for c in example.rubric if c.text == wanted.text]
+            if criterion is None and len(alike) == 1:
+                criterion = alike[0]
+        if criterion is None and wanted.row is not None:
+            criterion = partners[wanted.row]
+        if criterion is None:
             self._report.no_partner(
                 record.line, f"{wanted} is not in the rubric of {record.prompt_id!r}, or is there twice"
             )
-        return found
+        return criterion
+
+    # ------------------------------------------------------------ responses
 
     def _find_responses(self, joined: Sequence[Joined], known: Collection[int]) -> None:
         """Give each row its response, the study's or a new one; only examples that were `known` before can have one."""
         held: defaultdict[int, list[KnownResponse]] = defaultdict(list)
-        for row in lookups.responses_to(self._session, known):
-            response = KnownResponse(
-                row["model"], row["dataset"], row["sample_index"], row["text"], row["completion_id"], number=row["id"]
-            )
-            held[row["example_id"]].append(response)
-        runs = [found for found in joined if found.record.scored_rubric and found.record.sample_index is None]
-        self._find_graded_alike(runs, held)
-        for found in joined:
-            with self._faults.caught(found.record.line):
-                responses = held[found.example.number or 0]
-                found.response = found.response or self._partner(found.record, responses)
-                if found.response is not None:
-                    self._count_known(found.response)
-                elif found.record.text is not None:
-                    found.response = self._new_response(found, responses)
-                    responses.append(found.response)
-                elif any(criterion is not None for criterion in found.criteria):
-                    record = found.record
+        columns = ("model", "dataset", "sample_index", "text", "completion_id")
+        for stored in lookups.responses_to(self._session, known):
+            response = KnownResponse(**{column: stored[column] for column in columns}, number=stored["id"])
+            held[stored["example_id"]].append(response)
+        self._find_graded_alike(joined, held)
+        for row in joined:
+            record = row.record
+            with self._faults.caught(record.line):
+                responses = held[row.example.number or 0]
+                row.response = row.response or self._partner(record, responses)
+                if row.response is not None:
+                    self._count_known(row.response)
+                elif record.text is not None:
+                    row.response = self._new_response(row, responses)
+                    responses.append(row.response)
+                elif any(criterion is not None for criterion in row.criteria):
                     wanted = (
                         f"completion_id {record.completion_id!r}" if record.completion_id else f"model {record.model!r}"
                     )
                     self._report.no_partner(record.line, f"no response of {wanted} to example {record.prompt_id!r}")
 
-    def _find_graded_alike(self, runs: Sequence[Joined], held: dict[int, list[KnownResponse]]) -> None:
+    def _find_graded_alike(self, joined: Sequence[Joined], held: dict[int, list[KnownResponse]]) -> None:
         """Equal answers of a run are told apart by their verdicts first, so that a file in another order adds nothing."""
         choices: list[tuple[Joined, list[KnownResponse]]] = []
-        for found in runs:
-            alike = self._alike(found.record, held[found.example.number or 0])
-            if len(alike) > 1:
-                choices.append((found, alike))
-        graded = self._verdicts.labels_on({response.number or 0 for _, alike in choices for response in alike})
-        for found, alike in choices:
-            wanted = self._verdicts.labels_of(found)
-            free = (
-                r
-                for r in alike
-                if r.number not in self._met and graded.get((r.number or 0, wanted.rater)) == wanted.labels
-            )
-            found.response = next(free, None)
-            if found.response is not None and found.response.number is not None:
-                self._met.add(found.response.number)
-                self._report.responses_known += 1
+        for row in joined:
+            if row.record.scored_rubric and row.record.sample_index is None:
+                alike = self._alike(row.record, held[row.example.number or 0])
+                if len(alike) > 1:
+                    choices.append((row, alike))
+        labels: defaultdict[tuple[int, int], Labels] = defaultdict(dict)
+        for stored in lookups.newest_verdicts(self._session, {r.number or 0 for _, alike in choices for r in alike}):
+            said = stored["label"], stored["explanation"]
+            labels[stored["response_id"], stored["rater_id"]][stored["criterion_id"]] = said
+        for row, alike in choices:
+            verdicts = row.record.verdicts
+            rater = self._readers.number(verdicts[0].rater_kind, verdicts[0].rater)
+            wanted = {
+                criterion.number or 0: (given.label.value, given.explanation)
+                for given, criterion in zip(verdicts, row.criteria, strict=True)
+                if criterion is not None
+            }
+            free = (r for r in alike if r.number not in self._met and labels.get((r.number or 0, rater)) == wanted)
+            row.response = next(free, None)
+            if row.response is not None:
+                self._count_known(row.response)
 
     def _alike(self, record: Graded, responses: Sequence[KnownResponse]) -> list[KnownResponse]:
+        wanted = (record.model, self._options.evaluation, record.text)
         return [
             response
             for response in responses
-            if (response.model, response.dataset, response.text)
-            == (record.model, self._options.evaluation, record.text)
+            if (response.model, response.dataset, response.text) == wanted
             and response.number is not None
             and response.number not in self._met
         ]
@@ -176,7 +230,7 @@ class Responses:
         """The response that a row speaks of. A run's k-th equal answer is the study's k-th, since ids of equal texts collide."""
         if record.scored_rubric and record.sample_index is None:
             return next(iter(self._alike(record, responses)), None)
-        found = list(responses)
+        fitting = list(responses)
         for name, wanted in (
             ("completion_id", record.completion_id),
             ("model", record.model),
@@ -184,9 +238,9 @@ class Responses:
             ("dataset", record.evaluation),
         ):
             if wanted is not None:
-                found = [response for response in found if getattr(response, name) == wanted]
+                fitting = [response for response in fitting if getattr(response, name) == wanted]
         if record.text is not None:
-            if found and all(response.text != record.text for response in found):
+            if fitting and all(response.text != record.text for response in fitting):
                 which = (
                     f"completion_id {record.completion_id!r}"
                     if record.completion_id
@@ -195,23 +249,23 @@ class Responses:
                 hint = "" if record.completion_id else "; --model gives the answers of another run a name of their own"
                 msg = f"completion: expected the text imported before for {which}, got another{hint}"
                 raise RowFault(msg)
-            return next((response for response in found if response.text == record.text), None)
-        if len(found) > 1 and record.evaluation is None:
-            found = [response for response in found if response.dataset == self._options.evaluation] or found
-        if len(found) > 1:
+            return next((response for response in fitting if response.text == record.text), None)
+        if len(fitting) > 1 and record.evaluation is None:
+            fitting = [response for response in fitting if response.dataset == self._options.evaluation] or fitting
+        if len(fitting) > 1:
             came = "nothing" if record.sample_index is None else record.sample_index
             expected = "sample_index, model or completion_id to tell which"
-            msg = f"sample_index: expected {expected}, since {len(found)} responses fit, got {came}"
+            msg = f"sample_index: expected {expected}, since {len(fitting)} responses fit, got {came}"
             raise RowFault(msg)
-        return found[0] if found else None
+        return fitting[0] if fitting else None
 
     def _count_known(self, response: KnownResponse) -> None:
         if response.number is not None and response.number not in self._met:
             self._met.add(response.number)
             self._report.responses_known += 1
 
-    def _new_response(self, found: Joined, responses: Sequence[KnownResponse]) -> KnownResponse:
-        record, example = found.record, found.example
+    def _new_response(self, row: Joined, responses: Sequence[KnownResponse]) -> KnownResponse:
+        record, example = row.record, row.example
         model, dataset = record.model or "", record.evaluation or self._options.evaluation
         taken = [r.sample_index for r in responses if (r.model, r.dataset) == (model, dataset)]
         messages = record.sent or record.messages
@@ -222,7 +276,11 @@ class Responses:
         else:
             self._report.responses_joined += 1
             if messages is not None and sent != example.messages:
-                self._count_other_prompt(messages, example)
+                plain = [message for message in messages if message.role not in ("system", "developer")]
+                if as_stored(plain) == example.messages:
+                    self._report.prompts_with_system_message += 1
+                else:
+                    self._report.prompts_other += 1
         return KnownResponse(
             model=model,
             dataset=dataset,
@@ -233,52 +291,86 @@ class Responses:
             n_criteria=(len(record.rubric) or None) if record.scored_rubric else None,
         )
 
-    def _count_other_prompt(self, messages: Sequence[Message], example: KnownExample) -> None:
-        plain = [message for message in messages if message.role not in ("system", "developer")]
-        if as_stored(plain) == example.messages:
-            self._report.prompts_with_system_message += 1
-        else:
-            self._report.prompts_other += 1
-
     def _write_responses(self, joined: Sequence[Joined]) -> dict[int, list[str]]:
         """Write the new responses. Returns their texts by their numbers, for the index."""
         fresh: dict[int, tuple[KnownResponse, KnownExample]] = {}
-        for found in joined:
-            if found.response is not None and found.response.number is None:
-                fresh[id(found.response)] = (found.response, found.example)
-        self._name_models({response.model for response, _ in fresh.values()})
-        rows = [response.row(example.number or 0, self._models[response.model]) for response, example in fresh.values()]
+        for row in joined:
+            if row.response is not None and row.response.number is None:
+                fresh[id(row.response)] = (row.response, row.example)
+        models = self._context.models({response.model for response, _ in fresh.values()})
+        rows = []
+        for response, example in fresh.values():
+            values = msgspec.structs.asdict(response)
+            del values["number"]
+            rows.append({"example_id": example.number or 0, "model_id": models[values.pop("model")], **values})
         numbers = self._bulk.insert("response", rows)
         self._met.update(numbers)
+        texts: dict[int, list[str]] = {}
         for (response, _), number in zip(fresh.values(), numbers, strict=True):
             response.number = number
-        return {response.number or 0: _searchable(response) for response, _ in fresh.values()}
+            sent: list[Message] = turns(response.sent_messages) if response.sent_messages else []
+            texts[number] = [response.text, *(turn.content for turn in sent)]
+        return texts
 
-    def _name_models(self, names: set[str]) -> None:
-        unknown = names - self._models.keys()
-        self._models |= lookups.model_ids(self._session, unknown)
-        missing = sorted(unknown - self._models.keys())
-        numbers = self._bulk.insert("model", [{"name": name} for name in missing])
-        self._models |= dict(zip(missing, numbers, strict=True))
+    # ------------------------------------------------------------ verdicts
 
+    def _write_verdicts(self, joined: Sequence[Joined], fresh: Mapping[int, list[str]]) -> list[tuple[int, list[str]]]:
+        """Write what is new.
 
-def _searchable(response: KnownResponse) -> list[str]:
-    sent = turns(response.sent_messages) if response.sent_messages else []
-    return [response.text, *(turn.content for turn in sent)]
+        Args:
+            joined: Rows with a response that has its number.
+            fresh: The texts of responses that are new themselves, by number.
+
+        Returns:
+            The texts to be indexed, each with its example: a new response with its explanations, any other explanation alone.
+        """
+        examples: dict[int, int] = {}
+        alone: list[tuple[int, list[str]]] = []
+        earlier = self._earlier(joined, fresh)
+        new: dict[Key, Verdict] = {}
+        for row in joined:
+            example_id = row.example.number or 0
+            response_id = row.response.number or 0 if row.response is not None else 0
+            examples[response_id] = example_id
+            for given, criterion in zip(row.record.verdicts, row.criteria, strict=True):
+                if criterion is None:
+                    continue
+                rater_id = self._readers.number(given.rater_kind, given.rater)
+                key = (response_id, criterion.number or 0, rater_id, given.stage or "")
+                pending, before = new.get(key), earlier.get(key)
+                said_before = _compared(pending) if pending is not None else before[1] if before is not None else None
+                if said_before is not None and said_before == _compared(given):
+                    self._report.verdicts_known += 1
+                    continue
+                self._readers.check(rater_id, 0, has_own=key[:3] in self._own)
+                if pending is not None:  # the file itself revises it: the first has to have its number
+                    self._bulk.verdicts(list(new.values()))
+                    new, earlier = {}, self._earlier(joined, ())
+                    before = earlier[key]
+                new[key] = self._context.verdict(
+                    given, example=example_id, response=response_id, criterion=key[1], before=before and before[0]
+                )
+                if given.explanation and response_id in fresh:
+                    fresh[response_id].append(given.explanation)
+                elif given.explanation:
+                    alone.append((example_id, [given.explanation]))
+        self._bulk.verdicts(list(new.values()))
+        return [*((examples[number], texts) for number, texts in fresh.items()), *alone]
+
+    def _earlier(self, joined: Sequence[Joined], fresh: Collection[int]) -> dict[Key, tuple[int, tuple[object, ...]]]:
+        """What has been said before on these responses, with its number: nothing on those that are new themselves."""
+        responses = {row.response.number or 0 for row in joined if row.response is not None}
+        rows = lookups.newest_verdicts(self._session, responses.difference(fresh))
+        self._own = {(row["response_id"], row["criterion_id"], row["rater_id"]) for row in rows if is_own(row)}
+        return {
+            (row["response_id"], row["criterion_id"], row["rater_id"], row["stage"]): (row["id"], _compared_in(row))
+            for row in rows
+        }
 
 
 def _of_cluster(cluster: str | None, example: KnownExample) -> KnownCriterion | None:
     """The one criterion of a cluster; None where there are several or none."""
     if cluster is None:
         return None
-    found = [criterion for criterion in example.rubric if tag_columns(criterion.tags)[2] == cluster]
-    return found[0] if len(found) == 1 else None
-
-
-def _named(wanted: CriterionRef, example: KnownExample) -> KnownCriterion | None:
-    if wanted.position is not None:
-        return next((c for c in example.rubric if c.position == wanted.position), None)
-    if (found := _of_cluster(wanted.cluster, example)) is not None:
-        return found
-    alike = [criterion for criterion in example.rubric if criterion.text == wanted.text]
+    alike = [criterion for criterion in example.rubric if cluster_of(criterion) == cluster]
     return alike[0] if len(alike) == 1 else None

@@ -20,14 +20,13 @@ from sqlalchemy import Engine, event
 from sqlmodel import Session
 
 from evalcore.errors import DatabaseFault, ImportFailed
-from evalcore.importing.faults import Faults
-from evalcore.importing.joining import Pace, join
+from evalcore.importing.context import Faults
+from evalcore.importing.joining import Pace, Work
 from evalcore.importing.report import ImportReport
-from evalcore.importing.work import Work
 from evalcore.study import lookups, store
 from evalcore.study.acting import allow
 from evalcore.study.db import connect, keep, reading, writing
-from evalcore.study.policies import check_can_import, check_can_import_reads_of
+from evalcore.study.policies import check_can_import
 from evalcore.study.schema import IMPORT_STOPPED, Administrator, Unfinished, Viewer
 from evalcore.study.tables import now
 from evalcore.triage.level_reading import read_levels
@@ -50,11 +49,7 @@ def can_stage(engine: Engine) -> bool:
 
 
 def is_broken_off(session: Session, engine: Engine, work: Work) -> bool:
-    """Whether this very file was being written when its import ended before its end.
-
-    Raises:
-        ImportFailed: Another one is being written, or was broken off and cannot be finished without its file.
-    """
+    """Whether this very file was being written when its import ended before its end."""
     found = lookups.unfinished_import(session)
     if found is None:
         return False
@@ -67,10 +62,9 @@ def is_broken_off(session: Session, engine: Engine, work: Work) -> bool:
             "which finishes it; then this file. If it is lost too, `overread import --give-up` leaves the import as it is"
         )
     else:
-        far = f"{found.n_done:,} of {found.n_rows:,} rows are in the study"
-        since = f"{found.started_at:%H:%M} UTC"
         sentence = (
-            f"{found.actor} has been importing {found.name} since {since}: {far}. Import this file when that is done"
+            f"{found.actor} has been importing {found.name} since {found.started_at:%H:%M} UTC: {found.n_done:,} of {found.n_rows:,} rows "
+            "are in the study. Import this file when that is done"
         )
     raise ImportFailed([f"{work.file.name}: {sentence}. Nothing was imported."])
 
@@ -131,10 +125,9 @@ def finish(engine: Engine) -> ImportReport | None:
             return None
         try:
             work = Work.again(found, path)
-            is_whole = work.file.content_hash() == found.source_hash
+            if work.file.content_hash() != found.source_hash:
+                return None
         except ImportFailed:
-            is_whole = False
-        if not is_whole:
             return None
         report = _written(engine, work, found, lambda _done: None)
     if report.texts_new:
@@ -197,9 +190,11 @@ def held(path: Path, *, make: bool = False) -> Iterator[bool]:
             is_ours = False
             break
         is_ours = _is_locked(number)
-        if is_ours and not _is_there(number, path):
-            os.close(number)  # removed by whoever held it until now
-            number = None
+        with suppress(FileNotFoundError):
+            if not is_ours or os.path.samestat(os.fstat(number), path.stat()):
+                break
+        os.close(number)  # removed by whoever held it until now
+        number = None
     try:
         yield is_ours
     finally:
@@ -216,13 +211,6 @@ def _is_locked(number: int) -> bool:
         except BlockingIOError:
             return False
     return True
-
-
-def _is_there(number: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(number), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _clear(engine: Engine, found: Unfinished | None) -> None:
@@ -245,33 +233,29 @@ def _clear(engine: Engine, found: Unfinished | None) -> None:
 
 def _with_copy(engine: Engine, work: Work, path: Path) -> Work:
     """The same with the copy of the file, since the file itself may change or be removed."""
-    name, study = work.file.name, Path(engine.url.database or "")
-    size = work.file.path.stat().st_size
-    wanted, free = study.stat().st_size + 2 * size, shutil.disk_usage(path.parent).free
-    if free < wanted:
-        raise ImportFailed([_no_room(name, wanted, free)])
+    n_bytes = 2 * work.file.path.stat().st_size
+    if shutil.disk_usage(path.parent).free < n_bytes + Path(engine.url.database or "").stat().st_size:
+        raise _no_room(engine, work, n_bytes)
     try:
         shutil.copyfile(work.file.path, path)
     except OSError as error:
-        raise ImportFailed(
-            [f"{name}: no copy of it could be kept beside the study: {error.strerror}. Nothing was imported."]
-        ) from error
-    return dataclasses.replace(work, file=work.file.at(path))
+        sentence = f"no copy of it could be kept beside the study: {error.strerror}. Nothing was imported."
+        raise ImportFailed([f"{work.file.name}: {sentence}"]) from error
+    return dataclasses.replace(work, file=dataclasses.replace(work.file, path=path))
 
 
-def _no_room(name: str, wanted: int, free: int) -> str:
-    return (
-        f"{name}: a large file is checked in a copy of the study first, which needs about {wanted / 1e6:,.0f} MB beside the study; "
+def _no_room(engine: Engine, work: Work, n_bytes: int = 0) -> ImportFailed:
+    study = Path(engine.url.database or "")
+    wanted, free = study.stat().st_size + n_bytes, shutil.disk_usage(study.parent).free
+    sentence = (
+        f"{work.file.name}: a large file is checked in a copy of the study first, which needs about {wanted / 1e6:,.0f} MB beside the study; "
         f"expected so much room, got {free / 1e6:,.0f} MB. Nothing was imported."
     )
+    return ImportFailed([sentence])
 
 
 def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> ImportReport:
-    """What an import would do, done in a copy of the study, which is removed.
-
-    Raises:
-        ImportFailed: There are faults, or no room.
-    """
+    """What an import would do, done in a copy of the study, which is removed; refused where there are faults, or no room."""
     path = kept_path(engine, work.source_hash)
     copy = path.with_name(path.name + CHECK)
     report = work.report()
@@ -283,13 +267,12 @@ def _checked(engine: Engine, work: Work, progress: Callable[[int], None]) -> Imp
         event.listen(scratch, "connect", _unkept)
         try:
             with writing(scratch) as session:
-                join(Pace(session), session, work.file, work.options, work.rows(progress), report)
+                work.join(Pace(session), session, work.rows(progress), report)
                 work.set_meanings(session, report, "")
         finally:
             scratch.dispose()
     except (DatabaseFault, OSError, sqlite3.Error) as error:
-        wanted, free = Path(engine.url.database or "").stat().st_size, shutil.disk_usage(path.parent).free
-        raise ImportFailed([_no_room(work.file.name, wanted, free)]) from error
+        raise _no_room(engine, work) from error
     finally:
         copy.unlink(missing_ok=True)
         for beside in ("-wal", "-shm", "-journal"):
@@ -323,11 +306,7 @@ class Parts(Pace):
             self._since, self._n_batches = time.monotonic(), 0
 
     def after(self, size: int, report: ImportReport, faults: Faults) -> int:
-        """End the part where it has lasted long enough; a batch that takes too long by itself is halved.
-
-        Raises:
-            ImportFailed: The batch does not fit the study.
-        """
+        """End the part where it has lasted long enough; a batch that takes too long by itself is halved."""
         faults.raise_if_any()
         seconds = time.monotonic() - (self._since or 0.0)
         self._n_batches += 1
@@ -352,16 +331,9 @@ class Parts(Pace):
 
 
 def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished:
-    """Remember what is going to be written, or go on with what was broken off.
-
-    Raises:
-        NotAllowed: Whoever acts may not import.
-        ImportFailed: Another large import is being written.
-    """
+    """Remember what is going to be written, or go on with what was broken off; refused while another large import is being written."""
     with writing(engine, patient=True) as session:
-        allow(session, actor, check_can_import)
-        if work.reads_of:
-            allow(session, actor, check_can_import_reads_of)
+        work.allow(session, actor)
         before = lookups.unfinished_import(session)
         if before is not None and _asked(before.asked) == _asked(work.as_json()):
             return before
@@ -375,20 +347,21 @@ def _begun(engine: Engine, work: Work, actor: Viewer, n_rows: int) -> Unfinished
 def _written(engine: Engine, work: Work, begun: Unfinished, progress: Callable[[int], None]) -> ImportReport:
     """Write the file, of which the first rows may be in the study, and remove its copy.
 
-    Raises:
-        ImportFailed: The rest does not fit the study, which somebody has changed since the file was checked.
+    Refused where the rest does not fit the study, which somebody has changed since the file was checked.
     """
     report, rows, stopped = work.report(), work.rows(progress), None
     with writing(engine, patient=True) as session:
         parts = Parts(session, begun)
         try:
-            join(
-                parts, session, work.file, work.options, rows, report, written=ImportReport(**json.loads(begun.report))
-            )
+            work.join(parts, session, rows, report, written=ImportReport(**json.loads(begun.report)))
         except ImportFailed as failed:
             session.rollback()
             store.forget_written(session)
-            stopped = [*failed.faults, f"{begun.name}: {_stays(parts.n_done, begun.n_rows)}"]
+            stays = (
+                f"{begun.name}: somebody changed the study while the file was being written, and the rest of it does not fit any more. "
+                f"Expected to write {begun.n_rows:,} rows, wrote {parts.n_done:,}: those stay"
+            )
+            stopped = [*failed.faults, stays]
             _stop(session, begun, parts.n_done, actor=begun.actor, faults=stopped)
         else:
             store.end_parts(session)
@@ -398,10 +371,3 @@ def _written(engine: Engine, work: Work, begun: Unfinished, progress: Callable[[
     if stopped is not None:
         raise ImportFailed(stopped)
     return report
-
-
-def _stays(n_done: int, n_rows: int) -> str:
-    return (
-        f"somebody changed the study while the file was being written, and the rest of it does not fit any more. Expected to write {n_rows:,} "
-        f"rows, wrote {n_done:,}: those stay"
-    )

@@ -13,7 +13,7 @@ import pandas as pd
 from sqlmodel import Session
 
 from evalcore.errors import OverreadError
-from evalcore.importing.formats.wire import shown
+from evalcore.importing.formats.values import shown
 from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE
 from evalcore.stats import confusion
 from evalcore.stats.arrays import Floats

@@ -143,6 +143,20 @@ def mapping(flow: pd.DataFrame) -> pd.DataFrame:
     return flow[[*keys, "n"]].assign(**counts).groupby(keys, sort=False).sum().reset_index()
 
 
+def label_columns(labels: pd.DataFrame) -> dict[str, pd.Series]:
+    """What was made of each label, from `mapping`, as people read it."""
+    return {
+        "Source": labels["source"],
+        "Label of the source": labels["original_label"].replace("", "none"),
+        "Stands for": labels["meaning"].replace("", "–"),
+        "Cases": labels["n"],
+        "By its label": labels["n_direct"],
+        "By a panel": labels["n_consensus"],
+        "Ambiguous": labels["n_ambiguous"],
+        "Left out": labels["n_excluded"],
+    }
+
+
 def sentence(flow: pd.DataFrame) -> str:
     """The whole flow in words: how many cases came, how many are used for what, and why the others are not.
 

@@ -30,7 +30,6 @@ FORMATS = {
 MEANINGS = "A level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians decide), or information A (kept, and never the gold)"
 DRAWN = "study_triage_drawn"
 ALT = "The flow of cases from their sources, by what they are used for, to their level of care; the table below has the same numbers"
-COUNTS = {"n_direct": "By its label", "n_consensus": "By a panel", "n_ambiguous": "Ambiguous", "n_excluded": "Left out"}
 
 
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
@@ -83,16 +82,8 @@ def drawn(flow: pd.DataFrame, *, key: str) -> None:
 
 def labels(flow: pd.DataFrame, *, key: str = "study_labels") -> None:
     """What was made of each label, source by source."""
-    table = flows.mapping(flow)
-    columns = {
-        "Source": table["source"],
-        "Label of the source": table["original_label"].replace("", "none"),
-        "Stands for": table["meaning"].replace("", "–"),
-        "Cases": table["n"],
-        **{words: table[name] for name, words in COUNTS.items()},
-    }
     tables.show(
-        columns,
+        flows.label_columns(flows.mapping(flow)),
         key=key,
         alt="What was made of each label of each source, and how many cases have it",
         optional=["Ambiguous", "Left out"],

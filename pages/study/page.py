@@ -1,8 +1,11 @@
 """Bring data in; see and add people."""
 
+import shutil
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,6 +14,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from evalcore.errors import ImportFailed, NotAllowed
 from evalcore.importing import ImportReport, import_file, told_by_name
 from evalcore.importing.formats import FORMATS
+from evalcore.stats.wording import counted
 from evalcore.study.acting import add_person, prepare_search
 from evalcore.study.contents import holdings
 from evalcore.study.languages import LANGUAGES
@@ -20,9 +24,8 @@ from pages.shared import common, html, routes
 from pages.study import analysis, assigning, cases, planning, runs
 
 BY_CONTENT = "told by the content"
-UNSAID = "not said"
 MEANINGS = {
-    UNSAID: None,
+    "not said": None,
     "the criterion is met": ConfidenceMeaning.MET,
     "its own label is right": ConfidenceMeaning.RIGHT,
 }
@@ -44,18 +47,18 @@ def importing(viewer: Viewer) -> None:
     if upload is None:
         _formats()
         return
-    told = told_by_name(upload.name)
+    by_name = told_by_name(upload.name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         format_name = st.selectbox("Format", [BY_CONTENT, *FORMATS], key="import_format")
         dataset = st.text_input(
             "Data set",
-            value=told.evaluation,
+            value=by_name.evaluation,
             key=f"import_dataset_{upload.file_id}",
             help="For example healthbench, healthbench_hard, or a name of your own.",
         )
         model = st.text_input(
             "Model that answered",
-            value=told.model or "",
+            value=by_name.model or "",
             key=f"import_model_{upload.file_id}",
             placeholder="if the file does not say",
         )
@@ -80,24 +83,21 @@ def importing(viewer: Viewer) -> None:
         go = st.button("Import", type="primary", icon=":material/database_upload:", key="import")
         check = st.button("Check only", key="check")
     if go or check:
-        chosen = {
-            "format_name": None if format_name == BY_CONTENT else format_name,
-            "dataset": dataset.strip() or None,
-            "model": model.strip() or None,
-            "judge": judge.strip() or None,
-        }
-        _run(viewer, upload, chosen, MEANINGS[means], reads_of=reads_of, dry_run=check)
+        _run(
+            upload,
+            actor=viewer,
+            format_name=None if format_name == BY_CONTENT else format_name,
+            dataset=dataset.strip() or None,
+            model=model.strip() or None,
+            judge=judge.strip() or None,
+            confidence_means=MEANINGS[means],
+            reads_of=reads_of,
+            dry_run=check,
+        )
 
 
-def _run(
-    viewer: Viewer,
-    upload: UploadedFile,
-    chosen: dict[str, str | None],
-    means: ConfidenceMeaning | None,
-    *,
-    reads_of: list[str],
-    dry_run: bool,
-) -> None:
+def _run(upload: UploadedFile, **options: Any) -> None:
+    """Import with the options of `import_file`, and say what came of it."""
     bar = st.progress(0.0, text="Reading")
     began = time.monotonic()
 
@@ -109,33 +109,17 @@ def _run(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "upload"
         with path.open("wb") as stream:
-            while block := upload.read(BLOCK):
-                stream.write(block)
+            shutil.copyfileobj(upload, stream, BLOCK)
         upload.seek(0)
         try:
-            report = import_file(
-                common.engine(),
-                path,
-                actor=viewer,
-                name=upload.name,
-                confidence_means=means,
-                reads_of=reads_of,
-                dry_run=dry_run,
-                progress=progress,
-                **chosen,
-            )
-        except NotAllowed as refused:
+            report = import_file(common.engine(), path, name=upload.name, progress=progress, **options)
+        except (NotAllowed, ImportFailed) as refused:
             bar.empty()
-            st.html(html.notice(str(refused), kind="error"))
-            return
-        except ImportFailed as refused:
-            bar.empty()
-            st.html(
-                html.notice(
-                    f"Nothing was imported: {refused.n_faults:,} {'fault' if refused.n_faults == 1 else 'faults'} in {upload.name}.",
-                    kind="error",
-                )
-            )
+            if isinstance(refused, NotAllowed):
+                st.html(html.notice(str(refused), kind="error"))
+                return
+            faults = counted(refused.n_faults, "fault")
+            st.html(html.notice(f"Nothing was imported: {faults} in {upload.name}.", kind="error"))
             st.html(html.items(refused.faults))
             return
     bar.progress(1.0, text="Preparing the search")
@@ -158,9 +142,9 @@ def _report(report: ImportReport) -> None:
 
 def _formats() -> None:
     with st.expander("What can be imported", icon=":material/list:"):
-        for name, module in FORMATS.items():
-            st.html(f"<b>{html.escaped(module.TITLE)}</b> <small>{html.escaped(name)}</small>")
-            st.html(html.items(f"{column}: {meaning}" for column, meaning in module.COLUMNS.items()))
+        for name, one in FORMATS.items():
+            st.html(f"<b>{html.escaped(one.title)}</b> <small>{html.escaped(name)}</small>")
+            st.html(html.items(f"{column}: {meaning}" for column, meaning in one.columns.items()))
 
 
 def people(viewer: Viewer) -> None:
@@ -180,37 +164,22 @@ def people(viewer: Viewer) -> None:
     why_not = reason(check_can_add_people, viewer)
     if why_not:
         st.html(html.notice(why_not))  # not as the button's help: that is Markdown, and the sentence holds a name
+    off = bool(why_not)
     with st.form("add person", clear_on_submit=False):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            name = st.text_input("Name", key="person_name", disabled=bool(why_not))
-            roles = st.multiselect(
-                "Roles",
-                list(Role),
-                default=[Role.REVIEWER],
-                format_func=lambda role: role.value,
-                key="person_roles",
-                disabled=bool(why_not),
-            )
+            name = st.text_input("Name", key="person_name", disabled=off)
+            words = [role.value for role in Role]
+            roles = st.multiselect("Roles", words, default=[Role.REVIEWER.value], key="person_roles", disabled=off)
             languages = st.multiselect(
-                "Languages",
-                list(LANGUAGES),
-                format_func=LANGUAGES.__getitem__,
-                key="person_languages",
-                disabled=bool(why_not),
+                "Languages", list(LANGUAGES), format_func=LANGUAGES.__getitem__, key="person_languages", disabled=off
             )
             specialties = st.text_input(
-                "Specialties", placeholder="separated by commas", key="person_specialties", disabled=bool(why_not)
+                "Specialties", placeholder="separated by commas", key="person_specialties", disabled=off
             )
-        if st.form_submit_button("Add person", disabled=bool(why_not)):
+        if st.form_submit_button("Add person", disabled=off):
+            given = {"roles": roles, "specialties": specialties.split(","), "languages": languages}
             with common.shown_errors():
-                add_person(
-                    common.engine(),
-                    name,
-                    roles=roles,
-                    specialties=specialties.split(","),
-                    languages=languages,
-                    actor=viewer,
-                )
+                add_person(common.engine(), name, **given, actor=viewer)
                 st.rerun()
 
 
@@ -237,20 +206,15 @@ with import_tab:
             "same item stands beside the old one and counts instead of it."
         )
     )
-with cases_tab:
-    if cases_tab.open:
-        cases.show(viewer, hidden)
-with runs_tab:
-    if runs_tab.open:
-        runs.show(viewer)
-with analysis_tab:
-    if analysis_tab.open:
-        analysis.show(viewer, hidden)
-with plan_tab:
-    if plan_tab.open:
-        planning.show(viewer)
-with reading_tab:
-    if reading_tab.open:
-        assigning.show(viewer, hidden)
+for tab, show in (
+    (cases_tab, partial(cases.show, viewer, hidden)),
+    (runs_tab, partial(runs.show, viewer)),
+    (analysis_tab, partial(analysis.show, viewer, hidden)),
+    (plan_tab, partial(planning.show, viewer)),
+    (reading_tab, partial(assigning.show, viewer, hidden)),
+):
+    if tab.open:
+        with tab:
+            show()
 with people_tab:
     people(viewer)

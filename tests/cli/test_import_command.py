@@ -93,7 +93,7 @@ def test_a_format_that_is_not_known_is_named_with_those_that_are(overread, files
 
 def test_formats_lists_every_format_with_its_columns(overread):
     said = overread.good("formats")
-    for name, module in FORMATS.items():
+    for name, file_format in FORMATS.items():
         assert name in said
-        for column in module.COLUMNS:
+        for column in file_format.columns:
             assert column in said

@@ -3,8 +3,8 @@
 import orjson
 
 from evalcore.export import tables as export_tables
-from evalcore.importing.formats import meta_eval
-from evalcore.importing.formats.records import Options
+from evalcore.importing.formats import healthbench
+from evalcore.importing.records import Options
 from evalcore.reading.overriding import give_verdict
 from evalcore.reading.reviewing import Decision
 from evalcore.study.schema import Label
@@ -31,8 +31,8 @@ def test_meta_evaluation_rows_are_what_the_importer_of_the_official_file_reads(s
         "prompt_id", "completion_id", "prompt", "completion", "rubric", "category",
         "binary_labels", "anonymized_physician_ids", "canary",
     }]  # fmt: skip
-    assert meta_eval.recognises(set(rows[0]))
-    read = [graded for n, line in enumerate(lines, 1) for graded in meta_eval.read(line, n, Options())]
+    assert healthbench.META_EVAL.recognises(set(rows[0]))
+    read = [graded for n, line in enumerate(lines, 1) for graded in healthbench.read_meta(line, n, Options())]
     assert [[v.label for v in graded.verdicts] for graded in read] == [["not_met", "not_met"], ["not_met"]]
     assert rows[0]["binary_labels"] == [False, False]
     assert rows[0]["prompt"] == [{"role": "user", "content": "I have had a sore throat for 2 days."}]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.importing.first_words import CUT, LONGEST, first_words
+from evalcore.importing.examples import CUT, LONGEST, first_words
 
 
 def test_what_fits_stays_whole_and_what_is_longer_ends_with_a_word():

@@ -41,7 +41,7 @@ def test_a_data_sets_name_is_the_family_and_its_part(name):
 
 
 def test_every_format_says_what_it_is_and_what_its_fields_mean():
-    for name, module in FORMATS.items():
-        assert name == module.NAME
-        assert module.TITLE
-        assert all(module.COLUMNS.values())
+    for name, file_format in FORMATS.items():
+        assert name == file_format.name
+        assert file_format.title
+        assert all(file_format.columns.values())

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evalcore.errors import RowFault
 from evalcore.export import tables as export_tables
-from evalcore.importing.formats.records import Options
-from evalcore.importing.formats.verdict_table import VerdictRow, read_cells
+from evalcore.importing.formats.verdicts import VERDICT_TABLE, VerdictRow, read_cells
+from evalcore.importing.records import Options
 from evalcore.study.csv_cells import guarded, unguarded
 from tests.invented import bring, dump, entry, example, results, rows, study, verdicts, write
 
@@ -150,7 +150,7 @@ def test_truth_may_be_written_in_several_ways(cell, expected):
 
 
 def test_every_documented_column_is_one_that_is_read():
-    from evalcore.importing.formats.verdict_table import COLUMNS
-
-    documented = {word.strip(",;") for column, meaning in COLUMNS.items() for word in (column, *meaning.split())}
+    documented = {
+        word.strip(",;") for column, meaning in VERDICT_TABLE.columns.items() for word in (column, *meaning.split())
+    }
     assert set(VerdictRow.__struct_fields__) <= documented

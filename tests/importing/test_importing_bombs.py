@@ -16,9 +16,9 @@ import pytest
 
 from evalcore import importing
 from evalcore.errors import ImportFailed, RowFault
-from evalcore.importing import faults
+from evalcore.importing import context
 from evalcore.importing.files import opening, parquet, streams
-from evalcore.importing.formats import simple_evals, wire
+from evalcore.importing.formats import healthbench, values
 from tests.acuity_files import case, table
 from tests.invented import bring, example, lines, study
 
@@ -103,7 +103,7 @@ def test_gzip_that_unpacks_to_too_much_is_refused_before_the_study_is_locked(eng
 def test_with_ten_thousand_faults_a_file_is_read_no_further(engine, tmp_path):
     content = lines(example("p1")) + b'{"prompt_id": 1}\n' * 30_000
     found = refusal(engine, tmp_path / "rows.jsonl", content)
-    assert len(found) == faults.MAX_FAULTS + 1
+    assert len(found) == context.MAX_FAULTS + 1
     assert found[-1] == "rows.jsonl line 10001: with 10,000 faults it was read no further"
 
 
@@ -115,18 +115,18 @@ def test_lines_without_end_are_bounded_empty_ones_too(engine, tmp_path, monkeypa
 
 @pytest.mark.parametrize("entry", ["{}", "[]", "1", '{"a": [1, 2]}'])
 def test_entries_of_a_document_are_counted_before_one_is_held(entry, monkeypatch):
-    monkeypatch.setattr(wire, "MAX_ENTRIES", 1_000)
+    monkeypatch.setattr(values, "MAX_ENTRIES", 1_000)
     document = '{"metadata": {"example_level_metadata": [' + ",".join([entry] * 1_001) + "]}}"
     with pytest.raises(
         RowFault, match=r"metadata.example_level_metadata: expected a list of at most 1,000 objects, got .*"
     ):
-        simple_evals.entries(document.encode())
+        healthbench.entries(document.encode())
 
 
 def test_a_document_may_have_as_many_entries_as_it_may_and_any_number_of_commas(monkeypatch):
-    monkeypatch.setattr(wire, "MAX_ENTRIES", 100)
+    monkeypatch.setattr(values, "MAX_ENTRIES", 100)
     document = {"htmls": [",,,,"] * 500, "metadata": {"example_level_metadata": [{"prompt": ",,,"}] * 100}}
-    assert len(simple_evals.entries(json.dumps(document).encode())) == 100
+    assert len(healthbench.entries(json.dumps(document).encode())) == 100
 
 
 def test_parquet_is_bounded_by_row_by_rows_and_by_pages(engine, tmp_path, monkeypatch):

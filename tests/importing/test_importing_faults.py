@@ -177,7 +177,7 @@ FAULTS = {
     "a cell too few": (row() + b"p1,model-a\n", "line 3: expected 8 cells as in the first line, got 2"),
     "a quote that never ends": (row() + b'p1,model-a,1,Dr. Vale,met,"Why\n', "not readable as CSV"),
     "a column twice": (HEADER.replace(b"confidence", b"label") + b"p1,model-a,1,Dr. Vale,met,Why,,\n", "line 1: label: expected the column once, got it twice"),
-    "NUL in a table": (row().replace(b"Why", b"W\x00y"), "line 2: explanation: expected text, got the character NUL"),
+    "NUL in a table": (row().replace(b"Why", b"W\x00y"), "line 2: explanation: expected text that a database can hold, got the character NUL"),
     "a table not in UTF-8": (row().replace(b"Why", b"Wh\xfd"), "line 2: byte .*: expected UTF-8, got fd .*"),
     "half a gzip": (gzip.compress(made.lines(example("p9")) * 50)[:-20], "not readable as gzip"),
     "gzip with other bytes": (gzip.compress(made.lines(example("p9")))[:30] + b"no gzip at all", "not readable as gzip"),

@@ -8,10 +8,10 @@ import pytest
 from evalcore import importing
 from evalcore.errors import RowFault
 from evalcore.importing import missing_options
-from evalcore.importing.files.inspect_files import LogFile
 from evalcore.importing.formats import inspect_logs
-from evalcore.importing.formats.inspect_scores import Says
-from evalcore.importing.formats.records import Options
+from evalcore.importing.formats.inspect_logs import Header, LogFile
+from evalcore.importing.formats.inspect_scores import Says, decoded
+from evalcore.importing.records import Options
 from evalcore.study.schema import Label
 from tests.commands import overread  # noqa: F401 - a fixture
 from tests.inspect_zips import (
@@ -49,7 +49,7 @@ def engine(sqlite_database_url):
 def read(given, *, judge=None, **told):
     """One sample as the reader gives it, without a study."""
     raw = as_json(given)
-    known = inspect_logs.known_of(inspect_logs.read_header(as_json(header(**told))), iter([raw]))
+    known = inspect_logs.known_of(decoded(as_json(header(**told)), Header), iter([raw]))
     (found,) = inspect_logs.read(raw, 1, Options(judge=judge), known)
     return found
 

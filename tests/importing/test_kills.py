@@ -7,7 +7,8 @@ from unittest import mock
 
 import pytest
 
-from evalcore.importing import import_file, joining, staging
+from evalcore.importing import import_file, staging
+from evalcore.importing.responses import GradedRows
 from evalcore.reading import adjudication
 from evalcore.study import frames, lookups
 from evalcore.study.auditing import verify
@@ -102,7 +103,7 @@ def test_what_kills_leave_of_large_imports_is_made_whole_from_the_kept_copy(sqli
     made, n_broken_off = world.made(sqlite_database_url), 0
     items = items_of(made)
     made.engine.dispose()
-    with mock.patch.multiple(staging, **SMALL_PARTS), mock.patch.object(joining, "BATCH", 25):
+    with mock.patch.multiple(staging, **SMALL_PARTS), mock.patch.object(GradedRows, "batch", 25):
         for n_killed in killed(_import, sqlite_database_url, tmp_path, items, n=n, within=1.2):
             for path in tmp_path.glob("*.csv"):
                 path.unlink()

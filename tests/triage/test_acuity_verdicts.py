@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.export import tables as export_tables
 from evalcore.importing.formats import FORMATS, acuity_verdicts
-from evalcore.importing.formats.records import Options
+from evalcore.importing.records import Options
 from evalcore.study import frames, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import (
@@ -88,7 +88,7 @@ def test_what_was_exported_adds_nothing_to_the_study_that_it_came_from(tmp_path,
         path = tmp_path / f"acuity.{file_format}"
         path.write_bytes(export_tables.WRITERS[file_format](export_tables.table(engine, "acuity")))
         report = bring(engine, path)
-        assert (report.format, report.adds_nothing, report.without_partner) == (acuity_verdicts.NAME, True, 0)
+        assert (report.format, report.adds_nothing, report.without_partner) == (acuity_verdicts.FORMAT.name, True, 0)
         assert report.verdicts_known == report.rows > 100
         assert dump(engine) == before
 
@@ -225,7 +225,7 @@ def test_a_table_of_criteria_is_not_taken_for_one_of_levels():
     found = [
         next(name for name, module in FORMATS.items() if module.recognises(keys)) for keys in (of_levels, of_criteria)
     ]
-    assert found == [acuity_verdicts.NAME, "verdict-table"]
+    assert found == [acuity_verdicts.FORMAT.name, "verdict-table"]
 
 
 def test_every_column_of_a_line_is_documented():

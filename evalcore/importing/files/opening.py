@@ -1,105 +1,85 @@
-"""A file's bytes as numbered rows, whatever its format: plain or .gz, JSON Lines, one JSON document, CSV, Parquet."""
+"""A file, its format told by its content, and its bytes as numbered rows: plain or .gz, JSON Lines, one JSON document, CSV, Parquet."""
 
 import csv
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evalcore.errors import RowFault
-from evalcore.importing.files import parquet
-from evalcore.importing.files.inspect_files import LogFile
+from evalcore.errors import ImportFailed, RowFault
+from evalcore.importing.files import parquet, zip_members
 from evalcore.importing.files.streams import BLOCK, BOM, MAX_ROWS, check_document, opened, whole_document
-from evalcore.importing.formats import FORMATS, inspect_logs, known_columns, reader_of_lines, simple_evals
-from evalcore.importing.formats.records import Options
-from evalcore.importing.formats.wire import not_utf8
+from evalcore.importing.formats import FORMATS, healthbench, inspect_logs
+from evalcore.importing.formats.values import MAX_SHOWN, cells_of, not_utf8, shown
+from evalcore.importing.records import FileFormat, Kind, Options
+from evalcore.settings import settings
 
-Row = Any
-"""schema.Example, importers.records.Graded, a sample of a log, or a row of a format of triage."""
-
+Rows = Iterator[tuple[int, list[Any] | RowFault]]
+"""Each row's number with what it holds, or with what is wrong with it."""
 LONGEST_KEY = 64
 _METADATA = b'"metadata":'
+_READ_WHOLE = {one.kind: one for one in FORMATS.values() if one.kind is not Kind.LINES}
+_AS_PARQUET = {name: one for name, one in FORMATS.items() if one.is_parquet}
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A file that was recognised.
-
-    Attributes:
-        is_csv: A table, not lines of JSON.
-    """
+    """A file that was recognised."""
 
     path: Path
     name: str
-    format: str
+    format: FileFormat
+    kind: Kind
     max_line_bytes: int
-    is_csv: bool = False
-    is_parquet: bool = False
 
-    def rows(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
-        """Each row's number with what it holds, or with what is wrong with it; progress is told the bytes read."""
-        if self.format == simple_evals.NAME:
-            return self._document(options, progress)
-        if self.format == inspect_logs.NAME:
+    def rows(self, options: Options, progress: Callable[[int], None]) -> Rows:
+        """The rows; progress is told the bytes read."""
+        if self.kind is Kind.DOCUMENT:
+            return self._entries(options, progress)
+        if self.kind is Kind.LOG:
             return self._samples(options, progress)
-        if self.is_parquet:
+        if self.kind is Kind.PARQUET:
             return self._parquet(options, progress)
-        return self._csv(options, progress) if self.is_csv else self._json_lines(options, progress)
-
-    def at(self, path: Path) -> "Opened":
-        """The same, read from a copy."""
-        return replace(self, path=path)
+        return self._csv(options, progress) if self.kind is Kind.TABLE else self._json_lines(options, progress)
 
     @cached_property
-    def log(self) -> LogFile:
+    def log(self) -> inspect_logs.LogFile:
         """The file as a log of inspect_ai, where it is one."""
-        return LogFile(self.path, self.name)
+        return inspect_logs.LogFile(self.path, self.name)
 
     def content_hash(self) -> str:
         """SHA-256 of the content, unpacked."""
-        if self.format == simple_evals.NAME:
-            return self._document_read[2]
+        if self.kind is Kind.DOCUMENT:
+            return self._document[2]
         digest = hashlib.sha256()
         with opened(self.path, self.name) as stream:
             while block := stream.read(BLOCK):
                 digest.update(block)
         return digest.hexdigest()
 
-    def _document(
-        self, options: Options, progress: Callable[[int], None]
-    ) -> Iterator[tuple[int, list[Row] | RowFault]]:
-        size = self._document_read[1]
+    def _entries(self, options: Options, progress: Callable[[int], None]) -> Rows:
+        document, size, _ = self._document
         try:
-            entries = self._entries()
+            try:
+                entries = healthbench.entries(document)
+            except (
+                RowFault
+            ):  # what stands before the entries, mostly pages of HTML, was passed over where that is possible
+                with opened(self.path, self.name) as stream:
+                    entries = healthbench.entries(whole_document(stream, self.name))
         except RowFault as fault:
             yield 0, fault
             return
         for number, entry in enumerate(entries, 1):
-            yield number, read_or_fault(simple_evals.read, entry, number, options)
+            yield number, read_or_fault(healthbench.read_entry, entry, number, options)
             progress(size * number // len(entries))
 
-    def _samples(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
-        known, number = self.log.known, 0
-        for number, (raw, done) in enumerate(self.log.samples(), 1):
-            yield number, read_or_fault(inspect_logs.read, raw, number, options, known)
-            progress(done)
-        if not number:
-            yield 0, RowFault(f"expected at least one, got no sample; the log's status is {known.status!r}")
-
-    def _entries(self) -> list[msgspec.Raw]:
-        """The raw entries. What stands before them, mostly pages of HTML, is passed over where that is possible."""
-        try:
-            return simple_evals.entries(self._document_read[0])
-        except RowFault:
-            with opened(self.path, self.name) as stream:
-                return simple_evals.entries(whole_document(stream, self.name))
-
     @cached_property
-    def _document_read(self) -> tuple[bytearray, int, str]:
+    def _document(self) -> tuple[bytearray, int, str]:
         """A document of which only the key metadata and what follows is left, the whole one's size and its SHA-256."""
         part, size, digest = bytearray(), 0, hashlib.sha256()
         with opened(self.path, self.name) as stream:
@@ -108,36 +88,39 @@ class Opened:
                 digest.update(block)
                 part += block
                 if not part.startswith(b"{" + _METADATA):
-                    found = part.find(_METADATA)
-                    part[:] = b"{" + part[found:] if found >= 0 else part[-LONGEST_KEY:]
+                    start = part.find(_METADATA)
+                    part[:] = b"{" + part[start:] if start >= 0 else part[-LONGEST_KEY:]
                 check_document(part, self.name)
         return part, size, digest.hexdigest()
 
-    def _parquet(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
-        module = FORMATS[self.format]
-        with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
-            given = parquet.rows(
-                table, self.name, known=known_columns(module), longest=self.max_line_bytes, progress=progress
-            )
-            for number, cells in given:
-                if isinstance(cells, RowFault):
-                    yield number, cells
-                else:
-                    yield number, read_or_fault(module.read_cells, cells, number, options)
+    def _samples(self, options: Options, progress: Callable[[int], None]) -> Rows:
+        known, number = self.log.known, 0
+        for number, (raw, done) in enumerate(self.log.samples(), 1):
+            yield number, read_or_fault(inspect_logs.read, raw, number, options, known)
+            progress(done)
+        if not number:
+            yield 0, RowFault(f"expected at least one, got no sample; the log's status is {known.status!r}")
 
-    def _json_lines(
-        self, options: Options, progress: Callable[[int], None]
-    ) -> Iterator[tuple[int, list[Row] | RowFault]]:
-        read = reader_of_lines(self.format)
+    def _parquet(self, options: Options, progress: Callable[[int], None]) -> Rows:
+        known, read = self.format.column_names, self.format.read_cells
+        with opened(self.path, self.name) as stream, parquet.table(stream, self.name) as table:
+            for number, cells in parquet.rows(
+                table, self.name, known=known, longest=self.max_line_bytes, progress=progress
+            ):
+                yield number, cells if isinstance(cells, RowFault) else read_or_fault(read, cells, number, options)
+
+    def _json_lines(self, options: Options, progress: Callable[[int], None]) -> Rows:
+        known, read, read_cells = self.format.column_names, self.format.read, self.format.read_cells
+        if read is None and read_cells is not None:
+            read = lambda line, number, options: read_cells(cells_of(line, known), number, options)  # noqa: E731
         for number, line in self._lines(progress):
             if isinstance(line, RowFault):
                 yield number, line
             elif stripped := line.strip():
                 yield number, read_or_fault(read, stripped, number, options)
 
-    def _csv(self, options: Options, progress: Callable[[int], None]) -> Iterator[tuple[int, list[Row] | RowFault]]:
+    def _csv(self, options: Options, progress: Callable[[int], None]) -> Rows:
         csv.field_size_limit(self.max_line_bytes)
-        read_cells = FORMATS[self.format].read_cells
         reader = csv.reader(self._texts(progress), strict=True)
         columns: list[str] = []
         while True:
@@ -147,8 +130,8 @@ class Opened:
             except csv.Error as error:
                 yield number, RowFault(f"not readable as CSV: {error}")
                 return
-            except _Unreadable as error:
-                yield reader.line_num + 1, error.fault
+            except RowFault as fault:
+                yield reader.line_num + 1, fault
                 return
             if cells is None:
                 return
@@ -160,16 +143,17 @@ class Opened:
             elif cells and len(cells) != len(columns):
                 yield number, RowFault(f"expected {len(columns)} cells as in the first line, got {len(cells)}")
             elif cells:
-                yield number, read_or_fault(read_cells, dict(zip(columns, cells, strict=True)), number, options)
+                row = dict(zip(columns, cells, strict=True))
+                yield number, read_or_fault(self.format.read_cells, row, number, options)
 
     def _texts(self, progress: Callable[[int], None]) -> Iterator[str]:
         for _, line in self._lines(progress):
             if isinstance(line, RowFault):
-                raise _Unreadable(line)
+                raise line
             try:
                 yield line.decode()
             except UnicodeDecodeError as error:
-                raise _Unreadable(RowFault(not_utf8(error))) from error
+                raise RowFault(not_utf8(error)) from error
 
     def _lines(self, progress: Callable[[int], None]) -> Iterator[tuple[int, bytes | RowFault]]:
         """Numbered lines, the first without its byte order mark; an endless one is a fault and the last."""
@@ -179,7 +163,7 @@ class Opened:
                 number += 1
                 done += len(line)
                 if len(line) > self.max_line_bytes:
-                    yield number, too_long(self.max_line_bytes)
+                    yield number, _too_long(self.max_line_bytes)
                     return
                 if number > MAX_ROWS:
                     yield number, RowFault(f"expected at most {MAX_ROWS:,} lines, got more")
@@ -188,22 +172,123 @@ class Opened:
                 progress(done)
 
 
-class _Unreadable(Exception):
-    """Carries a fault past the CSV reader."""
-
-    def __init__(self, fault: RowFault) -> None:
-        super().__init__(str(fault))
-        self.fault = fault
-
-
-def too_long(max_line_bytes: int) -> RowFault:
-    """The fault of a line without an end."""
+def _too_long(max_line_bytes: int) -> RowFault:
     return RowFault(f"expected lines of at most {max_line_bytes:,} bytes, got a longer one")
 
 
-def read_or_fault(read: Callable[..., Iterator[Row]], *given: object) -> list[Row] | RowFault:
-    """The rows that an importer makes of what is given, or what is wrong with it."""
+def read_or_fault(read: Callable[..., Iterator[Any]] | None, *given: object) -> list[Any] | RowFault:
+    """The rows that a format makes of what is given, or what is wrong with it."""
     try:
-        return list(read(*given))
+        return list(read(*given)) if read is not None else []
     except RowFault as fault:
         return fault
+
+
+# ---------------------------------------------------------------- which format
+
+
+def recognise(path: Path, *, name: str, format_name: str | None) -> Opened:
+    """Open a file and tell its format from its content.
+
+    Raises:
+        ImportFailed: It is empty, unreadable, or of no known format.
+    """
+    if format_name is not None and format_name not in FORMATS:
+        raise ImportFailed([f"{name}: expected one of {', '.join(FORMATS)}, got format {format_name!r}"])
+    wanted, longest = FORMATS.get(format_name or ""), settings().max_line_bytes
+    if as_parquet := _parquet_format(path, name, wanted):
+        return Opened(path, name, as_parquet, Kind.PARQUET, longest)
+    if _is_log(path, name, wanted):
+        return Opened(path, name, _READ_WHOLE[Kind.LOG], Kind.LOG, longest)
+    first = _first_line(path, name, longest)
+    if not first:
+        content = "only blank lines" if path.stat().st_size else "0 bytes"
+        raise ImportFailed([f"{name}: expected one of the formats {', '.join(FORMATS)}, got {content}"])
+    found = wanted or _format_of(first, path, name, longest)
+    is_table = found.read_cells is not None and not first.startswith(b"{")
+    return Opened(path, name, found, Kind.TABLE if is_table else found.kind, longest)
+
+
+def _parquet_format(path: Path, name: str, wanted: FileFormat | None) -> FileFormat | None:
+    """The format of a Parquet file; None where it is none."""
+    with opened(path, name) as stream:
+        if stream.read(len(parquet.MAGIC)) != parquet.MAGIC:
+            return None
+    with opened(path, name) as stream, parquet.table(stream, name) as table:
+        columns = set(table.file.schema_arrow.names)
+    found = wanted or next((one for one in _AS_PARQUET.values() if one.recognises(columns)), None)
+    if found is None or not found.is_parquet:
+        came = ", ".join(sorted(columns)[:8])[:MAX_SHOWN]
+        expected = f"expected the columns of one of {', '.join(_AS_PARQUET)}"
+        raise ImportFailed([f"{name}: {expected}, got Parquet with {came}"])
+    return found
+
+
+def _is_log(path: Path, name: str, wanted: FileFormat | None) -> bool:
+    """Whether the file is a log of inspect_ai: a zip, or a document that begins as one."""
+    with opened(path, name) as stream:
+        head = stream.read(inspect_logs.HEAD)
+    is_zip = head.startswith(zip_members.MAGIC)
+    if wanted is None:
+        return is_zip or inspect_logs.begins_log(head.removeprefix(BOM))
+    if is_zip and wanted.kind is not Kind.LOG:
+        raise ImportFailed([f"{name}: expected {wanted.name}, got a zip"])
+    return wanted.kind is Kind.LOG and bool(head.strip())
+
+
+def _format_of(first: bytes, path: Path, name: str, max_line_bytes: int) -> FileFormat:
+    is_json = first.startswith((b"{", b"["))
+    keys = _keys(first) if is_json else _columns(first)
+    if keys is None:  # a document over several lines, one very long line, or a faulty one
+        if _is_document(path, name):
+            return _READ_WHOLE[Kind.DOCUMENT]
+        keys = set()
+    if (found := next((one for one in FORMATS.values() if one.recognises(keys)), None)) is not None:
+        return found
+    if len(first) > max_line_bytes:
+        raise ImportFailed([f"{name} line 1: {_too_long(max_line_bytes)}"])
+    if is_json and not keys:
+        faulty = read_or_fault(healthbench.read, first, 1, Options())
+        raise ImportFailed([f"{name} line 1: {faulty}"])
+    came = ", ".join(sorted(keys)[:8])[:MAX_SHOWN] if is_json else shown(first.decode(errors="replace"))
+    raise ImportFailed(
+        [f"{name} line 1: expected the columns or keys of one of the formats {', '.join(FORMATS)}, got {came}"]
+    )
+
+
+def _columns(first: bytes) -> set[str]:
+    try:
+        return set(next(csv.reader([first.decode(errors="replace")]), []))
+    except csv.Error:
+        return set()
+
+
+def _keys(first: bytes) -> set[str] | None:
+    """Keys of an object; none of another value; None where the line is not valid by itself."""
+    try:
+        return set(msgspec.json.decode(first, type=dict[str, msgspec.Raw]))
+    except msgspec.ValidationError:
+        return set()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _is_document(path: Path, name: str) -> bool:
+    """Whether a file that does not stand on one line has a key of a results file; a quote within a text has a backslash."""
+    keys = [f'"{key}"'.encode() for key in _READ_WHOLE[Kind.DOCUMENT].one_of]
+    with opened(path, name) as stream:
+        tail = b""
+        while block := stream.read(BLOCK):
+            seen = tail + block
+            if any(key in seen for key in keys):
+                return True
+            tail = block[-LONGEST_KEY:]
+    return False
+
+
+def _first_line(path: Path, name: str, max_line_bytes: int) -> bytes:
+    with opened(path, name) as stream:
+        while line := stream.readline(max_line_bytes + 1):
+            if (stripped := line.removeprefix(BOM).strip()) or len(line) > max_line_bytes:
+                return stripped or line
+    return b""

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from evalcore.errors import ImportFailed, RowFault
 from evalcore.importing.files.streams import MAX_ROWS, bound_of, unpacks_to_more
-from evalcore.importing.formats.acuity_cells import cell, is_vote
+from evalcore.importing.formats.values import cell, is_vote
 
 MAGIC = b"PAR1"
 _ROWS = 1_000
@@ -44,11 +44,7 @@ class Table:
 
 @contextmanager
 def table(stream: BinaryIO, name: str) -> Iterator[Table]:
-    """The file, opened. Its index stands at its end: one that was packed is unpacked into a file of its own first.
-
-    Raises:
-        ImportFailed: It is damaged, or unpacks to too much.
-    """
+    """The file, opened. Its index stands at its end: one that was packed is unpacked into a file of its own first."""
     with tempfile.TemporaryFile() as whole:
         shutil.copyfileobj(stream, whole)
         size = whole.tell()
@@ -72,9 +68,6 @@ def rows(
         known: Columns that must hold a text, a number or a truth value; they and the columns of votes are read, no others.
         longest: Bytes that one row may come to.
         progress: Is told the bytes read.
-
-    Raises:
-        ImportFailed: It is damaged, or comes to too much.
     """
     number, left = 0, table.bound
     n_rows = table.file.metadata.num_rows
@@ -111,18 +104,15 @@ def rows(
 
 def _check_sizes(table: Table, name: str, columns: set[str]) -> None:
     """What the file says itself of its rows and of the bytes that its pages unpack to."""
-    said = table.file.metadata
-    if said.num_rows > MAX_ROWS:
+    metadata = table.file.metadata
+    if metadata.num_rows > MAX_ROWS:
         raise ImportFailed([f"{name}: expected at most {MAX_ROWS:,} rows, got more"])
     for field in table.file.schema_arrow:
         if field.name in columns and not _is_cell(field.type):
             raise ImportFailed([f"{name}: {field.name}: expected text or a number, got {field.type}"])
-    pages = 0
-    for group in map(said.row_group, range(said.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            if chunk.path_in_schema.split(".")[0] in columns:
-                pages += chunk.total_uncompressed_size
-    if pages > table.bound:
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    chunks = (group.column(index) for group in groups for index in range(group.num_columns))
+    if table.bound < sum(one.total_uncompressed_size for one in chunks if one.path_in_schema.split(".")[0] in columns):
         raise unpacks_to_more(name, table.bound)
 
 
@@ -141,10 +131,7 @@ def _row_sizes(batch: pa.RecordBatch) -> np.ndarray:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return any(
-        is_kind(kind)
-        for is_kind in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
-    )
+    return kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
 
 
 def _is_cell(kind: pa.DataType) -> bool:

@@ -64,37 +64,23 @@ def bound_of(stream: IO[bytes], size: int) -> int:
 
 
 def whole_document(stream: IO[bytes], name: str) -> bytes:
-    """All of a stream, without its byte order mark.
-
-    Raises:
-        ImportFailed: It is too large to be held in memory.
-    """
+    """All of a stream, without its byte order mark; refused where it is too large to be held in memory."""
     data = bytearray()
     while block := stream.read(BLOCK):
         data += block
         check_document(data, name)
-    if data.startswith(BOM):
-        del data[: len(BOM)]
-    return bytes(data)
+    return bytes(data).removeprefix(BOM)
 
 
 def check_document(data: bytearray, name: str) -> None:
-    """Whether what was read of a document so far may be held in memory.
-
-    Raises:
-        ImportFailed: It is too large.
-    """
+    """Refuse a document that is too large to be held in memory, by what was read of it so far."""
     if len(data) > MAX_DOCUMENT:
         raise ImportFailed([f"{name}: expected a JSON document of at most {MAX_DOCUMENT:,} bytes, got a longer one"])
 
 
 @contextmanager
 def opened(path: Path, name: str) -> Iterator[BinaryIO]:
-    """The content as a stream of bytes, unpacked where it is gzip.
-
-    Raises:
-        ImportFailed: There is no such file, it is damaged, or it unpacks to too much.
-    """
+    """The content as a stream of bytes, unpacked where it is gzip."""
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == b"\x1f\x8b"

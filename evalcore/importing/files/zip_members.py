@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evalcore.errors import ImportFailed
 from evalcore.importing.files.streams import bound_of, unpacks_to_more
-from evalcore.importing.formats.wire import MAX_SHOWN
+from evalcore.importing.formats.values import shown
 
 MAGIC = b"PK"
 MAX_MEMBERS = 1_000_000
@@ -33,11 +33,7 @@ class Members:
     """A zip file that is open. Of members with one name the last counts, as for zip programs."""
 
     def __init__(self, stream: BinaryIO, name: str, bound: int) -> None:
-        """Read the list of members, of which no more than `bound` bytes are unpacked.
-
-        Raises:
-            ImportFailed: It is damaged, or has too many.
-        """
+        """Read the list of members, of which no more than `bound` bytes are unpacked."""
         self._stream, self._name = stream, name
         self._bound = self._left = bound
         try:
@@ -53,14 +49,10 @@ class Members:
         return self._zip.getinfo(name).compress_size
 
     def read(self, name: str) -> bytes:
-        """A member, unpacked.
-
-        Raises:
-            ImportFailed: It is damaged, encrypted, packed in an unknown way, or too large.
-        """
+        """A member, unpacked."""
         info = self._zip.getinfo(name)
         if info.flag_bits & _ENCRYPTED:
-            self._refuse(f"{_shown(name)} is encrypted, expected members that are not")
+            self._refuse(f"{shown(name)} is encrypted, expected members that are not")
         bound = min(MAX_MEMBER, self._left)
         try:
             if info.compress_type in _ZSTANDARD:
@@ -69,13 +61,13 @@ class Members:
                 with self._zip.open(info) as member:
                     data = _bounded(member, bound)
             else:
-                self._refuse(f"{_shown(name)} is packed by method {info.compress_type}, expected deflate or zstandard")
+                self._refuse(f"{shown(name)} is packed by method {info.compress_type}, expected deflate or zstandard")
         except _DAMAGED as error:
-            self._refuse(f"{_shown(name)} is damaged: {_words(error)}", error)
+            self._refuse(f"{shown(name)} is damaged: {_words(error)}", error)
         if len(data) > self._left:
             raise unpacks_to_more(self._name, self._bound)
         if len(data) > bound:
-            self._refuse(f"{_shown(name)} unpacks to more than {bound:,} bytes, expected at most that")
+            self._refuse(f"{shown(name)} unpacks to more than {bound:,} bytes, expected at most that")
         self._left -= len(data)
         return data
 
@@ -106,11 +98,7 @@ class Members:
 
 @contextmanager
 def members(stream: BinaryIO, name: str) -> Iterator[Members]:
-    """The members of a stream. Their list stands at its end: a stream that was packed once more is unpacked into a file of its own first.
-
-    Raises:
-        ImportFailed: It is damaged, or too large.
-    """
+    """The members of a stream. Their list stands at its end: a stream that was packed once more is unpacked into a file of its own first."""
     if isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO):
         yield Members(stream, name, bound_of(stream, stream.seek(0, io.SEEK_END)))
         return
@@ -129,7 +117,3 @@ def _bounded(stream: "IO[bytes] | pa.NativeFile", bound: int) -> bytes:
 
 def _words(error: BaseException) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
-
-
-def _shown(name: str) -> str:
-    return repr(name if len(name) <= MAX_SHOWN else name[: MAX_SHOWN - 1] + "…")

@@ -1,6 +1,6 @@
-"""Cases of triage with the votes of their panels, CSV or Parquet (the release schema of AcuityBench, arXiv 2605.11398).
+"""Cases of triage, and votes of panels on them, CSV or Parquet (the release schema of AcuityBench, arXiv 2605.11398).
 
-Their labels are read by the label maps, compared with what the study has, then written.
+Their labels are read by the label maps, compared with what the study has, then written. Of a panel that disagrees with its file the votes count.
 """
 
 from collections import defaultdict
@@ -11,201 +11,297 @@ import msgspec
 import numpy as np
 import pandas as pd
 from sqlalchemy import RowMapping
-from sqlmodel import Session
 
 from evalcore.errors import OverreadError, RowFault
-from evalcore.importing.acuity_panels import Said, Stated, difference, frame_of, method_of, said_by
-from evalcore.importing.acuity_taker import Hand, Taker
-from evalcore.importing.examples import as_stored, turns
-from evalcore.importing.first_words import first_words
-from evalcore.importing.formats.acuity_cells import Cells, Vote, gold, name, needed, share, truth, votes, word, words
-from evalcore.importing.formats.records import Options
-from evalcore.importing.formats.wire import shown, shown_apart
-from evalcore.importing.report import ImportReport
+from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.examples import as_stored, first_words, turns
+from evalcore.importing.formats.values import (
+    Vote,
+    amount,
+    gold,
+    name,
+    needed,
+    refuse,
+    shown,
+    shown_apart,
+    truth,
+    votes,
+    whole,
+    word,
+    words,
+)
+from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.study import lookups
 from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
-from evalcore.study.store import Bulk
 from evalcore.triage import setting_queries
 from evalcore.triage.case_flow import case_flow
-from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, TriageData
+from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, AmbiguityRule, TriageData
 from evalcore.triage.label_maps import level_named, level_of, meaning_of
-from evalcore.triage.panels import described
+from evalcore.triage.panels import Floats, described, medians, spreads
 
-NAME = "acuity-cases"
-TITLE = "Cases of triage, CSV or Parquet"
-COLUMNS = {
-    "dataset": "the source that the case comes from; the case is then called {dataset}_{source_id}",
-    "source_id": "its name there",
-    "original_prompt_text": "what the patient wrote",
-    "normalized_prompt_text": "the same as it is shown and sent, where it was reworded (optional)",
-    "original_label": "as the source says it",
-    "mapped_label": "what the source's label map makes of it: a level, a boundary, or panel (optional; else our own map says it)",
-    "normalized_label": "A, B, C, D, A|B, B|C, C|D (also with /), or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY; where it is "
-    "missing, the source's label map decides",
-    "is_edge_case": "true or false",
-    "mapping_method": ", ".join(MappingMethod),
-    "notes": "kept as they are (optional)",
-    "anon_label_1, anon_label_2, ...": "votes of the panel, in the words of normalized_label, or Remove (optional)",
-    "anon_label_1_rater, ...": "who voted (optional)",
-    "uncertainty": "physicians' uncertainty, 0..1 (optional)",
-    "canary": "kept and written back out (optional)",
-}
+LARGEST_SPREAD = 9
+ROUNDED = 0.006
+"""A file may round avg_sd to two digits; the spreads of two panels of one size differ by more."""
+_FLOW = ("source", "original_label", "mapped_label", "gold", "method", "uncertainty")
+"""What tells which way a case went; its text is not kept."""
+_LEVEL_AT = {value: label for label, value in LEVELS.items() if label is not Acuity.REMOVE}
+_VOTES = "A, B, C, D, A|B, B|C, C|D (also with /)"
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A line: one case.
+# ---------------------------------------------------------------- rows
+
+
+class Panel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A line of a file of votes: those on one case, and how it ended as the file says.
 
     Attributes:
         gold: As the file gives it; None where it gives none, or removes the case.
         is_removed: The file says so in the place of a level.
+        avg_sd: Mean squared distance over all pairs of votes, as the file states it.
     """
 
     line: int
     source: str
     source_id: str
-    text: str
-    original_label: str | None
-    mapped_label: str | None
+    votes: tuple[Vote, ...]
+    method: MappingMethod | None
     gold: Acuity | None
     is_removed: bool
-    is_edge_case: bool | None
-    method: MappingMethod | None
-    notes: str | None
-    uncertainty: float | None
-    canary: str | None
-    votes: tuple[Vote, ...]
+    avg_sd: float | None = None
 
     @property
     def case_id(self) -> str:
         """Its name in the study."""
         return f"{self.source}_{self.source_id}"
 
+    @property
+    def outcome(self) -> str | None:
+        """How the case ended, in words; None where the file says nothing that votes could contradict."""
+        if self.method is MappingMethod.DISAGREEMENT:
+            return "that the panel disagrees"
+        if self.is_removed or self.method is MappingMethod.REMOVED:
+            return "that the case is removed"
+        return None if self.gold is None else str(self.gold)
 
-def recognises(keys: set[str]) -> bool:
-    """Whether an object or a table with these keys is of this format."""
-    return {"dataset", "source_id"} <= keys and bool({"original_prompt_text", "normalized_prompt_text"} & keys)
+
+class Case(Panel, frozen=True, kw_only=True, gc=False):
+    """A line of a file of cases."""
+
+    text: str
+    original_label: str | None
+    mapped_label: str | None
+    is_edge_case: bool | None
+    notes: str | None
+    uncertainty: float | None
+    canary: str | None
 
 
-def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Case]:  # noqa: ARG001 - the importers' common signature
-    """One case.
+def _of_panel(cells: Cells, number: int, dataset: str) -> dict[str, Any]:
+    level, is_removed = gold(cells)
+    return {
+        "line": number,
+        "source": needed(cells, dataset, "the source's name"),
+        "source_id": needed(cells, "source_id", "the case's name in its source"),
+        "gold": level,
+        "is_removed": is_removed,
+        "method": word(cells, "mapping_method", MappingMethod),
+        "votes": votes(cells),
+    }
 
-    Raises:
-        RowFault: The row breaks a rule of the format.
-    """
+
+def read_case(cells: Cells, number: int, options: Options) -> Iterator[Case]:  # noqa: ARG001 - the formats' common signature
+    """One case."""
     text = words(cells, "normalized_prompt_text") or words(cells, "original_prompt_text")
     if text is None:
-        msg = "original_prompt_text: expected the case's text here or in normalized_prompt_text, got nothing"
-        raise RowFault(msg)
-    level, is_removed = gold(cells)
+        refuse("original_prompt_text", "the case's text here or in normalized_prompt_text", "nothing")
     yield Case(
-        line=number,
-        source=needed(cells, "dataset", "the source's name"),
-        source_id=needed(cells, "source_id", "the case's name in its source"),
+        **_of_panel(cells, number, "dataset"),
         text=text,
         original_label=name(cells, "original_label"),
         mapped_label=name(cells, "mapped_label"),
-        gold=level,
-        is_removed=is_removed,
         is_edge_case=truth(cells, "is_edge_case"),
-        method=word(cells, "mapping_method", MappingMethod),
         notes=words(cells, "notes"),
-        uncertainty=share(cells, "uncertainty"),
+        uncertainty=amount(cells, "uncertainty"),
         canary=words(cells, "canary"),
-        votes=votes(cells),
     )
 
 
-Row = Mapping[str, Any] | RowMapping
-"""What is known of a case: the columns of `acuity_case`."""
+def read_votes(cells: Cells, number: int, options: Options) -> Iterator[Panel]:  # noqa: ARG001 - the formats' common signature
+    """The votes on one case; a fault where remove_votes or n_raters do not fit them."""
+    given = votes(cells)
+    n, n_removed = len(given), sum(vote.vote is Acuity.REMOVE for vote in given)
+    if not given:
+        refuse("anon_label_1", "at least one vote", "nothing")
+    if whole(cells, "remove_votes") not in (None, n_removed):
+        refuse("remove_votes", f"{n_removed} as in its votes", whole(cells, "remove_votes"))
+    if whole(cells, "n_raters") not in (None, n, n - n_removed):
+        without = f", or {n - n_removed} without those to remove" if n_removed else ""
+        refuse("n_raters", f"{n} as in its votes{without}", whole(cells, "n_raters"))
+    yield Panel(**_of_panel(cells, number, "source_dataset"), avg_sd=amount(cells, "avg_sd", high=LARGEST_SPREAD))
 
 
-class Went(NamedTuple):
-    """What tells which way a case went; its text is not kept."""
-
-    source: str
-    original_label: str | None
-    mapped_label: str | None
-    gold: str | None
-    method: str
-    uncertainty: float | None
-    votes: Sequence[Vote]
+# ---------------------------------------------------------------- what votes say by the rule
 
 
-class Cases(Taker):
-    """Takes the rows of a file of cases."""
+class PanelVerdict(NamedTuple):
+    """What a panel says of a case.
 
-    def __init__(self, hand: Hand) -> None:
-        super().__init__(hand)
-        self._maps = setting_queries.maps_of(self._session)
+    Attributes:
+        decides: Its votes count instead of what the file says: two or more that do not remove the case.
+        spread: NaN below two votes.
+        gold: The median vote; None where the panel disagrees, or has fewer than two votes.
+        is_ambiguous: It has two votes or more, and they disagree by the rule.
+    """
+
+    decides: bool
+    spread: float
+    gold: Acuity | None
+    is_ambiguous: bool
+
+    def method(self, panel: Panel, level: Acuity | None) -> MappingMethod:
+        """How a case came to its gold, where no file says it."""
+        if self.decides:
+            return MappingMethod.DISAGREEMENT if self.is_ambiguous else MappingMethod.MEDIAN
+        if level is not None:
+            return MappingMethod.DIRECT
+        is_removed = any(vote.vote is Acuity.REMOVE for vote in panel.votes)
+        return MappingMethod.REMOVED if is_removed else MappingMethod.NONE
+
+    def difference(self, panel: Panel) -> str | None:
+        """What the file says of the case and its votes contradict, in a sentence; None where they agree."""
+        outcome = "that the panel disagrees" if self.is_ambiguous else str(self.gold)
+        if not self.decides or panel.outcome in (None, outcome):
+            return None
+        given = ", ".join(vote.vote for vote in panel.votes)
+        return f"{panel.case_id}: the file says {panel.outcome}; its votes {given} say {outcome} by the rule, and count"
+
+
+def _verdicts(panels: Sequence[Panel], rule: AmbiguityRule) -> list[PanelVerdict]:
+    row, level = _columns([panel.votes for panel in panels])
+    given = ~np.isnan(level)
+    row, level, n = row[given], level[given], len(panels)
+    decides = np.bincount(row, minlength=n) > 1
+    spread, middle = spreads(row, level, n), medians(row, level, n)
+    is_ambiguous = decides & (spread > rule.spread)
+    return [
+        PanelVerdict(bool(counts), float(wide), _LEVEL_AT[float(median)] if counts and not apart else None, bool(apart))
+        for counts, wide, median, apart in zip(decides, spread, middle, is_ambiguous, strict=True)
+    ]
+
+
+def _columns(panels: Sequence[Sequence[Vote]]) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], Floats]:
+    """The votes of all panels, one after the other: whose they are, and their levels (NaN: Remove)."""
+    row = np.repeat(np.arange(len(panels)), [len(given) for given in panels])
+    return row, np.array([LEVELS[vote.vote] for given in panels for vote in given], dtype=float)
+
+
+# ---------------------------------------------------------------- writers
+
+
+class _Panels(RowWriter):
+    """What both files bring: votes on cases, which are the same wherever they stand."""
+
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
         self._rule = setting_queries.load(self._session).rule
         self._lines: dict[str, int] = {}
-        self._went: dict[str, Went] = {}
+
+    def _where(self, row: Panel) -> str:
+        """Where the case stood before."""
+        first = self._lines.setdefault(row.case_id, row.line)
+        return "imported before" if first == row.line else f"on line {first}"
+
+    def _known(self, rows: Sequence[Panel]) -> tuple[dict[str, dict[str, Any]], dict[int, tuple[Vote, ...]]]:
+        """The cases of these names that the study has, and the votes on them by place."""
+        stored = lookups.cases_named(self._session, {row.case_id for row in rows})
+        cases: dict[str, dict[str, Any]] = {row["prompt_id"]: dict(row) for row in stored}
+        given: defaultdict[int, list[Vote]] = defaultdict(list)
+        for row in lookups.votes_on(self._session, [case["id"] for case in cases.values()]):
+            given[row["example_id"]].append(Vote(row["place"], row["rater"], Acuity(row["vote"])))
+        return cases, {number: tuple(panel) for number, panel in given.items()}
+
+    def _write_votes(self, voted: Mapping[int, Sequence[Vote]]) -> None:
+        rows = [{"example_id": number, **vote._asdict()} for number, given in voted.items() for vote in given]
+        self._bulk.insert_only("panel_vote", rows)
+        self._report.votes_new += len(rows)
+
+
+class Cases(_Panels):
+    """Takes the rows of a file of cases."""
+
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
+        self._maps = setting_queries.maps_of(self._session)
+        self._flow: dict[str, tuple[dict[str, Any], Sequence[Vote]]] = {}
         self._unknown: set[tuple[str, str]] = set()
 
     def add(self, rows: Sequence[Case]) -> None:
         """Check a batch of cases and write those that are new."""
-        known = {row["prompt_id"]: row for row in lookups.cases_named(self._session, {row.case_id for row in rows})}
-        votes = stored_votes(self._session, [row["id"] for row in known.values()])
-        said = said_by([row.votes for row in rows], self._rule)
+        known, given = self._known(rows)
         fresh: dict[str, tuple[Case, dict[str, Any]]] = {}
         added: dict[int, tuple[Vote, ...]] = {}
-        for case, panel in zip(rows, said, strict=True):
+        for case, panel in zip(rows, _verdicts(rows, self._rule), strict=True):
             with self._faults.caught(case.line):
-                made = self._made(case, panel)
-                first = self._lines.setdefault(case.case_id, case.line)
+                new = self._row(case, panel)
+                where = self._where(case)
                 if case.case_id in fresh:
-                    earlier, made = fresh[case.case_id]
-                    _check_same(case, _as_known(earlier, made), earlier.votes, f"on line {first}")
-                    fresh[case.case_id] = msgspec.structs.replace(earlier, votes=earlier.votes or case.votes), made
+                    earlier, row = fresh[case.case_id]
+                    panel_votes = earlier.votes or case.votes
+                    _check_same(case, row, earlier.votes, where)
+                    fresh[case.case_id] = msgspec.structs.replace(earlier, votes=panel_votes), row
                     self._report.cases_known += 1
-                    self._note(case, made, earlier.votes or case.votes)
                 elif case.case_id in known:
                     row = known[case.case_id]
-                    before = votes.get(row["id"], ())
-                    _check_same(case, row, before, "imported before" if first == case.line else f"on line {first}")
+                    before = given.get(row["id"], ())
+                    panel_votes = case.votes or before
+                    _check_same(case, row, before, where)
                     self._report.cases_known += 1
                     if case.votes and not before:
-                        added[row["id"]] = votes[row["id"]] = case.votes
-                    self._note(case, row, case.votes or before)
+                        added[row["id"]] = given[row["id"]] = case.votes
                 else:
-                    fresh[case.case_id] = (case, made)
-                    self._note(case, made, case.votes)
+                    row, panel_votes = new, case.votes
+                    fresh[case.case_id] = (case, row)
+                # once, however often the file names it
+                self._flow[case.case_id] = {key: row[key] for key in _FLOW}, panel_votes
         if not self._faults.count:
             self._write(list(fresh.values()), added)
 
-    def _note(self, case: Case, known: Row, votes: Sequence[Vote]) -> None:
-        """Remember which way a case goes: once, however often the file names it."""
-        label, gold, method = (known[name] for name in ("mapped_label", "gold", "method"))
-        self._went[case.case_id] = Went(case.source, case.original_label, label, gold, method, case.uncertainty, votes)
-
     def finish(self) -> None:
         """Give the report what became of the cases."""
-        if self._went and not self._faults.count:
-            flow = case_flow(described(_triaged(list(self._went.values())), self._rule), self._rule)
+        if self._flow and not self._faults.count:
+            flow = case_flow(described(_triaged(list(self._flow.values())), self._rule), self._rule)
             self._report.flow = [
                 {str(name): value for name, value in row.items()} for row in flow.to_dict(orient="records")
             ]
 
-    def _made(self, case: Case, panel: Said) -> dict[str, Any]:
-        """What the file and the label map make of a case: mapped_label, gold and method as `acuity_case` holds them."""
+    def _row(self, case: Case, panel: PanelVerdict) -> dict[str, Any]:
+        """What the file and the label map make of a case: the columns of `acuity_case`, with its messages."""
         meaning = self._meaning(case)
-        by_map = None if meaning is None else level_of(meaning)
-        gold = case.gold
-        if gold is None and not case.is_removed and case.method in (None, MappingMethod.DIRECT):
-            gold = by_map
-        if case.method is MappingMethod.DIRECT and gold is None:
-            msg = "mapping_method: direct: expected a level in normalized_label, or an original_label that stands for one, got neither"
-            raise RowFault(msg)
-        method = case.method or (MappingMethod.REMOVED if case.is_removed else method_of(panel, case.votes, gold))
+        level = case.gold
+        if level is None and not case.is_removed and case.method in (None, MappingMethod.DIRECT):
+            level = None if meaning is None else level_of(meaning)
+        if case.method is MappingMethod.DIRECT and level is None:
+            expected = "a level in normalized_label, or an original_label that stands for one"
+            refuse("mapping_method: direct", expected, "neither")
         self._compare(case, panel, meaning)
-        mapped = case.mapped_label and (level_named(case.mapped_label) or case.mapped_label)
-        return {"mapped_label": mapped or meaning, "gold": gold, "method": method}
+        removed = MappingMethod.REMOVED if case.is_removed else None
+        return {
+            "messages": as_stored((Message("user", case.text),)),
+            "source": case.source,
+            "source_id": case.source_id,
+            "original_label": case.original_label,
+            "mapped_label": (case.mapped_label and (level_named(case.mapped_label) or case.mapped_label)) or meaning,
+            "gold": level,
+            "method": case.method or removed or panel.method(case, level),
+            "is_edge_case": case.is_edge_case or False,
+            "uncertainty": case.uncertainty,
+            "notes": case.notes,
+        }
 
     def _meaning(self, case: Case) -> str | None:
         """What the label map says; None where there is no label, or one that the map does not know and the file says the level itself.
 
-        Raises:
-            RowFault: The map does not know the label, and the file does not say the level; for the first row with this label.
+        The first row with a label that neither of them knows is a fault.
         """
         if case.original_label is None:
             return None
@@ -219,9 +315,8 @@ class Cases(Taker):
                 raise RowFault(msg) from error
             return None
 
-    def _compare(self, case: Case, panel: Said, meaning: str | None) -> None:
-        stated = Stated(case.gold, case.method, case.is_removed)
-        sentence = difference(case.case_id, stated, panel, case.votes)
+    def _compare(self, case: Case, panel: PanelVerdict, meaning: str | None) -> None:
+        sentence = panel.difference(case)
         if sentence is None and not panel.decides and case.gold is not None and meaning is not None:
             by_map = level_of(meaning)
             if by_map != case.gold and (by_map is not None or case.method is MappingMethod.DIRECT):
@@ -233,144 +328,180 @@ class Cases(Taker):
             self._report.differs(case.line, sentence)
 
     def _write(self, fresh: Sequence[tuple[Case, dict[str, Any]]], added: Mapping[int, Sequence[Vote]]) -> None:
-        numbers = self._bulk.insert("example", [_example_row(case) for case, _ in fresh])
-        self._bulk.insert_only(
-            "acuity_case",
-            [
-                {
-                    "example_id": number,
-                    "source": case.source,
-                    "source_id": case.source_id,
-                    "original_label": case.original_label,
-                    **made,
-                    "is_edge_case": case.is_edge_case or False,
-                    "uncertainty": case.uncertainty,
-                    "notes": case.notes,
-                }
-                for number, (case, made) in zip(numbers, fresh, strict=True)
-            ],
-        )
-        voted = {number: case.votes for number, (case, _) in zip(numbers, fresh, strict=True)} | dict(added)
-        write_votes(self._bulk, voted, self._report)
-        waiting = ((number, [case.text]) for number, (case, _) in zip(numbers, fresh, strict=True))
-        self._bulk.await_index(waiting, are_examples=True)
+        examples = [
+            {
+                "dataset": CASES,
+                "prompt_id": case.case_id,
+                "messages": row.pop("messages"),
+                "n_turns": 1,
+                "first_words": first_words(case.text),
+                "tags": "[]",
+                "canary": case.canary,
+                "provisional": False,
+            }
+            for case, row in fresh
+        ]
+        numbers = self._bulk.insert("example", examples)
+        given = list(zip(numbers, fresh, strict=True))
+        self._bulk.insert_only("acuity_case", [{"example_id": number, **row} for number, (_, row) in given])
+        self._write_votes({number: case.votes for number, (case, _) in given} | dict(added))
+        self._bulk.await_index(((number, [case.text]) for number, (case, _) in given), are_examples=True)
         self._report.cases_new += len(fresh)
         self._report.cases_completed += len(added)
 
 
-def stored_votes(session: Session, example_ids: Sequence[int]) -> dict[int, tuple[Vote, ...]]:
-    """The votes that the study has on these cases, by place."""
-    found: defaultdict[int, list[Vote]] = defaultdict(list)
-    for row in lookups.votes_on(session, example_ids):
-        found[row["example_id"]].append(Vote(row["place"], row["rater"], Acuity(row["vote"])))
-    return {number: tuple(votes) for number, votes in found.items()}
+class Votes(_Panels):
+    """Takes the rows of a file of votes on cases that the study has; with what their source counted, which must fit them."""
+
+    def add(self, rows: Sequence[Panel]) -> None:
+        """Check a batch of panels and write the votes that are new."""
+        known, given = self._known(rows)
+        added: dict[int, tuple[Vote, ...]] = {}
+        completed: list[dict[str, Any]] = []
+        for panel, verdict in zip(rows, _verdicts(rows, self._rule), strict=True):
+            with self._faults.caught(panel.line):
+                if panel.avg_sd is not None and not abs(panel.avg_sd - verdict.spread) <= ROUNDED:
+                    of_votes = f"{verdict.spread:.4g} as in its votes"
+                    expected = of_votes if verdict.decides else "nothing, as fewer than two votes stand"
+                    refuse("avg_sd", expected, f"{panel.avg_sd:.6g}")
+                case = known.get(panel.case_id)
+                if case is None or case["source"] is None:
+                    self._report.no_partner(panel.line, f"case {panel.case_id!r} is not in the study")
+                    continue
+                if (case["source"], case["source_id"]) != (panel.source, panel.source_id):
+                    expected = f"{case['source']} and {case['source_id']} of the case {panel.case_id!r}"
+                    refuse("source_dataset, source_id", expected, f"{panel.source} and {panel.source_id}")
+                if panel.gold is not None and case["gold"] not in (None, panel.gold):
+                    expected = f"{case['gold']} for the case {panel.case_id!r} as imported before"
+                    refuse("normalized_label", expected, panel.gold)
+                where = self._where(panel)
+                if before := given.get(case["id"], ()):
+                    _check_same_votes(panel, before, where)
+                    self._report.votes_known += len(panel.votes)
+                    continue
+                if sentence := verdict.difference(panel):
+                    self._report.differs(panel.line, sentence)
+                added[case["id"]] = given[case["id"]] = panel.votes
+                level, method = case["gold"] or panel.gold, case["method"]
+                if method == MappingMethod.NONE:
+                    removed = MappingMethod.REMOVED if panel.is_removed else None
+                    method = panel.method or removed or verdict.method(panel, level)
+                if (level, method) != (case["gold"], case["method"]):
+                    case |= {"gold": level, "method": method}
+                    completed.append({"example_id": case["id"], "gold": level, "method": method})
+        if not self._faults.count:
+            self._write_votes(added)
+            self._bulk.update("acuity_case", completed)
 
 
-def write_votes(bulk: Bulk, voted: Mapping[int, Sequence[Vote]], report: ImportReport) -> None:
-    """Write votes by case."""
-    rows = [
-        {"example_id": number, "place": vote.place, "rater": vote.rater, "vote": vote.vote}
-        for number, votes in voted.items()
-        for vote in votes
-    ]
-    bulk.insert_only("panel_vote", rows)
-    report.votes_new += len(rows)
+def _check_same(case: Case, row: Mapping[str, Any] | RowMapping, before: Sequence[Vote], where: str) -> None:
+    """Whether a case is as it was before, on another line or in the study."""
+    of_case = f"for the case {case.case_id!r} as {where}"
+    if row["source"] is None:
+        got = "that of a conversation that is no case"
+        refuse("source_id", f"a name of its own for the case {case.case_id!r}", got)
+    if as_stored((Message("user", case.text),)) != row["messages"]:
+        text, other = shown_apart(case.text, "\n".join(turn.content for turn in turns(row["messages"])))
+        refuse("normalized_prompt_text", f"{other} {of_case}", text)
+    for column, came, key in (
+        ("dataset", case.source, "source"),
+        ("source_id", case.source_id, "source_id"),
+        ("original_label", case.original_label, "original_label"),
+        ("normalized_label", case.gold or row["gold"], "gold"),
+        ("mapping_method", case.method or row["method"], "method"),
+        ("is_edge_case", row["is_edge_case"] if case.is_edge_case is None else case.is_edge_case, "is_edge_case"),
+        ("uncertainty", case.uncertainty, "uncertainty"),
+        ("notes", case.notes, "notes"),
+    ):
+        if came != row[key]:
+            refuse(column, f"{_words(row[key])} {of_case}", _words(came))
+    if case.votes and before:
+        _check_same_votes(case, before, where)
 
 
-def check_same_votes(case_id: str, came: Sequence[Vote], before: Sequence[Vote], where: str) -> None:
-    """Two panels on one case are the same; who voted is compared where both say it.
-
-    Raises:
-        RowFault: They are not.
-    """
-    one, other = {vote.place: vote for vote in came}, {vote.place: vote for vote in before}
-    for place in sorted(one.keys() | other.keys()):
-        new, old = one.get(place), other.get(place)
-        for column, value, former in (
-            ("", new and new.vote, old and old.vote),
-            ("_rater", new and new.rater, old and old.rater),
-        ):
-            if value != former and (not column or (value and former)):
-                msg = f"anon_label_{place}{column}: expected {_words(former)} for the case {case_id!r} as {where}, got {_words(value)}"
-                raise RowFault(msg)
+def _check_same_votes(panel: Panel, before: Sequence[Vote], where: str) -> None:
+    """Whether two panels on one case are the same; who voted is compared where both say it."""
+    came, stored = {vote.place: vote for vote in panel.votes}, {vote.place: vote for vote in before}
+    for place in sorted(came.keys() | stored.keys()):
+        new, old = came.get(place), stored.get(place)
+        pairs: list[tuple[str, object, object]] = [("", new and new.vote, old and old.vote)]
+        if new and old and new.rater and old.rater:
+            pairs.append(("_rater", new.rater, old.rater))
+        for column, value, former in pairs:
+            if value != former:
+                expected = f"{_words(former)} for the case {panel.case_id!r} as {where}"
+                refuse(f"anon_label_{place}{column}", expected, _words(value))
 
 
 def _words(value: object) -> str:
     return "nothing" if value is None else shown(str(value))
 
 
-def _check_same(case: Case, row: Row, votes: Sequence[Vote], where: str) -> None:
-    if row["source"] is None:
-        msg = f"source_id: expected a name of its own for the case {case.case_id!r}, got that of a conversation that is no case"
-        raise RowFault(msg)
-    messages = as_stored((Message("user", case.text),))
-    if messages != row["messages"]:
-        former = "\n".join(turn.content for turn in turns(row["messages"]))
-        text, other = shown_apart(case.text, former)
-        msg = f"normalized_prompt_text: expected {other} for the case {case.case_id!r} as {where}, got {text}"
-        raise RowFault(msg)
-    compared = {
-        "dataset": (case.source, row["source"]),
-        "source_id": (case.source_id, row["source_id"]),
-        "original_label": (case.original_label, row["original_label"]),
-        "normalized_label": (case.gold or row["gold"], row["gold"]),
-        "mapping_method": (case.method or row["method"], row["method"]),
-        "is_edge_case": (row["is_edge_case"] if case.is_edge_case is None else case.is_edge_case, row["is_edge_case"]),
-        "uncertainty": (case.uncertainty, row["uncertainty"]),
-        "notes": (case.notes, row["notes"]),
-    }
-    for column, (came, before) in compared.items():
-        if came != before:
-            msg = f"{column}: expected {_words(before)} for the case {case.case_id!r} as {where}, got {_words(came)}"
-            raise RowFault(msg)
-    if case.votes and votes:
-        check_same_votes(case.case_id, case.votes, votes, where)
-
-
-def _as_known(case: Case, made: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "source": case.source,
-        "source_id": case.source_id,
-        "messages": as_stored((Message("user", case.text),)),
-        "original_label": case.original_label,
-        **made,
-        "is_edge_case": case.is_edge_case or False,
-        "uncertainty": case.uncertainty,
-        "notes": case.notes,
-    }
-
-
-def _example_row(case: Case) -> dict[str, Any]:
-    return {
-        "dataset": CASES,
-        "prompt_id": case.case_id,
-        "messages": as_stored((Message("user", case.text),)),
-        "n_turns": 1,
-        "first_words": first_words(case.text),
-        "tags": "[]",
-        "canary": case.canary,
-        "provisional": False,
-    }
-
-
-def _triaged(went: Sequence[Went]) -> TriageData:
+def _triaged(cases: Sequence[tuple[Mapping[str, Any], Sequence[Vote]]]) -> TriageData:
     """The cases of a file, without responses."""
-    cases = pd.DataFrame(
+    table = pd.DataFrame([case for case, _ in cases], dtype=object)
+    levels = [np.nan if level is None else LEVELS[Acuity(level)] for level in table.pop("gold")]
+    table = table.assign(file_gold=levels, method=table["method"].map(str))
+    table = table.astype({"source": "category", "method": "category", "uncertainty": float})
+    row, level = _columns([given for _, given in cases])
+    together = [vote for _, given in cases for vote in given]
+    panel_votes = pd.DataFrame(
         {
-            "source": pd.Categorical([case.source for case in went]),
-            "original_label": pd.Series([case.original_label for case in went], dtype=object),
-            "mapped_label": pd.Series([case.mapped_label for case in went], dtype=object),
-            "file_gold": np.array([_number(case.gold) for case in went], dtype=float),
-            "method": pd.Categorical([str(case.method) for case in went]),
-            "uncertainty": np.array([case.uncertainty for case in went], dtype=float),
+            "row": row,
+            "place": np.array([vote.place for vote in together], dtype=np.int64),
+            "rater": pd.Series([vote.rater for vote in together], dtype=object),
+            "vote": level,
         }
     )
-    none = {names: pd.DataFrame(columns=list(names)) for names in (SAMPLE_COLUMNS, CONFIDENCE_COLUMNS, READ_COLUMNS)}
-    votes = frame_of([case.votes for case in went])
-    return TriageData(
-        cases, votes, none[SAMPLE_COLUMNS], pd.DataFrame(), none[CONFIDENCE_COLUMNS], none[READ_COLUMNS], pd.DataFrame()
+    samples, confidences, reads = (
+        pd.DataFrame(columns=list(names)) for names in (SAMPLE_COLUMNS, CONFIDENCE_COLUMNS, READ_COLUMNS)
     )
+    return TriageData(table, panel_votes, samples, pd.DataFrame(), confidences, reads, pd.DataFrame())
 
 
-def _number(gold: str | None) -> float:
-    return np.nan if gold is None else LEVELS[Acuity(gold)]
+CASE_FORMAT = FileFormat(
+    name="acuity-cases",
+    title="Cases of triage, CSV or Parquet",
+    columns={
+        "dataset": "the source that the case comes from; the case is then called {dataset}_{source_id}",
+        "source_id": "its name there",
+        "original_prompt_text": "what the patient wrote",
+        "normalized_prompt_text": "the same as it is shown and sent, where it was reworded (optional)",
+        "original_label": "as the source says it",
+        "mapped_label": "what the source's label map makes of it: a level, a boundary, or panel (optional; else our own map says it)",
+        "normalized_label": f"{_VOTES}, or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY; where it is missing, the source's label map decides",
+        "is_edge_case": "true or false",
+        "mapping_method": ", ".join(MappingMethod),
+        "notes": "kept as they are (optional)",
+        "anon_label_1, anon_label_2, ...": "votes of the panel, in the words of normalized_label, or Remove (optional)",
+        "anon_label_1_rater, ...": "who voted (optional)",
+        "uncertainty": "physicians' uncertainty, 0..1 (optional)",
+        "canary": "kept and written back out (optional)",
+    },
+    keys=frozenset({"dataset", "source_id"}),
+    one_of=frozenset({"original_prompt_text", "normalized_prompt_text"}),
+    read_cells=read_case,
+    writer=Cases,
+    is_parquet=True,
+    is_triage=True,
+)
+VOTE_FORMAT = FileFormat(
+    name="acuity-votes",
+    title="Votes of panels on cases of triage, CSV",
+    columns={
+        "source_dataset": "the source of the case, as dataset in the cases' file",
+        "source_id": "its name there",
+        "anon_label_1, anon_label_2, ...": f"votes: {_VOTES}, the four names, or Remove",
+        "anon_label_1_rater, ...": "who voted (optional)",
+        "avg_sd": "mean squared distance over all pairs of votes, those to remove left out; checked (optional)",
+        "remove_votes": "how many votes are Remove; checked (optional)",
+        "n_raters": "how many votes there are, with or without those to remove; checked (optional)",
+        "mapping_method": ", ".join(MappingMethod) + " (optional)",
+        "normalized_label": "A, B, C, D, A|B, B|C, C|D (optional)",
+    },
+    keys=frozenset({"source_dataset", "source_id", "anon_label_1"}),
+    read_cells=read_votes,
+    writer=Votes,
+    is_parquet=True,
+    is_triage=True,
+)

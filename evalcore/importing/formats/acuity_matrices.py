@@ -5,22 +5,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from evalcore.errors import RowFault
-from evalcore.importing.acuity_taker import Hand, Taker
-from evalcore.importing.formats.acuity_cells import LEVEL_WORDS, Cells, asked, level, model, whole
-from evalcore.importing.formats.records import Options
+from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.formats.values import LEVEL_WORDS, asked, level, model, refuse, whole
+from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.study import lookups
 from evalcore.study.schema import Acuity, Format
 from evalcore.triage.data import LETTERS
 
-NAME = "acuity-matrices"
-TITLE = "Published confusion matrices of triage, CSV"
-COLUMNS = {
-    "model": "who answered; else say --model",
-    "format": "qa or conversation",
-    "gold": f"the level that the cases of this row need: {LEVEL_WORDS}; four rows a model and format",
-    "A, B, C, D": "how many of these cases were given each level: whole numbers",
-}
+STORED_COLUMNS = tuple(letter.lower() for letter in LETTERS)
 
 
 class MatrixRow(msgspec.Struct, frozen=True, gc=False):
@@ -33,82 +25,79 @@ class MatrixRow(msgspec.Struct, frozen=True, gc=False):
     counts: tuple[int, ...]
 
 
-def recognises(keys: set[str]) -> bool:
-    """Whether an object or a table with these keys is of this format."""
-    return {"format", "gold", *LETTERS} <= keys
-
-
 def read_cells(cells: Cells, number: int, options: Options) -> Iterator[MatrixRow]:
-    """One row of a matrix.
-
-    Raises:
-        RowFault: The row breaks a rule of the format.
-    """
+    """One row of a matrix."""
     gold = level(cells, "gold")
     if gold is None:
-        msg = f"gold: expected {LEVEL_WORDS}, got nothing"
-        raise RowFault(msg)
-    counts = [whole(cells, letter) for letter in LETTERS]
-    if None in counts:
-        msg = f"{LETTERS[counts.index(None)].value}: expected a whole number, got nothing"
-        raise RowFault(msg)
-    yield MatrixRow(number, model(cells, options), asked(cells), gold, tuple(count or 0 for count in counts))
+        refuse("gold", LEVEL_WORDS, "nothing")
+    counts = []
+    for letter in LETTERS:
+        if (count := whole(cells, letter)) is None:
+            refuse(letter, "a whole number", "nothing")
+        counts.append(count)
+    yield MatrixRow(number, model(cells, options), asked(cells), gold, tuple(counts))
 
 
-STORED_COLUMNS = tuple(letter.lower() for letter in LETTERS)
-Key = tuple[str, Format]
-
-
-class Matrices(Taker):
+class Matrices(RowWriter):
     """Takes the rows of a file of matrices. A file is small: its rows are kept until the last one is there."""
 
-    def __init__(self, hand: Hand) -> None:
-        super().__init__(hand)
-        self._rows: defaultdict[Key, dict[Acuity, MatrixRow]] = defaultdict(dict)
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
+        self._rows: defaultdict[tuple[str, Format], dict[Acuity, MatrixRow]] = defaultdict(dict)
 
     def add(self, rows: Sequence[MatrixRow]) -> None:
         """Keep rows by model and format."""
         for row in rows:
-            matrix = self._rows[row.model, row.format]
-            first = matrix.setdefault(row.gold, row)
+            first = self._rows[row.model, row.format].setdefault(row.gold, row)
             if first is not row:
                 msg = f"gold: expected {row.gold} once for {row.model!r}, {row.format}, got it again (first on line {first.line})"
                 self._faults.add(msg, row.line)
 
     def finish(self) -> None:
         """Check that the matrices are whole and as they were before, and write those that are new."""
-        models = {model for model, _ in self._rows}
         stored = {
             (row["model"], row["format"], row["gold"]): tuple(row[name] for name in STORED_COLUMNS)
-            for row in lookups.matrices_of(self._session, models)
+            for row in lookups.matrices_of(self._session, {model for model, _ in self._rows})
         }
         fresh: list[MatrixRow] = []
-        for (of_model, question), matrix in self._rows.items():
-            last = max(row.line for row in matrix.values())
+        for (of_model, asked_as), matrix in self._rows.items():
+            of_matrix = f"for {of_model!r}, {asked_as}"
             if missing := [letter for letter in LETTERS if letter not in matrix]:
-                msg = f"gold: expected {', '.join(missing)} too for {of_model!r}, {question}, got {', '.join(sorted(matrix))}"
-                self._faults.add(msg, last)
-            new = [row for row in matrix.values() if (of_model, question, row.gold) not in stored]
+                msg = f"gold: expected {', '.join(missing)} too {of_matrix}, got {', '.join(sorted(matrix))}"
+                self._faults.add(msg, max(row.line for row in matrix.values()))
+            new = [row for row in matrix.values() if (of_model, asked_as, row.gold) not in stored]
             for row in matrix.values():
-                before = stored.get((of_model, question, row.gold), row.counts)
+                before = stored.get((of_model, asked_as, row.gold), row.counts)
                 if before != row.counts:
-                    expected = f"{_shown(before)} as imported before"
-                    msg = f"A, B, C, D: expected {expected} for {of_model!r}, {question}, gold {row.gold}, got {_shown(row.counts)}"
-                    self._faults.add(msg, row.line)
-            if new:
-                fresh += new
-                self._report.matrices_new += 1
-            else:
-                self._report.matrices_known += 1
+                    expected = f"{_shown(before)} as imported before {of_matrix}, gold {row.gold}"
+                    self._faults.add(f"A, B, C, D: expected {expected}, got {_shown(row.counts)}", row.line)
+            fresh += new
+            self._report.matrices_new += bool(new)
+            self._report.matrices_known += not new
         if not self._faults.count:
-            self._bulk.insert_only(
-                "published_matrix",
-                [
-                    {"model": row.model, "format": row.format, "gold": row.gold, **dict(zip(STORED_COLUMNS, row.counts, strict=True))}
-                    for row in fresh
-                ],
-            )  # fmt: skip
+            rows = [
+                {"model": row.model, "format": row.format, "gold": row.gold, **dict(zip(STORED_COLUMNS, row.counts, strict=True))}
+                for row in fresh
+            ]  # fmt: skip
+            self._bulk.insert_only("published_matrix", rows)
 
 
 def _shown(counts: Sequence[int]) -> str:
     return ", ".join(map(str, counts))
+
+
+FORMAT = FileFormat(
+    name="acuity-matrices",
+    title="Published confusion matrices of triage, CSV",
+    columns={
+        "model": "who answered; else say --model",
+        "format": "qa or conversation",
+        "gold": f"the level that the cases of this row need: {LEVEL_WORDS}; four rows a model and format",
+        "A, B, C, D": "how many of these cases were given each level: whole numbers",
+    },
+    keys=frozenset({"format", "gold", *LETTERS}),
+    read_cells=read_cells,
+    writer=Matrices,
+    is_parquet=True,
+    is_triage=True,
+)

@@ -5,47 +5,36 @@ Joined with the cases and samples of the study, then written, millions of them i
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
-from evalcore.errors import RowFault
-from evalcore.importing.acuity_taker import Hand, Taker
-from evalcore.importing.formats.acuity_cells import (
+from evalcore.importing.context import ImportContext, RowWriter
+from evalcore.importing.formats.values import (
     LAST_SAMPLE,
     LEVEL_WORDS,
-    Cells,
+    amount,
     asked,
     level,
     model,
     name,
     needed,
+    refuse,
     sample_index,
-    share,
+    shown,
+    shown_apart,
     words,
 )
-from evalcore.importing.formats.records import Options
-from evalcore.importing.formats.wire import shown, shown_apart
+from evalcore.importing.records import Cells, FileFormat, Options
 from evalcore.study import lookups
 from evalcore.study.schema import RULES, Acuity, Format, Label, RaterKind, Stage, Verdict
-from evalcore.study.store import ensure_rater
-from evalcore.study.tables import now
 
-NAME = "acuity-predictions"
 RULES_WORD = "rules"
 """What files call our judge by rules."""
-TITLE = "Answers to cases of triage and their levels, CSV or JSON Lines"
-COLUMNS = {
-    "case_id": "the case's name, {dataset}_{source_id} of the cases' file",
-    "model": "who answered; else say --model",
-    "format": "qa or conversation",
-    "sample_index": f"0, 1, ... {LAST_SAMPLE:,} for repeats (0 where nothing is said)",
-    "text": "the answer; empty where only its level is known. Several rows of one sample may leave it to one of them",
-    "level": f"{LEVEL_WORDS}; empty with a rater: the rater looked and found none; empty without a rater: the text alone",
-    "confidence": "0..1: that the rater's own level is right (optional)",
-    "rater": "who read the level out of the text: parser, rules, or a judge's name; a row a rater",
-    "explanation": "the rater's own words (optional)",
-}
+MAX_NAMES = 100_000
+"""So many case ids are remembered from batch to batch; then the memory begins anew."""
+EVALUATIONS = {word: word.evaluation for word in Format}
+Place = tuple[int, int, str, int]
+"""Of a sample: example, model, evaluation, sample index."""
 
 
 class Prediction(msgspec.Struct, frozen=True, gc=False):
@@ -57,33 +46,27 @@ class Prediction(msgspec.Struct, frozen=True, gc=False):
     format: Format
     sample_index: int
     text: str
-    rater: str | None
-    label: Acuity | Label | None
-    confidence: float | None
-    explanation: str | None
+    rater: str | None = None
+    label: Acuity | Label | None = None
+    confidence: float | None = None
+    explanation: str | None = None
 
-
-def recognises(keys: set[str]) -> bool:
-    """Whether an object or a table with these keys is of this format."""
-    return {"case_id", "format"} <= keys and bool({"text", "level"} & keys)
+    def __str__(self) -> str:
+        return f"{self.case_id!r}, {self.model!r}, {self.format}, sample {self.sample_index}"
 
 
 def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Prediction]:
-    """One sample, and what one rater says of it.
-
-    Raises:
-        RowFault: The row breaks a rule of the format.
-    """
-    rater, said, text = name(cells, "rater"), level(cells, "level"), words(cells, "text")
-    confidence, explanation = share(cells, "confidence"), words(cells, "explanation")
+    """One sample, and what one rater says of it."""
+    rater, label, text = name(cells, "rater"), level(cells, "level"), words(cells, "text")
+    confidence, explanation = amount(cells, "confidence"), words(cells, "explanation")
     if rater is None:
-        for column, value in (("level", said and said.value), ("confidence", confidence), ("explanation", explanation)):
+        given = (("level", label and label.value), ("confidence", confidence), ("explanation", explanation))
+        for column, value in given:
             if value is not None:
-                msg = f"rater: expected who read the level beside {column} {shown(value)} (parser, rules, or a judge's name), got nothing"
-                raise RowFault(msg)
+                beside = f"{column} {shown(value)} (parser, rules, or a judge's name)"
+                refuse("rater", f"who read the level beside {beside}", "nothing")
         if text is None:
-            msg = "text: expected a text or a rater, got neither"
-            raise RowFault(msg)
+            refuse("text", "a text or a rater", "neither")
     yield Prediction(
         number,
         needed(cells, "case_id", "the case's name"),
@@ -92,17 +75,10 @@ def read_cells(cells: Cells, number: int, options: Options) -> Iterator[Predicti
         sample_index(cells),
         text or "",
         RULES if rater == RULES_WORD else rater,
-        said if said is not None or rater is None else Label.CANNOT_ASSESS,
+        label if label is not None or rater is None else Label.CANNOT_ASSESS,
         confidence,
         explanation,
     )
-
-
-MAX_NAMES = 100_000
-"""So many case ids are remembered from batch to batch; then the memory begins anew."""
-EVALUATIONS = {word: word.evaluation for word in Format}
-Place = tuple[int, int, str, int]
-"""Of a sample: example, model, evaluation, sample index."""
 
 
 class Sample(msgspec.Struct, eq=False, gc=False):
@@ -114,7 +90,7 @@ class Sample(msgspec.Struct, eq=False, gc=False):
     is_completed: bool = False
 
 
-class Said(msgspec.Struct, eq=False, gc=False):
+class Reading(msgspec.Struct, eq=False, gc=False):
     """What a rater has said of a sample; number: of the verdict, None while it is only about to be written."""
 
     label: str | None
@@ -124,17 +100,14 @@ class Said(msgspec.Struct, eq=False, gc=False):
     number: int | None = None
 
 
-class Predictions(Taker):
+class Predictions(RowWriter):
     """Takes the rows of a file of predictions."""
 
     batch = 5_000
 
-    def __init__(self, hand: Hand) -> None:
-        super().__init__(hand)
-        self._at = now()
+    def __init__(self, context: ImportContext) -> None:
+        super().__init__(context)
         self._cases: dict[str, int | None] = {}
-        self._models: dict[str, int] = {}
-        self._raters: dict[str, int] = {}
         self._last_before = lookups.last_response(self._session)
         self._met = bytearray(self._last_before + 1)  # by number of the response: whether a row has spoken of it
 
@@ -148,19 +121,29 @@ class Predictions(Taker):
                 self._report.no_partner(row.line, f"case {row.case_id!r} is not in the study")
             else:
                 joined.append((row, number))
-        self._name_models({row.model for row, _ in joined})
-        self._name_raters({row.rater for row, _ in joined if row.rater is not None})
-        places = [
-            (number, self._models[row.model], EVALUATIONS[row.format], row.sample_index) for row, number in joined
-        ]
+        models = self._context.models({row.model for row, _ in joined})
+        for rater in sorted({row.rater for row, _ in joined if row.rater is not None}):
+            self._readers.number(RaterKind.JUDGE, rater)
+        places = [(number, models[row.model], EVALUATIONS[row.format], row.sample_index) for row, number in joined]
         samples = self._find_samples(places)
-        earlier = self._earlier(samples.values())
-        new: dict[tuple[Place, int], tuple[Prediction, Verdict]] = {}
+        place_of = {sample.number: sample.place for sample in samples.values() if sample.number is not None}
+        earlier = {
+            (place_of[row["response_id"]], row["rater_id"]): Reading(
+                row["label"], row["confidence"], row["explanation"], row["created_at"], row["id"]
+            )
+            for row in lookups.levels_on(self._session, list(place_of))
+        }
+        new: list[tuple[Place, Verdict]] = []
         for (row, _), place in zip(joined, places, strict=True):
             with self._faults.caught(row.line):
-                _complete_text(row, samples.setdefault(place, Sample(place, "")))
-                if row.rater is not None:
-                    self._take(row, place, earlier, new)
+                sample = samples.setdefault(place, Sample(place, ""))
+                if row.text and not sample.text:
+                    sample.text, sample.is_completed = row.text, True
+                elif row.text and row.text != sample.text:
+                    came, expected = shown_apart(row.text, sample.text)
+                    refuse("text", f"{expected} for {row} as in an earlier row or file", came)
+                if row.rater is not None and (verdict := self._verdict(row, place, earlier)) is not None:
+                    new.append((place, verdict))
         if not self._faults.count:
             self._write(samples, new)
 
@@ -168,139 +151,93 @@ class Predictions(Taker):
         if len(self._cases) > MAX_NAMES:
             self._cases.clear()
         missing = case_ids - self._cases.keys()
-        found = {row["prompt_id"]: row["id"] for row in lookups.cases_named(self._session, missing) if row["source"]}
-        self._cases |= {case_id: found.get(case_id) for case_id in missing}
-
-    def _name_models(self, names: Collection[str]) -> None:
-        unknown = set(names) - self._models.keys()
-        self._models |= lookups.model_ids(self._session, unknown)
-        missing = sorted(unknown - self._models.keys())
-        numbers = self._bulk.insert("model", [{"name": name} for name in missing])
-        self._models |= dict(zip(missing, numbers, strict=True))
-
-    def _name_raters(self, names: Collection[str]) -> None:
-        for new in sorted(set(names) - self._raters.keys()):
-            self._raters[new] = ensure_rater(self._session, RaterKind.JUDGE, new)
+        numbers = {row["prompt_id"]: row["id"] for row in lookups.cases_named(self._session, missing) if row["source"]}
+        self._cases |= {case_id: numbers.get(case_id) for case_id in missing}
 
     def _find_samples(self, places: Iterable[Place]) -> dict[Place, Sample]:
         """The samples at these places that the study has, those of earlier batches too."""
-        found = {}
+        samples = {}
         for row in lookups.samples_at(self._session, dict.fromkeys(places)):
             place = (row["example_id"], row["model_id"], row["dataset"], row["sample_index"])
-            found[place] = Sample(place, row["text"], row["id"])
+            samples[place] = Sample(place, row["text"], row["id"])
             if row["id"] <= self._last_before and not self._met[row["id"]]:
                 self._met[row["id"]] = 1
                 self._report.responses_known += 1
-        return found
+        return samples
 
-    def _earlier(self, samples: Iterable[Sample]) -> dict[tuple[Place, int], Said]:
-        """What has been said of these samples before, by place and rater."""
-        places = {sample.number: sample.place for sample in samples}
-        return {
-            (places[row["response_id"]], row["rater_id"]): Said(
-                row["label"], row["confidence"], row["explanation"], row["created_at"], row["id"]
-            )
-            for row in lookups.levels_on(self._session, [number for number in places if number is not None])
-        }
-
-    def _take(
-        self,
-        row: Prediction,
-        place: Place,
-        earlier: dict[tuple[Place, int], Said],
-        new: dict[tuple[Place, int], tuple[Prediction, Verdict]],
-    ) -> None:
-        """Compare what a row says with what its rater said before.
-
-        Raises:
-            RowFault: The rater says something else in this file.
-        """
+    def _verdict(self, row: Prediction, place: Place, earlier: dict[tuple[Place, int], Reading]) -> Verdict | None:
+        """What a row says, where its rater has not said it before; a fault where the rater says something else in this file."""
         label: Acuity | Label = row.label or Label.CANNOT_ASSESS
-        key = (place, self._raters[row.rater or ""])
+        rater_id = self._readers.number(RaterKind.JUDGE, row.rater or "")
         if row.confidence is not None:
             self._report.confident(row.rater or "")
-        before = earlier.get(key)
-        if before is not None and (before.label, before.confidence, before.explanation) == (
-            label, row.confidence, row.explanation,
-        ):  # fmt: skip
-            self._report.levels_known += 1
-            return
-        if before is not None and (before.number is None or before.created_at == self._at):
-            came, expected = _level_words(label, row), _level_words(before.label, before)
-            msg = f"level: expected {expected} for {_named(row)} by {row.rater!r} as on an earlier line, got {came}"
-            raise RowFault(msg)
-        if before is None:
-            self._report.levels_new += 1
-        else:
-            self._report.levels_superseding += 1
+        at, before = self._context.at, earlier.get((place, rater_id))
+        if before is not None:
+            if (before.label, before.confidence, before.explanation) == (label, row.confidence, row.explanation):
+                self._report.levels_known += 1
+                return None
+            if before.number is None or before.created_at == at:
+                expected = f"{_level_words(before)} for {row} by {row.rater!r} as on an earlier line"
+                refuse("level", expected, _level_words(row))
+        self._report.levels_new += before is None
+        self._report.levels_superseding += before is not None
         self._report.without_level += label is Label.CANNOT_ASSESS
-        earlier[key] = Said(label, row.confidence, row.explanation, self._at)
-        verdict = Verdict(
+        earlier[place, rater_id] = Reading(label, row.confidence, row.explanation, at)
+        return Verdict(
             example_id=place[0],
             response_id=None,
             criterion_id=None,
-            rater_id=key[1],
+            rater_id=rater_id,
             stage=Stage.JUDGE,
             label=label,
             confidence=row.confidence,
             explanation=row.explanation,
-            created_at=self._at,
+            created_at=at,
             supersedes=None if before is None else before.number,
         )
-        new[key] = (row, verdict)
 
-    def _write(self, samples: dict[Place, Sample], new: dict[tuple[Place, int], tuple[Prediction, Verdict]]) -> None:
+    def _write(self, samples: dict[Place, Sample], new: Sequence[tuple[Place, Verdict]]) -> None:
         fresh = [sample for sample in samples.values() if sample.number is None]
         completed = [sample for sample in samples.values() if sample.number is not None and sample.is_completed]
-        numbers = self._bulk.insert("response", [_response_row(sample) for sample in fresh])
-        for sample, number in zip(fresh, numbers, strict=True):
+        columns = ("example_id", "model_id", "dataset", "sample_index", "text")
+        rows = [dict(zip(columns, (*sample.place, sample.text), strict=True)) for sample in fresh]
+        for sample, number in zip(fresh, self._bulk.insert("response", rows), strict=True):
             sample.number = number
         self._bulk.update("response", [{"id": sample.number, "text": sample.text} for sample in completed])
-        self._bulk.verdicts(
-            [
-                msgspec.structs.replace(verdict, response_id=samples[place].number)
-                for (place, _), (_, verdict) in new.items()
-            ]
-        )
+        verdicts = [msgspec.structs.replace(verdict, response_id=samples[place].number) for place, verdict in new]
+        self._bulk.verdicts(verdicts)
         self._report.responses_new += len(fresh)
         self._report.texts_new += sum(bool(sample.text) for sample in fresh) + len(completed)
-        worded = [(s.place[0], [s.text]) for s in (*fresh, *completed) if s.text]
-        explained = [
-            (place[0], [verdict.explanation]) for (place, _), (_, verdict) in new.items() if verdict.explanation
-        ]
-        self._bulk.await_index([*worded, *explained])
+        texts = [(sample.place[0], [sample.text]) for sample in (*fresh, *completed) if sample.text]
+        texts += [(verdict.example_id, [verdict.explanation]) for verdict in verdicts if verdict.explanation]
+        self._bulk.await_index(texts)
 
 
-def _complete_text(row: Prediction, sample: Sample) -> None:
-    """Give a sample the text of a row.
-
-    Raises:
-        RowFault: It has another one.
-    """
-    if row.text and not sample.text:
-        sample.text, sample.is_completed = row.text, True
-    elif row.text and row.text != sample.text:
-        came, expected = shown_apart(row.text, sample.text)
-        msg = f"text: expected {expected} for {_named(row)} as in an earlier row or file, got {came}"
-        raise RowFault(msg)
+def _level_words(row: Prediction | Reading) -> str:
+    level = "no level" if row.label in (None, Label.CANNOT_ASSESS) else str(row.label)
+    confidence = "" if row.confidence is None else f" with confidence {row.confidence}"
+    return level + confidence + ("" if row.explanation is None else f" because {shown(row.explanation)}")
 
 
-def _named(row: Prediction) -> str:
-    return f"{row.case_id!r}, {row.model!r}, {row.format}, sample {row.sample_index}"
-
-
-def _level_words(label: str | None, said: Prediction | Said) -> str:
-    level = "no level" if label == Label.CANNOT_ASSESS else str(label)
-    confidence = "" if said.confidence is None else f" with confidence {said.confidence}"
-    return level + confidence + ("" if said.explanation is None else f" because {shown(said.explanation)}")
-
-
-def _response_row(sample: Sample) -> dict[str, Any]:
-    example_id, model_id, evaluation, sample_index = sample.place
-    return {
-        "example_id": example_id,
-        "model_id": model_id,
-        "dataset": evaluation,
-        "sample_index": sample_index,
-        "text": sample.text,
-    }
+FORMAT = FileFormat(
+    name="acuity-predictions",
+    title="Answers to cases of triage and their levels, CSV or JSON Lines",
+    columns={
+        "case_id": "the case's name, {dataset}_{source_id} of the cases' file",
+        "model": "who answered; else say --model",
+        "format": "qa or conversation",
+        "sample_index": f"0, 1, ... {LAST_SAMPLE:,} for repeats (0 where nothing is said)",
+        "text": "the answer; empty where only its level is known. Several rows of one sample may leave it to one of them",
+        "level": f"{LEVEL_WORDS}; empty with a rater: the rater looked and found none; empty without a rater: the text alone",
+        "confidence": "0..1: that the rater's own level is right (optional)",
+        "rater": "who read the level out of the text: parser, rules, or a judge's name; a row a rater",
+        "explanation": "the rater's own words (optional)",
+    },
+    keys=frozenset({"case_id", "format"}),
+    one_of=frozenset({"text", "level"}),
+    read_cells=read_cells,
+    writer=Predictions,
+    is_parquet=True,
+    is_triage=True,
+    has_confidences=True,
+)

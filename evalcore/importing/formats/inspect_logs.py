@@ -1,134 +1,49 @@
-"""Logs of inspect_ai: the header, and each sample as a response with what its scores say."""
+"""Logs of inspect_ai: the file, its header, and each sample as a response with what its scores say."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import cached_property
 from hashlib import sha256
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import msgspec
 
-from evalcore.errors import RowFault
+from evalcore.errors import ImportFailed, RowFault
+from evalcore.importing.files import zip_members
+from evalcore.importing.files.streams import opened, whole_document
 from evalcore.importing.formats import inspect_scores
-from evalcore.importing.formats.acuity_cells import LAST_SAMPLE
-from evalcore.importing.formats.healthbench_examples import ROLES, check_roles
 from evalcore.importing.formats.inspect_scores import (
-    JUDGE_KEYS,
     NULL,
     Judged,
     Levelled,
     Says,
     Score,
     begins,
-    checked_name,
     decoded,
-    storable,
     without_provider,
 )
-from evalcore.importing.formats.records import Options
-from evalcore.importing.formats.wire import check_entries, shown
+from evalcore.importing.formats.values import (
+    LAST_SAMPLE,
+    check_entries,
+    check_messages,
+    printable,
+    refuse,
+    shown,
+    storable,
+)
+from evalcore.importing.records import Name, Options
 from evalcore.study.schema import Message
 
-_ATTACHED = "attachment://"
-
-
-class Turn(msgspec.Struct):
-    """One turn, its content undecoded."""
-
-    role: str
-    content: msgspec.Raw = NULL
-
-
-class _Part(msgspec.Struct):
-    type: str = ""
-    text: str = ""
-
-
-class Attached:
-    """Long texts that a log keeps beside the messages, by name; decoded only when a message refers to one, since most are of events."""
-
-    def __init__(self, raw: msgspec.Raw) -> None:
-        self._raw = raw
-        self._texts: dict[str, str] | None = None
-
-    def resolved(self, text: str) -> str:
-        """The text, or the one that it refers to.
-
-        Raises:
-            RowFault: There is none.
-        """
-        if not text.startswith(_ATTACHED):
-            return text
-        if self._texts is None:
-            self._texts = {} if begins(self._raw) == b"n" else decoded(self._raw, dict[str, str])
-        name = text.removeprefix(_ATTACHED)
-        if name not in self._texts:
-            msg = f"attachments: expected the text {shown(name)} that a message refers to, got nothing"
-            raise RowFault(msg)
-        return self._texts[name]
-
-
-def conversation(given: str | list[Turn], attached: Attached) -> tuple[tuple[Message, ...], int]:
-    """The turns, and how many of their parts are no text; each of those stands as its kind in square brackets."""
-    if isinstance(given, str):
-        return (Message("user", attached.resolved(given)),), 0
-    found = [(turn.role, *content(turn.content, attached, show_others=True)) for turn in given]
-    return tuple(Message(role, text) for role, text, _ in found), sum(n for _, _, n in found)
-
-
-def content(raw: msgspec.Raw, attached: Attached, *, show_others: bool = False) -> tuple[str, int]:
-    """The text of a content, its parts on lines of their own, and how many parts are no text; those are left out unless they are to be shown.
-
-    Raises:
-        RowFault: It is neither text nor a list of parts.
-    """
-    if begins(raw) == b'"':
-        return attached.resolved(decoded(raw, str)), 0
-    if begins(raw) == b"n":
-        return "", 0
-    if begins(raw) != b"[":
-        msg = f"content: expected text or a list of parts, got {shown(decoded(raw, object))}"
-        raise RowFault(msg)
-    parts = decoded(raw, list[_Part])
-    texts = [part for part in parts if part.type == "text"]
-    if not show_others:
-        return "\n".join(attached.resolved(part.text) for part in texts), 0
-    spoken = [part for part in parts if part.type != "reasoning"]
-    lines = [attached.resolved(part.text) if part.type == "text" else f"[{part.type[:40]}]" for part in spoken]
-    return "\n".join(lines), len(spoken) - len(texts)
-
-
-def is_talk(messages: Sequence[Message]) -> bool:
-    """Whether this is a conversation that can be shown: known roles, and a turn of the user's."""
-    if any(message.role not in ROLES for message in messages) or not messages:
-        return False
-    try:
-        check_roles(list(messages), field="input")
-    except RowFault:
-        return False
-    return True
-
-
-def is_storable(messages: Sequence[Message]) -> bool:
-    """Whether a database can hold it."""
-    return all("\x00" not in message.content for message in messages)
-
-
-NAME = "inspect-log"
-TITLE = "Logs of inspect_ai (.eval or .json)"
-COLUMNS = {
-    "eval.model": "who answered; the provider before the first slash is left off. --model gives another name",
-    "samples[].id, epoch": "the example's prompt_id or the case's name; epoch 1 is sample_index 0",
-    "samples[].input": "finds the example where its name does not; else it becomes an example of its own",
-    "samples[].output": "the response; samples with an error or without text are counted and left out",
-    "samples[].scores.*.metadata": "a list whose items have criterion and criteria_met (with points, tags, explanation) holds a judge's verdicts",
-    "samples[].scores.*.answer, value": "a letter A to D: the level of care that a judge read, where the sample is a case of triage",
-    "(judge)": f"--judge, else {', '.join(JUDGE_KEYS)} in the score's metadata, else the model of the role grader",
-}
 HEAD = 1 << 16
 """Bytes in which a log in JSON shows what it is."""
+HEADER, START = "header.json", "_journal/start.json"
+"""The second is all that a log has which was stopped in the middle."""
 _BEGINS = re.compile(rb'\s*\{\s*"(?:version|status|eval)"\s*:')
+_SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)
+_ATTACHED = "attachment://"
 _NO_MODEL = "none/none"
 
 
@@ -139,6 +54,9 @@ class LeftOut(StrEnum):
     EMPTY = "without an answer"
     INVALID = "declared invalid in inspect_ai"
     TOOLS = "whose input is no conversation of system, user and assistant"
+
+
+# ---------------------------------------------------------------- what inspect_ai writes; other keys are passed over
 
 
 class _Dataset(msgspec.Struct):
@@ -164,14 +82,24 @@ class Header(msgspec.Struct):
     status: str = "started"
 
 
-class Document(Header):
+class _Document(Header):
     """A whole log in JSON; samples stay raw bytes until their turn."""
 
     samples: list[msgspec.Raw] | None = None
 
 
+class _Turn(msgspec.Struct):
+    role: str
+    content: msgspec.Raw = NULL
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
 class _Choice(msgspec.Struct):
-    message: Turn
+    message: _Turn
 
 
 class _Output(msgspec.Struct):
@@ -179,18 +107,19 @@ class _Output(msgspec.Struct):
     completion: str = ""
 
 
-class Sample(msgspec.Struct):
-    """A sample; whatever else it holds (events, store, tools) is passed over."""
-
-    id: int | Annotated[str, msgspec.Meta(min_length=1)]
+class _Sample(msgspec.Struct):
+    id: int | Name
     epoch: Annotated[int, msgspec.Meta(ge=1, le=LAST_SAMPLE + 1)]
-    input: str | list[Turn]
-    messages: list[Turn] = []
+    input: str | list[_Turn]
+    messages: list[_Turn] = []
     output: _Output | None = None
     scores: dict[str, Score] | None = None
     error: msgspec.Raw = NULL
     invalidation: msgspec.Raw = NULL
     attachments: msgspec.Raw = NULL
+
+
+# ---------------------------------------------------------------- what is made of it
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -220,7 +149,7 @@ class Logged(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         line: Its place in the log, from 1.
-        is_counted: The name was made from a number that inspect_ai gave.
+        name: Of the example.
         sample_index: 0 for the first epoch.
         left_out: Why it is no response; then there is nothing more.
         sent: What was sent to the model, where the log tells; else the input.
@@ -231,7 +160,6 @@ class Logged(msgspec.Struct, frozen=True, gc=False):
 
     line: int
     name: str
-    is_counted: bool
     sample_id: str
     sample_index: int
     left_out: LeftOut | None = None
@@ -245,56 +173,104 @@ class Logged(msgspec.Struct, frozen=True, gc=False):
     n_parts: int = 0
 
 
-def recognises(keys: set[str]) -> bool:
-    """Whether an object with these keys is a log."""
-    return {"eval", "status", "version"} <= keys
-
-
 def begins_log(head: bytes) -> bool:
     """Whether a document whose first bytes these are is a log in JSON."""
     return _BEGINS.match(head) is not None and b'"eval"' in head and b'"task"' in head
 
 
-def read_document(document: bytes) -> Document:
-    """A log in JSON, its samples undecoded.
+class LogFile:
+    """A log, `.eval`, a zip with a member a sample, or `.json`, one document.
 
-    Raises:
-        RowFault: It is of another shape.
+    It is read twice: a first look at all samples tells what their scores mean, then each is imported. A damaged one raises ImportFailed.
     """
-    check_entries(document, "samples")
-    return decoded(document, Document)
 
+    def __init__(self, path: Path, name: str) -> None:
+        self._path, self._name = path, name
 
-def read_header(data: bytes) -> Header:
-    """The header of a log.
+    @cached_property
+    def known(self) -> Known:
+        """What the header and a first look at the samples tell."""
+        try:
+            return known_of(self._header, (raw for raw, _ in self.samples()))
+        except RowFault as error:
+            self._refuse(error, error)
 
-    Raises:
-        RowFault: It is of another shape.
-    """
-    return decoded(data, Header)
+    def samples(self) -> Iterator[tuple[bytes | msgspec.Raw, int]]:
+        """Each sample, undecoded, with the bytes of the file that are behind."""
+        done = 0
+        if not self._is_zip:
+            for raw in self._document.samples or ():
+                done += len(memoryview(raw))
+                yield raw, done
+            return
+        with opened(self._path, self._name) as stream, zip_members.members(stream, self._name) as members:
+            for name in filter(_SAMPLE.fullmatch, members.names):
+                done += members.packed_size(name)
+                yield members.read(name), done
+
+    def missing(self, options: Options) -> list[str]:
+        """Which of `model` and `judge` the log needs, or may need where its levels are of cases of triage, and neither it nor the caller says."""
+        has_model, has_judge = options.model or self.known.model, options.judge or not self.known.lacks_judge
+        return [word for word, is_known in (("model", has_model), ("judge", has_judge)) if not is_known]
+
+    def check(self, options: Options) -> None:
+        """Refuse the log where nobody says who answered, or whose the verdicts are."""
+        if not (options.model or self.known.model):
+            self._refuse("--model: expected a name, got nothing (the log does not say who answered)")
+        if not options.judge and Says.VERDICTS in self.known.lacks_judge:
+            self._refuse("--judge: expected a name, got nothing (the log does not say whose its verdicts are)")
+
+    @cached_property
+    def _is_zip(self) -> bool:
+        with opened(self._path, self._name) as stream:
+            return stream.read(len(zip_members.MAGIC)) == zip_members.MAGIC
+
+    @cached_property
+    def _header(self) -> Header:
+        if not self._is_zip:
+            return self._document
+        with opened(self._path, self._name) as stream, zip_members.members(stream, self._name) as members:
+            name = next((name for name in (HEADER, START) if name in members.names), None)
+            if name is None:
+                self._refuse(f"expected a log of inspect_ai, got a zip without {HEADER} and {START}")
+            try:
+                return decoded(members.read(name), Header)
+            except RowFault as error:
+                self._refuse(f"{name}: {error}", error)
+
+    @cached_property
+    def _document(self) -> _Document:
+        with opened(self._path, self._name) as stream:
+            data = whole_document(stream, self._name)
+        try:
+            check_entries(data, "samples")
+            return decoded(data, _Document)
+        except RowFault as error:
+            self._refuse(error, error)
+
+    def _refuse(self, sentence: RowFault | str, cause: RowFault | None = None) -> NoReturn:
+        raise ImportFailed([f"{self._name}: {sentence}"]) from cause
 
 
 def known_of(header: Header, samples: Iterator[bytes | msgspec.Raw]) -> Known:
-    """What the header and a first look at the samples tell; a sample that cannot be read is told of when it is read.
-
-    Raises:
-        RowFault: A name in the header is none.
-    """
+    """What the header and a first look at the samples tell; a sample that cannot be read is told of when it is read."""
     spec = header.eval
     roles = spec.model_roles or {}
     grader = _model_in(roles["grader"]) if "grader" in roles else None
     ids, epochs = spec.dataset.sample_ids, spec.config.epochs or 1
-    model = without_provider(checked_name(spec.model, "eval.model")) if spec.model not in ("", _NO_MODEL) else None
-    level_scores, lacking = _first_look(samples, grader)
+    model = None if spec.model in ("", _NO_MODEL) else printable(spec.model, "eval.model", is_needed=True)
+    level_scores, lacks_judge = _first_look(samples, grader)
+    if grader is not None:
+        grader = without_provider(printable(grader, "eval.model_roles.grader", is_needed=True))
     return Known(
-        model=model,
+        model=model and without_provider(model),
         full_model=spec.model,
         task=spec.task if spec.task.isprintable() else "",
         status=header.status,
         n_planned=None if ids is None or epochs < 1 else len(ids) * epochs,
-        grader=None if grader is None else without_provider(checked_name(grader, "eval.model_roles.grader")),
+        grader=grader,
         level_scores=level_scores,
-        lacks_judge=lacking,
+        lacks_judge=lacks_judge,
     )
 
 
@@ -305,7 +281,7 @@ def _first_look(samples: Iterator[bytes | msgspec.Raw], grader: str | None) -> t
     nameless: set[str] = set()
     for raw in samples:
         try:
-            for name, score in (decoded(raw, Sample).scores or {}).items():
+            for name, score in (decoded(raw, _Sample).scores or {}).items():
                 text = inspect_scores.text_in(score.value)
                 values[name].add(text if text is None or len(text) == 1 else None)
                 if inspect_scores.judge_of(score, None, grader) is None:
@@ -327,17 +303,20 @@ def _model_in(raw: msgspec.Raw) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) -> Iterator[Logged]:
-    """One sample.
+# ---------------------------------------------------------------- samples
 
-    Raises:
-        RowFault: It is of another shape.
-    """
-    sample = decoded(raw, Sample)
-    attached = Attached(sample.attachments)
-    sample_id = checked_name(str(sample.id), "id")
-    asked, n_parts = conversation(sample.input, attached)
-    place = (number, _name(sample_id, asked, known), sample_id.isdecimal(), sample_id, sample.epoch - 1)
+
+def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) -> Iterator[Logged]:
+    """One sample."""
+    sample = decoded(raw, _Sample)
+    attached = _Attached(sample.attachments)
+    sample_id = printable(str(sample.id), "id", is_needed=True)
+    asked, n_parts = _conversation(sample.input, attached)
+    name = sample_id
+    if sample_id.isdecimal():  # counts the samples of a log and is no name: the task and the conversation make one
+        digest = sha256(msgspec.json.encode(asked)).hexdigest()
+        name = f"{known.task[:80] or 'inspect'}-{sample_id}-{digest[:8]}"
+    place = (number, name, sample_id, sample.epoch - 1)
     text = _answer(sample.output, attached)
     if (why := _left_out(sample, asked, text)) is not None:
         yield Logged(*place, why)
@@ -345,54 +324,97 @@ def read(raw: bytes | msgspec.Raw, number: int, options: Options, known: Known) 
     storable(text, "output")
     for message in asked:
         storable(message.content, "input")
-    sent, _ = conversation(sample.messages, attached)
-    is_whole = len(sent) > 1 and sent[-1] == Message("assistant", text) and is_talk(sent) and is_storable(sent)
-    verdicts, levels, scores, n_unread = _read_scores(sample.scores or {}, options, known)
+    sent, _ = _conversation(sample.messages, attached)
+    is_storable = all("\x00" not in message.content for message in sent)
+    is_whole = len(sent) > 1 and sent[-1] == Message("assistant", text) and _is_talk(sent) and is_storable
+    verdicts, levels, scores = [], [], []
+    for score_name, score in (sample.scores or {}).items():
+        printable(score_name, "scores", is_needed=True)
+        says = inspect_scores.says(score, value_is_level=score_name in known.level_scores)
+        scores.append((score_name, says))
+        judge = inspect_scores.judge_of(score, options.judge, known.grader)
+        if says is Says.VERDICTS:
+            if judge is None:
+                msg = f"scores.{score_name}: no judge is named, expected one in its metadata or as --judge"
+                raise RowFault(msg)
+            verdicts.append(inspect_scores.verdicts_of(score_name, score, judge))
+        elif says is Says.LEVEL:
+            levels.append(inspect_scores.level_of(score_name, score, judge))
     yield Logged(
-        *place, None, asked, sent[:-1] if is_whole else asked, text, verdicts, levels, scores, n_unread, n_parts
+        *place,
+        asked=asked,
+        sent=sent[:-1] if is_whole else asked,
+        text=text,
+        judged=tuple(verdicts),
+        levels=tuple(levels),
+        scores=tuple(scores),
+        n_unread=sum(len(one.rubric) - len(one.verdicts) for one in verdicts),
+        n_parts=n_parts,
     )
 
 
-def _read_scores(
-    given: dict[str, Score], options: Options, known: Known
-) -> tuple[tuple[Judged, ...], tuple[Levelled, ...], tuple[tuple[str, Says], ...], int]:
-    verdicts, levels, scores, n_unread = [], [], [], 0
-    for name, score in given.items():
-        checked_name(name, "scores")
-        found = inspect_scores.says(score, value_is_level=name in known.level_scores)
-        scores.append((name, found))
-        judge = inspect_scores.judge_of(score, options.judge, known.grader)
-        if found is Says.VERDICTS:
-            if judge is None:
-                msg = f"scores.{name}: no judge is named, expected one in its metadata or as --judge"
-                raise RowFault(msg)
-            verdicts.append(inspect_scores.judged(name, score, judge))
-            n_unread += len(verdicts[-1].rubric) - len(verdicts[-1].verdicts)
-        elif found is Says.LEVEL:
-            levels.append(inspect_scores.levelled(name, score, judge))
-    return tuple(verdicts), tuple(levels), tuple(scores), n_unread
-
-
-def _left_out(sample: Sample, asked: Sequence[Message], text: str) -> LeftOut | None:
+def _left_out(sample: _Sample, asked: Sequence[Message], text: str) -> LeftOut | None:
     if bytes(sample.error) != b"null":
         return LeftOut.ERROR
     if bytes(sample.invalidation) != b"null":
         return LeftOut.INVALID
     if not text.strip():
         return LeftOut.EMPTY
-    return None if is_talk(asked) else LeftOut.TOOLS
+    return None if _is_talk(asked) else LeftOut.TOOLS
 
 
-def _name(sample_id: str, asked: Sequence[Message], known: Known) -> str:
-    """Of the example. A number that counts the samples of a log is no name: then the task and the conversation make one."""
-    if not sample_id.isdecimal():
-        return sample_id
-    digest = sha256(msgspec.json.encode(asked)).hexdigest()
-    return f"{known.task[:80] or 'inspect'}-{sample_id}-{digest[:8]}"
-
-
-def _answer(output: _Output | None, attached: Attached) -> str:
+def _answer(output: _Output | None, attached: "_Attached") -> str:
     if output is None:
         return ""
-    said = content(output.choices[0].message.content, attached)[0] if output.choices else ""
-    return said or attached.resolved(output.completion)
+    spoken = _content(output.choices[0].message.content, attached)[0] if output.choices else ""
+    return spoken or attached.resolved(output.completion)
+
+
+class _Attached:
+    """Long texts that a log keeps beside the messages, by name; decoded only when a message refers to one, since most are of events."""
+
+    def __init__(self, raw: msgspec.Raw) -> None:
+        self._raw = raw
+        self._texts: dict[str, str] | None = None
+
+    def resolved(self, text: str) -> str:
+        """The text, or the one that it refers to; a fault where there is none."""
+        if not text.startswith(_ATTACHED):
+            return text
+        if self._texts is None:
+            self._texts = {} if begins(self._raw) == b"n" else decoded(self._raw, dict[str, str])
+        name = text.removeprefix(_ATTACHED)
+        if name not in self._texts:
+            refuse("attachments", f"the text {shown(name)} that a message refers to", "nothing")
+        return self._texts[name]
+
+
+def _conversation(given: str | list[_Turn], attached: _Attached) -> tuple[tuple[Message, ...], int]:
+    """The turns, and how many of their parts are no text; each of those stands as its kind in square brackets."""
+    if isinstance(given, str):
+        return (Message("user", attached.resolved(given)),), 0
+    found = [(turn.role, *_content(turn.content, attached, show_others=True)) for turn in given]
+    return tuple(Message(role, text) for role, text, _ in found), sum(n for _, _, n in found)
+
+
+def _content(raw: msgspec.Raw, attached: _Attached, *, show_others: bool = False) -> tuple[str, int]:
+    """The text of a content, its parts on lines of their own, and how many parts are no text; those are left out unless they are to be shown."""
+    if begins(raw) == b'"':
+        return attached.resolved(decoded(raw, str)), 0
+    if begins(raw) == b"n":
+        return "", 0
+    if begins(raw) != b"[":
+        refuse("content", "text or a list of parts", shown(decoded(raw, object)))
+    parts = decoded(raw, list[_Part])
+    spoken = [part for part in parts if part.type == "text" or (show_others and part.type != "reasoning")]
+    lines = [attached.resolved(part.text) if part.type == "text" else f"[{part.type[:40]}]" for part in spoken]
+    return "\n".join(lines), sum(part.type != "text" for part in spoken)
+
+
+def _is_talk(messages: Sequence[Message]) -> bool:
+    """Whether this is a conversation that can be shown: known roles, and a turn of the user's."""
+    try:
+        check_messages(list(messages), field="input")
+    except RowFault:
+        return False
+    return True

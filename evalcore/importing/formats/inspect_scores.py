@@ -2,24 +2,22 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
-from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from evalcore.errors import RowFault
-from evalcore.importing.formats.records import CriterionRef, GivenVerdict
-from evalcore.importing.formats.wire import decode, shown
-from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Criterion, Label, RaterKind, Stage
+from evalcore.importing.formats.values import decode, printable, refuse, shown, storable
+from evalcore.importing.records import CriterionRef, GivenVerdict, Name, judged, row_refs
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Acuity, Criterion
 from evalcore.triage.data import LETTERS
 
 T = TypeVar("T")
 
 JUDGE_KEYS = ("judge", "judge_model", "grader", "grader_model")
 """Where the metadata of a score may name who gave it."""
-LONGEST_NAME = 200
 NULL = msgspec.Raw(b"null")
 _NO_NUMBER = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?Infinity|NaN', re.DOTALL)
 _ITEM_KEYS = {"criterion", "criteria_met"}
@@ -47,7 +45,7 @@ class Score(msgspec.Struct):
 
 
 class _Item(msgspec.Struct):
-    criterion: Annotated[str, msgspec.Meta(min_length=1)]
+    criterion: Name
     criteria_met: bool | None
     points: float | None = None
     tags: list[str] | None = None
@@ -58,12 +56,13 @@ class Judged(msgspec.Struct, frozen=True, gc=False):
     """The verdicts of one score.
 
     Attributes:
-        verdicts: Those that are true or false.
+        verdicts: Those that are true or false; `criteria` says on what.
     """
 
     score: str
     judge: str
     rubric: tuple[Criterion, ...]
+    criteria: tuple[CriterionRef, ...]
     verdicts: tuple[GivenVerdict, ...]
 
 
@@ -100,8 +99,8 @@ def are_levels(values: set[str | None]) -> bool:
 
 def letter(raw: msgspec.Raw) -> Acuity | None:
     """A level where the value is its letter, A to D."""
-    found = text_in(raw)
-    return Acuity(found) if found in LETTERS else None
+    text = text_in(raw)
+    return Acuity(text) if text in LETTERS else None
 
 
 def text_in(raw: msgspec.Raw) -> str | None:
@@ -109,11 +108,11 @@ def text_in(raw: msgspec.Raw) -> str | None:
     return decoded(raw, str) if begins(raw) == b'"' else None
 
 
-def judge_of(score: Score, said: str | None, grader: str | None) -> str | None:
+def judge_of(score: Score, told: str | None, grader: str | None) -> str | None:
     """Whose score it is: as the caller says, else as its metadata names it, else the log's grader; None where nobody does."""
     metadata = _metadata(score)
     named = next((text for key in JUDGE_KEYS if key in metadata and (text := text_in(metadata[key]))), None)
-    return said or (without_provider(named) if named else None) or grader
+    return told or (without_provider(named) if named else None) or grader
 
 
 def without_provider(name: str) -> str:
@@ -125,40 +124,45 @@ def without_provider(name: str) -> str:
     return name.partition("/")[2] or name
 
 
-def judged(name: str, score: Score, judge: str) -> Judged:
-    """The verdicts of a score that holds a list of criteria.
-
-    Raises:
-        RowFault: The list is of another shape; with the place.
-    """
+def verdicts_of(name: str, score: Score, judge: str) -> Judged:
+    """The verdicts of a score that holds a list of criteria; a list of another shape is a fault, with its place."""
     ((key, raw),) = _lists(score).items()
     place = f"scores.{name}.metadata.{key}"
-    rubric, verdicts = [], []
-    for index, item in enumerate(_items(place, raw)):
-        rubric.append(_criterion(f"{place}[{index}]", item))
-        if item.criteria_met is None:
-            continue
-        verdicts.append(
-            GivenVerdict(
-                criterion=_refer_to(index),
-                rater=checked_name(judge, f"scores.{name}.metadata: judge"),
-                rater_kind=RaterKind.JUDGE,
-                stage=Stage.JUDGE,
-                label=Label.MET if item.criteria_met else Label.NOT_MET,
-                explanation=storable(item.explanation, f"{place}[{index}].explanation"),
-            )
-        )
-    return Judged(name, judge, tuple(rubric), tuple(verdicts))
+    try:
+        items = decoded(raw, list[_Item])
+    except RowFault as error:
+        msg = f"{place}{error}"
+        raise RowFault(msg) from error
+    judge = printable(judge, f"scores.{name}.metadata: judge", is_needed=True)
+    rubric, criteria, verdicts = [], [], []
+    for index, (item, ref) in enumerate(zip(items, row_refs(len(items)), strict=True)):
+        where = f"{place}[{index}]"
+        tags = tuple(storable(tag, f"{where}.tags") for tag in item.tags or ())
+        rubric.append(Criterion(storable(item.criterion, f"{where}.criterion"), _points(item, where), tags))
+        if item.criteria_met is not None:
+            explanation = storable(item.explanation or "", f"{where}.explanation")
+            verdicts.append(judged(judge, explanation, is_met=item.criteria_met))
+            criteria.append(ref)
+    return Judged(name, judge, tuple(rubric), tuple(criteria), tuple(verdicts))
 
 
-def levelled(name: str, score: Score, judge: str | None) -> Levelled:
+def _points(item: _Item, place: str) -> int | None:
+    points: Any = item.points
+    if points is None:
+        return None
+    if not math.isfinite(points) or points != int(points) or not MIN_POINTS <= points <= MAX_POINTS or points == 0:
+        refuse(f"{place}.points", f"a whole number {MIN_POINTS}..{MAX_POINTS} without 0", shown(points))
+    return int(points)
+
+
+def level_of(name: str, score: Score, judge: str | None) -> Levelled:
     """The level of a score that holds one: its answer, else its value."""
     level = letter(score.answer) or letter(score.value)
     if level is None:
-        msg = f"scores.{name}: expected a letter A to D as answer or value, got no level"
-        raise RowFault(msg)
-    checked = None if judge is None else checked_name(judge, f"scores.{name}.metadata: judge")
-    return Levelled(name, checked, level, storable(score.explanation, f"scores.{name}.explanation") or None)
+        refuse(f"scores.{name}", "a letter A to D as answer or value", "no level")
+    if judge is not None:
+        printable(judge, f"scores.{name}.metadata: judge", is_needed=True)
+    return Levelled(name, judge, level, storable(score.explanation or "", f"scores.{name}.explanation") or None)
 
 
 def _lists(score: Score) -> dict[str, msgspec.Raw]:
@@ -174,51 +178,8 @@ def _is_list(raw: msgspec.Raw) -> bool:
     return bool(items) and all(item.keys() >= _ITEM_KEYS for item in items)
 
 
-def _items(place: str, raw: msgspec.Raw) -> Sequence[_Item]:
-    try:
-        return decoded(raw, list[_Item])
-    except RowFault as fault:
-        msg = f"{place}{fault}"
-        raise RowFault(msg) from fault
-
-
 def _metadata(score: Score) -> Mapping[str, msgspec.Raw]:
     return decoded(score.metadata, dict[str, msgspec.Raw]) if begins(score.metadata) == b"{" else {}
-
-
-def _criterion(place: str, item: _Item) -> Criterion:
-    points: Any = item.points
-    if points is not None:
-        if not math.isfinite(points) or points != int(points) or not MIN_POINTS <= points <= MAX_POINTS or points == 0:
-            msg = f"{place}.points: expected a whole number {MIN_POINTS}..{MAX_POINTS} without 0, got {shown(points)}"
-            raise RowFault(msg)
-        points = int(points)
-    tags = tuple(storable(tag, f"{place}.tags") or "" for tag in item.tags or ())
-    return Criterion(storable(item.criterion, f"{place}.criterion") or "", points, tags)
-
-
-def storable(text: str | None, place: str) -> str | None:
-    """The text.
-
-    Raises:
-        RowFault: It holds the character NUL.
-    """
-    if text is not None and "\x00" in text:
-        msg = f"{place}: expected text that a database can hold, got the character NUL"
-        raise RowFault(msg)
-    return text
-
-
-def checked_name(name: str, place: str) -> str:
-    """A name on one line.
-
-    Raises:
-        RowFault: It is empty, too long, or holds something that cannot be printed.
-    """
-    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        msg = f"{place}: expected a name of at most {LONGEST_NAME} printable characters, got {shown(name)}"
-        raise RowFault(msg)
-    return name
 
 
 def begins(raw: msgspec.Raw) -> bytes:
@@ -227,11 +188,7 @@ def begins(raw: msgspec.Raw) -> bytes:
 
 
 def decoded(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
-    """A value of a known shape. NaN and Infinity, which inspect_ai writes and JSON does not have, are read as null.
-
-    Raises:
-        RowFault: It is of another shape, or no JSON.
-    """
+    """A value of a known shape, else a fault. NaN and Infinity, which inspect_ai writes and JSON does not have, are read as null."""
     data = bytes(raw)
     try:
         return msgspec.json.decode(data, type=kind)
@@ -241,8 +198,3 @@ def decoded(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
         return msgspec.json.decode(plain, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return decode(plain, kind)  # says what is wrong
-
-
-@cache
-def _refer_to(index: int) -> CriterionRef:
-    return CriterionRef(row=index)

@@ -147,13 +147,13 @@ class Bulk:
         return hashes
 
     def update(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Change rows of a table that may change; each brings its `id` and the same columns."""
+        """Change rows of a table that may change; each brings its number and the same columns."""
         if rows:
-            target = TABLES[table]
-            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in rows[0] if name != "id"}
-            statement = update(target).where(target.c.id == bindparam("new_id")).values(**values)
+            target, key = TABLES[table], number_column(table)
+            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in rows[0] if name != key.name}
+            statement = update(target).where(key == bindparam(f"new_{key.name}")).values(**values)
             self._connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])
-            self._written.content(table, [row["id"] for row in rows])
+            self._written.content(table, [row[key.name] for row in rows])
 
     def move_criteria(self, positions: Mapping[int, int]) -> None:
         """Give criteria new positions; by way of negative ones, since positions are unique at every step."""

@@ -1,0 +1,229 @@
+"""HealthBench's own files (arXiv 2505.08775), and results of its reference tool openai/simple-evals."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from evalcore.importing.formats.values import check_entries, check_messages, decode, refuse
+from evalcore.importing.records import (
+    CriterionRef,
+    FileFormat,
+    GivenExample,
+    GivenVerdict,
+    Graded,
+    Kind,
+    Name,
+    Options,
+    judged,
+    row_refs,
+)
+from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Criterion, Example, Label, Message, RaterKind, Stage
+
+T = TypeVar("T")
+Some = Annotated[list[T], msgspec.Meta(min_length=1)]
+UNRECORDED_MODEL = "model not recorded"
+
+
+class RubricItem(msgspec.Struct, gc=False):
+    """A criterion as HealthBench writes it."""
+
+    criterion: Name
+    points: Annotated[int, msgspec.Meta(ge=MIN_POINTS, le=MAX_POINTS)]
+    tags: list[str] = []
+
+
+def _rubric(items: Sequence[RubricItem], field: str) -> tuple[Criterion, ...]:
+    """The criteria; points 0 are a fault because they say neither desirable nor undesirable."""
+    for index, item in enumerate(items):
+        if item.points == 0:
+            refuse(f"{field}[{index}].points", f"{MIN_POINTS}..{MAX_POINTS} without 0", 0)
+    return tuple(Criterion(item.criterion, item.points, tuple(item.tags)) for item in items)
+
+
+# ---------------------------------------------------------------- examples
+
+
+class ExampleRow(msgspec.Struct):
+    """A line of an examples file. Unknown keys are tolerated."""
+
+    prompt_id: Name
+    prompt: Some[Message]
+    rubrics: Some[RubricItem]
+    example_tags: list[str] = []
+    ideal_completions_data: msgspec.Raw = msgspec.Raw(b"")
+    canary: str | None = None
+
+
+def read(line: bytes, number: int, options: Options) -> Iterator[GivenExample]:
+    """One example a line."""
+    row = decode(line, ExampleRow)
+    check_messages(row.prompt, field="prompt", is_asked=True)
+    ideal = bytes(row.ideal_completions_data)
+    example = Example(
+        prompt_id=row.prompt_id,
+        messages=tuple(row.prompt),
+        rubric=_rubric(row.rubrics, "rubrics"),
+        tags=tuple(row.example_tags),
+        subsets=frozenset({options.subset} if options.subset else ()),
+        ideal_completions=None if ideal in (b"", b"null") else ideal.decode(),
+        canary=row.canary,
+    )
+    yield GivenExample(number, example)
+
+
+EXAMPLES = FileFormat(
+    name="healthbench-examples",
+    title="HealthBench examples (oss_eval, hard, consensus), JSON Lines",
+    columns={
+        "prompt_id": "the example's name, unique in its data set",
+        "prompt": "list of {role, content}; the last turn is the user's",
+        "rubrics": "list of {criterion, points, tags}; points a whole number -10..10, not 0",
+        "example_tags": "list; theme:NAME and physician_agreed_category:NAME are used",
+        "ideal_completions_data": "kept as it is (optional)",
+        "canary": "kept and written back out (optional)",
+    },
+    keys=frozenset({"prompt_id", "prompt", "rubrics"}),
+    read=read,
+)
+
+
+# ---------------------------------------------------------------- results; their `htmls` and `convos` repeat the rest and are skipped unread
+
+
+class GradedItem(RubricItem, kw_only=True, gc=False):
+    """A criterion with the judge's verdict."""
+
+    criteria_met: bool
+    explanation: str | None = None
+
+
+class Entry(msgspec.Struct):
+    """One response with its verdicts."""
+
+    prompt_id: Name
+    prompt: Some[Message]
+    completion: Some[Message]
+    rubric_items: Some[GradedItem]
+    completion_id: str | None = None
+
+
+class _Metadata(msgspec.Struct):
+    example_level_metadata: list[msgspec.Raw]
+
+
+class _Document(msgspec.Struct):
+    metadata: _Metadata
+
+
+def entries(document: bytes | bytearray) -> list[msgspec.Raw]:
+    """The entries of a results file, raw until their turn, so that memory does not hold them all at once."""
+    check_entries(document, "metadata", "example_level_metadata")
+    try:
+        whole = msgspec.json.decode(document, type=_Document)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        whole = decode(bytes(document), _Document)  # says what is wrong
+    return whole.metadata.example_level_metadata
+
+
+def read_entry(raw: bytes | msgspec.Raw, number: int, options: Options) -> Iterator[Graded]:
+    """One response an entry, with one verdict a criterion."""
+    entry = decode(raw, Entry)
+    check_messages(entry.prompt, field="prompt")
+    if any(message.role != "assistant" for message in entry.completion):
+        refuse("completion[].role", "'assistant'", repr(entry.completion[0].role))
+    judge = options.judge or ""
+    yield Graded(
+        line=number,
+        prompt_id=entry.prompt_id,
+        messages=tuple(entry.prompt),
+        rubric=_rubric(entry.rubric_items, "rubric_items"),
+        scored_rubric=True,
+        model=options.model,
+        completion_id=entry.completion_id,
+        text="\n\n".join(message.content for message in entry.completion),
+        criteria=row_refs(len(entry.rubric_items)),
+        verdicts=tuple(judged(judge, item.explanation, is_met=item.criteria_met) for item in entry.rubric_items),
+    )
+
+
+RESULTS = FileFormat(
+    name="simple-evals",
+    title="simple-evals results (NAME_allresults.json), one JSON document",
+    columns={
+        "metadata.example_level_metadata[]": "one entry a response: prompt_id, prompt (as sent), completion, rubric_items",
+        "rubric_items[]": "criterion, points, tags, criteria_met (true or false), explanation",
+        "(file name)": "{data set}_{model}_{date}_{time}_allresults.json; the judge is nowhere: say --judge",
+    },
+    keys=frozenset({"metadata"}),
+    one_of=frozenset({"score", "metrics", "htmls", "convos"}),
+    read=read_entry,
+    kind=Kind.DOCUMENT,
+    model_in_name=True,
+)
+
+
+# ---------------------------------------------------------------- physicians' labels
+
+
+class MetaRow(msgspec.Struct):
+    """A line: one criterion of one response, read by two to four physicians; without the model and the criterion's points."""
+
+    prompt_id: Name
+    completion_id: Name
+    prompt: Some[Message]
+    completion: str
+    rubric: Name
+    category: str
+    binary_labels: Some[bool]
+    anonymized_physician_ids: list[str]
+    canary: str | None = None
+
+
+def read_meta(line: bytes, number: int, options: Options) -> Iterator[Graded]:
+    """One response with one verdict a physician; they read without a judge's verdict."""
+    row = decode(line, MetaRow)
+    check_messages(row.prompt, field="prompt", is_asked=True)
+    n_labels, n_names = len(row.binary_labels), len(row.anonymized_physician_ids)
+    if n_labels != n_names or len(set(row.anonymized_physician_ids)) != n_names:
+        refuse("anonymized_physician_ids", f"{n_labels} different names, one a label", n_names)
+    cluster = row.category.removeprefix("cluster:")
+    tags = ("level:cluster", f"cluster:{cluster}") if row.category.startswith("cluster:") else ()
+    yield Graded(
+        line=number,
+        prompt_id=row.prompt_id,
+        messages=tuple(row.prompt),
+        rubric=(Criterion(row.rubric, None, tags),),
+        model=options.model or UNRECORDED_MODEL,
+        completion_id=row.completion_id,
+        text=row.completion,
+        canary=row.canary,
+        criteria=(CriterionRef(row=0, cluster=cluster if tags else None, text=row.rubric),) * n_labels,
+        verdicts=tuple(
+            GivenVerdict(
+                rater=name,
+                rater_kind=RaterKind.REVIEWER,
+                stage=Stage.FIRST,
+                label=Label.MET if met else Label.NOT_MET,
+                blinded=True,
+            )
+            for met, name in zip(row.binary_labels, row.anonymized_physician_ids, strict=True)
+        ),
+    )
+
+
+META_EVAL = FileFormat(
+    name="healthbench-meta-eval",
+    title="HealthBench meta_eval (physicians' labels), JSON Lines",
+    columns={
+        "prompt_id, completion_id": "names of the example and of the response",
+        "prompt, completion": "the conversation and the response",
+        "rubric": "text of the criterion",
+        "category": "its cluster, cluster:NAME",
+        "binary_labels": "list of true and false, one a physician",
+        "anonymized_physician_ids": "list of names, as long",
+        "canary": "kept and written back out (optional)",
+    },
+    keys=frozenset({"completion_id", "binary_labels", "anonymized_physician_ids"}),
+    read=read_meta,
+)

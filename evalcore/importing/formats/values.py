@@ -1,0 +1,398 @@
+"""Bytes and cells to typed values, and what is wrong with one in one sentence: `field: expected ..., got ...`."""
+
+import math
+import re
+from collections.abc import Collection, Iterable
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import msgspec
+import orjson
+
+from evalcore.errors import RowFault
+from evalcore.importing.records import Cells, Options
+from evalcore.study.schema import (
+    Acuity,
+    CannotReason,
+    Cause,
+    ConflictCause,
+    ErrorKind,
+    Format,
+    Label,
+    Message,
+    RaterKind,
+    Selection,
+    Severity,
+    Stage,
+)
+from evalcore.triage.data import LETTERS
+from evalcore.triage.label_maps import level_named
+
+T = TypeVar("T")
+Word = TypeVar("Word", bound=StrEnum)
+
+MAX_SHOWN = 80
+MAX_ENTRIES = 1_000_000
+ROLES = ("system", "developer", "user", "assistant")
+LEVEL_WORDS = "A, B, C, D (or SELF_CARE, PRIMARY_CARE, URGENT_CARE, EMERGENCY)"
+VOTE_WORDS = f"{LEVEL_WORDS}, A|B, B|C, C|D, Remove"
+LONGEST_NAME = 200
+LARGEST = 2**31 - 1
+"""Of a whole number: PostgreSQL holds no larger one in such a column."""
+LAST_SAMPLE = 9_999
+"""Of the repeats of one model on one case. A larger number is no repeat (a seed, say), and the statistics keep room for every repeat before it."""
+_PATH = re.compile(r" - at `(key in )?\$(?P<path>[^`]*)`$")
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_TYPES = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+_TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
+_LOOKED_INTO = 1 << 24
+"""Bytes. In a larger document a wrong value is not looked up for its fault: as Python's own values it would fill the memory."""
+_BEFORE = 10
+_WORDS = {
+    "label": Label,
+    "rater_kind": RaterKind,
+    "stage": Stage,
+    "cause": Cause,
+    "severity": Severity,
+    "error_kind": ErrorKind,
+    "reason": CannotReason,
+    "conflict_cause": ConflictCause,
+    "selection": Selection,
+}
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
+_WHOLE = re.compile(r"([0-9]{1,18})(\.0+)?")
+_VOTE = re.compile(r"anon_label_([1-9][0-9]{0,3})(_rater)?")
+
+
+def refuse(place: str, expected: str, got: object) -> NoReturn:
+    """Say what is wrong with a value, as every format says it."""
+    msg = f"{place}: expected {expected}, got {got}"
+    raise RowFault(msg)
+
+
+def shown(value: Any) -> str:
+    """What came, short enough for a message."""
+    try:
+        text = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
+    except TypeError:  # nested more deeply than orjson writes
+        text = f"a deeply nested {'list' if isinstance(value, list) else 'object'}"
+    if len(text) > MAX_SHOWN:
+        text = text[: MAX_SHOWN - 1] + "…"
+    return repr(text) if isinstance(value, str) else text
+
+
+def shown_apart(came: str, expected: str) -> tuple[str, str]:
+    """Two texts that differ, each short enough for a message, from shortly before the place where they do.
+
+    >>> shown_apart("rest " * 30 + "today", "rest " * 30 + "now")
+    ("'…rest rest today'", "'…rest rest now'")
+    >>> shown_apart("Rest" + " now" * 40, "You" + " rest now" * 40)[0][:12]
+    "'Rest now no"
+    """
+    differ = (place for place, pair in enumerate(zip(came, expected, strict=False)) if pair[0] != pair[1])
+    same = next(differ, min(len(came), len(expected)))
+    start = same - _BEFORE if same >= MAX_SHOWN - _BEFORE else 0
+    one, other = (("…" if start else "") + text[start:] for text in (came, expected))
+    return shown(one), shown(other)
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def decode(line: bytes | msgspec.Raw, kind: type[T]) -> T:
+    """One JSON value of a known shape.
+
+    Raises:
+        RowFault: It is no JSON, no UTF-8, of another shape, or holds text that no database can hold.
+    """
+    data = bytes(line)
+    try:
+        if not data.isascii():
+            data.decode()  # a part that is skipped is not looked at below
+        row = msgspec.json.decode(data, type=kind)
+    except UnicodeDecodeError as error:
+        raise RowFault(not_utf8(error)) from error
+    except msgspec.ValidationError as error:
+        raise _wrong_value(str(error).replace(" | null", " or nothing"), data) from error
+    except msgspec.DecodeError as error:
+        msg = f"not valid JSON: {_json_fault(data, error)}, got {shown(data[:MAX_SHOWN].decode(errors='replace'))}"
+        raise RowFault(msg) from error
+    except RecursionError as error:
+        msg = "nested too deeply: expected a flat object, got more than a thousand levels"
+        raise RowFault(msg) from error
+    if b"\\u0000" in data and _NUL.search(data):
+        refuse("text", "text that a database can hold", "the character NUL (\\u0000)")
+    return row
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """Where the first byte stands that is not UTF-8."""
+    return f"byte {error.start + 1}: expected UTF-8, got {error.object[error.start : error.start + 4].hex(' ')}"
+
+
+def _json_fault(data: bytes, error: Exception) -> str:
+    """In the words of orjson, which names line, column and halves of surrogate pairs."""
+    if len(data) <= _LOOKED_INTO:
+        try:
+            orjson.loads(data)
+        except orjson.JSONDecodeError as found:
+            return str(found)
+    return str(error)
+
+
+def _wrong_value(message: str, line: bytes) -> RowFault:
+    """The place and what was expected are named by msgspec; what came is looked up in the row."""
+    found = _PATH.search(message)
+    expected = _PATH.sub("", message)
+    path = found["path"] if found else ""
+    field = path.lstrip(".") or "the row"
+    if expected.startswith("Object missing required field"):
+        name = expected.split("`")[1]
+        return RowFault(
+            f"{field}.{name}: expected a value, got nothing" if path else f"{name}: expected a value, got nothing"
+        )
+    if expected.startswith("Invalid enum value") and field in _WORDS:
+        expected = "expected " + ", ".join(_WORDS[field])
+    expected = re.sub(r", got .*$", "", expected)
+    expected = _TYPE.sub(lambda name: _TYPES[name[0]], expected[:1].lower() + expected[1:])
+    value, known = _value_at(line, path)
+    return RowFault(f"{field}: {expected.replace('`', '')}, got {shown(value) if known else 'another value'}")
+
+
+def _value_at(line: bytes, path: str) -> tuple[Any, bool]:
+    if len(line) > _LOOKED_INTO:
+        return None, False
+    try:
+        value = orjson.loads(line)
+        for key, index in _STEP.findall(path):
+            value = value[key] if key else value[int(index)]
+    except (KeyError, IndexError, ValueError, TypeError):  # what stands behind the wrong value may be no JSON either
+        return None, False
+    return value, True
+
+
+def check_entries(document: bytes | bytearray, *keys: str) -> None:
+    """Whether the list below these keys is short enough to be held: an entry of three bytes takes sixty in memory.
+
+    Raises:
+        RowFault: It has more than `MAX_ENTRIES` entries; or it may have, and holds something else than objects.
+    """
+    if document.count(b",") < MAX_ENTRIES:
+        return
+    n_entries = 0
+
+    class Entry(msgspec.Struct):
+        def __post_init__(self) -> None:
+            nonlocal n_entries
+            n_entries += 1
+            if n_entries > MAX_ENTRIES:
+                msg = "too many"
+                raise ValueError(msg)
+
+    shape: Any = list[Entry]
+    for key in reversed(keys):
+        shape = msgspec.defstruct("Above", [(key, shape | None, None)])
+    try:
+        msgspec.json.decode(document, type=shape)
+    except msgspec.ValidationError:
+        came = f"more than {MAX_ENTRIES:,} entries" if n_entries > MAX_ENTRIES else "something else"
+        refuse(".".join(keys), f"a list of at most {MAX_ENTRIES:,} objects", came)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return  # the reader itself says what is wrong
+
+
+def check_messages(messages: list[Message], *, field: str, is_asked: bool = False) -> None:
+    """Roles are known and the user has a turn: all that can be asked of what was sent to a model; with `is_asked` it is the last."""
+    for index, message in enumerate(messages):
+        if message.role not in ROLES:
+            refuse(f"{field}[{index}].role", f"one of {', '.join(ROLES)}", repr(message.role))
+    if all(message.role != "user" for message in messages):
+        refuse(field, "at least one turn of the user's", "none")
+    if is_asked and messages[-1].role != "user":
+        refuse(f"{field}[{len(messages) - 1}].role", "the user's turn last", repr(messages[-1].role))
+
+
+# ---------------------------------------------------------------- cells of a table; each function raises RowFault for what is none
+
+
+class Vote(NamedTuple):
+    """One physician's vote on a case; `place` counts from 1."""
+
+    place: int
+    rater: str | None
+    vote: Acuity
+
+
+def cells_of(line: bytes, known: Collection[str]) -> dict[str, str]:
+    """The values of a JSON object as the cells of a table.
+
+    Args:
+        known: Columns that must hold a text, a number or a truth value; `anon_label_...` too.
+    """
+    return {column: cell(column, value, known) for column, value in decode(line, dict[str, Any]).items()}
+
+
+def cell(column: str, value: Any, known: Collection[str]) -> str:
+    """A value as the text of a cell: a whole number without ".0", nothing for None and NaN.
+
+    >>> cell("a", 12.0, ()), cell("a", True, ()), cell("a", float("nan"), ()), cell("a", None, ())
+    ('12', 'true', '', '')
+    """
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, list | dict | bytes) and (column in known or is_vote(column)):
+        refuse(column, "text or a number", shown(value))
+    return str(value)
+
+
+def is_vote(column: str) -> bool:
+    """Whether this is the column of a vote, or of who voted."""
+    return _VOTE.fullmatch(column) is not None
+
+
+def words(cells: Cells, column: str) -> str | None:
+    """A text as it came; None where there is nothing but blanks."""
+    text = cells.get(column, "")
+    return storable(text, column) if text and not text.isspace() else None
+
+
+def storable(text: str, place: str) -> str:
+    """The text, which a database can hold."""
+    if "\x00" in text:
+        refuse(place, "text that a database can hold", "the character NUL")
+    return text
+
+
+def printable(text: str, place: str, *, is_needed: bool = False) -> str:
+    """A name on one line, or nothing unless it is needed."""
+    if len(text) > LONGEST_NAME or not text.isprintable() or (is_needed and not text.strip()):
+        refuse(place, f"a name of at most {LONGEST_NAME} printable characters", shown(text))
+    return text
+
+
+def name(cells: Cells, column: str) -> str | None:
+    """A name on one line, without blanks around it."""
+    return printable(cells.get(column, "").strip(), column) or None
+
+
+def needed(cells: Cells, column: str, expected: str = "a value") -> str:
+    """A name that must be there."""
+    text = name(cells, column)
+    if text is None:
+        refuse(column, expected, "nothing")
+    return text
+
+
+def model(cells: Cells, options: Options) -> str:
+    """Who answered: as the row says, else as was said of the file."""
+    return name(cells, "model") or options.model or needed(cells, "model", "who answered, here or as --model")
+
+
+def level(
+    cells: Cells, column: str, *, allowed: Iterable[Acuity] = LETTERS, expected: str = LEVEL_WORDS
+) -> Acuity | None:
+    """A level from A to D."""
+    text = cells.get(column, "").strip()
+    if not text:
+        return None
+    found = _level(text)
+    if found is None or found not in allowed:
+        refuse(column, expected, shown(text))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _level(text: str) -> Acuity | None:
+    return Acuity.REMOVE if text.casefold() == Acuity.REMOVE else level_named(text)
+
+
+def vote(cells: Cells, column: str) -> Acuity | None:
+    """A level, a boundary, or Remove."""
+    return level(cells, column, allowed=Acuity, expected=VOTE_WORDS)
+
+
+def gold(cells: Cells) -> tuple[Acuity | None, bool]:
+    """The level that a case needs as the file gives it (None where it gives none), and whether the file removes the case in its place."""
+    found = vote(cells, "normalized_label")
+    return (None, True) if found is Acuity.REMOVE else (found, False)
+
+
+def votes(cells: Cells) -> tuple[Vote, ...]:
+    """The votes of a panel by place: anon_label_1, anon_label_2, ..., each with its rater where that is said; places without a vote are left out."""
+    places = sorted(int(found[1]) for column in cells if (found := _VOTE.fullmatch(column)) and not found[2])
+    given = ((place, vote(cells, f"anon_label_{place}")) for place in places)
+    return tuple(
+        Vote(place, name(cells, f"anon_label_{place}_rater"), level) for place, level in given if level is not None
+    )
+
+
+def word(cells: Cells, column: str, known: type[Word], *, between: str = ", ") -> Word | None:
+    """One of some known words, in upper or lower case; None where nothing came."""
+    text = cells.get(column, "").strip().lower()
+    if not text:
+        return None
+    try:
+        return known(text)
+    except ValueError:
+        refuse(column, between.join(known), shown(text))
+
+
+def asked(cells: Cells) -> Format:
+    """The format of the question."""
+    found = word(cells, "format", Format, between=" or ")
+    if found is None:
+        refuse("format", " or ".join(Format), "nothing")
+    return found
+
+
+def sample_index(cells: Cells) -> int:
+    """Which of a model's repeats; 0 where nothing is said."""
+    return whole(cells, "sample_index", highest=LAST_SAMPLE) or 0
+
+
+def whole(cells: Cells, column: str, *, highest: int = LARGEST) -> int | None:
+    """A whole number from 0 to `highest`."""
+    text = cells.get(column, "").strip()
+    if not text:
+        return None
+    found = _WHOLE.fullmatch(text)
+    if found is None or int(found[1]) > highest:
+        refuse(column, f"a whole number from 0 to {highest}", shown(text))
+    return int(found[1])
+
+
+def amount(cells: Cells, column: str, *, high: int = 1) -> float | None:
+    """A number from 0 to `high`; None where nothing came, or "nan"."""
+    text = cells.get(column, "").strip()
+    if not text or text.lower() == "nan":
+        return None
+    try:
+        number = math.nan if "_" in text else float(text)  # Python takes 0_1 for 1
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= high:
+        refuse(column, f"a number from 0 to {high}", shown(text))
+    return number
+
+
+def truth(cells: Cells, column: str) -> bool | None:
+    """True, false, or nothing."""
+    text = cells.get(column, "").strip().lower()
+    if text and text not in _TRUE + _FALSE:
+        refuse(column, "true or false", shown(text))
+    return text in _TRUE if text else None

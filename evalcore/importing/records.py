@@ -1,0 +1,214 @@
+"""What a format is, and what files of graded answers give."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from evalcore.study.schema import (
+    Acuity,
+    CannotReason,
+    Cause,
+    ConflictCause,
+    Criterion,
+    ErrorKind,
+    Example,
+    Label,
+    Message,
+    RaterKind,
+    Selection,
+    Severity,
+    Stage,
+)
+
+if TYPE_CHECKING:
+    from evalcore.importing.context import RowWriter
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+Cells = Mapping[str, str]
+"""Column to cell; an empty cell is no value."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What cannot be read out of the rows.
+
+    Attributes:
+        dataset: Name of the data set that the examples belong to, e.g. healthbench.
+        model: Who wrote the responses, where the file does not say.
+        judge: Who graded them, where the file does not say.
+    """
+
+    dataset: str = "healthbench"
+    subset: str | None = None
+    model: str | None = None
+    judge: str | None = None
+
+    @property
+    def evaluation(self) -> str:
+        """The data set with its part: what a response was made for.
+
+        >>> Options(subset="hard").evaluation
+        'healthbench_hard'
+        """
+        return f"{self.dataset}_{self.subset}" if self.subset else self.dataset
+
+
+class Kind(StrEnum):
+    """How the rows of a file lie in it."""
+
+    LINES = "JSON Lines"
+    TABLE = "CSV"
+    PARQUET = "Parquet"
+    DOCUMENT = "one JSON document"
+    LOG = "a log of inspect_ai"
+
+    @property
+    def row_word(self) -> str:
+        """What a row is called in a message."""
+        return {Kind.PARQUET: "row", Kind.DOCUMENT: "entry", Kind.LOG: "sample"}.get(self, "line")
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files. Where there is only `read_cells`, a line of JSON is read as a row of a table.
+
+    Attributes:
+        columns: What each field means; a key may name several, as "A, B, C, D".
+        keys: Columns of a table, or keys of an object, that every file of the format has.
+        one_of: Of these it has at least one.
+        read: Takes a line of JSON, an entry or a sample, its number and the options.
+        read_cells: Takes a row of a table.
+        writer: Takes the rows; None: the one of graded responses and examples.
+        kind: How the file begins that is no table.
+        is_parquet: It may come as Parquet.
+        is_triage: Its rows are of cases of triage.
+        has_confidences: A judge may state confidences.
+        model_in_name: The file's name may tell the model.
+    """
+
+    name: str
+    title: str
+    columns: Mapping[str, str]
+    keys: frozenset[str]
+    one_of: frozenset[str] = frozenset()
+    read: Callable[[Any, int, Options], Iterator[Any]] | None = None
+    read_cells: Callable[[Cells, int, Options], Iterator[Any]] | None = None
+    writer: "type[RowWriter] | None" = None
+    kind: Kind = Kind.LINES
+    is_parquet: bool = False
+    is_triage: bool = False
+    has_confidences: bool = False
+    model_in_name: bool = False
+
+    def recognises(self, keys: set[str]) -> bool:
+        """Whether an object or a table with these keys is of this format."""
+        return self.keys <= keys and (not self.one_of or bool(self.one_of & keys))
+
+    @property
+    def column_names(self) -> frozenset[str]:
+        """The columns one by one."""
+        return frozenset(name for names in self.columns for name in names.split(", "))
+
+
+class CriterionRef(msgspec.Struct, frozen=True, gc=False):
+    """Which criterion of the example is meant: its position, or its cluster, or its text. The first that is given counts.
+
+    Attributes:
+        position: In the stored rubric, from 1.
+        row: Index into `Graded.rubric`, from 0, where the row brings its own rubric.
+    """
+
+    position: int | None = None
+    cluster: str | None = None
+    text: str | None = None
+    row: int | None = None
+
+    def __str__(self) -> str:
+        if self.position is not None:
+            return f"criterion_position {self.position}"
+        return self.cluster or repr((self.text or "")[:60])
+
+
+@cache
+def row_refs(n: int) -> tuple[CriterionRef, ...]:
+    """The criteria of a rubric that the row brings."""
+    return tuple(CriterionRef(row=index) for index in range(n))
+
+
+class GivenVerdict(msgspec.Struct, kw_only=True, gc=False):
+    """A verdict as a file gives it; the words are those of `schema.Verdict`."""
+
+    rater: Name
+    rater_kind: RaterKind = RaterKind.REVIEWER
+    stage: Stage | None = None
+    label: Label | Acuity
+    explanation: str | None = None
+    confidence: Share | None = None
+    cause: Cause | None = None
+    severity: Severity | None = None
+    error_kind: ErrorKind | None = None
+    reason: CannotReason | None = None
+    conflict_cause: ConflictCause | None = None
+    right_for_wrong_reason: bool = False
+    selection: Selection | None = None
+    inclusion_probability: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    blinded: bool | None = None
+    read_at: str | None = None
+
+
+def judged(judge: str, explanation: str | None, *, is_met: bool, confidence: float | None = None) -> GivenVerdict:
+    """A judge's verdict on a criterion."""
+    return GivenVerdict(
+        rater=judge,
+        rater_kind=RaterKind.JUDGE,
+        stage=Stage.JUDGE,
+        label=Label.MET if is_met else Label.NOT_MET,
+        explanation=explanation or None,
+        confidence=confidence,
+    )
+
+
+class GivenExample(msgspec.Struct, frozen=True, gc=False):
+    """An example and where it stands in the file."""
+
+    line: int
+    example: Example
+
+
+class Graded(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A response with verdicts on it.
+
+    Attributes:
+        line: Where it stands in the file.
+        criteria: What each verdict is on.
+        dataset: Of the example, where the row says so.
+        evaluation: What the response was made for, where the row says so.
+        messages: What was sent to the model, where the file says so; where `sent` is given, the example's conversation.
+        sent: What was sent to the model, where it may be more than `messages`.
+        rubric: The criteria that the file brings with the response.
+        scored_rubric: The rubric is all that the response is graded on (a run), not one line of it.
+        model: None where the file does not say: the response is then found by `completion_id`.
+        sample_index: Which repeat it is; None where the file does not say. With a text: the response has this number, or it is another one.
+        text: None where the response must be in the study already.
+    """
+
+    line: int
+    prompt_id: str
+    criteria: tuple[CriterionRef, ...]
+    verdicts: tuple[GivenVerdict, ...]
+    dataset: str | None = None
+    evaluation: str | None = None
+    messages: tuple[Message, ...] | None = None
+    sent: tuple[Message, ...] | None = None
+    rubric: tuple[Criterion, ...] = ()
+    scored_rubric: bool = False
+    model: str | None = None
+    sample_index: int | None = None
+    completion_id: str | None = None
+    text: str | None = None
+    canary: str | None = None
