@@ -51,17 +51,10 @@ def is_address(value: object) -> bool:
         return False
     try:
         parts = urlsplit(value)
-        port = parts.port
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    is_plain = (
-        parts.username is None
-        and parts.password is None
-        and not parts.query
-        and not parts.fragment
-        and "?" not in value
-    )
-    is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    is_plain = parts.username is None and parts.password is None and not parts.fragment and "?" not in value
     return is_whole and is_plain and not parts.path.rstrip("/").endswith("/chat/completions")
 
 
@@ -165,10 +158,8 @@ def version_and_repeat(version: str) -> tuple[str, int]:
 class Question(msgspec.Struct, frozen=True, gc=False):
     """One thing that is asked of the model, as its row holds it.
 
-    Attributes:
-        response_id, criterion_id: Of what a judge is asked; no criterion: the level of care.
-        format: Of an answer to a case of triage (`schema.Format`); "" otherwise.
-        repeat: Of a verdict, from 0.
+    A judge is asked on a response and a criterion, or without one on the level of care; repeats of its verdict count from 0. Answers to cases
+    of triage have a format (`schema.Format`).
     """
 
     question_id: int
@@ -181,14 +172,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """A whole reply of a model.
-
-    Attributes:
-        prompt_tokens, completion_tokens: As the server counts them; None where it does not say.
-        finish: Why it ended, as the server says ("stop", "length", ...).
-        attempts: How many times it was asked for, the last included.
-        seconds: From the first try to the reply.
-    """
+    """A whole reply of a model: its tokens as the server counts them, why it ended ("stop", "length", ...), and in how many tries and seconds."""
 
     text: str
     status: int
@@ -221,12 +205,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ChatRequest(msgspec.Struct, frozen=True, gc=False):
-    """What is sent.
-
-    Attributes:
-        messages: Oldest first.
-        schema: JSON schema of the answer, where one is asked for.
-    """
+    """What is sent: messages, oldest first, and the JSON schema of the answer where one is asked for."""
 
     messages: tuple[Message, ...]
     schema: dict[str, object] | None = None
