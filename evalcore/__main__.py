@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from evalcore import __version__
 from evalcore.cli import agreement as cli_agreement
 from evalcore.cli import analysis as cli_analysis
-from evalcore.cli import calibration, judging, runs
+from evalcore.cli import calibration, judging
 from evalcore.cli import compare as cli_compare
 from evalcore.cli import composition as cli_composition
 from evalcore.cli import data as cli_data
@@ -47,7 +47,7 @@ COMMANDS = (
     (cli_drift.criteria, cli_drift.drift, cli_drift.self_preference, cli_drift.families, cli_drift.judge_check),
     (cli_triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
     (cli_triage_settings.triage_settings, cli_triage_settings.label_maps, cli_composition.composition),
-    (cli_run.respond, cli_run.judge, cli_triage_run.triage_run, runs.runs),
+    (cli_run.respond, cli_run.judge, cli_triage_run.triage_run, cli_run.runs),
     (cli_planning.plan, cli_reading.assign, cli_reading.guideline, cli_paper.methods, cli_paper.bundle),
 )
 for of_a_room in COMMANDS:

@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Select, String, and_, case, cast, func, literal_column, or_, select
 from sqlmodel import Session, col
 
-from evalcore.study.run_words import ANSWERS_SAVED
+from evalcore.study.run_states import ANSWERS_SAVED
 from evalcore.study.schema import (
     FILE_IMPORTED,
     IMPORT_STOPPED,

@@ -330,7 +330,7 @@ PARSER, RULES = "parser", "acuity_rules"
 """The judges that ship: the reader of a stated level, and the one that goes by rules."""
 
 REPEAT = "#"
-"""Stands in the prompt_version of a judge's repeats (`run_words.repeat_version`), and in that of no other rater."""
+"""Stands in the prompt_version of a judge's repeats (`run_states.repeat_version`), and in that of no other rater."""
 JURY = "jury@"
 """How the prompt_version of a jury begins (`juries`), and that of no other rater."""
 

@@ -18,7 +18,7 @@ from sqlalchemy.types import TypeEngine
 from sqlmodel import Field, SQLModel
 
 from evalcore.study import schema
-from evalcore.study.run_words import STREAK, Outcome, RunKind, RunState
+from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
 
 TABLES = SQLModel.metadata.tables
 """Every table by its name."""
@@ -636,7 +636,7 @@ class RunWorker(Numbered, table=True):
 
 
 class RunQuestion(Numbered, table=True):
-    """One question of a run (`run_words.Question`): the outcome of its last call (None: to be asked), and who holds it."""
+    """One question of a run (`run_states.Question`): the outcome of its last call (None: to be asked), and who holds it."""
 
     __table_args__ = (
         index(
@@ -665,7 +665,7 @@ class RunQuestion(Numbered, table=True):
 
 
 class RunCall(Numbered, table=True):
-    """What came of a question (`run_words.Call`), one row a call; at most one of a question's is answered."""
+    """What came of a question (`run_states.Call`), one row a call; at most one of a question's is answered."""
 
     __table_args__ = (
         index("ix_run_call_run", "run_id", "outcome"),

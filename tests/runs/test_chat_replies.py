@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.runs.model_client import SHORTEST_KEY, Hider, NoCompletion, error_message, is_filtered, read, retry_after
-from evalcore.study.run_words import MAX_RAW
+from evalcore.runs.spec import MAX_RAW
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = "sk-proj-4f5A77c2b19/+=x"
