@@ -68,7 +68,6 @@ from evalcore.study.tables import Verdict as VerdictRow
 
 # ---------------------------------------------------------------- what was written, and its event
 
-
 FIRST_PREVIOUS_HASH = "0" * 64
 WROTE = "wrote"
 """Under this name an event's detail has, by table, the numbers of the rows that its act wrote and their digest."""
@@ -145,11 +144,16 @@ def add_to_ledger(connection: Connection, table: str, rows: Iterable[Any], diges
         connection.execute(insert(TABLES[LEDGER]), added)
 
 
+@cache
+def _last_number(table: str) -> Select[Any]:
+    return select(func.coalesce(func.max(TABLES[table].c.id), 0))
+
+
 def _next_places(connection: Connection, n: int) -> Sequence[int]:
     if connection.dialect.name == "postgresql":
         taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
         return sorted(connection.execute(taken, {"n": n}).scalars())
-    last = connection.execute(select(func.coalesce(func.max(TABLES[LEDGER].c.id), 0))).scalar_one()
+    last = connection.execute(_last_number(LEDGER)).scalar_one()
     return range(last + 1, last + 1 + n)
 
 
@@ -209,7 +213,6 @@ def is_storable(text: str) -> bool:
 
 # ---------------------------------------------------------------- verdicts that people give
 
-
 _DUPLICATE = {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_TRIGGER", "23505"}  # the trigger: the row is there already
 
 
@@ -258,11 +261,6 @@ def verdict_row(verdict: Verdict, stamp: Mapping[str, Any], *, at: datetime | No
 
 
 @cache
-def _last_number(table: str) -> Select[Any]:
-    return select(func.coalesce(func.max(TABLES[table].c.id), 0))
-
-
-@cache
 def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
     """How a value is written for SQLite's driver; None: as it is."""
     dialect = sqlite.dialect()
@@ -271,17 +269,10 @@ def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
 
 
 class Bulk:
-    """Inserts and updates within a writing transaction.
-
-    Args:
-        session: Has the transaction: a new one after each commit.
-        source_hash: SHA-256 of the file that brings them.
-
-    Attributes:
-        repeats: What comes has come before, and was written: verdicts and texts for the index are passed over.
-    """
+    """Inserts and updates within a writing transaction of the session, of what came how (with the SHA-256 of the file that brings it)."""
 
     repeats = False
+    """What comes has come before, and was written: verdicts and texts for the index are passed over."""
 
     def __init__(self, session: Session, *, source: Source = Source.RUN, source_hash: str | None = None) -> None:
         self._stamp: dict[str, Any] = {"source": source, "source_hash": source_hash, "recorded_at": now()}
@@ -442,7 +433,6 @@ def as_json(values: Iterable[str]) -> str:
 
 # ---------------------------------------------------------------- imports, and the search
 
-
 BATCH = 500
 
 
@@ -520,7 +510,6 @@ def refresh_statistics(session: Session) -> None:
 
 
 # ---------------------------------------------------------------- the study, its people, and what it has chosen
-
 
 MAX_GUIDELINE = 100_000
 _RATER = TABLES["rater"].c
