@@ -30,12 +30,7 @@ FORMATS = {
 MEANINGS = "A level from A (home) to D (emergency now), a boundary such as C/D, panel (physicians decide), or information A (kept, and never the gold)"
 DRAWN = "study_triage_drawn"
 ALT = "The flow of cases from their sources, by what they are used for, to their level of care; the table below has the same numbers"
-COUNTS = {
-    "n_direct": "By its label",
-    "n_consensus": "By a panel",
-    "n_ambiguous": "Ambiguous",
-    "n_excluded": "Left out",
-}
+COUNTS = {"n_direct": "By its label", "n_consensus": "By a panel", "n_ambiguous": "Ambiguous", "n_excluded": "Left out"}
 
 
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
