@@ -20,7 +20,7 @@ from evalcore.study.db import reading
 from evalcore.study.policies import check_can_see_audit
 from evalcore.study.row_hashes import CONTENT, LEDGER, VERDICT, Digest, ledger_row, runs_told
 from evalcore.study.schema import Viewer
-from evalcore.study.store.events import FIRST_PREVIOUS_HASH, WROTE
+from evalcore.study.store import FIRST_PREVIOUS_HASH, WROTE
 from evalcore.study.tables import AuditEvent
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -37,10 +37,8 @@ class ChainReport:
     """How far the trail holds.
 
     Attributes:
-        n_events: Events walked; up to and with the broken one where there is one.
+        n_events: Events walked, up to and with the first that does not fit (`broken_event`, and `why`).
         last_hash: Of the last event that holds: write it down, and a trail that was shortened or written anew shows too.
-        broken_event: Number of the first event that does not fit, or None.
-        why: What does not fit there.
         n_verdicts, n_rows: Verdicts, and rows that they rest on, whose hash was recomputed; none where the chain is broken.
         faults: What else does not hold, in sentences.
     """

@@ -23,16 +23,10 @@ READ_STATES = (OVERRIDDEN, CONFLICTING, READ, UNREAD)
 class Filters:
     """Which conversations; None asks for nothing.
 
-    The filters on criteria and verdicts (axis, model, judge, label, reads, judges_differ, points) have to hold on one and the
-    same item: one criterion of one response.
-    Without the others, but for judge and those on responses, reads asks about levels of care as well (`level_reads`).
-    Those on responses (model, format, level) have to hold on one response; with a level the judge is the
-    one who says it.
-
-    Attributes:
-        source: The source of a case of triage, e.g. semigran.
-        format: How models were asked about a case: a `Format`.
-        level: The level of care that a judge (any, or the one of `judge`) reads out of a response: an `Acuity`, or cannot_assess.
+    The filters on criteria and verdicts (axis, model, judge, label, reads, judges_differ, points) have to hold on one and the same item: one
+    criterion of one response. Without the others, but for judge and those on responses, reads asks about levels of care as well.
+    Those on responses (model; format, a `Format`; level, an `Acuity` or cannot_assess, by any judge or by `judge`) have to hold on one response.
+    A source is one of cases of triage, e.g. semigran.
     """
 
     search: str = ""

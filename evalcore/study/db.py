@@ -282,12 +282,13 @@ def migrate(engine: Engine) -> Path | None:
     """Run the Alembic migrations that are missing, as `open_study` does. Returns the copy made of an older SQLite file, if one was."""
     newest = _scripts().get_current_head()
     with engine.connect() as connection:
-        if _revision(connection) == newest:
+        if MigrationContext.configure(connection).get_current_revision() == newest:
             return None
     with engine.execution_options(immediate=True).begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        present = _revision(connection)  # again, under the lock: another process may have been first
+        # again, under the lock: another process may have been first
+        present = MigrationContext.configure(connection).get_current_revision()
         if present == newest:
             return None
         _check_is_ours(engine, connection, present)
@@ -314,10 +315,6 @@ def migrations(connection: Connection | None = None) -> Config:
     config.set_main_option("script_location", str(files("evalcore.study") / "migrations"))
     config.attributes["connection"] = connection
     return config
-
-
-def _revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
 
 
 def _check_is_ours(engine: Engine, connection: Connection, present: str | None) -> None:

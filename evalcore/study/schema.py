@@ -251,12 +251,7 @@ class Physicians(StrEnum):
 
 
 class Viewer(msgspec.Struct, frozen=True):
-    """The person who looks at the screen, or acts.
-
-    Attributes:
-        languages: ISO 639-1 codes.
-        by: How they act where that is not on a page, for the audit trail.
-    """
+    """The person who looks at the screen, or acts; `by`: how, where that is not on a page. Languages are ISO 639-1 codes."""
 
     person_id: int
     name: str
@@ -284,7 +279,6 @@ class Unfinished(msgspec.Struct, frozen=True):
 
     Attributes:
         source_hash: SHA-256 of its content, unpacked.
-        actor: Who imports, as the trail says it.
         asked: What the file was to be imported as, as JSON.
         n_rows, n_done: Rows of the file, and those of them that are in the study.
         report: What came of those, as JSON.
@@ -366,10 +360,8 @@ def _tag(tags: tuple[str, ...], kind: str) -> str | None:
 class Criterion(msgspec.Struct, frozen=True, gc=False):
     """One line of a rubric.
 
-    Attributes:
-        points: -10..10 without 0; negative for undesirable behaviour. None where the source gives none
-            (a row of a meta-evaluation): such a criterion can be read and is never scored.
-        tags: The source's tags in their order, e.g. `level:cluster`, `cluster:...`, `axis:accuracy`.
+    Points are -10..10 without 0, negative for undesirable behaviour; where the source gives none (a row of a meta-evaluation), it can be read
+    and is never scored. Tags stand in the source's order, e.g. `level:cluster`, `cluster:...`, `axis:accuracy`.
     """
 
     text: str
@@ -390,8 +382,7 @@ class Example(msgspec.Struct, frozen=True):
 
     Attributes:
         prompt_id: The source's name for it, unique within a data set.
-        messages: The turns, oldest first; roles system, user, assistant.
-        rubric: Criteria in the source's order; a criterion's position counts from 1.
+        messages, rubric: Turns (roles system, user, assistant) and criteria, in the source's order.
         subsets: Parts of the data set that it belongs to, e.g. hard.
         provisional: Known only from a result on it, so theme, conversation and rubric may be incomplete.
     """

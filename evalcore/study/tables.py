@@ -11,49 +11,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    DateTime,
-    Index,
-    Integer,
-    LargeBinary,
-    String,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    false,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import declared_attr
 from sqlalchemy.types import TypeEngine
 from sqlmodel import Field, SQLModel
 
+from evalcore.study import schema
 from evalcore.study.run_states import STREAK, Outcome, RunKind, RunState
-from evalcore.study.schema import (
-    MAX_POINTS,
-    MIN_POINTS,
-    Acuity,
-    Ask,
-    CannotReason,
-    Cause,
-    ConfidenceMeaning,
-    ConflictCause,
-    ErrorKind,
-    Format,
-    Label,
-    MappingMethod,
-    NotBlind,
-    RaterKind,
-    ReadingMode,
-    ReadingState,
-    Seen,
-    Selection,
-    Severity,
-    Source,
-    Stage,
-)
 
 TABLES = SQLModel.metadata.tables
 """Every table by its name."""
@@ -61,10 +26,10 @@ TABLES = SQLModel.metadata.tables
 # ---------------------------------------------------------------- kinds of columns
 
 
-class UtcDateTime(TypeDecorator[datetime]):
+class UtcDateTime(sa.TypeDecorator[datetime]):
     """Times are stored in UTC and come back with their zone; SQLite itself forgets it."""
 
-    impl = DateTime(timezone=True)
+    impl = sa.DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
@@ -81,10 +46,10 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
 
-class Word(TypeDecorator[str]):
+class Word(sa.TypeDecorator[str]):
     """A word of a vocabulary, checked when it is written: the database itself takes any, so that a new word needs no migration."""
 
-    impl = String
+    impl = sa.String
     cache_ok = True
 
     def __init__(self, *kinds: type[StrEnum]) -> None:
@@ -101,7 +66,7 @@ class Word(TypeDecorator[str]):
 
     def coerce_compared_value(self, op: Any, value: Any) -> TypeEngine[Any]:  # noqa: ARG002 - SQLAlchemy's signature
         """What is compared with is not written: any text."""
-        return String()
+        return sa.String()
 
 
 def now() -> datetime:
@@ -113,26 +78,26 @@ def word(
     *kinds: type[StrEnum], nullable: bool = False, default: StrEnum | None = None, server_default: StrEnum | None = None
 ) -> Any:
     """A word of one of these vocabularies."""
-    column: Column[str | None] = Column(Word(*kinds), nullable=nullable, server_default=server_default)
+    column: sa.Column[str | None] = sa.Column(Word(*kinds), nullable=nullable, server_default=server_default)
     return Field(default=default, sa_column=column) if nullable or default is not None else Field(sa_column=column)
 
 
 def moment(*, nullable: bool = False) -> Any:
     """A time, the present one by default; or none yet."""
     default: dict[str, Any] = {"default": None} if nullable else {"default_factory": now}
-    return Field(sa_column=Column(UtcDateTime(), nullable=nullable), **default)
+    return Field(sa_column=sa.Column(UtcDateTime(), nullable=nullable), **default)
 
 
 def text_column(*, nullable: bool = False) -> Any:
     """Text of any length."""
-    return Field(default=None, sa_column=Column(Text, nullable=nullable))
+    return Field(default=None, sa_column=sa.Column(sa.Text, nullable=nullable))
 
 
-def index(name: str, *columns: str, unique: bool = False, where: str | None = None) -> Index:
+def index(name: str, *columns: str, unique: bool = False, where: str | None = None) -> sa.Index:
     """An index over columns, or SQL of them; `where`: over some rows."""
-    condition = None if where is None else text(where)
-    parts = [text(column) if "(" in column else column for column in columns]
-    return Index(name, *parts, unique=unique, sqlite_where=condition, postgresql_where=condition)
+    condition = None if where is None else sa.text(where)
+    parts = [sa.text(column) if "(" in column else column for column in columns]
+    return sa.Index(name, *parts, unique=unique, sqlite_where=condition, postgresql_where=condition)
 
 
 _RESPONSE, _CRITERION, _REPLACES = (f"coalesce({name}, 0)" for name in ("response_id", "criterion_id", "supersedes"))
@@ -163,18 +128,20 @@ class Study(Row, table=True):
     share it; the whole keys the hashes that stand for names in meta-evaluation rows.
     """
 
-    __table_args__ = (CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),)
+    __table_args__ = (sa.CheckConstraint("check_share BETWEEN 0 AND 1", name="ck_check_share"),)
 
     id: int = Field(default=1, primary_key=True)
     key: str
     created_at: datetime = moment()
-    reading_mode: str = word(ReadingMode, default=ReadingMode.BLIND, server_default=ReadingMode.BLIND)
+    reading_mode: str = word(
+        schema.ReadingMode, default=schema.ReadingMode.BLIND, server_default=schema.ReadingMode.BLIND
+    )
     judge: str | None = None
     check_share: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
     control_share: float = Field(default=0.0, sa_column_kwargs={"server_default": "0"})
-    both_against_judge: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
-    blind: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
-    leads_read: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    both_against_judge: bool = Field(default=False, sa_column_kwargs={"server_default": sa.false()})
+    blind: bool = Field(default=False, sa_column_kwargs={"server_default": sa.false()})
+    leads_read: bool = Field(default=False, sa_column_kwargs={"server_default": sa.false()})
 
 
 class Person(Numbered, table=True):
@@ -245,7 +212,7 @@ class UnfinishedImport(Row, table=True):
 class Example(Numbered, table=True):
     """A conversation with its tags. `messages` and `tags` are JSON; `provisional`: known only from results on it."""
 
-    __table_args__ = (UniqueConstraint("dataset", "prompt_id"), index("ix_example_theme", "theme"))
+    __table_args__ = (sa.UniqueConstraint("dataset", "prompt_id"), index("ix_example_theme", "theme"))
 
     dataset: str
     prompt_id: str
@@ -272,8 +239,10 @@ class Criterion(Numbered, table=True):
     """One line of a rubric; `position` counts from 1."""
 
     __table_args__ = (
-        UniqueConstraint("example_id", "position"),
-        CheckConstraint(f"points BETWEEN {MIN_POINTS} AND {MAX_POINTS} AND points <> 0", name="ck_points"),
+        sa.UniqueConstraint("example_id", "position"),
+        sa.CheckConstraint(
+            f"points BETWEEN {schema.MIN_POINTS} AND {schema.MAX_POINTS} AND points <> 0", name="ck_points"
+        ),
     )
 
     example_id: int = Field(foreign_key="example.id")
@@ -302,7 +271,7 @@ class Response(Numbered, table=True):
         n_criteria: How many criteria a judge is asked on it; with fewer verdicts there is no score.
     """
 
-    __table_args__ = (UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),)
+    __table_args__ = (sa.UniqueConstraint("example_id", "model_id", "dataset", "sample_index"),)
 
     example_id: int = Field(foreign_key="example.id")
     model_id: int = Field(foreign_key="model.id")
@@ -343,15 +312,15 @@ class AcuityCase(Row, table=True):
         uncertainty: Physicians' uncertainty as the file states it, in [0, 1].
     """
 
-    __table_args__ = (CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),)
+    __table_args__ = (sa.CheckConstraint("uncertainty BETWEEN 0 AND 1", name="ck_uncertainty"),)
 
     example_id: int = Field(foreign_key="example.id", primary_key=True)
     source: str
     source_id: str
     original_label: str | None = None
     mapped_label: str | None = None
-    gold: str | None = word(Acuity, nullable=True)
-    method: str = word(MappingMethod)
+    gold: str | None = word(schema.Acuity, nullable=True)
+    method: str = word(schema.MappingMethod)
     is_edge_case: bool = False
     uncertainty: float | None = None
     notes: str | None = text_column(nullable=True)
@@ -363,20 +332,20 @@ class PanelVote(Row, table=True):
     example_id: int = Field(foreign_key="example.id", primary_key=True)
     place: int = Field(primary_key=True)
     rater: str | None = None
-    vote: str = word(Acuity)
+    vote: str = word(schema.Acuity)
 
 
 class PublishedMatrix(Numbered, table=True):
     """One row of a finished confusion matrix: of cases with this gold, how many were given each level. There are no cases behind it."""
 
     __table_args__ = (
-        UniqueConstraint("model", "format", "gold"),
-        CheckConstraint("a >= 0 AND b >= 0 AND c >= 0 AND d >= 0", name="ck_counts"),
+        sa.UniqueConstraint("model", "format", "gold"),
+        sa.CheckConstraint("a >= 0 AND b >= 0 AND c >= 0 AND d >= 0", name="ck_counts"),
     )
 
     model: str
-    format: str = word(Format)
-    gold: str = word(Acuity)
+    format: str = word(schema.Format)
+    gold: str = word(schema.Acuity)
     a: int
     b: int
     c: int
@@ -402,7 +371,7 @@ class JudgeConfidence(Row, table=True):
     """What the confidence of a judge's verdicts means, as whoever imported them said."""
 
     judge: str = Field(primary_key=True)
-    meaning: str = word(ConfidenceMeaning)
+    meaning: str = word(schema.ConfidenceMeaning)
 
 
 # ---------------------------------------------------------------- who said what of which item, and the trail
@@ -411,9 +380,9 @@ class JudgeConfidence(Row, table=True):
 class Rater(Numbered, table=True):
     """A judge with its prompt version, or a physician; `person_id` where the physician reads here."""
 
-    __table_args__ = (UniqueConstraint("kind", "name", "prompt_version"),)
+    __table_args__ = (sa.UniqueConstraint("kind", "name", "prompt_version"),)
 
-    kind: str = word(RaterKind)
+    kind: str = word(schema.RaterKind)
     name: str
     prompt_version: str = ""
     person_id: int | None = Field(default=None, foreign_key="person.id")
@@ -432,8 +401,8 @@ class Verdict(Numbered, table=True):
     """
 
     __table_args__ = (
-        CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
-        CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
+        sa.CheckConstraint("confidence BETWEEN 0 AND 1", name="ck_confidence"),
+        sa.CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
         index("ix_verdict_item", "response_id", "criterion_id", "rater_id", "stage", _REPLACES, unique=True),
         index(
             "ix_verdict_acuity",
@@ -453,27 +422,27 @@ class Verdict(Numbered, table=True):
     response_id: int | None = Field(default=None, foreign_key="response.id")
     criterion_id: int | None = Field(default=None, foreign_key="criterion.id")
     rater_id: int = Field(foreign_key="rater.id")
-    stage: str = word(Stage)
-    label: str | None = word(Label, Acuity, nullable=True)
+    stage: str = word(schema.Stage)
+    label: str | None = word(schema.Label, schema.Acuity, nullable=True)
     confidence: float | None = None
     explanation: str | None = text_column(nullable=True)
-    cause: str | None = word(Cause, nullable=True)
-    severity: str | None = word(Severity, nullable=True)
+    cause: str | None = word(schema.Cause, nullable=True)
+    severity: str | None = word(schema.Severity, nullable=True)
     right_for_wrong_reason: bool = False
-    selection: str | None = word(Selection, nullable=True)
+    selection: str | None = word(schema.Selection, nullable=True)
     inclusion_probability: float | None = None
     blinded: bool | None = None
     created_at: datetime = moment()
     supersedes: int | None = Field(default=None, foreign_key="verdict.id")
-    reason: str | None = word(CannotReason, nullable=True)
-    error_kind: str | None = word(ErrorKind, nullable=True)
-    conflict_cause: str | None = word(ConflictCause, nullable=True)
+    reason: str | None = word(schema.CannotReason, nullable=True)
+    error_kind: str | None = word(schema.ErrorKind, nullable=True)
+    conflict_cause: str | None = word(schema.ConflictCause, nullable=True)
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
-    not_blind: str | None = word(NotBlind, nullable=True)
-    source: str | None = word(Source, nullable=True)
+    not_blind: str | None = word(schema.NotBlind, nullable=True)
+    source: str | None = word(schema.Source, nullable=True)
     source_hash: str | None = None
     recorded_at: datetime | None = moment(nullable=True)
-    row_hash: bytes | None = Field(default=None, sa_column=Column(LargeBinary, nullable=True))
+    row_hash: bytes | None = Field(default=None, sa_column=sa.Column(sa.LargeBinary, nullable=True))
 
 
 class AuditEvent(Numbered, table=True):
@@ -498,10 +467,10 @@ class RowHash(Row, table=True):
 
     __table_args__ = (index("ix_row_hash_row", "table_name", "row_id"),)
 
-    id: int | None = Field(default=None, sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    id: int | None = Field(default=None, sa_column=sa.Column(sa.Integer, primary_key=True, autoincrement=False))
     table_name: str
     row_id: int
-    hash: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    hash: bytes = Field(sa_column=sa.Column(sa.LargeBinary, nullable=False))
 
 
 # ---------------------------------------------------------------- assigned reading
@@ -518,13 +487,13 @@ class Assignment(Numbered, table=True):
         n_population: How many items the drawing was made from.
     """
 
-    __table_args__ = (CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
+    __table_args__ = (sa.CheckConstraint("n_readers > 0 AND reserve_minutes > 0", name="ck_counts"),)
 
-    ask: str = word(Ask)
+    ask: str = word(schema.Ask)
     n_readers: int
     seed: int
     reserve_minutes: int
-    selection: str = word(Selection)
+    selection: str = word(schema.Selection)
     chosen_by: str
     n_population: int
     created_by: str
@@ -542,8 +511,8 @@ class Task(Numbered, table=True):
     """One response, or one case, that is to be read; `place` is its place in the random order, from 1."""
 
     __table_args__ = (
-        UniqueConstraint("assignment_id", "place"),
-        CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
+        sa.UniqueConstraint("assignment_id", "place"),
+        sa.CheckConstraint("inclusion_probability > 0 AND inclusion_probability <= 1", name="ck_inclusion"),
         index("ix_task_item", "example_id", "response_id"),
     )
 
@@ -570,14 +539,14 @@ class Reading(Numbered, table=True):
     """
 
     __table_args__ = (
-        UniqueConstraint("task_id", "person_id"),
+        sa.UniqueConstraint("task_id", "person_id"),
         index("ix_reading_person", "person_id", "state"),
         {"sqlite_autoincrement": True},  # no number is used again: a tab may still show an item that was given back
     )
 
     task_id: int = Field(foreign_key="task.id")
     person_id: int = Field(foreign_key="person.id")
-    state: str = word(ReadingState, default=ReadingState.READING)
+    state: str = word(schema.ReadingState, default=schema.ReadingState.READING)
     blinded: bool = True
     opened_at: datetime = moment()
     last_at: datetime = moment()
@@ -590,7 +559,7 @@ class Reading(Numbered, table=True):
     guideline_version: int | None = Field(default=None, foreign_key="guideline.version")
     control_seed: int | None = None
     control_share: float | None = None
-    knows_model: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
+    knows_model: bool = Field(default=False, sa_column_kwargs={"server_default": sa.false()})
 
 
 class Mark(Numbered, table=True):
@@ -600,8 +569,8 @@ class Mark(Numbered, table=True):
 
     reading_id: int = Field(foreign_key="reading.id")
     criterion_id: int | None = Field(default=None, foreign_key="criterion.id")
-    label: str | None = word(Label, Acuity, nullable=True)
-    reason: str | None = word(CannotReason, nullable=True)
+    label: str | None = word(schema.Label, schema.Acuity, nullable=True)
+    reason: str | None = word(schema.CannotReason, nullable=True)
     note: str | None = text_column(nullable=True)
     created_at: datetime = moment()
 
@@ -619,7 +588,7 @@ class Exposure(Numbered, table=True):
     person_id: int = Field(foreign_key="person.id")
     example_id: int | None = Field(default=None, foreign_key="example.id")
     through: int | None = None
-    what: str = word(Seen)
+    what: str = word(schema.Seen)
     at: datetime = moment()
 
 
@@ -721,7 +690,7 @@ class RunCall(Numbered, table=True):
 class SuspectResponse(Numbered, table=True):
     """A response with text that speaks to the judge: its verdicts are flagged for physicians, with the reasons, a JSON array of sentences."""
 
-    __table_args__ = (UniqueConstraint("response_id"),)
+    __table_args__ = (sa.UniqueConstraint("response_id"),)
 
     response_id: int = Field(foreign_key="response.id")
     reasons: str = text_column()

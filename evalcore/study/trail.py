@@ -1,6 +1,6 @@
 """The audit trail, and what it vouches for row by row, as the database holds it now: read in a stream, in little memory."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -178,15 +178,13 @@ def _hashed(session: Session, table: str, statement: str, number: str, names: tu
 
 def _rows(session: Session, table: str, statement: str, number: str) -> Iterator[Any]:
     """Rows by number; of one that cannot be read, since its bytes were changed, the number alone."""
-    connection = session.connection()
     last: int | None = None
 
-    def after(limit: str = "") -> str:
-        condition = "" if last is None else f" WHERE {number} > {last}"
-        return f"{condition} ORDER BY {number}{limit}"
-
     def run(query: str) -> Any:
-        return connection.exec_driver_sql(query, execution_options={"yield_per": BATCH})
+        return session.connection().exec_driver_sql(query, execution_options={"yield_per": BATCH})
+
+    def after() -> str:
+        return f"{'' if last is None else f' WHERE {number} > {last}'} ORDER BY {number}"
 
     while True:
         try:
@@ -194,24 +192,18 @@ def _rows(session: Session, table: str, statement: str, number: str) -> Iterator
                 yield row
                 last = row[0]
         except _UNREADABLE:
-            last = yield from _one_by_one(statement, number, table, after, run)
+            ahead = run(f"SELECT {number} FROM {table}{after()} LIMIT {BATCH + 1}").scalars().all()  # noqa: S608 - names of our own tables
+            if not ahead:
+                raise
         else:
             return
-
-
-def _one_by_one(
-    statement: str, number: str, table: str, after: Callable[..., str], run: Callable[[str], Any]
-) -> Generator[Any, None, int]:
-    """The rows up to and with the first that cannot be read, of which the number comes. Returns it."""
-    numbers = run(f"SELECT {number} FROM {table}{after(f' LIMIT {BATCH + 1}')}").scalars().all()  # noqa: S608 - names of our own tables
-    for one in numbers:
-        try:
-            row = run(f"{statement} WHERE {number} = {one}").one()
-        except _UNREADABLE:
-            yield (one,)
-            return int(one)
-        yield row
-    return int(numbers[-1])
+        for last in ahead:  # up to and with the one that cannot be read
+            try:
+                row = run(f"{statement} WHERE {number} = {last}").one()
+            except _UNREADABLE:
+                yield (last,)
+                break
+            yield row
 
 
 # ---------------------------------------------------------------- the guards

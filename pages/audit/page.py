@@ -12,9 +12,7 @@ from evalcore.study.policies import check_can_see_audit, own_act
 from pages.shared import common, html
 
 PAGE_ROWS = 50
-WITHHELD = (
-    "shown once nothing waits for you"  # details name labels; subjects name responses, and files named by their models
-)
+WITHHELD = "shown once nothing waits for you"  # details name labels; subjects name responses, and files named by models
 LEFT_OUT = (
     "Acts of other physicians, numbers of events and hashes are left out while a conversation waits for your {act}: that a read was kept, "
     "and how many acts there were, tells where somebody differs from the judge."
@@ -46,12 +44,7 @@ if check:
     with reading(engine) as session:
         report = auditing.verify(session)
     st.html(html.notice(HOLDS[report.holds] if hidden else report.sentence, kind="note" if report.holds else "error"))
-wanted: dict[str, Any] = {
-    "is_blind": hidden,
-    "search": "" if hidden else search or "",
-    "actor": actor,
-    "action": action,
-}
+wanted: dict[str, Any] = {"is_blind": hidden, "search": "" if hidden else search, "actor": actor, "action": action}
 n_fitting = auditing.events(engine, viewer, **wanted, limit=1)[1]
 pages = max(math.ceil(n_fitting / PAGE_ROWS), 1)
 number = st.pagination(pages, key=f"audit_page_{pages}") if pages > 1 else 1

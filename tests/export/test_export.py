@@ -26,7 +26,7 @@ from evalcore.study.schema import (
     Stage,
     Verdict,
 )
-from evalcore.study.store.events import WROTE
+from evalcore.study.store import WROTE
 from tests import world
 from tests.export_steps import NOTE, empty, from_csv, small
 

@@ -1,0 +1,706 @@
+"""Every write. Each act appends its audit event in the transaction of the act.
+
+A large import is written in parts. The full-text index, and in which language a conversation is, cost more than everything else that it
+writes: the texts wait in `search_pending` and are taken up when the import has ended, or at the latest when somebody searches.
+"""
+
+import json
+import secrets
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Float,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, SQLModel, col
+
+from evalcore.errors import AlreadyChanged, OverreadError
+from evalcore.study import analysis, families
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import TRAIL_HEAD, reading, writing
+from evalcore.study.languages import index_parts, language_of, postgresql_vector
+from evalcore.study.row_hashes import (
+    CONTENT,
+    LEDGER,
+    VERDICT,
+    Digest,
+    hash_of,
+    ledger_row,
+    number_column,
+    row_hash,
+    stored,
+)
+from evalcore.study.schema import PART_IMPORTED, RaterKind, Role, Rules, Source, Stage, Unfinished, Verdict
+from evalcore.study.tables import (
+    TABLES,
+    AuditEvent,
+    ExampleSubset,
+    Guideline,
+    Model,
+    Person,
+    Rater,
+    Response,
+    SearchPending,
+    Study,
+    now,
+)
+from evalcore.study.tables import Verdict as VerdictRow
+
+# ---------------------------------------------------------------- what was written, and its event
+
+FIRST_PREVIOUS_HASH = "0" * 64
+WROTE = "wrote"
+"""Under this name an event's detail has, by table, the numbers of the rows that its act wrote and their digest."""
+_CHUNK = 500  # bound variables in one statement
+_CLAIM_LOCK, _CHAIN_LOCK = 0x636C6169, 0x61756469  # any constants: "clai", "audi"
+_EVENT = TABLES["audit_event"]
+_LAST_HASH = select(_EVENT.c.hash).order_by(_EVENT.c.id.desc()).limit(1)
+
+
+class Written:
+    """Rows that no event names yet."""
+
+    def __init__(self) -> None:
+        self.verdicts = Digest()
+        self._content: defaultdict[str, set[int]] = defaultdict(set)
+        self._kept = Digest()
+
+    def __bool__(self) -> bool:
+        return self.verdicts.n_rows + self._kept.n_rows > 0 or bool(self._content)
+
+    def content(self, table: str, numbers: Iterable[int]) -> None:
+        """Rows of a table that verdicts rest on were added or changed; of other tables nothing is kept."""
+        if table in CONTENT and (changed := set(numbers)):
+            self._content[table] |= changed
+
+    def keep_hashes(self, connection: Connection) -> None:
+        """Write the hashes of the content as it is now. It takes as long as the act wrote much, so the lock of the chain comes after it."""
+        for table, numbers in sorted(self._content.items()):
+            add_to_ledger(connection, table, _content_rows(connection, table, numbers), self._kept)
+        self._content.clear()
+
+    def told(self) -> dict[str, dict[str, str]]:
+        """By table, which rows the act wrote and their digest; the hashes of all content are kept."""
+        digests = {VERDICT: self.verdicts, LEDGER: self._kept}
+        return {table: digest.told() for table, digest in digests.items() if digest.n_rows}
+
+
+def written(session: Session) -> Written:
+    """What this session has written since its last event."""
+    rows: Written = session.info.setdefault("written", Written())
+    return rows
+
+
+def forget_written(session: Session) -> None:
+    """It is undone, or an event tells it now."""
+    session.info.pop("written", None)
+    session.info.pop(TRAIL_HEAD, None)
+
+
+def _content_rows(connection: Connection, table: str, numbers: Collection[int]) -> Iterator[Any]:
+    number = number_column(table)
+    columns = [number, *(number.table.c[name] for name in CONTENT[table])]
+    wanted = sorted(numbers)
+    for start in range(0, len(wanted), _CHUNK):
+        chosen = number.in_(wanted[start : start + _CHUNK])
+        yield from connection.execute(select(*columns).where(chosen).order_by(number))
+
+
+def add_to_ledger(connection: Connection, table: str, rows: Iterable[Any], digest: Digest) -> None:
+    """Append the hashes of rows that verdicts rest on, as they are now.
+
+    Args:
+        connection: Of the writing transaction. On SQLite it holds the write lock, so the next numbers are its own; on PostgreSQL others take
+            numbers beside it.
+        rows: Their number first, then the columns of `CONTENT`.
+    """
+    remaining = iter(rows)
+    while part := list(islice(remaining, _CHUNK)):
+        added = []
+        for place, row in zip(_next_places(connection, len(part)), part, strict=True):
+            content = hash_of(table, row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+            digest.add(place, ledger_row(table, row[0], content))
+            added.append({"id": place, "table_name": table, "row_id": row[0], "hash": content})
+        connection.execute(insert(TABLES[LEDGER]), added)
+
+
+@cache
+def _last_number(table: str) -> Select[Any]:
+    return select(func.coalesce(func.max(TABLES[table].c.id), 0))
+
+
+def _next_places(connection: Connection, n: int) -> Sequence[int]:
+    if connection.dialect.name == "postgresql":
+        taken = text("SELECT nextval('row_hash_number') FROM generate_series(1, :n)")
+        return sorted(connection.execute(taken, {"n": n}).scalars())
+    last = connection.execute(_last_number(LEDGER)).scalar_one()
+    return range(last + 1, last + 1 + n)
+
+
+def wait_for_others(session: Session, lock: int = _CLAIM_LOCK) -> None:
+    """Hold whoever claims or settles at the same time until this transaction ends; on SQLite the write lock does that already."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.connection().execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": lock})
+
+
+def append_event(
+    session: Session,
+    *,
+    actor: str,
+    action: str,
+    subject: str,
+    detail: dict[str, Any] | None = None,
+    tells_rows: bool = True,
+) -> None:
+    """Append one event, linked to the last one by its hash, with a digest of the rows that the act wrote.
+
+    Call it last in the transaction: on PostgreSQL it holds the chain's lock until the commit, so nothing that takes long comes after it.
+
+    Args:
+        detail: What else is to be known of it.
+        tells_rows: False of a lesser event within an act whose own event comes after it and tells of the rows.
+    """
+    session.flush()  # what the session still holds comes before the event that tells of it
+    connection, rows = session.connection(), written(session)
+    rows.keep_hashes(connection)
+    wait_for_others(session, _CHAIN_LOCK)
+    wrote = rows.told() if tells_rows else {}
+    if wrote:
+        detail = {**(detail or {}), WROTE: wrote}
+        forget_written(session)
+    event = AuditEvent(
+        at=now(),
+        actor=actor,
+        action=action,
+        subject=subject,
+        detail=json.dumps(detail or {}, ensure_ascii=False, default=str),
+        previous_hash=connection.execute(_LAST_HASH).scalar() or FIRST_PREVIOUS_HASH,
+        hash="",
+    )
+    event.hash = event.expected_hash()
+    connection.execute(insert(_EVENT), event.model_dump(exclude={"id"}))
+    session.info[TRAIL_HEAD] = f"{event.at.isoformat()} {event.hash}"
+
+
+def is_storable(text: str) -> bool:
+    r"""Whether both databases can hold a text: not with the character NUL (PostgreSQL refuses it) or half of a surrogate pair.
+
+    >>> is_storable("fièvre 38 °C"), is_storable("a\x00b"), is_storable("a\ud83d")
+    (True, False, False)
+    """
+    return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+# ---------------------------------------------------------------- verdicts that people give
+
+_DUPLICATE = {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_TRIGGER", "23505"}  # the trigger: the row is there already
+
+
+def add_verdicts(
+    session: Session, verdicts: Sequence[Verdict], *, actor: str, action: str, **further: Any
+) -> list[int]:
+    """Append verdicts and one audit event, which tells what is said further. Returns the new row numbers, in order.
+
+    Raises:
+        AlreadyChanged: One of them was given already, or supersedes a verdict that has been superseded.
+    """
+    at = now()
+    rows = [verdict_row(verdict, {"source": Source.SESSION, "recorded_at": at}, at=at) for verdict in verdicts]
+    try:
+        added = session.execute(insert(VerdictRow).returning(VerdictRow.id, sort_by_parameter_order=True), rows)  # type: ignore[call-overload]
+    except IntegrityError as error:
+        states = {getattr(error.orig, name, None) for name in ("sqlite_errorname", "sqlstate")}
+        if not _DUPLICATE & states:  # a wrong word or number is a mistake of ours, not of two tabs
+            raise
+        msg = "This was changed in another tab or by a second press. The newer state is shown now; nothing was saved twice."
+        raise AlreadyChanged(msg) from error
+    numbers = [int(number) for number in added.scalars()]
+    labels = []
+    for number, verdict, row in zip(numbers, verdicts, rows, strict=True):
+        written(session).verdicts.add(number, row["row_hash"])
+        item = {"response": verdict.response_id, "criterion": verdict.criterion_id}
+        labels.append({"verdict": number, **item, "label": verdict.label})
+        if verdict.explanation:
+            session.add(SearchPending(example_id=verdict.example_id, body=verdict.explanation))
+    (example_id, response_id), *others = {(verdict.example_id, verdict.response_id) for verdict in verdicts}
+    subject = f"example {example_id}" if response_id is None else f"response {response_id}"
+    if others:
+        subject = f"{len(others) + 1} responses"
+    append_event(session, actor=actor, action=action, subject=subject, detail={**further, "verdicts": labels})
+    return numbers
+
+
+def verdict_row(verdict: Verdict, stamp: Mapping[str, Any], *, at: datetime | None = None) -> dict[str, Any]:
+    """A verdict as a row of the table, with how it came here and its hash; of the time `at` where it has none of its own."""
+    row = {**msgspec.structs.asdict(verdict), **stamp}
+    row["created_at"] = row["created_at"] or at
+    return {**row, "row_hash": hash_of(VERDICT, row)}
+
+
+# ---------------------------------------------------------------- rows by the thousand
+
+
+@cache
+def _processor(table: str, column: str) -> Callable[[Any], Any] | None:
+    """How a value is written for SQLite's driver; None: as it is."""
+    dialect = sqlite.dialect()
+    process: Callable[[Any], Any] | None = TABLES[table].c[column].type.dialect_impl(dialect).bind_processor(dialect)
+    return process
+
+
+class Bulk:
+    """Inserts and updates within a writing transaction of the session, of what came how (with the SHA-256 of the file that brings it)."""
+
+    repeats = False
+    """What comes has come before, and was written: verdicts and texts for the index are passed over."""
+
+    def __init__(self, session: Session, *, source: Source = Source.RUN, source_hash: str | None = None) -> None:
+        self._stamp: dict[str, Any] = {"source": source, "source_hash": source_hash, "recorded_at": now()}
+        self._session = session
+        self._is_sqlite = session.get_bind().dialect.name == "sqlite"
+
+    @property
+    def _connection(self) -> Connection:
+        return self._session.connection()
+
+    @property
+    def _written(self) -> Written:
+        return written(self._session)
+
+    def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Insert rows, all with the same columns, and return their numbers, in order."""
+        if not rows:
+            return []
+        target = TABLES[table]
+        if self._is_sqlite:
+            # It cannot return the numbers of many rows in order; the write lock is ours, so they are ours to give.
+            last = self._connection.execute(_last_number(table)).scalar_one()
+            numbers = list(range(last + 1, last + 1 + len(rows)))
+            values = ((number, *row.values()) for number, row in zip(numbers, rows, strict=True))
+            self._insert_tuples(target, ["id", *rows[0]], values)
+        else:
+            found = self._connection.execute(insert(target).returning(target.c.id, sort_by_parameter_order=True), rows)
+            numbers = [int(number) for number in found.scalars()]
+        self._written.content(table, numbers)
+        return numbers
+
+    def insert_only(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows whose numbers nobody asks for."""
+        if not rows:
+            return
+        if table in CONTENT:
+            number = number_column(table).name
+            if number not in rows[0]:
+                self.insert(table, rows)  # the trail asks for their numbers
+                return
+            self._written.content(table, [row[number] for row in rows])
+        if self._is_sqlite:
+            self._insert_tuples(TABLES[table], list(rows[0]), (tuple(row.values()) for row in rows))
+        else:
+            self._connection.execute(insert(TABLES[table]), rows)
+
+    def verdicts(self, verdicts: Sequence[Verdict]) -> None:
+        """Insert verdicts, each with how it came here and its hash."""
+        if self.repeats:
+            return
+        if verdicts and self._is_sqlite:
+            last = self._connection.execute(_last_number(VERDICT)).scalar_one()
+            tuples = map(msgspec.structs.astuple, verdicts)
+            hashes = self._insert_tuples(TABLES[VERDICT], Verdict.__struct_fields__, tuples, stamp=self._stamp)
+            numbers: Iterable[int] = range(last + 1, last + 1 + len(hashes))
+        else:
+            rows = [verdict_row(verdict, self._stamp) for verdict in verdicts]
+            hashes, numbers = [row["row_hash"] for row in rows], self.insert(VERDICT, rows)
+        digest = self._written.verdicts
+        for number, content in zip(numbers, hashes, strict=True):
+            digest.add(number, content)
+
+    def _insert_tuples(
+        self,
+        target: Table,
+        names: Sequence[str],
+        rows: Iterable[tuple[Any, ...]],
+        *,
+        stamp: Mapping[str, Any] | None = None,
+    ) -> list[bytes]:
+        """By the driver itself: SQLAlchemy handles every value of every row, which costs more than SQLite's whole insert.
+
+        Args:
+            stamp: What every row has alike, in further columns; each row gets its hash then. Returns the hashes.
+        """
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        if stamp is not None:
+            columns += [(value,) * len(columns[0]) for value in stamp.values()]
+            names = [*names, *stamp]
+        filled = [index for index, cells in enumerate(columns) if cells.count(None) < len(cells)]
+        columns, names = [columns[index] for index in filled], [names[index] for index in filled]
+        for index, name in enumerate(names):
+            process = _processor(target.name, name)
+            if process is None and isinstance(columns[index][0], StrEnum):
+                process = str  # SQLite's driver asks around what to do with an enum
+            if process is not None:
+                processed = {value: value if value is None else process(value) for value in set(columns[index])}
+                columns[index] = [processed[value] for value in columns[index]]
+        hashes: list[bytes] = []
+        if stamp is not None:
+            for index, name in enumerate(names):
+                if isinstance(target.c[name].type, Float):
+                    columns[index] = [stored(target.name, name, value) for value in columns[index]]
+            order = sorted(range(len(names)), key=names.__getitem__)
+            by_name = [names[index] for index in order]
+            hashes = [row_hash(by_name, row) for row in zip(*(columns[index] for index in order), strict=True)]
+            columns, names = [*columns, hashes], [*names, "row_hash"]
+        marks = ", ".join("?" * len(names))
+        statement = f"INSERT INTO {target.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608 - names of our own tables
+        self._connection.exec_driver_sql(statement, list(zip(*columns, strict=True)))
+        return hashes
+
+    def update(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Change rows of a table that may change; each brings its number and the same columns."""
+        if rows:
+            target, key = TABLES[table], number_column(table)
+            values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in rows[0] if name != key.name}
+            statement = update(target).where(key == bindparam(f"new_{key.name}")).values(**values)
+            self._connection.execute(statement, [{f"new_{name}": value for name, value in row.items()} for row in rows])
+            self._written.content(table, [row[key.name] for row in rows])
+
+    def move_criteria(self, positions: Mapping[int, int]) -> None:
+        """Give criteria new positions; by way of negative ones, since positions are unique at every step."""
+        for sign in (-1, 1):
+            self.update("criterion", [{"id": number, "position": sign * place} for number, place in positions.items()])
+
+    def await_index(self, entries: Iterable[tuple[int, Sequence[str]]], *, are_examples: bool = False) -> None:
+        """Leave texts for the full-text index: the number of an example, and texts that are searched together."""
+        if not self.repeats:
+            waiting = ((number, "\n".join(texts)) for number, texts in entries)
+            rows = [
+                {"example_id": number, "body": body, "is_example": are_examples} for number, body in waiting if body
+            ]
+            self.insert_only("search_pending", rows)
+
+    def index(self, entries: Iterable[tuple[int, Sequence[str]]]) -> None:
+        """Add entries to the full-text index: the number of an example, and texts that are searched together."""
+        parts = [(example_id, part) for example_id, texts in entries for part in index_parts(texts)]
+        numbers = self.insert("search_entry", [{"example_id": example_id} for example_id, _ in parts])
+        rows = [(number, body) for number, (_, body) in zip(numbers, parts, strict=True)]
+        if rows and self._is_sqlite:
+            self._connection.exec_driver_sql("INSERT INTO search_text (rowid, body) VALUES (?, ?)", rows)
+        elif rows:
+            statement = "INSERT INTO search_text (rowid, body) VALUES (:row, CAST(:body AS tsvector))"
+            bodies = [{"row": number, "body": postgresql_vector(body)} for number, body in rows]
+            self._connection.execute(text(statement), bodies)
+
+    def restate_prompts(self, changes: Iterable[tuple[int, str, str]]) -> None:
+        """Examples get other conversations: responses keep what was sent to them, where it is not the example's new one.
+
+        Args:
+            changes: Number of the example, its former conversation, its new one.
+        """
+        target = TABLES["response"]
+        for example_id, former, new in changes:
+            of_example = update(target).where(target.c.example_id == example_id)
+            kept = of_example.where(target.c.sent_messages.is_(None)).values(sent_messages=former)
+            same = of_example.where(target.c.sent_messages == new).values(sent_messages=None)
+            for restated in (kept, same):
+                numbers = self._connection.execute(restated.returning(target.c.id)).scalars()
+                self._written.content("response", numbers)
+
+
+def as_json(values: Iterable[str]) -> str:
+    """A list of words as the tables hold it."""
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+# ---------------------------------------------------------------- imports, and the search
+
+BATCH = 500
+
+
+def add_imported_file(session: Session, *, content_hash: str, name: str, format_name: str) -> None:
+    """Remember a file's content, so that importing it again adds nothing."""
+    row = {"content_hash": content_hash, "name": name, "format": format_name, "created_at": now()}
+    session.connection().execute(insert(TABLES["imported_file"]), row)
+
+
+def begin_parts(session: Session, begun: Unfinished) -> None:
+    """Remember what is to be written in parts; in place of the same that was broken off."""
+    end_parts(session)
+    session.connection().execute(insert(TABLES["unfinished_import"]), {"id": 1, **msgspec.structs.asdict(begun)})
+
+
+def note_part(session: Session, *, n_done: int, report: str) -> None:
+    """Remember how far the file is in the study, and what came of that."""
+    session.connection().execute(update(TABLES["unfinished_import"]).values(n_done=n_done, report=report))
+
+
+def append_part(session: Session, begun: Unfinished, *, n_done: int) -> None:
+    """Tell which rows a part wrote; where it wrote none, since all of them were there, nothing is told."""
+    if written(session):
+        detail = {"source_hash": begun.source_hash, "rows": n_done, "of": begun.n_rows}
+        append_event(session, actor=begun.actor, action=PART_IMPORTED, subject=begun.name, detail=detail)
+
+
+def end_parts(session: Session) -> None:
+    """Nothing is written in parts any more."""
+    session.connection().execute(delete(TABLES["unfinished_import"]))
+
+
+def index_texts(engine: Engine) -> int:
+    """Index the texts that wait, in short transactions, so that nobody who saves a verdict waits long. Returns how many it was.
+
+    Two processes may do this at once: each text enters once.
+    """
+    pending, example = TABLES["search_pending"], TABLES["example"].c
+    waiting = select(pending).order_by(pending.c.id).limit(BATCH)
+    n_indexed = 0
+    while True:
+        with reading(engine) as session:
+            if session.connection().execute(select(pending.c.id).limit(1)).first() is None:
+                break
+        with writing(engine) as session:
+            rows = session.connection().execute(waiting.with_for_update(skip_locked=True)).all()
+            if not rows:  # another process has them in hand
+                break
+            bulk = Bulk(session)
+            bulk.index((row.example_id, [row.body]) for row in rows)
+            conversations = select(example.id, example.messages).where(
+                example.id.in_({row.example_id for row in rows if row.is_example})
+            )
+            languages = [
+                {"id": number, "language": _language(messages)}
+                for number, messages in session.connection().execute(conversations)
+            ]
+            bulk.update("example", languages)
+            session.connection().execute(delete(pending).where(pending.c.id.in_([row.id for row in rows])))
+            n_indexed += len(rows)
+    if n_indexed:
+        with writing(engine) as session:
+            refresh_statistics(session)
+    return n_indexed
+
+
+def _language(messages: str) -> str | None:
+    return language_of(" ".join(turn["content"] for turn in json.loads(messages) if turn["role"] == "user"))
+
+
+def refresh_statistics(session: Session) -> None:
+    """Let the database look at what has come: PostgreSQL plans with the sizes it last saw, which after an import are none."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.connection().execute(text("ANALYZE"))
+
+
+# ---------------------------------------------------------------- the study, its people, and what it has chosen
+
+MAX_GUIDELINE = 100_000
+_RATER = TABLES["rater"].c
+_RATER_NAMED = select(_RATER.id, _RATER.person_id).where(
+    *(_RATER[name] == bindparam(name) for name in ("kind", "name", "prompt_version"))
+)
+
+
+def ensure_study(session: Session) -> Study:
+    """The study's one row, made at the first call."""
+    study = session.get(Study, 1)
+    if study is None:
+        _inserted(session, Study(key=secrets.token_hex(16)))
+        study = session.get_one(Study, 1)
+    return study
+
+
+def _inserted(session: Session, row: SQLModel) -> bool:
+    """Insert a row whose name is unique; False where another process was first (on SQLite writers wait for each other)."""
+    try:
+        with session.begin_nested():
+            session.add(row)
+    except IntegrityError:
+        return False
+    return True
+
+
+def add_person(
+    session: Session,
+    name: str,
+    *,
+    roles: Iterable[str],
+    specialties: Iterable[str] = (),
+    languages: Iterable[str] = (),
+    actor: str,
+) -> Person:
+    """Add somebody who uses this study.
+
+    Raises:
+        OverreadError: The name is empty or taken, or a role is unknown.
+    """
+    name, specialties, languages = name.strip(), _cleaned(specialties), _cleaned(languages)
+    wanted = list(dict.fromkeys(roles))
+    unknown = [role for role in wanted if role not in set(Role)]
+    if not name or not all(map(is_storable, (name, *specialties, *languages))):
+        msg = f"name, specialties, languages: expected how the person is to be called, in plain text, got {name!r}"
+        raise OverreadError(msg)
+    if unknown or not wanted:
+        msg = f"roles: expected one or more of {', '.join(Role)}, got {', '.join(unknown) or 'nothing'}"
+        raise OverreadError(msg)
+    person = Person(
+        name=name,
+        roles=json.dumps(wanted),
+        specialties=json.dumps(specialties, ensure_ascii=False),
+        languages=json.dumps(languages, ensure_ascii=False),
+    )
+    if not _inserted(session, person):
+        msg = f"{name} is already in this study"
+        raise OverreadError(msg)
+    written(session).content("person", [person.id or 0])
+    append_event(session, actor=actor, action="person added", subject=name, detail={"roles": wanted})
+    return person
+
+
+def _cleaned(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+
+def ensure_rater(session: Session, kind: RaterKind, name: str, *, prompt_version: str = "") -> int:
+    """The number of the rater of this name, made at the first call; a reviewer is linked to the person of the same name.
+
+    By SQLAlchemy's core: every mark and every import asks for it, and its ORM takes three times as long.
+    """
+    connection, bound = session.connection(), {"kind": kind.value, "name": name, "prompt_version": prompt_version}
+    person_id = None
+    if kind is RaterKind.REVIEWER:
+        person = TABLES["person"].c
+        person_id = connection.execute(select(person.id).where(person.name == name)).scalar()
+    row = connection.execute(_RATER_NAMED, bound).first()
+    if row is None:
+        _inserted(session, Rater(kind=kind, name=name, prompt_version=prompt_version, person_id=person_id))
+        row = connection.execute(_RATER_NAMED, bound).one()
+        written(session).content("rater", [row.id])
+    if row.person_id is None and person_id is not None:
+        connection.execute(update(TABLES["rater"]).where(_RATER.id == row.id).values(person_id=person_id))
+    return int(row.id)
+
+
+def set_guideline(session: Session, guideline: str, *, actor: str) -> int:
+    """Write a new version of what readers are told. Returns its number.
+
+    Raises:
+        OverreadError: It is empty, too long, or holds what no database holds.
+    """
+    if not guideline.strip() or len(guideline) > MAX_GUIDELINE or not is_storable(guideline):
+        msg = f"guideline: expected 1 to {MAX_GUIDELINE:,} characters of plain text, got {len(guideline):,}"
+        raise OverreadError(msg)
+    row = Guideline(text=guideline, created_by=actor, created_at=now())
+    session.add(row)
+    session.flush()
+    written(session).content("guideline", [row.version or 0])
+    detail = {"characters": len(guideline)}
+    append_event(session, actor=actor, action="guideline changed", subject=f"version {row.version}", detail=detail)
+    return row.version or 0
+
+
+def set_rules(session: Session, rules: Rules, *, actor: str) -> None:
+    """Change what the study has chosen; what differs is in the trail.
+
+    Raises:
+        OverreadError: A share is none.
+    """
+    for name, share in (("check_share", rules.check_share), ("control_share", rules.control_share)):
+        if not 0 <= share <= 1:
+            msg = f"{name}: expected a share from 0 to 1, got {share}"
+            raise OverreadError(msg)
+    study, wanted = ensure_study(session), msgspec.structs.asdict(rules)
+    wanted = {"reading_mode": wanted.pop("mode").value, **wanted}
+    changed = {name: value for name, value in wanted.items() if getattr(study, name) != value}
+    if changed:
+        for name, value in changed.items():
+            setattr(study, name, value)
+        session.add(study)
+        append_event(session, actor=actor, action="rules changed", subject="study", detail=changed)
+
+
+def state_analysis(session: Session, spec: Analysis, *, actor: str, at: datetime | None = None) -> int | None:
+    """State what is analysed from now on, with the number of blind first reads that exist already. Returns the version; None where nothing changes.
+
+    Args:
+        at: When, of an invented study; now by default. The event is of now in any case.
+
+    Raises:
+        OverreadError: It is not as `analysis.check` wants it.
+    """
+    rows, connection = TABLES["analysis"], session.connection()
+
+    def names(column: object, *conditions: object) -> list[str]:
+        return sorted(connection.execute(select(column).distinct().where(*conditions)).scalars())  # type: ignore[call-overload]
+
+    session.flush()
+    analysis.check(
+        spec,
+        evaluations=names(Response.dataset),
+        judges=names(Rater.name, Rater.kind == RaterKind.JUDGE),
+        subsets=names(ExampleSubset.subset),
+        models=names(Model.name),
+    )
+    last = connection.execute(select(rows.c.version, rows.c.text).order_by(rows.c.version.desc()).limit(1)).first()
+    before = analysis.of_json(last.text) if last else Analysis()
+    if before == spec:
+        return None
+    blind = or_(col(VerdictRow.blinded).is_(None), col(VerdictRow.blinded).is_(True))
+    first_reads = [
+        col(Rater.kind) == RaterKind.REVIEWER, col(VerdictRow.stage) == Stage.FIRST, col(VerdictRow.supersedes).is_(None), blind
+    ]  # fmt: skip
+    counted = (
+        select(func.count()).select_from(VerdictRow).join(Rater).where(*first_reads)
+    )  # also those taken back since
+    version, n_reads = (last.version if last else 0) + 1, int(connection.execute(counted).scalar_one())
+    row = {"version": version, "text": analysis.to_json(spec), "stated_by": actor, "stated_at": at or now()}
+    connection.execute(insert(rows), [{**row, "n_reads_before": n_reads}])
+    written(session).content("analysis", [version])
+    former = analysis.plain(before)
+    changed = {name: value for name, value in analysis.plain(spec).items() if former[name] != value}
+    detail = {**changed, "reads_before": n_reads}
+    append_event(session, actor=actor, action="analysis stated", subject=f"version {version}", detail=detail)
+    return version
+
+
+def set_families(session: Session, table: families.Table, *, actor: str) -> bool:
+    """Write the table whole, in its order; an empty one brings the table of Overread back. Returns whether anything changed.
+
+    Raises:
+        OverreadError: A row is not as `families.check` wants it.
+    """
+    given = [(f"row {number}", *row) for number, row in enumerate(table, start=1)]
+    wanted = families.check(given, "the table of families") if given else []
+    for place, pattern, family in given:
+        if not (is_storable(pattern) and is_storable(family)):
+            msg = f"{place}: expected plain text, got {pattern!r}"
+            raise OverreadError(msg)
+    rows, connection = TABLES["model_family"], session.connection()
+    before = connection.execute(select(rows.c.pattern, rows.c.family).order_by(rows.c.place)).all()
+    if [tuple(row) for row in before] == wanted:
+        return False
+    connection.execute(delete(rows))
+    numbered = [{"place": place, "pattern": row[0], "family": row[1]} for place, row in enumerate(wanted, start=1)]
+    if numbered:
+        connection.execute(insert(rows), numbered)
+    subject = f"{len(wanted)} patterns" if wanted else "the table of Overread"
+    detail = {"families": [f"{pattern} = {family}" for pattern, family in wanted]}
+    append_event(session, actor=actor, action="families set", subject=subject, detail=detail)
+    return True
