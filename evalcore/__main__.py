@@ -11,7 +11,6 @@ from rich.table import Table
 from sqlalchemy.exc import DBAPIError
 
 from evalcore import __version__
-from evalcore.cli import agreement as cli_agreement
 from evalcore.cli import analysis as cli_analysis
 from evalcore.cli import calibration, judging, runs
 from evalcore.cli import compare as cli_compare
@@ -51,7 +50,7 @@ app.command()(cli_data.backup)
 app.command()(cli_data.restore)
 app.command()(cli_compare.compare)
 app.command()(cli_quality.judges)
-app.command()(cli_agreement.agreement)
+app.command()(cli_quality.agreement)
 app.command()(judging.anchoring)
 app.command()(cli_drift.criteria)
 app.command()(cli_drift.drift)

@@ -24,7 +24,8 @@ from evalcore.stats.intervals import NO_VALUE
 from evalcore.study.schema import Administrator, Format, Viewer
 
 if TYPE_CHECKING:
-    from evalcore.judges.reads import Reads
+    from evalcore.judges.record import Reads
+    from evalcore.rubric.data import RubricData
     from evalcore.triage.data import TriageData
 
 ACTING_AS: ContextVar[str | None] = ContextVar("acting_as", default=None)
@@ -84,6 +85,15 @@ def study(db: str | None) -> Iterator[Engine]:
         engine.dispose()
 
 
+def rubric_data_of(db: str | None) -> "RubricData":
+    """What everybody says of every criterion of the study."""
+    from evalcore.rubric.queries import load
+    from evalcore.study.db import reading
+
+    with study(db) as engine, reading(engine) as session:
+        return load(session)
+
+
 def _finish_import(engine: Engine) -> None:
     """Go on with an import that was broken off, which may take as long as the import itself; then the command's own act."""
     from evalcore.study.db import reading
@@ -125,7 +135,7 @@ def reads_in(said: str | None) -> "Reads | None":
     Raises:
         OverreadError: The word is unknown.
     """
-    from evalcore.judges.reads import Reads
+    from evalcore.judges.record import Reads
 
     if said not in (None, *Reads):
         msg = f"--reads: expected {' or '.join(Reads)}, found {said}"
