@@ -19,17 +19,14 @@ from evalcore.cli.run import (
     MaxFailures,
     ModelsFile,
     asked_model,
-    known_file,
-    plan_of,
-    run_through,
 )
 from evalcore.errors import OverreadError
-from evalcore.study.run_words import STREAK
+from evalcore.study.run_states import STREAK
 from evalcore.study.schema import CASES, Format
 
 if TYPE_CHECKING:
-    from evalcore.cli.run_at_console import Gone
-    from evalcore.study.run_words import ModelSettings, RunSpec
+    from evalcore.cli.run_at_console import Ended
+    from evalcore.runs.spec import ModelSettings, RunSpec
 
 PARTS = ("answers", "judged")
 TEMPERATURE = 1.0
@@ -69,9 +66,10 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     verdicts, each; --max-cost for both together. --json: answers and judged (null: no judge, or it has not begun), each as `overread respond` has it;
     with --dry-run judged is null as well where there is nothing to judge yet.
     """
-    from evalcore.runs import spec_for
-    from evalcore.runs.known_models import key_of
-    from evalcore.study.run_words import RunKind
+    from evalcore.runs import check_asked, check_bounds, queries, spec_for
+    from evalcore.runs.known_models import key_of, usual_file
+    from evalcore.study.db import reading
+    from evalcore.study.run_states import RunKind
 
     wanted = some_of("--formats", formats, [word.value for word in Format])
     said = {"base_url": base_url, "api_model": api_model, "key_variable": key_variable}
@@ -81,21 +79,25 @@ def triage_run(  # noqa: PLR0913, PLR0917 - what a person may say about a run
     answers = spec_for(RunKind.TRIAGE, asked, CASES, formats=wanted, n_samples=samples, limit=limit)
     verdicts = None
     if judge is not None:
-        judged_by = _judge(judge, known_file(models_file), wanted)
+        judged_by = _judge(judge, models_file or usual_file(), wanted)
         if not dry_run:
             key_of(judged_by)  # it is there
         verdicts = spec_for(RunKind.JUDGE, judged_by, CASES, of_models=[model], limit=limit)
     with study(db) as engine:
-        _check_cases(engine)
-        if verdicts is not None:
-            _check_judge(engine, verdicts, concurrency=concurrency, max_cost=max_cost)
+        with reading(engine) as session:
+            if CASES not in queries.datasets(session):
+                msg = "The study has no cases of triage: see `overread import`"
+                raise OverreadError(msg)
+            if (
+                verdicts is not None
+            ):  # all for which the judge would be refused later, before the first answer is paid for
+                check_bounds(verdicts, concurrency=concurrency, max_cost=max_cost)
+                check_asked(session, verdicts)
+        bounds: dict[str, Any] = {"concurrency": concurrency, "max_cost": max_cost, "quiet": as_json}
         if dry_run:
-            shown = _planned(engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, quiet=as_json)
-            status = 0
+            shown, status = _planned(engine, answers, verdicts, **bounds), 0
         else:
-            gone = _gone(
-                engine, answers, verdicts, concurrency=concurrency, max_cost=max_cost, max_failures=max_failures, quiet=as_json
-            )  # fmt: skip
+            gone = _gone(engine, answers, verdicts, max_failures=max_failures, **bounds)
             shown = dict(zip(PARTS, (part and part.as_dict() for part in gone), strict=True))
             status = max(part.exit_status for part in gone if part is not None)
     if as_json:
@@ -122,26 +124,6 @@ def _judge(name: str, path: Path | None, formats: list[str]) -> "ModelSettings":
     return known[name]
 
 
-def _check_cases(engine: Engine) -> None:
-    from evalcore.runs import queries
-    from evalcore.study.db import reading
-
-    with reading(engine) as session:
-        if CASES not in queries.datasets(session):
-            msg = "The study has no cases of triage: see `overread import`"
-            raise OverreadError(msg)
-
-
-def _check_judge(engine: Engine, verdicts: "RunSpec", *, concurrency: int, max_cost: float | None) -> None:
-    """All for which the judge would be refused later, before the first answer is paid for."""
-    from evalcore.runs import check_asked, check_bounds
-    from evalcore.study.db import reading
-
-    check_bounds(verdicts, concurrency=concurrency, max_cost=max_cost)
-    with reading(engine) as session:
-        check_asked(session, verdicts)
-
-
 def _planned(
     engine: Engine,
     answers: "RunSpec",
@@ -152,20 +134,18 @@ def _planned(
     quiet: bool,
 ) -> dict[str, Any]:
     """What both runs would be; of the judge's only what can be known: what there is to judge now."""
-    from evalcore.cli.run_at_console import plan_dict
+    from evalcore.cli.run_at_console import plan_of
     from evalcore.runs import queries
     from evalcore.study.db import reading
 
     shown: dict[str, Any] = dict.fromkeys(PARTS)
-    planned = plan_of(engine, answers, concurrency=concurrency, quiet=quiet, max_cost=max_cost)
-    shown[PARTS[0]] = plan_dict(planned, concurrency=concurrency)
+    shown[PARTS[0]] = plan_of(engine, answers, concurrency=concurrency, quiet=quiet, max_cost=max_cost)
     if verdicts is None:
         return shown
     with reading(engine) as session:
         is_answered = answers.model.name in queries.models_of(session, CASES)
     if is_answered:
-        planned = plan_of(engine, verdicts, concurrency=concurrency, quiet=quiet)
-        shown[PARTS[1]] = plan_dict(planned, concurrency=concurrency)
+        shown[PARTS[1]] = plan_of(engine, verdicts, concurrency=concurrency, quiet=quiet)
     if not quiet and shown[PARTS[0]]["n_missing"]:
         out.print(
             f"{verdicts.model.name} judges each conversation more that comes; its cost can be told then.", markup=False
@@ -182,8 +162,10 @@ def _gone(
     max_cost: float | None,
     max_failures: int,
     quiet: bool,
-) -> "tuple[Gone, Gone | None]":
+) -> "tuple[Ended, Ended | None]":
     """Both runs, one after the other; what the answers cost is no longer there for the judge."""
+    from evalcore.cli.run_at_console import run_through
+
     bounds: dict[str, Any] = {"concurrency": concurrency, "max_failures": max_failures}
     first = run_through(engine, answers, max_cost=max_cost, quiet=quiet, **bounds)
     if verdicts is None or first.exit_status:

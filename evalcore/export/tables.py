@@ -19,12 +19,13 @@ from sqlmodel import Session
 
 from evalcore.errors import ExportError, ReadOnly
 from evalcore.export.codebook import CODEBOOK, DTYPES
-from evalcore.reading import exposure_store, exposures
+from evalcore.reading import queries as reading_queries
+from evalcore.reading import store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_reads import LOOK, second_looks
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
-from evalcore.runs import suspects
+from evalcore.runs.queries import are_suspect
 from evalcore.study import contents, frames, lookups, store
 from evalcore.study.acting import allow
 from evalcore.study.csv_cells import guarded
@@ -85,7 +86,7 @@ def table(engine: Engine, what: str, part: Part | None = None) -> pd.DataFrame:
             tables = {"labels": _labels, "verdicts": _verdicts, "scores": _scores, "criteria": _criteria}
             made = tables[what](verdicts, judge, part)
         if "suspect" in columns_of(what):
-            made["suspect"] = made["response_id"].map(suspects.told(session)).astype("boolean")
+            made["suspect"] = made["response_id"].map(are_suspect(session)).astype("boolean")
         if what == "verdicts":  # an amendment takes the place of what was said on a second look
             made = made.join(second_looks(session).rename("second_look"), on=LOOK)
             made["second_look"] = made["second_look"].where(made["stage"].isin([Stage.FIRST, Stage.REVISED]))
@@ -332,8 +333,8 @@ def record(
             person = next((person for person in contents.people(session) if person.name == actor.name), None)
             if person is not None and n_rows:
                 is_whole = not asked and not part.blind
-                seen = None if is_whole else exposures.numbers_of(session, named) - part.blind
-                exposure_store.add_exposures(
+                seen = None if is_whole else reading_queries.numbers_of(session, named) - part.blind
+                reading_store.add_exposures(
                     session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen
                 )
             store.append_event(

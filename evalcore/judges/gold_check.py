@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.importing.formats.wire import shown
@@ -20,6 +19,7 @@ from evalcore.stats.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
 from evalcore.stats.wording import NO_VALUE, decimal
 from evalcore.study import contents, frames, lookups
 from evalcore.study.csv_cells import unguarded
+from evalcore.study.db import Session
 from evalcore.study.schema import Label, RaterKind
 
 F1 = "f1"

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
-from sqlalchemy import Engine
-from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.judges import queries
@@ -20,9 +18,9 @@ from evalcore.stats.majority import MIN_VOTERS, most
 from evalcore.stats.wording import counted, listed
 from evalcore.study import store
 from evalcore.study.acting import allow
-from evalcore.study.db import reading, writing
+from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_import
-from evalcore.study.run_words import repeat_version, version_and_repeat
+from evalcore.study.run_states import repeat_version, version_and_repeat
 from evalcore.study.schema import (
     JURY,
     JURY_SAID,

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.planning.pilot_estimates import measured
 from evalcore.planning.sample_size import DESIGNS, FLOOR, UNIFORM, Answer, inclusion_probabilities
 from evalcore.planning.targets import N_MODELS, Target, population
-from evalcore.reading import candidates, read_queries
-from evalcore.reading.assigning import MAX_SEED, Drawn, Item
+from evalcore.reading import assignment_queries, read_queries
+from evalcore.reading.assigning import MAX_SEED, Drawn
+from evalcore.reading.assignment_queries import Item
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.corrected import default_claim, estimator_inputs
 from evalcore.rubric.data import RubricData, votes
@@ -23,6 +23,7 @@ from evalcore.stats.arrays import Floats, Numbers
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import guarded
+from evalcore.study.db import Session
 from evalcore.study.schema import Ask, Claim, Physicians, Selection
 
 MOST_WITHIN = 0.5
@@ -149,7 +150,9 @@ def powered(wanted: Target, power: float | None) -> Target:
 
 def taken(session: Session) -> frozenset[int]:
     """Numbers of the responses that are assigned already."""
-    return frozenset(response for _, response in candidates.assigned(session, Ask.RUBRIC) if response is not None)
+    return frozenset(
+        response for _, response in assignment_queries.assigned(session, Ask.RUBRIC) if response is not None
+    )
 
 
 def seconds_each(session: Session) -> float | None:

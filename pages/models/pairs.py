@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from evalcore.reading.one_conversation import open_example
+from evalcore.reading.read_queries import open_example
 from evalcore.rubric import figures, finding, parts
 from evalcore.rubric.comparison import differences, judge_only_warning, win_rate
 from evalcore.rubric.data import RubricData
@@ -18,8 +18,8 @@ from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from pages.models import scores as models_scores
 from pages.shared import common, html, models_choice, routes, tables, theme
+from pages.shared.html import response_names
 from pages.shared.models_choice import Chosen
-from pages.shared.names import response_names
 
 EVERY = "every model"
 MANY_PAIRS = 15

@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import streamlit as st
 
-from evalcore.reading import adjudication, tasks
-from evalcore.reading.own_reads import read_words
+from evalcore.reading import adjudication, assignment_queries, queries
+from evalcore.reading.reference import read_words
 from evalcore.rubric.composition_queries import changed_since
 from evalcore.stats.intervals import share_words
 from evalcore.stats.wording import counted
-from evalcore.study import contents
 from evalcore.study.browse import CONFLICTING
+from evalcore.study.contents import holdings
 from evalcore.study.db import reading
 from evalcore.study.policies import (
     allows,
@@ -24,11 +24,11 @@ from evalcore.study.policies import (
 )
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
+from evalcore.study.trail import trail_head
 from pages.overview import composition
 from pages.review import html
 from pages.shared import common, filters, routes
 from pages.shared import html as shared_html
-from pages.shared.holdings import holdings
 
 MAX_READERS = 6
 LATELY = timedelta(days=7)
@@ -39,7 +39,7 @@ def reader_lines(viewer: Viewer) -> list[str]:
     lines = []
     if allows(check_can_read, viewer):
         with reading(common.engine()) as session:
-            progress = tasks.progress(session, viewer, now())
+            progress = queries.progress(session, viewer, now())
         if progress.n_left:
             left = html.left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
@@ -69,7 +69,7 @@ def lead_lines(viewer: Viewer) -> list[str]:
     lines = []
     if allows(check_can_assign, viewer):
         with reading(common.engine()) as session:
-            assigned = tasks.assignments(session)
+            assigned = assignment_queries.assignments(session)
         wanted, done = int((assigned["n_tasks"] * assigned["n_readers"]).sum()), int(assigned["n_reads"].sum())
         if wanted:
             lines.append(
@@ -179,7 +179,7 @@ if hidden:
     )
 if allows(check_can_see_audit, viewer) and not hidden:  # it moves with every act of others
     with reading(common.engine()) as session:
-        head = contents.trail_head(session)[1]
+        head = trail_head(session)[1]
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
         st.code(head, language=None)
         st.html(
