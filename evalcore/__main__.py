@@ -9,7 +9,6 @@ import typer
 from pydantic import ValidationError
 
 from evalcore import __version__
-from evalcore.cli import agreement as cli_agreement
 from evalcore.cli import analysis as cli_analysis
 from evalcore.cli import calibration, judging
 from evalcore.cli import compare as cli_compare
@@ -42,7 +41,7 @@ app.add_typer(cli_analysis.app, name="analysis")
 app.command("import")(cli_data.import_)
 COMMANDS = (
     (cli_data.download, cli_data.formats, cli_data.scores, cli_data.export, cli_data.backup, cli_data.restore),
-    (cli_compare.compare, cli_quality.judges, cli_agreement.agreement, judging.anchoring),
+    (cli_compare.compare, cli_quality.judges, cli_quality.agreement, judging.anchoring),
     (cli_drift.criteria, cli_drift.drift, cli_drift.self_preference, cli_drift.families, cli_drift.judge_check),
     (cli_triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
     (cli_triage.triage_settings, cli_triage.label_maps, cli_composition.composition),

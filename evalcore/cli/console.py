@@ -23,7 +23,8 @@ from evalcore.stats.intervals import NO_VALUE
 from evalcore.study.schema import Administrator, Format, Viewer
 
 if TYPE_CHECKING:
-    from evalcore.judges.reads import Reads
+    from evalcore.judges.record import Reads
+    from evalcore.rubric.data import RubricData
     from evalcore.study.db import Engine
     from evalcore.triage.data import TriageData
 
@@ -80,6 +81,15 @@ def study(db: str | None) -> "Iterator[Engine]":
         engine.dispose()
 
 
+def rubric_data_of(db: str | None) -> "RubricData":
+    """What everybody says of every criterion of the study."""
+    from evalcore.rubric.queries import load
+    from evalcore.study.db import reading
+
+    with study(db) as engine, reading(engine) as session:
+        return load(session)
+
+
 def _finish_import(engine: "Engine") -> None:
     """Go on with an import that was broken off, which may take as long as the import itself; then the command's own act."""
     from evalcore.study.db import reading
@@ -121,7 +131,7 @@ def one_of(option: str, word: str, known: Collection[str]) -> str:
 
 def reads_in(said: str | None) -> "Reads | None":
     """Which blind first reads enter; an unknown word is an `OverreadError`."""
-    from evalcore.judges.reads import Reads
+    from evalcore.judges.record import Reads
 
     if said not in (None, *Reads):
         msg = f"--reads: expected {' or '.join(Reads)}, found {said}"

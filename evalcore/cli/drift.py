@@ -1,11 +1,9 @@
 """Criteria, versions and families of judges by the command line; and the check of a judge for continuous integration."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import pandas as pd
 import typer
-from rich.table import Table
 
 from evalcore.cli.console import (
     Db,
@@ -14,17 +12,19 @@ from evalcore.cli.console import (
     actor,
     content,
     err,
-    grid,
+    one_of,
     out,
     print_json,
     reads_in,
     records,
     rows,
+    rubric_data_of,
+    show,
     some_of,
     study,
 )
 from evalcore.errors import OverreadError
-from evalcore.stats.wording import counted, decimal
+from evalcore.stats.wording import counted
 from evalcore.study.csv_cells import text_of
 
 BAD_INPUT = 2
@@ -49,51 +49,31 @@ def criteria(
     inverted, lenient, strict, disputed, unassessable (true or false), n_alarms, reasons.
     """
     from evalcore.judges import criterion_health as metric
-    from evalcore.judges.reads import reads_words
+    from evalcore.judges.record import reads_words
     from evalcore.rubric.data import first_reads
 
-    if by not in metric.GROUPINGS:
-        msg = f"--by: expected one of {', '.join(metric.GROUPINGS)}, got {by!r}"
-        raise OverreadError(msg)
-    which, rubric_data = reads_in(reads), _opinions(db)
-    chosen = _judge(rubric_data.judges, judge, "--judge")
+    one_of("--by", by, metric.GROUPINGS)
+    which, rubric_data = reads_in(reads), rubric_data_of(db)
+    chosen = (
+        rubric_data.judges[0]
+        if judge is None and rubric_data.judges
+        else one_of("--judge", judge or "", rubric_data.judges)
+    )
     table = metric.criterion_health(rubric_data, chosen, by=by, reads=which)
-    said = metric.finding(table)
     kept = table if everything else table.loc[table["n_reads"].gt(0)]
     kept = kept.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable")
     if as_json:
-        renamed = kept.rename(
-            columns={"judge": "judge_met", "judge_low": "judge_met_low", "judge_high": "judge_met_high"}
-        )
-        print_json(records(renamed.assign(judge=chosen)))
+        renamed = {f"judge{end}": f"judge_met{end}" for end in ("", "_low", "_high")}
+        print_json(records(kept.rename(columns=renamed).assign(judge=chosen)))
         return
-    out.print(f"{chosen}: {said}", markup=False)
+    out.print(f"{chosen}: {metric.finding(table)}", markup=False)
     out.print(reads_words(first_reads(rubric_data.reads), which))
     if len(kept):
-        out.print(_criteria_shown(kept))
-
-
-def _criteria_shown(table: pd.DataFrame) -> Table:
-    from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
-
-    lines = [
-        [
-            str(row["group"]),
-            *(
-                f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
-                if row["n"]
-                else "–"
-                for side in ("judge", "physicians")
-            ),
-            f"{row['n']:,}",
-            share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
-            if row["n_pairs"]
-            else NO_VALUE,
-            row["reasons"] or "–",
-        ]
-        for row in rows(table)
-    ]
-    return grid(("group", "judge, met", "physicians, met", "items", "readers differ", "alarms"), lines)
+        names = [str(group) for group in kept["group"]]
+        show(metric.columns(kept, names))
+        for name, reasons in zip(names, kept["reasons"], strict=True):
+            if reasons:
+                out.print(f"{name}: {reasons}", markup=False)
 
 
 def drift(
@@ -119,43 +99,17 @@ def drift(
     from evalcore.judges import drift as metric
 
     wanted = some_of("--by", by, metric.GROUPINGS)
-    rubric_data = _opinions(db).with_repeats()
+    rubric_data = rubric_data_of(db).with_repeats()
     for option, judge in (("--from", before), ("--to", after)):
-        _judge(rubric_data.judges, judge, option)
+        one_of(option, judge, rubric_data.judges)
     flips = metric.flips(rubric_data, before, after, by=wanted)
     scores = metric.score_drift(rubric_data, before, after)
     if as_json:
         print_json({"before": before, "after": after, "flips": records(flips), "scores": records(scores)})
         return
     out.print(f"From {before} to {after}", markup=False)
-    out.print(_flips_shown(flips))
-    out.print(_scores_shown(scores))
-
-
-def _flips_shown(table: pd.DataFrame) -> Table:
-    from evalcore.stats.intervals import interval_words, share_words
-
-    lines = []
-    for row in rows(table):
-        totals = {"flips": row["n"], "to_not_met": row["n_met_before"], "to_met": row["n"] - row["n_met_before"]}
-        cells = [
-            f"{share_words(row['n_flips' if name == 'flips' else f'n_{name}'], n, row[name])} "
-            f"{interval_words(row[f'{name}_low'], row[f'{name}_high'])}"
-            for name, n in totals.items()
-        ]
-        p = row["reason"] or f"{row['p_holm']:.2g} ({row['test']})"
-        lines.append((str(row["group"]), *cells, p))
-    return grid(("group", "flipped", "met to not met", "not met to met", "p (Holm, by grouping)"), lines)
-
-
-def _scores_shown(table: pd.DataFrame) -> Table:
-    lines = []
-    for row in rows(table):
-        difference = f"{decimal(row['difference'], 3, signed=True)} [{decimal(row['low'], 3, signed=True)}, {decimal(row['high'], 3, signed=True)}]"
-        known = row["n_responses"] > 0
-        numbers = (decimal(row["score_before"], 3), decimal(row["score_after"], 3), difference) if known else ("–",) * 3
-        lines.append((row["model"], row["evaluation"], f"{row['n_responses']:,}", *numbers))
-    return grid(("model", "evaluation", "responses", "before", "after", "difference"), lines)
+    show(metric.flips_columns(flips))
+    show(metric.scores_columns(scores))
 
 
 def self_preference(db: Db = None, as_json: Json = False) -> None:
@@ -222,8 +176,12 @@ def families(
         return
     whose = "the study's own table" if own else "the table that comes with Overread"
     out.print(f"{len(patterns)} patterns, {whose}", markup=False)
-    lines = [(str(row["name"]), str(row["kind"]), row["family"] or "– (no pattern fits)") for row in names]
-    out.print(grid(("name", "kind", "family"), lines))
+    show(
+        {
+            word.capitalize(): [row[word] or "– (no pattern fits)" for row in names]
+            for word in ("name", "kind", "family")
+        }
+    )
 
 
 def judge_check(  # noqa: PLR0913, PLR0917 - one option each
@@ -252,31 +210,18 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
     """
     try:
         from evalcore.judges import gold_check as metric
-        from evalcore.stats.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
         from evalcore.study.db import reading
 
-        bounds = {
-            metric.F1: min_f1, ACCURACY: min_accuracy, SENSITIVITY: min_sensitivity, SPECIFICITY: min_specificity
-        }  # fmt: skip
-        wanted = {name: bound for name, bound in bounds.items() if bound is not None} or {
-            metric.F1: metric.DEFAULT_MIN_F1
-        }
+        values = (min_f1, min_accuracy, min_sensitivity, min_specificity)
+        bounds = {name: bound for name, bound in zip(metric.MEASURES, values, strict=True) if bound is not None}
+        bounds = bounds or {metric.F1: metric.DEFAULT_MIN_F1}
         sources = some_of("--source", source, metric.SOURCES)
-        if by_bound not in (metric.POINT, metric.LOW):
-            msg = f"--by-bound: expected point or low, got {by_bound!r}"
-            raise OverreadError(msg)  # noqa: TRY301 - as every other wrong option
-        rows = metric.read_gold(content(gold), gold.name)
+        one_of("--by-bound", by_bound, (metric.POINT, metric.LOW))
+        labels = metric.read_gold(content(gold), gold.name)
         with study(db) as engine, reading(engine) as session:
             report = metric.check_judge(
-                session,
-                rows,
-                judge,
-                name=gold.name,
-                sources=sources,
-                bounds=wanted,
-                by=by_bound,
-                max_missing=max_missing,
-            )
+                session, labels, judge, name=gold.name, sources=sources, bounds=bounds, by=by_bound, max_missing=max_missing
+            )  # fmt: skip
     except OverreadError as error:
         err.print(str(error), markup=False)
         raise typer.Exit(BAD_INPUT) from error
@@ -290,7 +235,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
                 "failures": report.failures,
                 "sources": sources,
                 "by_bound": by_bound,
-                "bounds": wanted,
+                "bounds": bounds,
                 "measures": records(report.measures),
                 **numbers,
                 "n_missing": report.n_not_in_study + report.n_not_labelled,
@@ -298,37 +243,7 @@ def judge_check(  # noqa: PLR0913, PLR0917 - one option each
             }
         )
     else:
-        out.print(_check_shown(report.measures, wanted))
+        show(metric.columns(report.measures, bounds))
         for sentence in (f"{counted(report.n_used, 'item')} of {gold.name}", *report.failures):
             out.print(sentence, markup=False)
     raise typer.Exit(1 if report.failures else 0)
-
-
-def _check_shown(measures: pd.DataFrame, bounds: dict[str, float]) -> Table:
-    from evalcore.judges.gold_check import MEASURES
-
-    lines = []
-    for row in rows(measures):
-        value = f"– ({row['reason']})" if row["reason"] else f"{row['value']:.3f}"
-        interval = "–" if pd.isna(row["low"]) else f"[{row['low']:.3f}, {row['high']:.3f}]"
-        bound = bounds.get(row["measure"])
-        least = "–" if bound is None else f"{bound:g}"
-        lines.append((MEASURES[row["measure"]], value, interval, least, f"{row['n']:,}"))
-    return grid(("measure", "value", "95 % interval", "at least", "items"), lines)
-
-
-def _opinions(db: str | None) -> Any:
-    from evalcore.rubric import queries as rubric_data
-    from evalcore.study.db import reading
-
-    with study(db) as engine, reading(engine) as session:
-        return rubric_data.load(session)
-
-
-def _judge(judges: list[str], wanted: str | None, option: str) -> str:
-    if wanted is None and judges:
-        return judges[0]
-    if wanted is None or wanted not in judges:
-        msg = f"{option}: expected one of {', '.join(judges) or 'none, the study has no judge yet'}, got {wanted or 'nothing'}"
-        raise OverreadError(msg)
-    return wanted

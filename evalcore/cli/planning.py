@@ -1,5 +1,7 @@
 """Planning by the command line: how much has to be read, which responses, and who reads them."""
 
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +12,6 @@ from evalcore.errors import OverreadError
 from evalcore.stats.wording import counted
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-    from evalcore.planning.acts import Plan
     from evalcore.planning.sample_size import Answer
 
 
@@ -83,8 +82,11 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     sentences; drawn (with --draw or --assign): design, seed, n_responses, n_items,
     n_population; assigned (with --assign): as `overread assign --json`.
     """
-    from evalcore.planning import acts as planning_acts
-    from evalcore.planning.sample_size import answer
+    from evalcore.planning import acts
+    from evalcore.planning.sample_size import DESIGNS, answer
+    from evalcore.planning.words import DESIGN_WORDS
+    from evalcore.reading.assigning import Choice
+    from evalcore.reading.assigning import assign as hand_over
     from evalcore.rubric import queries as rubric_queries
     from evalcore.study import contents
     from evalcore.study.db import reading
@@ -94,157 +96,119 @@ def plan(  # noqa: PLR0913, PLR0917 - one option each
     with study(db) as engine:
         with reading(engine) as session:
             known = rubric_queries.load(session)
-            wanted = planning_acts.powered(
-                planning_acts.target_of(target, known, evaluation=evaluation, judges=chosen), power
-            )
+            wanted = acts.powered(acts.target_of(target, known, evaluation=evaluation, judges=chosen), power)
             stated = contents.stated_analysis(session)
-            wanted, why = planning_acts.claimed(
+            wanted, why = acts.claimed(
                 known,
                 wanted,
                 spec=stated.spec if stated else None,
-                claim=None if claim is None else Claim(one_of("--claim", claim, list(Claim))),
-                physicians=None
-                if physicians is None
-                else Physicians(one_of("--physicians", physicians, list(Physicians))),
-            )
-            found = answer(known, wanted, taken=planning_acts.taken(session), n_each=n_readers)
-            seconds = planning_acts.seconds_each(session)
+                claim=Claim(one_of("--claim", claim, list(Claim))) if claim is not None else None,
+                physicians=Physicians(one_of("--physicians", physicians, list(Physicians))) if physicians is not None else None,
+            )  # fmt: skip
+            needed = answer(known, wanted, taken=acts.taken(session), n_each=n_readers)
+            seconds = acts.seconds_each(session)
             drawn = None
             if draw is not None or assign:
-                number = responses if responses is not None else _needed(found, design)
-                drawn = planning_acts.draw(session, wanted, n_units=number, design=design, seed=seed, known=known)
+                one_of("--design", design, DESIGNS)
+                number = responses if responses is not None else needed.n_units and needed.designs[design].n_units
+                if responses is None and not number:
+                    msg = "Nothing more has to be read for this, so nothing was drawn: say how many with --responses."
+                    raise OverreadError(msg)
+                drawn = acts.draw(session, wanted, n_units=number, design=design, seed=seed, known=known)
                 if draw is not None:
-                    write_whole(draw, planning_acts.csv_of(session, drawn))
-        said = _said(found, why, seconds, n_readers)
-        report = _report(found, seconds, n_readers) | {"why_claim": why, "sentences": said}
+                    write_whole(draw, acts.csv_of(session, drawn))
+        report, sentences = _report(needed, why, seconds, n_readers)
         if drawn is not None:
-            report["drawn"] = _drawn(drawn)
-            said = [*said, _drawn_words(drawn)]
+            n, of = len(drawn.drawn.shares), drawn.drawn.n_population
+            report["drawn"] = {
+                "design": drawn.design,
+                "seed": drawn.seed,
+                "n_responses": n,
+                "n_items": drawn.n_items,
+                "n_population": of,
+            }
+            criteria = counted(drawn.n_items, "criterion", "criteria")
+            sentences.append(f"{n:,} of {of:,} responses {DESIGN_WORDS[drawn.design]} (seed {drawn.seed}), {criteria}")
         if assign and drawn is not None:
-            handed = _assigned(engine, drawn, n_readers, reader or [], specialty, dry_run=dry_run)
-            report["assigned"] = handed["report"]
-            said += handed["sentences"]
+            choice = Choice(
+                drawn=drawn.drawn,
+                readers=tuple(reader or ()),
+                specialty=specialty,
+                n_readers=n_readers,
+                seed=drawn.seed,
+            )
+            handed = hand_over(engine, choice, actor=actor(engine), dry_run=dry_run)
+            report["assigned"] = asdict(handed)
+            last = "Nothing was changed." if dry_run else f"Assignment {handed.assignment_id}."
+            sentences += [*handed.sentences(), last]
     if as_json:
         print_json(report)
         return
-    for sentence in said:
+    for sentence in sentences:
         out.print(sentence, markup=False)
 
 
-def _needed(found: "Answer", design: str) -> int:
-    from evalcore.planning.sample_size import DESIGNS
-
-    if design not in DESIGNS:
-        msg = f"--design: expected one of {', '.join(DESIGNS)}, got {design!r}"
-        raise OverreadError(msg)
-    needed = found.designs[design].n_units if found.n_units else 0
-    if not needed:
-        msg = "Nothing more has to be read for this, so nothing was drawn: say how many with --responses."
-        raise OverreadError(msg)
-    return needed
-
-
-def _said(found: "Answer", why: str, seconds: float | None, n_readers: int) -> list[str]:
-    from evalcore.planning import words as planning_words
+def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -> tuple[dict[str, Any], list[str]]:
+    """The answer for JSON, and in sentences, of which JSON has its own copy."""
+    from evalcore.planning import words
     from evalcore.planning.acts import POWER, hours, next_reads
     from evalcore.planning.pilot_estimates import options
     from evalcore.planning.sample_size import IMPORTANCE
-
-    sentences = [planning_words.finding(found), why]
-    if found.n_units:
-        n_items = found.designs[IMPORTANCE].n_items
-        if n_items:
-            sentences.append(planning_words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds))
-        sentences += [
-            planning_words.basis_words(found),
-            planning_words.so_far_words(found),
-            planning_words.disagreement_words(found),
-            planning_words.claims_words(found),
-            planning_words.detectable_words(found, found.target.power or POWER),
-            planning_words.components_words(found),
-        ]
-        n_more, amount = next_reads(found, seconds)
-        sentences.append(
-            planning_words.options_words(options(found.components, found.target, n_more=n_more), found.target, amount)
-        )
-    return [sentence for sentence in sentences if sentence]
-
-
-def _report(found: "Answer", seconds: float | None, n_readers: int) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from evalcore.planning.acts import POWER, hours, next_reads
-    from evalcore.planning.pilot_estimates import options
     from evalcore.planning.targets import detectable
     from evalcore.rubric.recipes import Goal
 
-    n_more, amount = next_reads(found, seconds)
-    parts, target = found.components, found.target
+    parts, target = needed.components, needed.target
+    n_more, amount = next_reads(needed, seconds)
+    spent = options(parts, target, n_more=n_more)
+    power = target.power or POWER
+    sentences = [words.finding(needed), why]
+    if needed.n_units:
+        n_items = needed.designs[IMPORTANCE].n_items
+        sentences += [
+            words.hours_words(hours(n_items, n_readers, seconds), n_readers, seconds) if n_items else "",
+            words.basis_words(needed),
+            words.so_far_words(needed),
+            words.disagreement_words(needed),
+            words.claims_words(needed),
+            words.detectable_words(needed, power),
+            words.components_words(needed),
+            words.options_words(spent, target, amount),
+        ]
+    sentences = [sentence for sentence in sentences if sentence]
     is_difference = target.goal is Goal.DIFFERENCE
-    least = detectable(found.half_width_now, target.power or POWER) if is_difference else None
-    designs = [asdict(row) | {"hours": hours(row.n_items, n_readers, seconds)} for row in found.designs.values()]
-    return {
-        "target": asdict(found.target),
-        "basis": found.pilot.basis,
-        "n_pilot": found.pilot.n_reads,
-        "correlation": float(found.pilot.correlation),
-        "share_wrong": _known(found.pilot.share_wrong),
-        "n_responses": found.n_responses,
-        "n_items": found.n_items,
-        "n_responses_read": found.n_responses_read,
-        "n_items_read": found.n_items_read,
-        "n_responses_waiting": found.n_responses_waiting,
-        "half_width_now": _known(found.half_width_now),
-        "half_width_all": _known(found.half_width_all),
+    report = {
+        "target": asdict(target),
+        "basis": needed.pilot.basis,
+        "n_pilot": needed.pilot.n_reads,
+        "correlation": float(needed.pilot.correlation),
+        "share_wrong": needed.pilot.share_wrong,
+        "n_responses": needed.n_responses,
+        "n_items": needed.n_items,
+        "n_responses_read": needed.n_responses_read,
+        "n_items_read": needed.n_items_read,
+        "n_responses_waiting": needed.n_responses_waiting,
+        "half_width_now": needed.half_width_now,
+        "half_width_all": needed.half_width_all,
         "seconds_each": seconds,
-        "disagreement": {name: _known(value) for name, value in asdict(found.disagreement).items()},
-        "designs": [_row(row) for row in designs],
-        "claims": [_row(row) for row in found.claims.to_dict(orient="records")],
+        "disagreement": asdict(needed.disagreement),
+        "designs": [asdict(row) | {"hours": hours(row.n_items, n_readers, seconds)} for row in needed.designs.values()],
+        "claims": needed.claims.to_dict(orient="records"),
         "n_readers": len(parts.loads),
-        "n_readers_needed": found.n_readers_needed,
-        "components": _row(asdict(parts)) if parts.is_known else None,
+        "n_readers_needed": needed.n_readers_needed,
+        "components": asdict(parts) if parts.is_known else None,
         "next": amount,
-        "options": [_row(row) for row in options(parts, target, n_more=n_more).to_dict(orient="records")],
-        "detectable": _known(least),
+        "options": spent.to_dict(orient="records"),
+        "detectable": detectable(needed.half_width_now, power) if is_difference else None,
+        "why_claim": why,
+        "sentences": sentences,
     }
+    return _finite(report), [*sentences]
 
 
-def _row(row: dict[Any, Any]) -> dict[str, Any]:
-    return {str(name): _known(value) for name, value in row.items()}
-
-
-def _known(value: Any) -> Any:
+def _finite(value: Any) -> Any:
     """JSON has neither infinity nor NaN."""
-    import math
-
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _drawn(plan: "Plan") -> dict[str, Any]:
-    return {
-        "design": plan.design,
-        "seed": plan.seed,
-        "n_responses": len(plan.drawn.shares),
-        "n_items": plan.n_items,
-        "n_population": plan.drawn.n_population,
-    }
-
-
-def _drawn_words(plan: "Plan") -> str:
-    from evalcore.planning.words import DESIGN_WORDS
-
-    n, of = len(plan.drawn.shares), plan.drawn.n_population
-    return f"{n:,} of {of:,} responses {DESIGN_WORDS[plan.design]} (seed {plan.seed}), {counted(plan.n_items, 'criterion', 'criteria')}"
-
-
-def _assigned(
-    engine: "Engine", plan: "Plan", n_readers: int, readers: list[str], specialty: str | None, *, dry_run: bool
-) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from evalcore.reading.assigning import Choice, assign
-
-    choice = Choice(drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed)
-    report = assign(engine, choice, actor=actor(engine), dry_run=dry_run)
-    last = "Nothing was changed." if dry_run else f"Assignment {report.assignment_id}."
-    return {"report": asdict(report), "sentences": [*report.sentences(), last]}

@@ -1,15 +1,26 @@
-"""How judges do against physicians, by the command line."""
+"""How judges do against physicians, and how far physicians agree with one another, by the command line."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from evalcore.cli.console import Db, Json, ReadsIn, grid, out, print_json, reads_in, records, some_of, study
-from evalcore.errors import OverreadError
+from evalcore.cli.console import (
+    Db,
+    Json,
+    ReadsIn,
+    one_of,
+    out,
+    print_json,
+    reads_in,
+    records,
+    rubric_data_of,
+    show,
+    some_of,
+)
+from evalcore.stats.wording import counted
+
+ALL_JUDGES = "all"
 
 
 def judges(
@@ -49,36 +60,30 @@ def judges(
     import msgspec
 
     from evalcore.judges import quality as metric
-    from evalcore.judges import reads as judge_reads
-    from evalcore.judges.quality import ERROR_GROUPINGS, balanced_f1, error_rates
-    from evalcore.rubric.queries import load
+    from evalcore.judges import record as judge_reads
     from evalcore.stats import majority as juries
-    from evalcore.study.db import reading
 
-    wanted = some_of("--by", by, ERROR_GROUPINGS)
-    which = reads_in(reads)
-    with study(db) as engine, reading(engine) as session:
-        rubric_data = load(session)
+    wanted, which = some_of("--by", by, metric.ERROR_GROUPINGS), reads_in(reads)
+    rubric_data = rubric_data_of(db)
     chosen = list(dict.fromkeys(judge or rubric_data.judges))
-    if unknown := sorted(set(chosen) - set(rubric_data.judges)):
-        known = ", ".join(rubric_data.judges) or "none, the study has no judge yet"
-        msg = f"--judge: expected some of {known}, found {', '.join(unknown)}"
-        raise OverreadError(msg)
+    for name in chosen:
+        one_of("--judge", name, rubric_data.judges)
     rubric_data = rubric_data.by(chosen)
-    shown = which or judge_reads.usual_reads(judge_reads.assessed(rubric_data.reads))
-    quality = balanced_f1(rubric_data, jury=jury, reads=shown)
+    firsts = judge_reads.assessed(rubric_data.reads)
+    shown = which or judge_reads.usual_reads(firsts)
+    quality = metric.balanced_f1(rubric_data, jury=jury, reads=shown)
     values = metric.standings(quality, metric.theme_of_categories(rubric_data.items))
     ranks = metric.percentiles(values, min_pairs=min_pairs)
-    errors = error_rates(rubric_data, by=wanted, jury=jury, reads=shown)
+    errors = metric.error_rates(rubric_data, by=wanted, jury=jury, reads=shown)
     is_jury = jury and len(rubric_data.voters) >= juries.MIN_JUDGES
     decided = juries.decisions(rubric_data.judged[rubric_data.voters]) if is_jury else None
-    selection = judge_reads.reads_words(judge_reads.assessed(rubric_data.reads), shown)
+    selection = judge_reads.reads_words(firsts, shown)
     if as_json:
         tables = {"balanced_f1": quality, "percentiles": ranks, "error_rates": errors}
         print_json(
             {name: records(table) for name, table in tables.items()}
             | {"jury": decided and msgspec.to_builtins(decided), "reads": shown.value}
-            | {"n_reads": len(judge_reads.counted_reads(rubric_data.reads, shown)), "selection": selection}
+            | {"n_reads": len(judge_reads.weighted_reads(firsts, shown)), "selection": selection}
         )
         return
     if not quality["rater_kind"].eq(metric.JUDGE).any():
@@ -86,58 +91,99 @@ def judges(
         return
     out.print(selection)
     for name in chosen:
-        out.print(escape(metric.finding(quality, ranks, name, min_pairs=min_pairs)))
-    told = quality.loc[quality["rater_kind"].ne(metric.PHYSICIAN)]
-    listed, left_out = _worth_listing(told)
-    out.print(_quality(listed))
-    if left_out:
-        out.print(left_out)
-    for sentence in metric.undefined_words(told):
-        out.print(escape(sentence))
-    out.print(_errors(errors))
+        out.print(metric.finding(quality, ranks, name, min_pairs=min_pairs), markup=False)
+    groups = quality.loc[quality["rater_kind"].ne(metric.PHYSICIAN)]
+    listed, n_bare = _worth_listing(groups)
+    show(metric.f1_columns(listed, ranks))
+    if n_bare:
+        out.print(
+            f"{counted(n_bare, 'row has', 'rows have')} a value and no interval, since too few conversations hold both labels: --json lists them."
+        )
+    for sentence in metric.undefined_words(groups):
+        out.print(sentence, markup=False)
+    show(metric.error_columns(errors))
     if decided:
         out.print(juries.words(decided))
 
 
-def _worth_listing(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """What is pooled and groups with an interval; and in a sentence how many others have a value."""
-    from evalcore.judges.quality import OVERALL
+def _worth_listing(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """What is pooled and groups with an interval; and how many others have a value."""
+    from evalcore.judges.record import OVERALL
 
     valued = table.loc[table["balanced_f1"].notna()]
     listed = valued.loc[valued["low"].notna() | valued["grouping"].eq(OVERALL)]
-    n_bare = len(valued) - len(listed)
-    if not n_bare:
-        return listed, ""
-    rows = "1 row has" if n_bare == 1 else f"{n_bare:,} rows have"
-    return listed, f"{rows} a value and no interval, since too few conversations hold both labels: --json lists them."
+    return listed, len(valued) - len(listed)
 
 
-def _quality(table: pd.DataFrame) -> Table:
-    from evalcore.judges.quality import value_words
+def agreement(
+    by: Annotated[
+        str, typer.Option(help="Some of overall, theme, axis, category, cluster, joined by commas.")
+    ] = "overall,theme,axis,category",
+    judges: Annotated[
+        str | None,
+        typer.Option(help="Judges to count as raters too: names joined by commas, or all. Default: physicians alone."),
+    ] = None,
+    coefficients: Annotated[
+        str | None,
+        typer.Option(help="Names joined by commas. Default: agreement, ac1, alpha_nominal."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All coefficients that differ from one another with two categories.")
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """How far physicians agree with one another on the criteria that they have read blind, together and by pair.
 
-    lines = [
-        (row["rater"], row["group"], value_words(row), f"{row['n_pairs']:,}", f"{row['n_examples']:,}")
-        for row in table.to_dict(orient="records")
-    ]
-    return grid(("who", "criteria", "balanced F1", "pairs", "examples"), lines)
+    First reads count, as they were locked, and none that somebody chose to read. There are two intervals: for these physicians, leaving out one
+    example at a time; and for physicians in general, of whom these are a sample, leaving out one example and one reader at a time, from
+    three effective readers on. Coefficients: agreement (share), ac1 (Gwet), alpha_nominal (Krippendorff); with --all also kappa (Cohen; of all raters
+    together Conger) and fleiss_kappa; by name kappa_linear, kappa_quadratic, alpha_ordinal, alpha_interval, ac2_linear, ac2_quadratic,
+    which with met and not met equal the plain ones.
 
+    With --json an object of two lists. `pooled`: one row a group and coefficient: grouping (overall, theme, axis, category or cluster), group,
+    coefficient, value (at most 1); low, high, se (95 %, these raters) and reason (why one of them is null, else empty); general_low,
+    general_high, general_se, general_reason (raters in general); bound_low and bound_high (of percent agreement: the lowest and highest value
+    whatever each cannot assess had been; else null); n_items (with two labels or more), and on these n_labels, n_examples, n_raters,
+    n_effective_raters; n_cannot_assess (labels). `by_pair`: the same for each two raters, but for raters in general: rater_1 and rater_2 in the
+    place of grouping and group.
+    """
+    from evalcore.judges import agreement as metric
+    from evalcore.judges.record import OVERALL
+    from evalcore.stats.agreement_sums import Coefficient
 
-def _errors(table: pd.DataFrame) -> Table:
-    lines = [
-        (
-            row["judge"],
-            row["group"],
-            *(_rate(row, *pair) for pair in (("sensitivity", "met"), ("specificity", "not_met"))),
+    groupings = some_of("--by", by, metric.GROUPINGS)
+    wanted: tuple[Coefficient, ...] = metric.OF_TWO_CATEGORIES if everything else metric.SHOWN
+    if coefficients is not None:
+        wanted = tuple(map(Coefficient, some_of("--coefficients", coefficients, list(Coefficient))))
+    rubric_data = rubric_data_of(db)
+    named = [] if judges is None else rubric_data.judges
+    if judges not in (None, ALL_JUDGES):
+        named = some_of("--judges", judges, rubric_data.judges)
+    labels = metric.labels_of(rubric_data, judges=named)
+    pooled = metric.agreement(labels, by=groupings, coefficients=wanted)
+    by_pair = metric.pair_agreement(labels, coefficients=wanted)
+    if as_json:
+        print_json({"pooled": records(pooled), "by_pair": records(by_pair)})
+        return
+    if by_pair.empty:
+        out.print(
+            "No criterion has been read blind by two physicians yet: assign items to two readers, or import their first reads."
         )
-        for row in table.to_dict(orient="records")
-    ]
-    return grid(("judge", "group", "sensitivity", "specificity"), lines)
-
-
-def _rate(row: Mapping[Any, Any], rate: str, of: str) -> str:
-    from evalcore.stats.intervals import NO_VALUE, rate_words
-
-    if not row[f"n_{of}"]:
-        return f"{NO_VALUE} (none read as {of.replace('_', ' ')})"
-    bounds = (row[rate], row[f"{rate}_low"], row[f"{rate}_high"])
-    return rate_words(*bounds, n_hits=row[f"n_{of}_right"], n=row[f"n_{of}"], weighted=row["weighted"])
+        return
+    whom = "raters" if named else "physicians"
+    shown = pooled.loc[pooled["n_items"].gt(0)]
+    for prefix, title in ((metric.GENERAL, f"{whom} in general"), (metric.THESE, f"these {whom}")):
+        if not shown[f"{prefix}reason"].eq(metric.TOO_FEW_RATERS).all():
+            out.print(f"95 % intervals for {title}")
+            show(metric.columns(shown, {"group": "Group"}, prefix=prefix))
+    out.print(f"By pair, for these {whom}")
+    show(metric.columns(by_pair, {"rater_1": "Rater", "rater_2": "and rater"}))
+    overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
+    for row in overall.loc[overall["bound_low"].notna() & overall["n_cannot_assess"].gt(0)].to_dict(orient="records"):
+        between = metric.bounds_words(row["coefficient"], row["bound_low"], row["bound_high"])
+        could_not = counted(row["n_cannot_assess"], "label was", "labels were")
+        name = metric.NAMES[row["coefficient"]].lower()
+        out.print(f"\n{could_not} cannot assess; whatever each had been, {name} over all reads is {between}.")
+    for reason in metric.reasons(overall):
+        out.print(reason)

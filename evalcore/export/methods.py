@@ -21,7 +21,8 @@ from evalcore.export.reporting_checklist import METHODS, Said, checklist
 from evalcore.export.reporting_checklist import markdown as checklist_page
 from evalcore.export.study_flow import study_flow
 from evalcore.judges.agreement import agreement, labels_of
-from evalcore.judges.anchoring import CHANGED, OVERALL, anchoring, effect, effect_words
+from evalcore.judges.anchoring import CHANGED, anchoring, effect, effect_words
+from evalcore.judges.record import OVERALL
 from evalcore.rubric import queries as labels
 from evalcore.rubric.blind_reads import blind_reads
 from evalcore.rubric.data import DRAWN, RubricData, first_reads

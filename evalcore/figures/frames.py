@@ -1,6 +1,7 @@
-"""What figures of rows have in common: how names are written, the frame around the rows, and the colour of words."""
+"""What figures have in common: how names and shares are written, the frame around rows, and the colour of words."""
 
 import html
+import math
 import textwrap
 from collections.abc import Sequence
 
@@ -13,6 +14,8 @@ NAME_PIXELS, TEXT_PIXELS, MODEL_PIXELS = 13, 13, 14
 LINE_CHARACTERS, LINES, ONE_LINE = 44, 2, 36
 CUT = "…"
 BLANK_PIXELS = 240
+NO_VALUE = "–"
+LEGEND = {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
 
 
 def on_lines(name: str) -> str:
@@ -38,13 +41,8 @@ def on_one_line(name: str, longest: int = ONE_LINE) -> str:
 
 def reach(rows: pd.DataFrame, value: str, low: str, high: str, colour: str) -> dict[str, object]:
     """The interval around a row's value, by names of columns, as Plotly draws it; none where there is none."""
-    return {
-        "array": rows[high] - rows[value],
-        "arrayminus": rows[value] - rows[low],
-        "color": colour,
-        "thickness": 2,
-        "width": 0,
-    }
+    ends = {"array": rows[high] - rows[value], "arrayminus": rows[value] - rows[low]}
+    return {**ends, "color": colour, "thickness": 2, "width": 0}
 
 
 def inked(figure: go.Figure, ink: str = INK_ON_PAPER) -> go.Figure:
@@ -57,18 +55,9 @@ def inked(figure: go.Figure, ink: str = INK_ON_PAPER) -> go.Figure:
 
 
 def framed(
-    figure: go.Figure,
-    rows: Sequence[str],
-    *,
-    row_pixels: int,
-    frame_pixels: int,
-    ink: str = INK_ON_PAPER,
-    least_rows: int = 2,
-) -> go.Figure:
-    """A figure of rows from top to bottom, at places 0, 1, ..., with a legend above.
-
-    Names are escaped. The height is `frame_pixels` and `row_pixels` a row, for `least_rows` at least.
-    """
+    figure: go.Figure, rows: Sequence[str], *, row_pixels: int, frame_pixels: int, ink: str = INK_ON_PAPER, least_rows: int = 2
+) -> go.Figure:  # fmt: skip
+    """A figure of rows (escaped names) from top to bottom, at places 0, 1, ..., for `least_rows` at least, with a legend above."""
     figure.update_yaxes(
         tickvals=list(range(len(rows))),
         ticktext=list(rows),
@@ -81,7 +70,7 @@ def framed(
     figure.update_layout(
         height=frame_pixels + row_pixels * max(len(rows), least_rows),
         margin={"l": 8, "r": 8, "t": 28, "b": 40},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        legend=LEGEND,
         dragmode=False,
     )
     return inked(figure, ink)
@@ -104,7 +93,7 @@ def bordered(figure: go.Figure, *, height: int, top: int = 40, legend: bool = Tr
     return figure.update_layout(
         height=height,
         margin={"l": 8, "r": 24, "t": top, "b": 44},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
+        legend=LEGEND,
         showlegend=None if legend else False,
         dragmode=False,
         hovermode="closest",
@@ -115,3 +104,35 @@ def blank() -> go.Figure:
     """A figure that shows nothing: it holds a place while the real one is made."""
     hidden = {"visible": False}
     return go.Figure(layout={"height": BLANK_PIXELS, "xaxis": hidden, "yaxis": hidden})
+
+
+def percent(share: float) -> str:
+    """A share alone, as everywhere: figures stand below what computes, and import none of it.
+
+    >>> percent(0.6216), percent(math.nan)
+    ('62 %', '–')
+    """
+    return NO_VALUE if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def counted(k: float, n: float, share: float) -> str:
+    """A share with its counts; without them where it is an estimate.
+
+    >>> counted(92, 148, 92 / 148), counted(2.5, 8, 2.5 / 8), counted(math.nan, math.nan, 0.62)
+    ('62 % (92/148)', '31 % (2.5/8)', '62 %')
+    """
+    return percent(share) if math.isnan(k) or math.isnan(n) else f"{percent(share)} ({number(k)}/{number(n)})"
+
+
+def number(k: float) -> str:
+    """A count: whole, but for the halves that a read between two levels gives each of them.
+
+    >>> number(1200), number(2.5), number(math.nan)
+    ('1,200', '2.5', '–')
+    """
+    return NO_VALUE if math.isnan(k) else f"{k:,.{0 if k == round(k) else 1}f}"
+
+
+def interval(low: float, high: float) -> str:
+    """An interval: "[54 %, 70 %]"."""
+    return NO_VALUE if math.isnan(low) else f"[{percent(low)}, {percent(high)}]"

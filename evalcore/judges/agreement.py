@@ -2,22 +2,21 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
+from evalcore.judges.record import OVERALL
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats.agreement_sums import Coefficient, Labels, Without, jackknife, values, without_raters
-from evalcore.stats.arrays import Floats, Numbers
-from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words
+from evalcore.stats.arrays import Floats, Numbers, Truths, quotient
+from evalcore.stats.intervals import LEVEL, NO_VALUE, percent_words
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Label, Selection
 
-OVERALL = "overall"
 TAGS = ("theme", "axis", "category", "cluster")
 GROUPINGS = (OVERALL, *TAGS)
 CATEGORIES = [Label.NOT_MET.value, Label.MET.value]
@@ -53,11 +52,8 @@ THESE, GENERAL = "", "general_"
 def labels_of(rubric_data: RubricData, *, judges: Sequence[str] = ()) -> pd.DataFrame:
     """Physicians' blind first reads, and if wanted judges' labels of the same items, as the frame that `agreement` takes.
 
-    Left out are reads of items that somebody chose to read (volunteered, adjudicated). A judge that could not assess an item has no row.
-
-    Returns:
-        One row a label: unit (row of `rubric_data.items`), example_id, rater (categorical: judges first, then physicians by name), value (ordered
-        categorical not_met < met; missing where a physician could not assess), theme, axis, category, cluster.
+    Left out are reads of items that somebody chose to read (volunteered, adjudicated). A judge that could not assess an item has no row. Raters are
+    categorical: judges first, then physicians by name; the tags are theme, axis, category, cluster.
     """
     reads = first_reads(rubric_data.reads)
     reads = reads.loc[~reads["selection"].isin(CHOSEN_BY_READERS)]
@@ -94,24 +90,20 @@ def most_labels(labels: pd.DataFrame, n: int) -> list[str]:
 def agreement(
     labels: pd.DataFrame, *, by: Sequence[str] = (OVERALL,), coefficients: Sequence[Coefficient] | None = None
 ) -> pd.DataFrame:
-    """Agreement of all raters together, overall and by group, with 95 % intervals for these raters and for raters in general.
+    """Agreement of all raters together, overall and by group, with 95 % intervals for these raters and for raters in general, from the jackknife.
 
-    Intervals come from the jackknife. With theta_g the coefficient without example g, of G examples that have an item with two labels or more,
+    With theta_g the coefficient without example g, of G examples that have an item with two labels or more,
     v_G = (G-1)/G sum_g (theta_g - theta)^2; v_K likewise without each of the K raters, v_GK without each rater's labels on each example:
 
         these raters        theta +- t(G-1) sqrt(v_G)
         raters in general   theta +- t(min(G, R) - 1) sqrt(max(v_G, v_G + v_K - v_GK)),   R = 1 / sum q^2 effective raters, q: share of the labels
 
-    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1. On drawn
-    clusters the first covers .94 to .96 from 50 examples on, .92 to .94 with 10 and 20, .88 with 5; with fewer there is none. Of raters who differ
-    in strictness and care the first covers the value of raters in general .2 to .7 of the time, the second .93 to .98
-    (tests/judges/test_agreement_coverage.py).
-
-    Cannot assess is left out of the value. What such labels could have made of percent agreement is bounded: each could have been any category.
+    The second is the two-way variance of Cameron, Gelbach and Miller (2011) and needs R of at least three. Both are cut off at 1. How often they
+    cover is in tests/judges/test_agreement_coverage.py. Cannot assess is left out of the value; what it leaves open of percent agreement is bounded.
 
     Args:
-        labels: One row a label: unit (the item), example_id, rater, value (missing: cannot assess; its categories, in their order, are all that
-            could be given), and the columns that `by` names, the same for all labels of an item.
+        labels: One row a label: unit (the item), example_id, rater (one label an item), value (missing: cannot assess; its categories, in their
+            order, are all that could be given), and the columns that `by` names, the same for all labels of an item.
         by: `overall`, and names of columns; items where one is missing are in no group of it.
         coefficients: Default: all that differ; with two categories the weighted ones do not.
 
@@ -120,11 +112,6 @@ def agreement(
         se (these raters), reason (why value or interval is NaN; empty where neither is), general_low, general_high, general_se, general_reason
         (raters in general), bound_low and bound_high (of percent agreement, over all items with two reads or more; else NaN), n_items with two
         labels or more and, on these, n_labels, n_examples, n_raters, n_effective_raters, n_cannot_assess (on items that two or more have read).
-
-    Raises:
-        ValueError: A rater has two labels on an item, or `by` names no column.
-
-    Source: Gwet, Handbook of Inter-Rater Reliability; each coefficient's own in `Coefficient`.
     """
     whole = coded(labels)
     tables = []
@@ -138,51 +125,32 @@ def agreement(
         else:
             msg = f"by: expected {OVERALL} or a column of the labels ({', '.join(labels.columns)}), got {grouping!r}"
             raise ValueError(msg)
-        part, codes = grouped(whole, of_label, len(groups))
+        part = _grouped(whole, of_label, len(groups))
         table = _estimates(part, coefficients, in_general=True)
-        used = table if grouping == OVERALL else table.loc[np.isin(table["group"], codes)]
+        used = table if grouping == OVERALL else table.loc[np.isin(table["group"], part.group)]
         tables.append(used.assign(grouping=grouping, group=np.array(groups, dtype=object)[used["group"]]))
     return pd.concat(tables, ignore_index=True)[["grouping", "group", *COLUMNS]]
 
 
 def pair_agreement(labels: pd.DataFrame, *, coefficients: Sequence[Coefficient] | None = None) -> pd.DataFrame:
-    """Agreement of each two raters on the items that both have labelled; arguments and errors as of `agreement`.
+    """Agreement of each two raters on the items that both have labelled; Kappa is Cohen's, Fleiss' kappa is Scott's pi.
 
-    Kappa is Cohen's, Fleiss' kappa is Scott's pi.
-
-    Returns:
-        One row a pair that has read an item both, and coefficient: rater_1, rater_2 (in the order of `rater` where it is categorical, else sorted),
-        and the columns of `agreement` but those for raters in general: two raters are no sample of raters.
+    One row a pair that has read an item both, and coefficient: rater_1, rater_2 (in the order of `rater`), and the columns of `agreement` but those
+    for raters in general: two raters are no sample of raters.
     """
     raters = np.array(labels["rater"].astype("category").cat.categories, dtype=object)
-    part, raters_of = pairs(coded(labels))
+    part, raters_of = _pairs(coded(labels))
     table = _estimates(part, coefficients)
     first, second = raters_of[table["group"]].T
     return table.assign(rater_1=raters[first], rater_2=raters[second])[["rater_1", "rater_2", *PAIR_COLUMNS]]
 
 
-@dataclass(frozen=True)
-class Coded:
-    """Labels as numbers: `Labels`, with value -1 for cannot assess; `both`: a unit counts only with all its labels."""
-
-    labels: Labels
-    both: bool = False
-
-    def answered(self) -> Labels:
-        """Without cannot assess."""
-        kept = self.labels.value >= 0
-        if self.both:
-            n = np.bincount(self.labels.unit[kept], minlength=len(self.labels.group))
-            kept &= n[self.labels.unit] > 1
-        return _of_rows(self.labels, kept)
-
-
-def _of_rows(labels: Labels, kept: npt.NDArray[np.bool_]) -> Labels:
+def _of_rows(labels: Labels, kept: Truths) -> Labels:
     return replace(labels, unit=labels.unit[kept], rater=labels.rater[kept], value=labels.value[kept])
 
 
-def coded(labels: pd.DataFrame) -> Coded:
-    """The frame as numbers, all in one group."""
+def coded(labels: pd.DataFrame) -> Labels:
+    """The frame as numbers, all in one group; value -1 for cannot assess."""
     value, rater = (labels[name].astype("category").cat for name in ("value", "rater"))
     unit, units = pd.factorize(labels["unit"])
     if labels.duplicated(["unit", "rater"]).any():
@@ -192,23 +160,20 @@ def coded(labels: pd.DataFrame) -> Coded:
     example[unit] = pd.factorize(labels["example_id"])[0]
     unit, rater_codes, codes = (np.asarray(part, dtype=np.int64) for part in (unit, rater.codes, value.codes))
     one_group, n_categories = np.zeros(len(units), dtype=np.int64), max(2, len(value.categories))
-    return Coded(Labels(unit, rater_codes, codes, one_group, example, 1, n_categories))
+    return Labels(unit, rater_codes, codes, one_group, example, 1, n_categories)
 
 
-def grouped(whole: Coded, of_label: Numbers, n_groups: int) -> tuple[Coded, Numbers]:
-    """The labels of units that are in a group, and which groups there are."""
-    labels, kept = whole.labels, of_label >= 0
+def _grouped(labels: Labels, of_label: Numbers, n_groups: int) -> Labels:
+    kept = of_label >= 0
     codes, units = pd.factorize(labels.unit[kept])
     number = np.asarray(codes, dtype=np.int64)
     group = np.zeros(len(units), dtype=np.int64)
     group[number] = of_label[kept]
-    part = replace(_of_rows(labels, kept), unit=number, group=group, example=labels.example[units], n_groups=n_groups)
-    return Coded(part), np.unique(group)
+    return replace(_of_rows(labels, kept), unit=number, group=group, example=labels.example[units], n_groups=n_groups)
 
 
-def pairs(whole: Coded) -> tuple[Coded, Numbers]:
+def _pairs(labels: Labels) -> tuple[Labels, Numbers]:
     """Each item of two raters as a unit of its own, in the group of their pair; and the two raters of each pair."""
-    labels = whole.labels
     n_raters = int(labels.rater.max(initial=0)) + 1
     order = np.argsort(labels.unit * n_raters + labels.rater, kind="stable")
     unit, rater, value = labels.unit[order], labels.rater[order], labels.value[order]
@@ -228,26 +193,28 @@ def pairs(whole: Coded) -> tuple[Coded, Numbers]:
         n_groups=len(keys),
         n_categories=labels.n_categories,
     )
-    return Coded(both, both=True), np.stack([keys // n_raters, keys % n_raters], axis=1)
+    return both, np.stack([keys // n_raters, keys % n_raters], axis=1)
 
 
-def _estimates(whole: Coded, coefficients: Sequence[Coefficient] | None, *, in_general: bool = False) -> pd.DataFrame:
-    """One row a group (by its number) and coefficient."""
-    answered = whole.answered()
+def _estimates(labels: Labels, coefficients: Sequence[Coefficient] | None, *, in_general: bool = False) -> pd.DataFrame:
+    """One row a group (by its number) and coefficient; a pair's item counts only with both labels."""
+    kept = labels.value >= 0
+    if not in_general:
+        kept &= np.bincount(labels.unit[kept], minlength=len(labels.group))[labels.unit] > 1
+    answered = _of_rows(labels, kept)
     sums = jackknife(answered)
     n_examples = sums.n_examples
-    undecided = whole.labels.unit[whole.labels.value < 0]
-    n_of_unit = np.bincount(whole.labels.unit, minlength=len(whole.labels.group))
-    undecided = undecided[n_of_unit[undecided] > 1]
+    undecided = labels.unit[labels.value < 0]
+    undecided = undecided[np.bincount(labels.unit, minlength=len(labels.group))[undecided] > 1]
     counts: dict[str, Any] = {
         "n_items": np.rint(sums.whole.n_items).astype(np.int64),
         "n_labels": sums.n_labels,
         "n_examples": n_examples,
         **_raters(answered),
-        "n_cannot_assess": np.bincount(whole.labels.group[undecided], minlength=answered.n_groups),
+        "n_cannot_assess": np.bincount(labels.group[undecided], minlength=answered.n_groups),
     }
     few = n_examples < MIN_EXAMPLES
-    bounds = _bounds(whole.labels)
+    bounds = _bounds(labels)
     if in_general:
         without_rater, without_cell = (without_raters(answered, sums.whole, by_example=both) for both in (False, True))
     tail, freedom = (1 + LEVEL) / 2, np.maximum(np.minimum(n_examples, counts["n_effective_raters"]) - 1, 1)
@@ -294,7 +261,7 @@ def _variance(coefficient: Coefficient, part: Without, value: Floats, n_parts: N
     return np.asarray(squares * (n_parts - 1) / np.maximum(n_parts, 1))
 
 
-def _why_not(*cases: tuple[npt.NDArray[np.bool_], str]) -> npt.NDArray[Any]:
+def _why_not(*cases: tuple[Truths, str]) -> Any:
     """The first reason that holds, of each group; empty where none does."""
     return np.select([holds for holds, _ in cases], [why for _, why in cases], "").astype(object)
 
@@ -322,7 +289,7 @@ def _bounds(labels: Labels) -> tuple[Floats, Floats]:
     def mean(counts: Floats) -> Floats:
         of_unit = (counts * (counts - 1)).sum(axis=1) / np.maximum(n * (n - 1), 1)
         total = np.bincount(labels.group, weights=np.where(is_pairable, of_unit, 0), minlength=labels.n_groups)
-        return np.asarray(np.divide(total, n_items, out=np.full(len(total), np.nan), where=n_items > 0))
+        return quotient(total, n_items)
 
     return mean(low), mean(high)
 
@@ -354,11 +321,7 @@ NAMES: dict[Coefficient, str] = {
     Coefficient.AC2_LINEAR: "Gwet's AC2, linear",
     Coefficient.AC2_QUADRATIC: "Gwet's AC2, quadratic",
 }
-
-HEADS: Mapping[Coefficient, str] = NAMES | {
-    Coefficient.AGREEMENT: "Agreement",
-    Coefficient.ALPHA_NOMINAL: "Krippendorff",
-}
+HEADS = NAMES | {Coefficient.AGREEMENT: "Agreement", Coefficient.ALPHA_NOMINAL: "Krippendorff"}
 """The same as heads of narrow columns."""
 
 
@@ -368,11 +331,7 @@ def value_words(coefficient: str, value: float) -> str:
     >>> value_words("agreement", 0.843), value_words("kappa", -0.07), value_words("ac1", float("nan"))
     ('84 %', '−0.07', '–')
     """
-    if math.isnan(value):
-        return NO_VALUE
-    if coefficient == Coefficient.AGREEMENT:
-        return f"{100 * value:.0f} %"
-    return decimal(value)
+    return percent_words(value) if coefficient == Coefficient.AGREEMENT else decimal(value)
 
 
 def coefficient_words(coefficient: str, value: float, low: float, high: float) -> str:
@@ -383,12 +342,8 @@ def coefficient_words(coefficient: str, value: float, low: float, high: float) -
     >>> coefficient_words("ac1", 1.0, float("nan"), float("nan"))
     '1.00'
     """
-    value_shown = value_words(coefficient, value)
-    if math.isnan(low):
-        return value_shown
-    if coefficient == Coefficient.AGREEMENT:
-        return f"{value_shown} {interval_words(low, high)}"
-    return f"{value_shown} [{value_words(coefficient, low)}, {value_words(coefficient, high)}]"
+    shown, *ends = (value_words(coefficient, number) for number in (value, low, high))
+    return shown if math.isnan(low) else f"{shown} [{', '.join(ends)}]"
 
 
 def bounds_words(coefficient: str, low: float, high: float) -> str:
@@ -400,30 +355,56 @@ def bounds_words(coefficient: str, low: float, high: float) -> str:
     return NO_VALUE if math.isnan(low) else f"{value_words(coefficient, low)} to {value_words(coefficient, high)}"
 
 
-def undecided_words(n: int) -> str:
-    """How many labels are cannot assess.
+def cells(table: pd.DataFrame, prefix: str = THESE) -> list[str]:
+    """Each value of `agreement` or `pair_agreement` with its interval for whom the prefix says; a dash where there is no value."""
+    columns = (table[name] for name in ("coefficient", "value", f"{prefix}low", f"{prefix}high"))
+    return [coefficient_words(*row) for row in zip(*columns, strict=True)]
 
-    >>> undecided_words(1), undecided_words(1_200)
-    ('1 label was cannot assess', '1,200 labels were cannot assess')
-    """
-    return f"{n:,} {'label was' if n == 1 else 'labels were'} cannot assess"
+
+def columns(table: pd.DataFrame, keys: Mapping[str, str], *, prefix: str = THESE) -> dict[str, Any]:
+    """A row a group or pair (by the columns `keys`, with their headers), a column a coefficient with its interval."""
+    by = ["grouping", *keys] if "grouping" in table else list(keys)
+    counts = table.drop_duplicates(by).set_index(by)
+    wide = table.assign(words=cells(table, prefix)).pivot(index=by, columns="coefficient", values="words")
+    wide = wide.reindex(counts.index)
+    return {
+        **{title: counts.index.get_level_values(column) for column, title in keys.items()},
+        **{HEADS[Coefficient(name)]: wide[name] for name in dict.fromkeys(table["coefficient"])},
+        "Criteria": counts["n_items"],
+        "Conversations": counts["n_examples"],
+        "Cannot assess": counts["n_cannot_assess"],
+    }
+
+
+def pooled_columns(overall: pd.DataFrame, who: str) -> dict[str, Any]:
+    """The rows of one group, a row a coefficient: for these raters and for raters in general, with bounds where somebody could not assess."""
+    ends = zip(overall["coefficient"], overall["bound_low"], overall["bound_high"], strict=True)
+    in_general = overall["general_low"].notna().any()
+    return {
+        "All together": [NAMES[Coefficient(name)] for name in overall["coefficient"]],
+        **({f"For {who} in general": cells(overall, GENERAL)} if in_general else {}),
+        f"For these {who}": cells(overall),
+        **(
+            {"Bounds, by cannot assess": [bounds_words(*row) for row in ends]}
+            if overall["n_cannot_assess"].any()
+            else {}
+        ),
+        "Without an interval because": overall["general_reason" if in_general else "reason"],
+    }
 
 
 def population(table: pd.DataFrame, who: str = "physicians") -> tuple[str, str]:
-    """Whom the intervals of a group's rows are for: the prefix of their columns (`GENERAL` or `THESE`), and the population in words.
+    """Whom the intervals of a group's rows are for: the prefix of their columns, and the population in words.
 
-    Raters in general where percent agreement has such an interval, else these raters; `who` names the raters, in the plural.
+    Raters in general where percent agreement has such an interval, else these raters; `who` names them, in the plural.
     """
-    row = _by_coefficient(table)[Coefficient.AGREEMENT]
-    return (GENERAL, f"{who} in general") if row["general_reason"] == "" else (THESE, f"these {who}")
+    raw = table.loc[table["coefficient"].eq(Coefficient.AGREEMENT)].iloc[0]
+    return (GENERAL, f"{who} in general") if raw["general_reason"] == "" else (THESE, f"these {who}")
 
 
 def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
-    """What a group's rows of `agreement` say: agreement and agreement beyond chance, for whom, and what cannot assess leaves open.
-
-    The rows hold agreement, ac1 and alpha_nominal; `who` names the raters, in the plural.
-    """
-    of = _by_coefficient(table)
+    """What a group's rows of `agreement` (of SHOWN at least) say of these raters, in sentences; `who` names them, in the plural."""
+    of = {row["coefficient"]: row for row in table.to_dict(orient="records")}
     raw, beyond = of[Coefficient.AGREEMENT], [of[Coefficient.AC1], of[Coefficient.ALPHA_NOMINAL]]
     if not raw["n_items"]:
         return [f"No criterion has been read by two {who} yet."]
@@ -442,11 +423,10 @@ def finding(table: pd.DataFrame, who: str = "physicians") -> list[str]:
         sentences.append(
             f"Intervals are for {whom} only: {who} in general take at least {MIN_RATERS} effective raters."
         )
-    if raw["n_cannot_assess"]:
-        between = bounds_words(Coefficient.AGREEMENT, raw["bound_low"], raw["bound_high"])
-        could_not = undecided_words(raw["n_cannot_assess"])
+    if n := raw["n_cannot_assess"]:
         sentences.append(
-            f"Where two or more have read, {could_not}: whatever each of them had been, percent agreement over all reads is {between}."
+            f"Where two or more have read, {counted(n, 'label was', 'labels were')} cannot assess: whatever each of them had been, "
+            f"percent agreement over all reads is {bounds_words(Coefficient.AGREEMENT, raw['bound_low'], raw['bound_high'])}."
         )
     return sentences
 
@@ -460,10 +440,6 @@ def reasons(table: pd.DataFrame) -> list[str]:
             column, sort=False
         )
     ]
-
-
-def _by_coefficient(table: pd.DataFrame) -> dict[Any, Mapping[Any, Any]]:
-    return {row["coefficient"]: row for row in table.to_dict(orient="records")}
 
 
 def _listed(rows: Iterable[Mapping[Any, Any]], prefix: str) -> str:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.judges.record import with_kinds
+from evalcore.judges.record import OVERALL, points_words, rate_cells, with_kinds
+from evalcore.stats.arrays import Floats
 from evalcore.stats.estimator import effective_readers
-from evalcore.stats.intervals import LEVEL, rate_words, share_interval, share_words, signed_points, wilson
+from evalcore.stats.intervals import LEVEL, share_interval, share_words, wilson
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Physicians
 
@@ -19,14 +19,12 @@ CHANGED, TOWARD, AWAY = "changed", "toward", "away"
 MOVEMENTS: Mapping[str, str] = {CHANGED: "revealed", TOWARD: "differed", AWAY: "agreed"}
 """Each movement, and of which first reads it is a share: all that were followed by a reveal; those of them that differed from
 the judge's label; those that agreed with it."""
-OVERALL = "overall"
 GROUPINGS = (OVERALL, "axis", "sign", "kind", "rater")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
 MIN_EXAMPLES = 5
 """With fewer conversations the effect of seeing the label has no interval."""
 MIN_READERS = 3
 """With fewer effective readers an interval holds for those who have read, and for nobody else."""
-Floats = npt.NDArray[np.float64]
 COLUMNS = [
     "judge", "grouping", "group", "movement", "denominator", "n", "n_moved", "share", "low", "high", "physicians", "n_examples",
     "n_readers", "n_effective_readers", "n_without_label", "n_not_revealed", "n_undecided", "n_control",
@@ -40,44 +38,38 @@ def anchoring(reads: pd.DataFrame, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> 
         toward    revised label is the judge's                  of those that differed from the judge
         away      revised label is not the judge's any more     of those that agreed with the judge
 
-    A read without a `revised` verdict was kept. Changed is toward, away, and changes from one difference to another. "Cannot assess" is a label
-    like the others. A change need not be a mistake, nor need seeing the label be its cause: a second look alone changes some.
+    A read without a `revised` verdict was kept; "cannot assess" is a label like the others. Intervals are for physicians in general, by conversations
+    and readers at once (Cameron, Gelbach and Miller 2011), from three effective readers on: 1 / sum q^2, where reader k has made the share q_k of the
+    reads. With fewer they are for those who have read, by conversations alone. With p the share of n reads, and p_g that without conversation g:
 
-    Intervals are for physicians in general, by conversations and readers at once (Cameron, Gelbach and Miller 2011), from three effective
-    readers on: 1 / sum q^2, where reader k has made the share q_k of the reads. With fewer they are for those who have read, by conversations
-    alone. With p the share of n reads, and p_g, p_k, p_gk the share without conversation g, reader k, their reads of one another:
-
-        variance      v = max(v_G, v_G + v_K - v_GK), each a jackknife: v_G = (G-1)/G sum_g (p_g - p)^2
+        variance      v = max(v_G, v_G + v_K - v_GK), each a jackknife: v_G = (G-1)/G sum_g (p_g - p)^2; K by reader, GK by both
         effective n   n_eff = n / max(1, v / (p (1-p) / (n-1))) (t(n-1) / t(d))^2, at least the effective readers, d = min(G, readers) - 1
         interval      Wilson on p and n_eff
 
-    `reads` are `blind_reads`, `by` some of `GROUPINGS`; `kind` is axis and sign of points together, `rater` needs that column.
+    `reads` are `blind_reads`, `by` some of `GROUPINGS` (else a `ValueError`); `kind` is axis and sign together, `rater` needs that column.
 
     Returns:
-        Three rows a judge and group, one a movement: judge, grouping, group (`overall`, or the value), movement, denominator (`revealed`,
-        `differed`, `agreed`), n (first reads), n_moved (0..n), share in [0, 1] with the 95 % interval low to high (NaN where n is 0),
-        physicians (whom the interval is for, a `Physicians`), n_examples, n_readers, n_effective_readers (0 where n is 0); and the first
-        reads of the group that were left out, each counted once: n_without_label (the judge has no label on the item), n_not_revealed
-        (its label was not shown to the reader), n_undecided (they differ, and the reader has yet to keep or revise), n_control (the reader
-        looked again without its label).
-
-    Raises:
-        ValueError: `by` names something else.
+        Three rows a judge and group, one a movement: judge, grouping, group, movement, denominator (`revealed`, `differed`, `agreed`), n (first
+        reads), n_moved, share in [0, 1] with the 95 % interval low to high (NaN where n is 0), physicians (whom it is for, a `Physicians`),
+        n_examples, n_readers, n_effective_readers; and the first reads of the group that were left out, each counted once: n_without_label (the
+        judge has none on the item), n_not_revealed (its label was not shown to the reader), n_undecided (they differ, and the reader has yet to
+        keep or revise), n_control (the reader looked again without its label).
     """
     if unknown := sorted(set(by) - set(GROUPINGS)):
         msg = f"by: expected some of {', '.join(GROUPINGS)}, got {', '.join(unknown)}"
         raise ValueError(msg)
     moved = _moved(with_kinds(reads).assign(overall=OVERALL))
-    rows = []
-    for judge, of_judge in moved.groupby("judge", sort=True):
-        for grouping in dict.fromkeys(by):
-            for group, part in of_judge.groupby(grouping, sort=True):
-                rows += [{"judge": judge, "grouping": grouping, "group": group, **row} for row in _movements(part)]
+    rows = [
+        {"judge": judge, "grouping": grouping, "group": group, **row}
+        for judge, of_judge in moved.groupby("judge", sort=True)
+        for grouping in dict.fromkeys(by)
+        for group, part in of_judge.groupby(grouping, sort=True)
+        for row in _movements(part)
+    ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _moved(reads: pd.DataFrame) -> pd.DataFrame:
-    """Each read with what became of it."""
     revised = reads["revised_label"].fillna(reads["label"])
     differed = reads["label"].ne(reads["judge_label"])
     labelled = reads["judge_label"].notna()
@@ -100,18 +92,16 @@ def _moved(reads: pd.DataFrame) -> pd.DataFrame:
 
 
 def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
-    left_out = {
-        f"n_{name}": int(reads[name].sum()) for name in ("without_label", "not_revealed", "undecided", "control")
-    }
+    left_out = {name: int(reads[name.removeprefix("n_")].sum()) for name in _LEFT_OUT}
     rows = []
     for movement, denominator in MOVEMENTS.items():
         counted = reads.loc[reads[denominator]]
         share = share_interval(counted[movement], counted["example_id"])
         low, high = share.low, share.high
-        n_readers, effective = _readers(counted)
+        effective = _effective(counted)
         in_general = effective >= MIN_READERS
         if in_general:
-            low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), n_readers, effective)
+            low, high = _in_general(counted, counted[movement].to_numpy(dtype=float), effective)
         rows.append(
             {
                 "movement": movement,
@@ -123,7 +113,7 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
                 "high": high,
                 "physicians": Physicians.IN_GENERAL if in_general else Physicians.THESE,
                 "n_examples": share.n_clusters,
-                "n_readers": n_readers,
+                "n_readers": counted["rater"].nunique(),
                 "n_effective_readers": effective,
                 **left_out,
             }
@@ -131,16 +121,16 @@ def _movements(reads: pd.DataFrame) -> list[dict[str, object]]:
     return rows
 
 
-def _readers(reads: pd.DataFrame) -> tuple[int, float]:
-    """Who has read, and how many readers with equal loads they amount to."""
-    loads = reads["rater"].value_counts().to_numpy().astype(np.float64)
-    return len(loads), effective_readers(loads)
+def _effective(reads: pd.DataFrame) -> float:
+    return effective_readers(reads["rater"].value_counts().to_numpy().astype(np.float64))
 
 
-def _in_general(reads: pd.DataFrame, hits: Floats, n_readers: int, effective: float) -> tuple[float, float]:
+def _in_general(reads: pd.DataFrame, hits: Floats, effective: float) -> tuple[float, float]:
     """The interval of a share for physicians in general: clustered by conversation and by reader."""
     n, share = len(hits), float(hits.mean())
-    variances, n_examples, _ = _jackknives(reads, np.stack([np.ones(n), hits]), lambda total: total[1] / total[0])
+    variances, (n_examples, n_readers) = _jackknives(
+        reads, np.stack([np.ones(n), hits]), lambda sums: sums[1] / sums[0]
+    )
     variance = max(variances[0], variances[0] + variances[1] - variances[2])
     alone = share * (1 - share) / (n - 1)
     effect = max(1.0, variance / alone) if alone > 0 else 1.0
@@ -153,7 +143,7 @@ def _in_general(reads: pd.DataFrame, hits: Floats, n_readers: int, effective: fl
 
 def _jackknives(
     reads: pd.DataFrame, sums: Floats, statistic: Callable[[Floats], Floats]
-) -> tuple[list[float], int, int]:
+) -> tuple[list[float], list[int]]:
     """The variance of a statistic of sums over reads without each conversation, each reader, and each of both; how many conversations and readers.
 
     A variance is 0 where there is only one of them.
@@ -167,7 +157,7 @@ def _jackknives(
         squares = (without - statistic(total)) ** 2
         variances.append(float((n - 1) / n * squares.sum()) if n > 1 else 0.0)
         sizes.append(n)
-    return variances, sizes[0], sizes[1]
+    return variances, sizes[:2]
 
 
 class Effect(msgspec.Struct, frozen=True):
@@ -177,8 +167,7 @@ class Effect(msgspec.Struct, frozen=True):
         n_shown, n_changed_shown: First reads that differed from the judge and whose reader saw its label; those that were changed.
         n_control, n_changed_control: The same of those whose reader looked again without it.
         share_shown, share_control: Changed, in [0, 1], weighted by one over the probability of the arm; NaN without a read.
-        difference: share_shown - share_control in [-1, 1].
-        low, high: Its 95 % interval; NaN where `reason` says why.
+        difference, low, high: share_shown - share_control in [-1, 1] with its 95 % interval, which is NaN where `reason` says why.
         physicians: Whom the interval is for.
     """
 
@@ -199,8 +188,8 @@ def effect(reads: pd.DataFrame) -> Effect | None:
     """How many more first reads that differ from the judge are changed after seeing its label than on a second look without it.
 
     Which criteria of a read were looked at without the label was drawn at random, each by itself. Only readings with such a drawing count, and only
-    first reads that differ from the judge, in both arms: where the label was shown, only these were asked again. Each arm is a weighted mean, by
-    one over the probability of the arm in its reading. `reads` are `blind_reads` of one judge; None where no such drawing was made.
+    first reads that differ from the judge: where the label was shown, only these were asked again. Each arm is a weighted mean, by one over the
+    probability of the arm in its reading. `reads` are `blind_reads` of one judge; None where no such drawing was made.
 
         difference  d = sum_shown w y / sum_shown w - sum_control w y / sum_control w
         interval    d +- t(min(G, readers) - 1) sqrt(max(v_G, v_G + v_K - v_GK)), jackknives as in `anchoring`; of fewer than three effective
@@ -216,16 +205,14 @@ def effect(reads: pd.DataFrame) -> Effect | None:
     share = drawn["control_share"].to_numpy(dtype=float)
     weight = 1 / np.where(is_control, share, 1 - share) if len(drawn) else np.zeros(0)
     sums = np.stack([weight * ~is_control, weight * y * ~is_control, weight * is_control, weight * y * is_control])
-
-    def difference(total: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(total[1] / total[0] - total[3] / total[2])
-
-    totals = sums.sum(axis=1)
-    value = float(difference(totals))
-    (by_example, by_reader, by_both), n_examples, n_readers = _jackknives(drawn, sums, difference)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = sums.sum(axis=1)[1::2] / sums.sum(axis=1)[::2]
+        (by_example, by_reader, by_both), (n_examples, n_readers) = _jackknives(
+            drawn, sums, lambda total: total[1] / total[0] - total[3] / total[2]
+        )
+    value = float(shares[0] - shares[1])
     physicians, variance, freedom = Physicians.THESE, by_example, n_examples - 1
-    if _readers(drawn)[1] >= MIN_READERS:
+    if _effective(drawn) >= MIN_READERS:
         physicians, freedom = Physicians.IN_GENERAL, min(n_examples, n_readers) - 1
         variance = max(by_example, by_example + by_reader - by_both)
     reason = (
@@ -240,8 +227,8 @@ def effect(reads: pd.DataFrame) -> Effect | None:
         n_changed_shown=int(y[~is_control].sum()),
         n_control=int(is_control.sum()),
         n_changed_control=int(y[is_control].sum()),
-        share_shown=float(totals[1] / totals[0]) if totals[0] else math.nan,
-        share_control=float(totals[3] / totals[2]) if totals[2] else math.nan,
+        share_shown=float(shares[0]),
+        share_control=float(shares[1]),
         difference=value,
         low=math.nan if reason else max(value - half, -1.0),
         high=math.nan if reason else min(value + half, 1.0),
@@ -260,38 +247,44 @@ def effect_words(effect: Effect) -> str:
     if effect.reason:
         return f"{arms}. There is no interval of the difference: {effect.reason}."
     whom = "physicians in general" if effect.physicians == Physicians.IN_GENERAL else "these physicians"
-    value, low, high = (signed_points(part) for part in (effect.difference, effect.low, effect.high))
-    what = (
-        "seeing the label changes"
-        if effect.low > 0 or effect.high < 0
-        else "an effect of seeing the label does not show: it changes"
-    )
-    return f"{arms}: {what} {value} [{low}, {high}] points of them, for {whom}."
+    what = "an effect of seeing the label does not show: it changes"
+    if effect.low > 0 or effect.high < 0:
+        what = "seeing the label changes"
+    return f"{arms}: {what} {points_words(effect.difference, effect.low, effect.high)} points of them, for {whom}."
 
 
-_WORDS: Mapping[str, str] = {
-    CHANGED: "of the first reads were changed after their readers had seen the judge's label",
-    TOWARD: "of the first reads that differed from the judge were changed to its label",
-    AWAY: "of the first reads that agreed with the judge were changed away from its label",
+_WORDS: Mapping[str, tuple[str, str]] = {
+    CHANGED: (
+        "of the first reads were changed after their readers had seen the judge's label",
+        "No first read was followed by a reveal",
+    ),
+    TOWARD: (
+        "of the first reads that differed from the judge were changed to its label",
+        "None of the first reads differed from the judge",
+    ),
+    AWAY: (
+        "of the first reads that agreed with the judge were changed away from its label",
+        "None of the first reads agreed with the judge",
+    ),
 }
-_NONE: Mapping[str, str] = {
-    CHANGED: "No first read was followed by a reveal",
-    TOWARD: "None of the first reads differed from the judge",
-    AWAY: "None of the first reads agreed with the judge",
+"""Of each movement how its share is said, and what is said where nothing was counted."""
+_LEFT_OUT = {
+    "n_not_revealed": "were not followed by a reveal of this judge",
+    "n_without_label": "are of criteria that this judge has not labelled",
+    "n_undecided": "wait for their reader to keep or revise",
+    "n_control": "were looked at again without the judge's label, as a control",
 }
 
 
 def sentences(rows: pd.DataFrame) -> list[str]:
     """The movements of one judge and group in words, from its rows of `anchoring`."""
-    said = []
-    for row in rows.to_dict(orient="records"):
-        share = rate_words(row["share"], row["low"], row["high"], n_hits=row["n_moved"], n=row["n"], weighted=False)
-        said.append((f"{share} {_WORDS[row['movement']]}" if row["n"] else _NONE[row["movement"]]) + ".")
+    shares = zip(rows["movement"], rows["n"], rate_cells(rows, "share", "n_moved", "n"), strict=True)
+    words = [f"{share} {_WORDS[movement][0]}." if n else f"{_WORDS[movement][1]}." for movement, n, share in shares]
     moved = rows.set_index("movement")["n_moved"]
     if n_third := int(moved.get(CHANGED, 0) - moved.get(TOWARD, 0) - moved.get(AWAY, 0)):
         was = "was" if n_third == 1 else "were"
-        said.append(f"{n_third:,} of the first reads that differed from the judge {was} changed to a third label.")
-    return said
+        words.append(f"{n_third:,} of the first reads that differed from the judge {was} changed to a third label.")
+    return words
 
 
 def population_words(rows: pd.DataFrame) -> str:
@@ -307,16 +300,6 @@ def population_words(rows: pd.DataFrame) -> str:
 
 def left_out_words(rows: pd.DataFrame) -> str:
     """Which first reads of one judge and group were left out, in words; empty where none was."""
-    reasons = {
-        "n_not_revealed": "were not followed by a reveal of this judge",
-        "n_without_label": "are of criteria that this judge has not labelled",
-        "n_undecided": "wait for their reader to keep or revise",
-        "n_control": "were looked at again without the judge's label, as a control",
-    }
-    parts = [
-        f"{row[name]:,} {why}"
-        for row in rows.head(1).to_dict(orient="records")
-        for name, why in reasons.items()
-        if row[name]
-    ]
+    row = rows.iloc[0]
+    parts = [f"{row[name]:,} {why}" for name, why in _LEFT_OUT.items() if row[name]]
     return f"First reads left out: {', '.join(parts)}." if parts else ""

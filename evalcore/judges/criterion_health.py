@@ -5,19 +5,18 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from evalcore.judges.reads import Reads, weighted_reads
+from evalcore.judges.record import CATEGORY, Reads, points_words, weighted_reads
 from evalcore.rubric.data import RubricData, first_reads
-from evalcore.stats.arrays import codes_of
+from evalcore.stats.arrays import Floats, Numbers, codes_of
 from evalcore.stats.intervals import (
+    NO_VALUE,
     AnyNumbers,
     grouped_shares,
     interval_words,
     percent_words,
     share_words,
-    signed_points,
 )
 
 
@@ -49,7 +48,7 @@ DISPUTED_SHARE = 0.3
 UNASSESSABLE_SHARE = 0.1
 """Unassessable: the interval of the share of reads that could not assess begins above this."""
 
-CATEGORY, CRITERION = "category", "criterion"
+CRITERION = "criterion"
 GROUPINGS: Mapping[str, tuple[str, str]] = {
     CATEGORY: ("cluster", "example_id"),
     "axis": ("axis", "example_id"),
@@ -65,7 +64,11 @@ ALARM_WORDS: Mapping[str, str] = {alarm.value: alarm.value for alarm in Alarm} |
     Alarm.STRICT.value: "too strict",
 }
 NO_SPREAD, ROUNDING = 1e-12, 1e-9
-Floats = npt.NDArray[np.float64]
+NAMED = 3
+"""So many groups with an alarm are named in the sentence; of more, and of single criteria, the alarms are counted."""
+_SHOWN = (
+    "item_id", "criterion_id", "example_id", "response_id", "position", "points", "axis", "cluster", "model", "evaluation", "sample_index",
+)  # fmt: skip
 
 
 def criterion_health(
@@ -74,9 +77,7 @@ def criterion_health(
     """How judge and physicians label each group of criteria, with alarms.
 
     Physicians speak by their blind first reads, one item by the mean of its reads, with the mean of their weights (`weighted_reads`). Shares
-    of judge and physicians are of the same items, those that both have labelled.
-
-    `by` is one of `GROUPINGS`; `reads` says which enter, None: the drawn ones, where there are any.
+    of judge and physicians are of the same items, those that both have labelled. `by` is one of `GROUPINGS`.
 
     Returns:
         One row a group, in the order of their names: grouping, group (name, or criterion_id), n_items (in all), n_judged (with the judge's
@@ -88,9 +89,6 @@ def criterion_health(
         finds more met) and association = if_met - if_not_met in [-1, 1], each with NAME_low, NAME_high, NaN of fewer than `MIN_ITEMS`
         items. weighted (bool: items count differently, so that counts do not make the shares). inverted, lenient, strict, disputed,
         unassessable (bool; of the first three at most one), n_alarms, reasons (a sentence an alarm; empty without one).
-
-    Raises:
-        KeyError: `by` or the judge is unknown.
 
     References:
         Intervals of shares as in `intervals.share_interval`. Of association: Newcombe 1998, Statistics in Medicine 17:873, method 10. Of shift:
@@ -111,7 +109,7 @@ def criterion_health(
     rating, label = n_met[both] / n_answered[both], judged[both]
     n_groups = len(names)
 
-    def share(hits: Floats, rows: npt.NDArray[np.intp], sizes: Floats | None = None) -> pd.DataFrame:
+    def share(hits: Floats, rows: Numbers, sizes: Floats | None = None) -> pd.DataFrame:
         return grouped_shares(hits, cluster[rows], group[rows], n_groups, sizes=sizes, weights=weight[rows])
 
     paired, read = np.flatnonzero(n_answered > 1), np.flatnonzero(n_reads > 0)
@@ -151,13 +149,18 @@ def criterion_health(
     table["weighted"] = bool(counted["weight"].ne(1).any())
     sides = ((label, shares_of["judge"]), (rating, shares_of["physicians"]))
     correlation = _correlation(sides, group[both], cluster[both], weight[both])
-    table = _with_difference(table, "shift", "judge", "physicians", correlation)
-    table = _with_difference(table, "association", "if_met", "if_not_met", np.zeros(n_groups))
+    pairs_of = {
+        "shift": ("judge", "physicians", correlation),
+        "association": ("if_met", "if_not_met", np.zeros(n_groups)),
+    }
+    for name, (first, second, alike) in pairs_of.items():
+        ends = _difference(table, first, second, alike)
+        table[[name, f"{name}_low", f"{name}_high"]] = ends
     return _with_alarms(table)
 
 
 def largest_group(rubric_data: RubricData, judge: str, *, by: str) -> int:
-    """How many items of one group judge and physicians have labelled at most: arguments as of `criterion_health`."""
+    """How many items of one group judge and physicians have labelled at most; arguments as of `criterion_health`."""
     group, _ = codes_of(rubric_data.items[GROUPINGS[by][0]])
     _, n_answered, _ = _read_counts(weighted_reads(first_reads(rubric_data.reads)), len(group))
     both = rubric_data.judged[judge].notna().to_numpy() & (n_answered > 0) & (group >= 0)
@@ -192,19 +195,16 @@ def _correlation(
     return correlation.clip(-1, 1)
 
 
-def _with_difference(table: pd.DataFrame, name: str, first: str, second: str, correlation: Floats) -> pd.DataFrame:
-    """As differences d = p1 - p0, with r their correlation: d - sqrt(a^2 - 2 r a b + b^2), a = p1 - l1, b = u0 - p0, and likewise above."""
-    one, other = (table[[side, f"{side}_low", f"{side}_high"]].to_numpy() for side in (first, second))
-    difference = one[:, 0] - other[:, 0]
+def _difference(table: pd.DataFrame, first: str, second: str, correlation: Floats) -> Floats:
+    """By row d = p1 - p0 and its ends, with r their correlation: d - sqrt(a^2 - 2 r a b + b^2), a = p1 - l1, b = u0 - p0, and likewise above."""
+    (p1, l1, u1), (p0, l0, u0) = (table[[side, f"{side}_low", f"{side}_high"]].to_numpy().T for side in (first, second))
 
     def half(a: Floats, b: Floats) -> Floats:
         return np.sqrt(np.maximum(a**2 - 2 * correlation * a * b + b**2, 0))
 
-    below = half(one[:, 0] - one[:, 1], other[:, 2] - other[:, 0])
-    above = half(one[:, 2] - one[:, 0], other[:, 0] - other[:, 1])
-    few = table["n"].lt(MIN_ITEMS).to_numpy()  # two shares beside one another then say more
-    low, high = (np.where(few, np.nan, end) for end in (difference - below, difference + above))
-    return table.assign(**{name: difference, f"{name}_low": low, f"{name}_high": high})
+    ends = np.column_stack([p1 - p0, p1 - p0 - half(p1 - l1, u0 - p0), p1 - p0 + half(u1 - p1, p0 - l0)])
+    ends[table["n"].lt(MIN_ITEMS).to_numpy(), 1:] = np.nan  # two shares beside one another then say more
+    return ends
 
 
 def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
@@ -217,15 +217,13 @@ def _with_alarms(table: pd.DataFrame) -> pd.DataFrame:
     table[Alarm.DISPUTED] = table["n_pairs"].ge(MIN_ITEMS) & table["disagreement_low"].gt(DISPUTED_SHARE)
     table[Alarm.UNASSESSABLE] = table["n_reads"].ge(MIN_ITEMS) & table["cannot_assess_low"].gt(UNASSESSABLE_SHARE)
     table["n_alarms"] = table[list(ALARM_COLUMNS)].sum(axis=1).astype(int)
-    reasons = pd.Series("", index=table.index, dtype=object)
+    table["reasons"] = ""
     alarmed = table.loc[table["n_alarms"].gt(0)]
-    for place, row in zip(alarmed.index, alarmed.to_dict(orient="records"), strict=True):
-        reasons[place] = " ".join(_reasons({str(name): value for name, value in row.items()}))
-    table["reasons"] = reasons
+    table.loc[alarmed.index, "reasons"] = [" ".join(_reasons(row)) for row in alarmed.to_dict(orient="records")]
     return table.drop(columns=["n_if_met", "n_if_not_met"])
 
 
-def _reasons(row: dict[str, Any]) -> Iterator[str]:
+def _reasons(row: Mapping[Any, Any]) -> Iterator[str]:
     def of(side: str) -> str:
         return f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
 
@@ -235,10 +233,9 @@ def _reasons(row: dict[str, Any]) -> Iterator[str]:
             "they go opposite ways."
         )
     if row[Alarm.LENIENT] or row[Alarm.STRICT]:
-        value, low, high = (signed_points(row[name]) for name in ("shift", "shift_low", "shift_high"))
         yield (
             f"The judge finds {of('judge')} met, physicians {of('physicians')} of the same {row['n']:,} items: "
-            f"a difference of {value} [{low}, {high}] points."
+            f"a difference of {points_words(row['shift'], row['shift_low'], row['shift_high'])} points."
         )
     if row[Alarm.DISPUTED]:
         pairs = share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
@@ -248,38 +245,74 @@ def _reasons(row: dict[str, Any]) -> Iterator[str]:
         yield f"Physicians could not assess it in {reads} of the reads, more than {percent_words(UNASSESSABLE_SHARE)}."
 
 
-NAMED = 3
-"""So many groups with an alarm are named in the sentence; of more, and of single criteria, the alarms are counted."""
-
-
 def finding(table: pd.DataFrame) -> str:
     """The alarms of one grouping in a sentence, from `criterion_health`."""
     read = table.loc[table["n_reads"].gt(0)]
     if read.empty:
         return "No physician has read any of these criteria blind yet."
+    grouping = str(table["grouping"].iloc[0])
     what = {CATEGORY: ("category", "categories"), CRITERION: ("criterion", "criteria"), "axis": ("axis", "axes")}
-    one, many = what.get(str(table["grouping"].iloc[0]), ("theme", "themes"))
-    is_one, n_alarmed = len(read) == 1, int(read["n_alarms"].gt(0).sum())
+    one, many = what.get(grouping, ("theme", "themes"))
+    is_one = len(read) == 1
     of = f"{'one ' + one if is_one else f'{len(read):,} {many}'} that physicians have read"
-    n_few = int(read["n"].lt(MIN_ITEMS).sum())
-    few = f" Of {n_few:,} of them fewer than {MIN_ITEMS} items have been read, too few to say how the judge does."
+    n_few, few = int(read["n"].lt(MIN_ITEMS).sum()), ""
     if n_few == len(read):
         each = "it" if n_few == 1 else "each"
         few = f" Fewer than {MIN_ITEMS} items of {each} have been read, too few to say how the judge does."
-    elif not n_few:
-        few = ""
-    if not n_alarmed:
-        return f"No alarm {'on' if is_one else 'among'} the {of}.{few}"
+    elif n_few:
+        few = f" Of {n_few:,} of them fewer than {MIN_ITEMS} items have been read, too few to say how the judge does."
     alarmed = read.loc[read["n_alarms"].gt(0)]
-    if n_alarmed <= NAMED and str(table["grouping"].iloc[0]) != CRITERION:
-        counts = [
-            f"{str(row['group']).replace('_', ' ')} ({', '.join(ALARM_WORDS[alarm] for alarm in ALARM_COLUMNS if row[alarm])})"
-            for row in alarmed.to_dict(orient="records")
-        ]
+    if alarmed.empty:
+        return f"No alarm {'on' if is_one else 'among'} the {of}.{few}"
+    if len(alarmed) <= NAMED and grouping != CRITERION:
+        names = alarmed["group"].astype(str).str.replace("_", " ")
+        counts = [f"{name} ({words})" for name, words in zip(names, alarm_words(alarmed), strict=True)]
     else:
         counts = [f"{int(read[alarm].sum()):,} {ALARM_WORDS[alarm]}" for alarm in ALARM_COLUMNS if read[alarm].any()]
-    subject = f"The {of}" if is_one else f"All {of}" if n_alarmed == len(read) else f"{n_alarmed:,} of the {of}"
-    return f"{subject} {'raises' if n_alarmed == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
+    subject = f"The {of}" if is_one else f"All {of}" if len(alarmed) == len(read) else f"{len(alarmed):,} of the {of}"
+    return f"{subject} {'raises' if len(alarmed) == 1 else 'raise'} an alarm: {', '.join(counts)}.{few}"
+
+
+def alarm_words(table: pd.DataFrame) -> list[str]:
+    """The alarms of each group, joined by commas; empty without one."""
+    return [
+        ", ".join(ALARM_WORDS[alarm] for alarm in ALARM_COLUMNS if row[alarm])
+        for row in table.to_dict(orient="records")
+    ]
+
+
+def columns(table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+    """Rows of `criterion_health` as a table, their groups called by these names."""
+    rows = table.to_dict(orient="records")
+    by = str(table["grouping"].iloc[0])
+
+    def met(side: str) -> list[str]:
+        return [
+            f"{percent_words(row[side])} {interval_words(row[f'{side}_low'], row[f'{side}_high'])}"
+            if row["n"]
+            else NO_VALUE
+            for row in rows
+        ]
+
+    def counted(hits: str, n: str, share: str) -> list[str]:
+        words = (share_words(row[hits], row[n], row[share], weighted=row["weighted"]) for row in rows)
+        return [shown if row[n] else NO_VALUE for row, shown in zip(rows, words, strict=True)]
+
+    return {
+        by.capitalize(): names,
+        "Alarm": [words or NO_VALUE for words in alarm_words(table)],
+        "Judge, met": met("judge"),
+        "Physicians, met": met("physicians"),
+        "Difference (points)": [points_words(row["shift"], row["shift_low"], row["shift_high"]) for row in rows],
+        "Items": table["n"],
+        "Reads": table["n_reads"],
+        "Readers differ": counted("n_disagreeing", "n_pairs", "disagreement"),
+        **(
+            {"Cannot assess": counted("n_cannot_assess", "n_reads", "cannot_assess")}
+            if table["n_cannot_assess"].any()
+            else {}
+        ),
+    }
 
 
 def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int) -> pd.DataFrame:
@@ -303,8 +336,3 @@ def read_items(rubric_data: RubricData, judge: str, *, by: str, group: str | int
         differs = np.abs(judged - n_met[rows] / n_answered[rows])
     order = np.lexsort((table["item_id"].to_numpy(), -np.nan_to_num(differs, nan=-1.0)))
     return table.iloc[order].reset_index(drop=True)
-
-
-_SHOWN = (
-    "item_id", "criterion_id", "example_id", "response_id", "position", "points", "axis", "cluster", "model", "evaluation", "sample_index",
-)  # fmt: skip

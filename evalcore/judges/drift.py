@@ -1,19 +1,20 @@
 """Judge drift: two judges, or two versions of one, on the same items."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr, stdtrit
 
-from evalcore.judges.record import SIGNS, sign_codes
+from evalcore.judges.record import ALL_CRITERIA, CATEGORY, OVERALL, SIGN, item_groups, rate_cells
 from evalcore.rubric.data import RubricData, is_scored
-from evalcore.stats.arrays import codes_of
-from evalcore.stats.intervals import LEVEL, grouped_shares, rate_words
+from evalcore.stats.arrays import Floats, Numbers, Truths, codes_of, quotient
+from evalcore.stats.intervals import LEVEL, grouped_shares
 from evalcore.stats.pair_tests import adjusted, holm
+from evalcore.stats.wording import chance_words, decimal
 
-OVERALL, CATEGORY, AXIS, SIGN = "overall", "category", "axis", "sign"
+AXIS = "axis"
 GROUPINGS = (OVERALL, CATEGORY, AXIS, SIGN, "theme")
 DEFAULT_GROUPINGS = GROUPINGS[:-1]
 CLUSTERED, EXACT = "clustered", "exact"
@@ -25,12 +26,6 @@ NO_ITEMS = "The two judges have no item in common."
 ALL_MODELS = "all models"
 SMALL_P = 0.001
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-
-_FLIPS = {"flips": "n_flips", "to_not_met": "n_to_not_met", "to_met": "n_to_met"}
-
 
 def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str] = DEFAULT_GROUPINGS) -> pd.DataFrame:
     """On how many items two judges, an earlier and a later one, differ, in which direction, and whether the directions balance.
@@ -40,9 +35,7 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
         p   = P(|sum s_g d_g| >= |sum d_g|), s_g fair signs         exact, with fewer than 20 examples of d_g other than 0; where no
                                                                     example has more than one flip it is McNemar's exact test (1947)
 
-    McNemar's test that takes items as independent rejects 21-23 % instead of 5 % on clustered data, and is not offered.
-
-    `by` are some of `GROUPINGS`; sign means the sign of a criterion's points.
+    McNemar's test that takes items as independent rejects 21-23 % instead of 5 % on clustered data, and is not offered. `by` are some of `GROUPINGS`.
 
     Returns:
         One row a grouping and group with an item that either has labelled: grouping, group, n (items that both labelled), n_examples,
@@ -50,22 +43,13 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
         n_met_before, n_to_met of n - n_met_before, and for each of flips, to_not_met, to_met the share with FLIPS_low, FLIPS_high (95 %,
         clustered by example; NaN where there is nothing); z (positive: the later judge says met more often), test (clustered or exact),
         p in (0, 1], p_holm (Holm's, for the number of groups of the grouping), and reason (why z and p are NaN; else empty).
-
-    Raises:
-        KeyError: `by` or a judge is unknown.
     """
     items = rubric_data.items
     old, new = (rubric_data.judged[name].to_numpy(dtype=float) for name in (before, after))
     example, _ = codes_of(items["example_id"])
-    columns = {CATEGORY: "cluster", AXIS: "axis", "theme": "theme"}
     parts = []
     for grouping in dict.fromkeys(by):
-        if grouping == OVERALL:
-            group, names = np.zeros(len(items), np.int64), [OVERALL]
-        elif grouping == SIGN:
-            group, names = sign_codes(items["points"]), list(SIGNS)
-        else:
-            group, names = codes_of(items[columns[grouping]])
+        group, names = item_groups(items, grouping)
         table = _flips(old, new, example, group, len(names))
         table.insert(0, "group", names)
         table.insert(0, "grouping", grouping)
@@ -73,11 +57,11 @@ def flips(rubric_data: RubricData, before: str, after: str, *, by: Sequence[str]
     return pd.concat(parts, ignore_index=True)
 
 
-def _flips(old: Floats, new: Floats, example: Codes, group: Codes, n_groups: int) -> pd.DataFrame:
+def _flips(old: Floats, new: Floats, example: Numbers, group: Numbers, n_groups: int) -> pd.DataFrame:
     inside = group >= 0
     has_old, has_new = ~np.isnan(old), ~np.isnan(new)
 
-    def count(mask: Flags) -> Codes:
+    def count(mask: Truths) -> Numbers:
         return np.bincount(group[inside & mask], minlength=n_groups)
 
     both = np.flatnonzero(inside & has_old & has_new)
@@ -98,13 +82,13 @@ def _flips(old: Floats, new: Floats, example: Codes, group: Codes, n_groups: int
             "n_met_after": count(has_old & (new == 1)),
         }
     )
-    for name, counted in _FLIPS.items():
-        table[counted] = shares[name]["n_hits"].astype(int)
-        table[[name, f"{name}_low", f"{name}_high"]] = shares[name][["share", "low", "high"]]
+    for name, share in shares.items():
+        table[f"n_{name}"] = share["n_hits"].astype(int)
+        table[[name, f"{name}_low", f"{name}_high"]] = share[["share", "low", "high"]]
     return pd.concat([table, _mcnemar(change, cluster, place, n_groups, table)], axis=1)
 
 
-def _mcnemar(change: Floats, cluster: Codes, place: Codes, n_groups: int, table: pd.DataFrame) -> pd.DataFrame:
+def _mcnemar(change: Floats, cluster: Numbers, place: Numbers, n_groups: int, table: pd.DataFrame) -> pd.DataFrame:
     flipped = change != 0
     width = int(cluster.max(initial=0)) + 1
     cells, cell = np.unique(place[flipped] * width + cluster[flipped], return_inverse=True)
@@ -129,7 +113,7 @@ def _mcnemar(change: Floats, cluster: Codes, place: Codes, n_groups: int, table:
     return pd.DataFrame(columns)
 
 
-def _sign_flip_chance(d: Codes) -> float:
+def _sign_flip_chance(d: Numbers) -> float:
     """P(|sum s_g d_g| >= |sum d_g|) for fair independent signs s, by convolution; 1 where no example leans either way.
 
     >>> _sign_flip_chance(np.array([1, 1, 1, 1])), _sign_flip_chance(np.array([3, -2, 1]))
@@ -165,67 +149,98 @@ def score_drift(rubric_data: RubricData, before: str, after: str) -> pd.DataFram
     possible = np.bincount(response, np.maximum(points, 0), n_responses)
     first = np.zeros(n_responses, dtype=np.int64)
     first[response[::-1]] = np.arange(len(items))[::-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = [np.bincount(response, points * np.nan_to_num(label), n_responses) / possible for label in labels]
-    model, models = codes_of(items["model"].iloc[first])
-    evaluation, evaluations = codes_of(items["evaluation"].iloc[first])
-    example, _ = codes_of(items["example_id"].iloc[first])
-    group = model * len(evaluations) + evaluation
-    n_groups = len(models) * len(evaluations)
-    of_model = _differences(scores, whole, group, example, n_groups)
-    of_model.insert(0, "evaluation", np.tile(np.array(evaluations, dtype=object), len(models)))
-    of_model.insert(0, "model", np.repeat(np.array(models, dtype=object), len(evaluations)))
+    scores = [quotient(np.bincount(response, points * np.nan_to_num(label), n_responses), possible) for label in labels]
+    (model, models), (evaluation, evaluations), (example, _) = (
+        codes_of(items[name].iloc[first]) for name in ("model", "evaluation", "example_id")
+    )
+    group, pairs = model * len(evaluations) + evaluation, pd.MultiIndex.from_product([models, evaluations])
+    of_model = _differences(scores, whole, group, example, pairs)
     of_model = of_model.loc[of_model["n_responses"] + of_model["n_left_out"] > 0]
-    together = _differences(scores, whole, evaluation, example, len(evaluations))
-    together.insert(0, "evaluation", evaluations)
-    together.insert(0, "model", ALL_MODELS)
+    every = pd.MultiIndex.from_product([[ALL_MODELS], evaluations])
+    together = _differences(scores, whole, evaluation, example, every)
     several = of_model.loc[of_model["n_responses"].gt(0), "evaluation"].value_counts()
     together = together.loc[together["evaluation"].isin(several.index[several > 1])]
     return pd.concat([of_model, together], ignore_index=True)
 
 
-def _differences(scores: list[Floats], whole: Flags, group: Codes, example: Codes, n_groups: int) -> pd.DataFrame:
-    kept_group, kept_example = group[whole], example[whole]
+def _differences(
+    scores: list[Floats], whole: Truths, group: Numbers, example: Numbers, names: pd.MultiIndex
+) -> pd.DataFrame:
+    of_response, of_example = group[whole], example[whole]
     before, after = scores[0][whole], scores[1][whole]
-    n = np.bincount(kept_group, minlength=n_groups)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = [np.bincount(kept_group, score, n_groups) / n for score in (before, after)]
-        difference = np.bincount(kept_group, after - before, n_groups) / n
-        u = (after - before - difference[kept_group]) / n[kept_group]
-        width = int(kept_example.max(initial=0)) + 1
-        cells, cell = np.unique(kept_group * width + kept_example, return_inverse=True)
-        n_examples = np.bincount(cells // width, minlength=n_groups)
-        spread = np.bincount(cells // width, np.bincount(cell, u, len(cells)) ** 2, n_groups)
-        variance = n_examples / (n_examples - 1) * spread
-        tail = stdtrit(np.maximum(n_examples - 1, 1), (1 + LEVEL) / 2)
-        half = np.where(n_examples > 1, tail * np.sqrt(variance), np.nan)
+    n = np.bincount(of_response, minlength=len(names))
+    means = [quotient(np.bincount(of_response, values, len(names)), n) for values in (before, after, after - before)]
+    u = (after - before - means[2][of_response]) / n[of_response]
+    width = int(of_example.max(initial=0)) + 1
+    cells, cell = np.unique(of_response * width + of_example, return_inverse=True)
+    n_examples = np.bincount(cells // width, minlength=len(names))
+    spread = np.bincount(cells // width, np.bincount(cell, u, len(cells)) ** 2, len(names))
+    tail = stdtrit(np.maximum(n_examples - 1, 1), (1 + LEVEL) / 2)
+    half = tail * np.sqrt(quotient(n_examples, n_examples - 1) * spread)
     return pd.DataFrame(
         {
+            "model": names.get_level_values(0).to_numpy(dtype=object),
+            "evaluation": names.get_level_values(1).to_numpy(dtype=object),
             "n_responses": n,
-            "n_left_out": np.bincount(group[~whole], minlength=n_groups),
+            "n_left_out": np.bincount(group[~whole], minlength=len(names)),
             "n_examples": n_examples,
-            "score_before": means[0],
-            "score_after": means[1],
-            "difference": difference,
-            "low": difference - half,
-            "high": difference + half,
+            **dict(zip(("score_before", "score_after", "difference"), means, strict=True)),
+            "low": means[2] - half,
+            "high": means[2] + half,
         }
     )
 
 
 def finding(flipped: pd.DataFrame, before: str, after: str) -> str:
     """How two judges differ, in a sentence, from the overall row of `flips`."""
-    row = flipped.loc[flipped["grouping"].eq(OVERALL)].to_dict(orient="records")[:1]
-    if not row or not row[0]["n"]:
+    overall = flipped.loc[flipped["grouping"].eq(OVERALL) & flipped["n"].gt(0)]
+    if overall.empty:
         return f"{before} and {after} have labelled no item in common."
-    overall = row[0]
-    share = rate_words(
-        overall["flips"], overall["flips_low"], overall["flips_high"], n_hits=overall["n_flips"], n=overall["n"], weighted=False
-    )  # fmt: skip
+    (share,), row = rate_cells(overall, "flips", "n_flips", "n"), overall.iloc[0]
     sentence = f"{after} gives another label than {before} on {share} of the items that both labelled"
-    if not overall["n_flips"]:
+    if not row["n_flips"]:
         return sentence + "."
-    p = "p < 0.001" if overall["p"] < SMALL_P else f"p = {overall['p']:.3f}"
-    if overall["p"] >= 1 - LEVEL:
+    p = "p < 0.001" if row["p"] < SMALL_P else f"p = {row['p']:.3f}"
+    if row["p"] >= 1 - LEVEL:
         return f"{sentence}; neither says met more often beyond chance ({p})."
-    return f"{sentence}, and says met {'more' if overall['z'] > 0 else 'less'} often ({p})."
+    return f"{sentence}, and says met {'more' if row['z'] > 0 else 'less'} often ({p})."
+
+
+def flips_columns(table: pd.DataFrame) -> dict[str, Any]:
+    """Rows of `flips` as a table."""
+    table = table.assign(n_not_met_before=table["n"] - table["n_met_before"])
+    return {
+        "Criteria": table["group"].replace({OVERALL: ALL_CRITERIA}).astype(str).str.replace("_", " "),
+        "Flipped": rate_cells(table, "flips", "n_flips", "n"),
+        "Met, now not met": rate_cells(table, "to_not_met", "n_to_not_met", "n_met_before"),
+        "Not met, now met": rate_cells(table, "to_met", "n_to_met", "n_not_met_before"),
+        "p (Holm)": [
+            reason or f"{chance_words(p)} ({test})"
+            for reason, p, test in zip(table["reason"], table["p_holm"], table["test"], strict=True)
+        ],
+        "Conversations": table["n_examples"],
+    }
+
+
+def score_names(scores: pd.DataFrame) -> pd.Series:
+    """What each row of `score_drift` is called: the model, with the evaluation where there are several."""
+    several = len(set(scores["evaluation"])) > 1
+    return scores["model"] + (" · " + scores["evaluation"] if several else "")
+
+
+def scores_columns(scores: pd.DataFrame) -> dict[str, Any]:
+    """Rows of `score_drift` as a table."""
+    differences = [
+        decimal(value, 3, signed=True)
+        + ("" if np.isnan(low) else f" [{decimal(low, 3, signed=True)}, {decimal(high, 3, signed=True)}]")
+        for value, low, high in zip(scores["difference"], scores["low"], scores["high"], strict=True)
+    ]
+    return {
+        "Model": score_names(scores),
+        "Earlier judge": [decimal(value, 3) for value in scores["score_before"]],
+        "Later judge": [decimal(value, 3) for value in scores["score_after"]],
+        "Difference": differences,
+        "Responses": scores["n_responses"],
+        "Left out": scores["n_left_out"],
+        "Conversations": scores["n_examples"],
+    }

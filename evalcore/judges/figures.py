@@ -1,4 +1,4 @@
-"""Figures of the Judges page. Each is drawn from top to bottom; words are escaped, since Plotly would draw tags and links."""
+"""Figures of the Judges page, drawn from top to bottom; words are escaped, since Plotly would draw tags and links."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ SIDES = (
     ("away", "Away from the judge", "Left its label (share of reads that agreed)", OCHRE, "diamond-open"),
 )
 DIRECTIONS = (
-    ("to_not_met", "n_to_not_met", "n_met_before", "Met, now not met", "Share of what was met", OCHRE, "diamond-open"),
-    ("to_met", "n_to_met", "n_not_met_before", "Not met, now met", "Share of what was not met", BLUE, "circle"),
+    ("to_not_met", "n_met_before", "Met, now not met", "Share of what was met", OCHRE, "diamond-open"),
+    ("to_met", "n_not_met_before", "Not met, now met", "Share of what was not met", BLUE, "circle"),
 )
 
 
@@ -53,20 +53,41 @@ def _known(table: pd.DataFrame, column: str) -> tuple[pd.DataFrame, list[int]]:
     return table.loc[known], np.flatnonzero(known).tolist()
 
 
+def _two_series(table: pd.DataFrame, judge: str, others: str, *, form: str, of: str, n: str) -> go.Figure:
+    """In each row the judge's dot and one of physicians, with their intervals; what the hover says of a value, and the column that counts it."""
+    figure = go.Figure()
+    for side, colour, symbol, shift in SERIES:
+        rows, places = _known(table, side)
+        low, high = f"{side}_low", f"{side}_high"
+        name = on_one_line(judge) if side == "judge" else others
+        hover = "%{customdata[0]}: %{x:FORM} [%{customdata[2]:FORM}, %{customdata[3]:FORM}]".replace("FORM", form) + of
+        _dots(
+            figure, rows, [place + shift for place in places], (side, low, high), (colour, symbol), name=name, hover=hover,
+            shown=["words", n.format(side), low, high],
+        )  # fmt: skip
+    return figure
+
+
+def _two_sides(sides: Sequence[Sequence[Any]], names: Sequence[str], ink: str) -> go.Figure:
+    """Two panels of shares: title, axis, colour, symbol, and rows of words, place, share, low, high, hits and n each."""
+    titles = [title for title, *_ in sides]
+    figure = make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=titles)
+    for column, (title, axis, colour, symbol, rows) in enumerate(sides, start=1):
+        _dots(
+            figure, rows, rows["place"].tolist(), ("share", "low", "high"), (colour, symbol), name=title, row=1, col=column,
+            hover="%{customdata[0]}: %{x:.0%} (%{customdata[1]:,}/%{customdata[2]:,}) [%{customdata[3]:.0%}, %{customdata[4]:.0%}]",
+            shown=["words", "hits", "n", "low", "high"],
+        )  # fmt: skip
+        figure.update_xaxes(title=axis, row=1, col=column)
+    figure.update_annotations(font_size=TEXT_PIXELS)
+    _framed(figure, names, ink, **SHARES)
+    return figure.update_layout(showlegend=False, margin={"l": 8, "r": 8, "t": 36, "b": 40})
+
+
 def _framed(figure: go.Figure, names: Sequence[str], ink: str, *, least_rows: int = 2, **axis: Any) -> go.Figure:
     figure.update_xaxes(gridcolor=FAINT, zeroline=False, **axis)
     rows = [on_lines(name) for name in names]
     return framed(figure, rows, row_pixels=ROW_PIXELS, frame_pixels=FRAME_PIXELS, ink=ink, least_rows=least_rows)
-
-
-def _two_sides(titles: Sequence[str]) -> go.Figure:
-    return make_subplots(cols=2, shared_yaxes=True, horizontal_spacing=0.06, subplot_titles=titles)
-
-
-def _framed_sides(figure: go.Figure, names: Sequence[str], ink: str) -> go.Figure:
-    figure.update_annotations(font_size=TEXT_PIXELS)
-    _framed(figure, names, ink, **SHARES)
-    return figure.update_layout(showlegend=False, margin={"l": 8, "r": 8, "t": 36, "b": 40})
 
 
 def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
@@ -74,20 +95,11 @@ def shift(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
 
     `table` holds rows of `anchoring.anchoring` of one judge; a kind without a read on one side has its row and no dot there.
     """
-    figure = _two_sides([side[1] for side in SIDES])
     groups = list(table["group"].drop_duplicates())
-    for column, (movement, name, axis, *marker) in enumerate(SIDES, start=1):
-        rows = table.loc[table["movement"].eq(movement) & table["share"].notna()].assign(
-            words=lambda rows: rows["group"]
-        )
-        places = [groups.index(group) for group in rows["group"]]
-        _dots(
-            figure, rows, places, ("share", "low", "high"), (marker[0], marker[1]), name=name, row=1, col=column,
-            hover="%{customdata[0]}: %{x:.0%} (%{customdata[1]}/%{customdata[2]}) [%{customdata[3]:.0%}, %{customdata[4]:.0%}]",
-            shown=["words", "n_moved", "n", "low", "high"],
-        )  # fmt: skip
-        figure.update_xaxes(title=axis, row=1, col=column)
-    return _framed_sides(figure, groups, ink)
+    known = table.loc[table["share"].notna()]
+    known = known.assign(words=known["group"], place=known["group"].map(groups.index), hits=known["n_moved"])
+    sides = [(*side, known.loc[known["movement"].eq(movement)]) for movement, *side in SIDES]
+    return _two_sides(sides, groups, ink)
 
 
 def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Figure:
@@ -96,14 +108,8 @@ def health(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> go.Fi
     `table` holds words (of the group), alarms (in words; empty without one), and of `criterion_health` judge, physicians with their intervals, n; a
     group without an item that both have labelled has its row and no dot.
     """
-    figure = go.Figure()
-    rows, places = _known(table, "judge")
-    for side, colour, symbol, shift in SERIES:
-        _dots(
-            figure, rows, [place + shift for place in places], (side, f"{side}_low", f"{side}_high"), (colour, symbol),
-            name=on_one_line(judge) if side == "judge" else "physicians, blind", shown=["words", "n", f"{side}_low", f"{side}_high"],
-            hover="%{customdata[0]}: %{x:.0%} [%{customdata[2]:.0%}, %{customdata[3]:.0%}] met, %{customdata[1]:,} items",
-        )  # fmt: skip
+    of = " met, %{customdata[1]:,} items"
+    figure = _two_series(table, judge, "physicians, blind", form=".0%", of=of, n="n")
     _framed(figure, table["words"].tolist(), ink, title="Met (share of items)", **SHARES)
     alarmed = [
         on_lines(words) + (f"  <b>{html.escape(alarms)}</b>" if alarms else "")
@@ -117,15 +123,8 @@ def by_category(table: pd.DataFrame, judge: str, *, ink: str = INK_ON_PAPER) -> 
 
     `table` holds category, and for judge and physicians each KIND (NaN: no dot), KIND_low, KIND_high, KIND_pairs.
     """
-    figure = go.Figure()
-    for kind, colour, symbol, shift in SERIES:
-        rows, places = _known(table.assign(words=table["category"]), kind)
-        _dots(
-            figure, rows, [place + shift for place in places], (kind, f"{kind}_low", f"{kind}_high"), (colour, symbol),
-            name=on_one_line(judge) if kind == "judge" else "physicians, against one another",
-            hover="%{customdata[0]}: %{x:.2f} [%{customdata[2]:.2f}, %{customdata[3]:.2f}], %{customdata[1]:,} pairs",
-            shown=["words", f"{kind}_pairs", f"{kind}_low", f"{kind}_high"],
-        )  # fmt: skip
+    named, of = table.assign(words=table["category"]), ", %{customdata[1]:,} pairs"
+    figure = _two_series(named, judge, "physicians, against one another", form=".2f", of=of, n="{}_pairs")
     return _framed(figure, table["category"].tolist(), ink, **F1)
 
 
@@ -158,16 +157,12 @@ def flips(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
 
     `table` holds words (of the group), n_not_met_before, and the columns of `drift.flips`.
     """
-    figure = _two_sides([way[3] for way in DIRECTIONS])
-    for column, (name, hits, total, _, axis, colour, symbol) in enumerate(DIRECTIONS, start=1):
+    sides = []
+    for name, total, *side in DIRECTIONS:
+        columns = {"share": name, "low": f"{name}_low", "high": f"{name}_high", "hits": f"n_{name}", "n": total}
         rows, places = _known(table, name)
-        _dots(
-            figure, rows, places, (name, f"{name}_low", f"{name}_high"), (colour, symbol), row=1, col=column,
-            hover="%{customdata[0]}: %{x:.0%} (%{customdata[1]:,}/%{customdata[2]:,}) [%{customdata[3]:.0%}, %{customdata[4]:.0%}]",
-            shown=["words", hits, total, f"{name}_low", f"{name}_high"],
-        )  # fmt: skip
-        figure.update_xaxes(title=axis, row=1, col=column)
-    return _framed_sides(figure, table["words"].tolist(), ink)
+        sides.append((*side, rows.assign(place=places, **{new: rows[old] for new, old in columns.items()})))
+    return _two_sides(sides, table["words"].tolist(), ink)
 
 
 def score_drift(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON_PAPER) -> go.Figure:
@@ -221,14 +216,13 @@ def own_family(table: pd.DataFrame, *, ink: str = INK_ON_PAPER) -> go.Figure:
     return _framed(figure, table["words"].tolist(), ink, least_rows=3, title=title, tickformat=".0f")
 
 
-AGREEMENT_ROW_PIXELS, HEAD_PIXELS = 34, 76
+HEAD_PIXELS = 76
 NAMED_PIXELS, NUMBERED_PIXELS, CHARACTER_PIXELS = 140, 52, 7.5
 """Width of a cell under a name, and under a number; and of a character of a name."""
 HEAD_CHARACTERS, MOST_NAMED = 20, 6
 """Columns are headed by names where all are this short and this few; else raters are numbered, and columns headed by numbers."""
-AGREEMENT_TEXT_PIXELS = 14
+MATRIX_TEXT_PIXELS = 14
 LEFT_TO_RIGHT = "\u200e"  # keeps a number behind a name that is written from right to left
-MARGIN = {"l": 8, "r": 8, "t": 32, "b": 8}
 
 
 def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAPER) -> go.Figure:
@@ -267,7 +261,7 @@ def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAP
             mode="text",
             name="few criteria" if is_few else "agreement",
             text=cells["shown"],
-            textfont={"size": AGREEMENT_TEXT_PIXELS, "color": ink},
+            textfont={"size": MATRIX_TEXT_PIXELS, "color": ink},
             customdata=cells[["words", "n_items", "n_examples", "pair"]],
             hovertemplate="%{customdata[3]}: %{customdata[0]}<br>%{customdata[1]:,} criteria of %{customdata[2]:,} conversations<extra></extra>",
         )
@@ -278,9 +272,9 @@ def pair_matrix(table: pd.DataFrame, raters: list[str], *, ink: str = INK_ON_PAP
     )
     longest = max(len(html.unescape(row)) for row in rows)
     figure.update_layout(
-        height=HEAD_PIXELS + AGREEMENT_ROW_PIXELS * len(down),
+        height=HEAD_PIXELS + ROW_PIXELS * len(down),
         width=round(CHARACTER_PIXELS * longest) + (NAMED_PIXELS if is_named else NUMBERED_PIXELS) * n_columns,
-        margin=MARGIN,
+        margin={"l": 8, "r": 8, "t": 32, "b": 8},
         showlegend=False,
         dragmode=False,
     )

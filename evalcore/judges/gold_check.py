@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.importing.formats.values import shown
@@ -18,18 +16,15 @@ from evalcore.reading.reference import ADJUDICATED, AGREED, SINGLE
 from evalcore.stats import confusion
 from evalcore.stats.arrays import Floats
 from evalcore.stats.confusion import ACCURACY, SENSITIVITY, SPECIFICITY
+from evalcore.stats.wording import NO_VALUE, decimal
 from evalcore.study import contents, frames, lookups
 from evalcore.study.csv_cells import unguarded
+from evalcore.study.db import Session
 from evalcore.study.schema import Label, RaterKind
 
 F1 = "f1"
 RATES = (ACCURACY, SENSITIVITY, SPECIFICITY)
-MEASURES: Mapping[str, str] = {
-    F1: "balanced F1",
-    ACCURACY: "accuracy",
-    SENSITIVITY: "sensitivity",
-    SPECIFICITY: "specificity",
-}
+MEASURES: Mapping[str, str] = {F1: "balanced F1"} | {rate: rate for rate in RATES}
 """Each measure by its name in words."""
 DEFAULT_MIN_F1 = 0.6
 """Where no bound is given. Random labels have .5; published judges on HealthBench's physicians .58 to .71 (arXiv 2505.08775)."""
@@ -43,11 +38,9 @@ MANY_EXAMPLES = 5_000  # more are read whole, not by name
 def gold_check(pairs: pd.DataFrame) -> pd.DataFrame:
     """How a judge does on gold labels.
 
-        sensitivity = TP/(TP+FN)    specificity = TN/(TN+FP)    accuracy = (TP+TN)/n
-        balanced F1 = (2TP/(2TP+FP+FN) + 2TN/(2TN+FP+FN)) / 2
-
-    The interval of F1 is a delete-one-example jackknife with t(G-1), clipped to [0, 1]; the others are those of `confusion.rates`.
-    Gold labels stand for themselves: no weights. A judge without an error shows no spread to a jackknife: then the lower end of F1 is that of accuracy.
+    Sensitivity, specificity and accuracy are those of `confusion.rates`, F1 is balanced: (2TP/(2TP+FP+FN) + 2TN/(2TN+FP+FN)) / 2, with a
+    delete-one-example jackknife. Gold labels stand for themselves: no weights. A judge without an error shows no spread to a jackknife: then the
+    lower end of F1 is that of accuracy.
 
     `pairs` are the items with both labels: gold (True: met), judged (True: met), example (what it belongs to).
 
@@ -60,27 +53,18 @@ def gold_check(pairs: pd.DataFrame) -> pd.DataFrame:
     example = np.asarray(pd.factorize(pairs["example"])[0], dtype=np.int64)
     one = np.zeros(len(gold), dtype=np.int64)
     rates = confusion.rates(counts, np.ones(len(gold)), example, one, 1)
-    rows = [_row(measure, *rates[measure].iloc[0][["share", "low", "high", "n", "n_clusters"]]) for measure in RATES]
     whole = confusion.sums(one, counts, 1)
     low, high, n_examples = (bound[0] for bound in confusion.f1_interval(one, example, counts, whole, of=_balanced))
     value = _balanced(whole)[0]
     if (gold == judged).all() and not np.isnan(value):
-        low, high = rows[0]["low"], 1.0
-    rows.insert(0, _row(F1, value, low, high, len(gold), n_examples))
-    table = pd.DataFrame(rows)
-    return table.assign(reason=np.where(table["value"].isna(), _missing(gold), ""))
-
-
-def _row(measure: str, *values: float) -> dict[str, Any]:
-    value, low, high, n, n_examples = values
-    ends = {"low": float(low), "high": float(high)}
-    return {"measure": measure, "value": float(value), **ends, "n": int(n), "n_examples": int(n_examples)}
-
-
-def _missing(gold: npt.NDArray[np.bool_]) -> str:
-    if not len(gold):
-        return "no item has both a gold label and the judge's"
-    return "no gold label is not met" if gold.all() else "no gold label is met"
+        low, high = rates[ACCURACY]["low"].iloc[0], 1.0
+    f1 = {"share": value, "low": low, "high": high, "n": len(gold), "n_clusters": n_examples}
+    table = pd.concat([pd.DataFrame([f1]), *(rates[measure][list(f1)] for measure in RATES)], ignore_index=True)
+    table = table.astype({"n": int}).rename(columns={"share": "value", "n_clusters": "n_examples"})
+    table.insert(0, "measure", list(MEASURES))
+    why = "no gold label is not met" if gold.all() else "no gold label is met"
+    why = why if len(gold) else "no item has both a gold label and the judge's"
+    return table.assign(reason=np.where(table["value"].isna(), why, ""))
 
 
 def _balanced(counts: Floats) -> Floats:
@@ -92,10 +76,7 @@ def _balanced(counts: Floats) -> Floats:
 
 
 def failures(measures: pd.DataFrame, bounds: Mapping[str, float], *, by: str = POINT) -> list[str]:
-    """Which bounds (measure to the least value) are not reached, a sentence each; empty where all are.
-
-    `by` says what has to reach them, `POINT` or `LOW`; an undefined value reaches no bound.
-    """
+    """Which bounds (measure to the least value) are not reached by what `by` says, a sentence each; an undefined value reaches no bound."""
     sentences = []
     for row in measures.to_dict(orient="records"):
         name, value = str(row["measure"]), row["value" if by == POINT else "low"]
@@ -110,7 +91,7 @@ def failures(measures: pd.DataFrame, bounds: Mapping[str, float], *, by: str = P
 
 @dataclass(frozen=True)
 class GoldLabel:
-    """A line of the file: which item, and what it is labelled; None where the file does not say. `line` counts from 1."""
+    """A line of the file, counted from 1: which item, and what it is labelled; None where the file does not say."""
 
     line: int
     dataset: str
@@ -127,15 +108,13 @@ class GoldLabel:
 
 @dataclass(frozen=True)
 class Report:
-    """What a check found.
+    """What a check came to: lines and items counted, `gold_check`, and what was not reached, a sentence each (none: passed).
 
     Attributes:
         n_used: Items with a gold label, met or not met, and the judge's.
         n_other_source: Lines whose label comes from elsewhere than wanted, unsettled ones among them.
         n_cannot_assess: Lines whose gold label is that.
-        n_not_in_study, n_not_labelled: Items without the judge's label: the study does not hold them; it does, and the judge has
-            not labelled them or could not.
-        failures: What was not reached, a sentence each; empty where the check is passed.
+        n_not_in_study, n_not_labelled: Items that the study does not hold; that it holds and the judge has not labelled, or could not.
     """
 
     n_rows: int
@@ -221,10 +200,9 @@ def check_judge(
     """Hold a judge's labels against gold labels.
 
     An item is found by data set, example, model, position of the criterion, and evaluation and sample_index where the file has them;
-    several responses that fit are told apart by response_id.
-
-    Only labels from `sources` count. `bounds` maps measures to the least value, which the measure or the lower end of its interval has to reach
-    (`by`: `POINT` or `LOW`). At most `max_missing` items may be without the judge's label. `name` is that of the file, for errors.
+    several responses that fit are told apart by response_id. Only labels from `sources` count. `bounds` maps measures to the least value, which
+    the measure or the lower end of its interval has to reach (`by`: `POINT` or `LOW`). At most `max_missing` items may be without the judge's
+    label. `name` is that of the file, for errors.
 
     Raises:
         OverreadError: There is no such judge, no line has a wanted source, an item comes twice or fits several responses, or its criterion
@@ -268,7 +246,6 @@ def check_judge(
 
 
 def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int, tuple[int, int]]:
-    """Of each line whose item the study holds: the numbers of item and example."""
     prompts: dict[str, set[str]] = defaultdict(set)
     for row in gold:
         prompts[row.dataset].add(row.prompt_id)
@@ -278,15 +255,14 @@ def _items(session: Session, gold: Collection[GoldLabel], name: str) -> dict[int
     few = examples if len(examples) <= MANY_EXAMPLES else None
     candidates: dict[tuple[str, str, str], list[tuple[int, int, str, int]]] = defaultdict(list)
     responses = frames.responses(session, example_ids=few)
-    columns = ("dataset", "prompt_id", "model", "response_id", "example_id", "evaluation", "sample_index")
-    for dataset, prompt, model, *rest in zip(*(responses[column] for column in columns), strict=True):
+    columns = ["dataset", "prompt_id", "model", "response_id", "example_id", "evaluation", "sample_index"]
+    for dataset, prompt, model, *rest in responses[columns].itertuples(index=False):
         candidates[dataset, prompt, model].append((int(rest[0]), int(rest[1]), rest[2], int(rest[3])))
     criteria = frames.criteria(session, example_ids=few)
+    columns = ["example_id", "position", "criterion_id", "criterion"]
     rubric = {
         (int(example), int(position)): (int(number), text)
-        for example, position, number, text in zip(
-            *(criteria[column] for column in ("example_id", "position", "criterion_id", "criterion")), strict=True
-        )
+        for example, position, number, text in criteria[columns].itertuples(index=False)
     }
     items: dict[int, tuple[int, int]] = {}
     lines: dict[int, int] = {}
@@ -332,3 +308,15 @@ def _labels(session: Session, examples: set[int], judge: str) -> dict[int, Label
     verdicts = frames.verdicts(session, kind=RaterKind.JUDGE, example_ids=few)
     mine = verdicts.loc[verdicts["rater"].eq(judge)].sort_values("verdict_id")
     return {int(item): Label(label) for item, label in zip(mine["item_id"], mine["label"], strict=True)}
+
+
+def columns(measures: pd.DataFrame, bounds: Mapping[str, float]) -> dict[str, Any]:
+    """The measures of a check and their bounds as a table."""
+    rows = measures.to_dict(orient="records")
+    return {
+        "Measure": [MEASURES[row["measure"]] for row in rows],
+        "Value": [f"{NO_VALUE} ({row['reason']})" if row["reason"] else decimal(row["value"], 3) for row in rows],
+        "95 % interval": [f"[{row['low']:.3f}, {row['high']:.3f}]" if row["low"] >= 0 else NO_VALUE for row in rows],
+        "At least": [f"{bounds[row['measure']]:g}" if row["measure"] in bounds else NO_VALUE for row in rows],
+        "Items": measures["n"],
+    }

@@ -1,18 +1,15 @@
 """Several judges, or one that was asked several times, as one: who votes, what most of them say, and how it is stored."""
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 import numpy as np
-from sqlalchemy import Engine
-from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.judges import queries
@@ -21,7 +18,7 @@ from evalcore.stats.majority import MIN_VOTERS, most
 from evalcore.stats.wording import counted, listed
 from evalcore.study import store
 from evalcore.study.acting import allow
-from evalcore.study.db import reading, writing
+from evalcore.study.db import Engine, Session, reading, writing
 from evalcore.study.policies import check_can_import
 from evalcore.study.run_states import repeat_version, version_and_repeat
 from evalcore.study.schema import (
@@ -66,11 +63,9 @@ class Why(StrEnum):
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
-    """What a jury says of one item.
+    """What a jury says of one item: None unless it is decided.
 
-    Attributes:
-        label, confidence, explanation: None unless it is decided; the confidence is the share of the votes that are for the label, in (0, 1],
-            and None with two votes alone, whose majority is always sure.
+    The confidence is the share of the votes that are for the label, in (0, 1]; None with two votes alone, whose majority is always sure.
     """
 
     why: Why
@@ -98,7 +93,7 @@ def on_criterion(labels: Mapping[str, str], *, least: int) -> Said:
     by_label = [(_WORDS[label], [member for member in votes if votes[member] is label]) for label in (chosen, other)]
     abstained = [member for member in labels if member not in votes]
     explanation = _words(str(round(float(share) * len(votes))), len(votes), by_label, abstained, "could not assess it")
-    return _decided(chosen, float(share), len(votes), explanation)
+    return Said(Why.DECIDED, chosen, float(share) if len(votes) >= MIN_VOTERS else None, explanation)
 
 
 def on_level(labels: Mapping[str, str], *, least: int) -> Said:
@@ -125,15 +120,10 @@ def on_level(labels: Mapping[str, str], *, least: int) -> Said:
     explanation = _words(f"{n_halves / 2:g}", len(votes), by_label, abstained, "found no level")
     if (halves == n_halves).sum() > 1:
         explanation += " Of equals the more severe counts."
-    return _decided(chosen, n_halves / 2 / len(votes), len(votes), explanation)
-
-
-def _decided(label: Label | Acuity, share: float, n_votes: int, explanation: str) -> Said:
-    return Said(Why.DECIDED, label, share if n_votes >= MIN_VOTERS else None, explanation)
+    return Said(Why.DECIDED, chosen, n_halves / 2 / len(votes) if len(votes) >= MIN_VOTERS else None, explanation)
 
 
 def _words(n_for: str, n: int, by_label: list[tuple[str, list[str]]], abstained: list[str], how: str) -> str:
-    """Who says what, the label that counts first."""
     parts = [
         f"{label}: {listed(members)}" if members else label
         for label, members in by_label
@@ -150,22 +140,15 @@ Progress = Callable[[int], None]
 
 
 class Voter(NamedTuple):
-    """One vote of a jury.
-
-    Attributes:
-        name: The judge, or its repeat ("Magpie#2").
-        raters: Numbers of the raters that speak for it, oldest first: the newest one's label on an item counts.
-        versions: Their prompt versions.
-    """
+    """One vote of a jury: the judge's name, or its repeat ("Magpie#2"), with its raters, oldest first: the newest one's label on an item counts."""
 
     name: str
-    raters: tuple[int, ...]
-    versions: tuple[str, ...]
+    raters: tuple[JudgeRater, ...]
 
-    @classmethod
-    def of(cls, name: str, raters: Sequence[JudgeRater]) -> "Voter":
-        """The vote of these raters."""
-        return cls(name, tuple(rater.rater_id for rater in raters), tuple(rater.version for rater in raters))
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The prompt versions of its raters."""
+        return tuple(rater.version for rater in self.raters)
 
 
 def own_raters(raters: Sequence[JudgeRater], name: str) -> tuple[int, ...]:
@@ -185,40 +168,35 @@ def voters(
 ) -> tuple[Voter, ...]:
     """Who has a vote; an `OverreadError` where one of them is no judge of the study, or a jury, or there are fewer than two."""
     juries = {rater.name for rater in raters if rater.version.startswith(JURY)}
-    own: dict[str, list[JudgeRater]] = {}
-    again: dict[tuple[str, str], list[JudgeRater]] = {}
+    own: dict[str, list[JudgeRater]] = defaultdict(list)
+    again: dict[tuple[str, str], list[JudgeRater]] = defaultdict(list)
     for rater in raters:
         prompt, repeat = version_and_repeat(rater.version)
-        again.setdefault((rater.name, prompt), []).append(rater)
+        again[rater.name, prompt].append(rater)
         if not repeat and rater.name not in {PARSER, *juries}:
-            own.setdefault(rater.name, []).append(rater)
+            own[rater.name].append(rater)
     chosen = list(dict.fromkeys(member.strip() for member in members if member.strip()))
     if same := [member for member in chosen if member == name or member in juries]:
         _refuse(f"--members: {', '.join(map(repr, same))} is a jury itself; name the judges that it is made of")
     if unknown := [member for member in chosen if member not in own]:
         known = ", ".join(own) or "none, the study has no judge yet"
         _refuse(f"--members: expected some of {known}, got {', '.join(map(repr, unknown))}")
-    votes = [Voter.of(member, own[member]) for member in chosen if member != repeats_of]
-    if repeats_of is not None:
-        votes += _asked_again(repeats_of, again)
+    votes = [Voter(member, tuple(own[member])) for member in chosen if member != repeats_of]
+    if repeats_of is not None:  # its answers to the newest prompt that it was asked with several times
+        several = {key: times for key, times in again.items() if len(times) >= MIN_VOTES}
+        of_judge = [times for (name, _), times in several.items() if name == repeats_of]
+        if not of_judge:
+            known = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
+            _refuse(f"--repeats-of: expected one of {known}, got {repeats_of!r}")
+        newest = max(of_judge, key=lambda times: max(rater.rater_id for rater in times))
+        times = sorted((version_and_repeat(rater.version)[1], rater) for rater in newest)
+        votes += [Voter(repeat_version(repeats_of, time), (rater,)) for time, rater in times]
     if len(votes) < MIN_VOTES:
         got = listed([voter.name for voter in votes]) if votes else "nobody"
         _refuse(
             f"--members: expected two judges or more, or --repeats-of a judge that was asked several times, got {got}"
         )
     return tuple(votes)
-
-
-def _asked_again(judge: str, again: dict[tuple[str, str], list[JudgeRater]]) -> list[Voter]:
-    """The judge's answers to the newest prompt that it was asked with several times."""
-    several = {key: repeats for key, repeats in again.items() if len(repeats) >= MIN_VOTES}
-    of_judge = [repeats for (name, _), repeats in several.items() if name == judge]
-    if not of_judge:
-        judges = ", ".join(sorted({name for name, _ in several})) or "none, no judge was asked several times"
-        _refuse(f"--repeats-of: expected one of {judges}, got {judge!r}")
-    newest = max(of_judge, key=lambda repeats: max(rater.rater_id for rater in repeats))
-    times = sorted((version_and_repeat(rater.version)[1], rater) for rater in newest)
-    return [Voter.of(repeat_version(judge, time), [rater]) for time, rater in times]
 
 
 def jury_version(voters: Sequence[Voter]) -> str:
@@ -237,7 +215,6 @@ class JuryReport:
 
     Attributes:
         version: Of its rater: a hash of the members' names and versions.
-        members: Whose votes count.
         least: So many have to vote on an item.
         n_decided, n_split, n_too_few: Items that any member has labelled: with a verdict; as many met as not met; too few votes.
         n_new, n_changed, n_taken_back, n_unchanged: Verdicts written for the first time, in place of another, without a label since there is no
@@ -308,7 +285,7 @@ def convene(
     not assess an item does not vote.
 
     `name` is a new one, or that of a jury to go on with. Each of the `members` has one vote: that of its newest prompt version. A judge that was
-    asked several times (`repeats_of`) has a vote each time, the first too. `least` of them (2 or more; None: all) have to vote on an item.
+    asked several times (`repeats_of`) has a vote each time. `least` of them (2 or more; None: all) have to vote on an item.
     `progress` is called with the number of the last response looked at.
 
     Raises:
@@ -321,8 +298,7 @@ def convene(
         found = voters(raters, name, members, repeats_of)
         wanted = len(found) if least is None else least
         if not MIN_VOTES <= wanted <= len(found):
-            msg = f"--least: expected {MIN_VOTES} to {len(found)}, as many as have a vote, got {wanted}"
-            raise OverreadError(msg)
+            _refuse(f"--least: expected {MIN_VOTES} to {len(found)}, as many as have a vote, got {wanted}")
         report = JuryReport(name, jury_version(found), tuple(voter.name for voter in found), wanted)
         changes = list(_changes(session, found, own, report, progress))
     if changes and not dry_run:
@@ -337,7 +313,7 @@ def _changes(
     session: Session, members: Sequence[Voter], own: Sequence[int], report: JuryReport, progress: Progress | None
 ) -> Iterator[_Change]:
     """What has to be written; counts all of it in the report."""
-    place = {rater: number for number, voter in enumerate(members) for rater in voter.raters}
+    place = {rater.rater_id: number for number, voter in enumerate(members) for rater in voter.raters}
 
     @cache
     def verdict_of(is_level: bool, labels: tuple[str | None, ...]) -> Said:  # noqa: FBT001 - the key of the cache
@@ -353,7 +329,10 @@ def _changes(
         stands = queries.standing(session, own, part)
         for item, of_item in votes.items():
             said = verdict_of(item[1] is None, tuple(of_item))
-            _count(report, said)
+            report.n_decided += said.why is Why.DECIDED
+            report.n_split += said.why is Why.SPLIT
+            report.n_too_few += said.why is Why.TOO_FEW
+            report.labels.update([str(said.label)] if said.label else [])
             if _count_written(report, said, stands.get(item)):
                 yield _Change(item, examples[item], said)
         for item in stands.keys() - votes.keys():  # nobody of the members says anything any more
@@ -361,16 +340,6 @@ def _changes(
                 yield _Change(item, stands[item].example_id, nothing)
         if progress is not None:
             progress(part.stop - 1)
-
-
-def _count(report: JuryReport, said: Said) -> None:
-    if said.why is Why.DECIDED:
-        report.n_decided += 1
-        report.labels[str(said.label)] += 1
-    elif said.why is Why.SPLIT:
-        report.n_split += 1
-    else:
-        report.n_too_few += 1
 
 
 def _count_written(report: JuryReport, said: Said, stands: Standing | None) -> bool:
@@ -400,24 +369,24 @@ def _write(session: Session, changes: Sequence[_Change], report: JuryReport, *, 
         left = [change for change in part if _count_written(report, change.said, stands.get(change.item))]
         if left and not rater_id:  # a rater without a verdict would be a judge of nothing
             rater_id = store.ensure_rater(session, RaterKind.JUDGE, report.name, prompt_version=report.version)
-        bulk.verdicts([_verdict(change, stands.get(change.item), rater_id, at) for change in left])
+        bulk.verdicts(
+            [
+                Verdict(
+                    example_id=change.example_id,
+                    response_id=change.item[0],
+                    criterion_id=change.item[1],
+                    rater_id=rater_id,
+                    stage=Stage.JUDGE,
+                    label=change.said.label,
+                    confidence=change.said.confidence,
+                    explanation=change.said.explanation,
+                    created_at=at,
+                    supersedes=before.verdict_id if (before := stands.get(change.item)) else None,
+                )
+                for change in left
+            ]
+        )
     if report.n_written:
         triage_store.write_confidence_meaning(session, report.name, ConfidenceMeaning.RIGHT)
         detail = report.as_dict() | {"confidence": ConfidenceMeaning.RIGHT.value}
         store.append_event(session, actor=actor, action=JURY_SAID, subject=f"judge {report.name}", detail=detail)
-
-
-def _verdict(change: _Change, before: Standing | None, rater_id: int, at: datetime) -> Verdict:
-    response_id, criterion_id = change.item
-    return Verdict(
-        example_id=change.example_id,
-        response_id=response_id,
-        criterion_id=criterion_id,
-        rater_id=rater_id,
-        stage=Stage.JUDGE,
-        label=change.said.label,
-        confidence=change.said.confidence,
-        explanation=change.said.explanation,
-        created_at=at,
-        supersedes=None if before is None else before.verdict_id,
-    )

@@ -1,24 +1,30 @@
-"""Judges and physicians against physicians: balanced F1 as in HealthBench's meta-evaluation, percentiles among physicians, sensitivity, specificity.
-
-All are counted from pairs of labels on one item, a rater's beside a physician's.
-"""
+"""Judges and physicians against physicians: balanced F1 as in HealthBench's meta-evaluation, percentiles among physicians, sensitivity, specificity."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from evalcore.judges.reads import Reads, counted_reads
-from evalcore.judges.record import NO_AXIS, SIGNS, sign_codes
+from evalcore.judges.record import (
+    ALL_CRITERIA,
+    CATEGORY,
+    NO_AXIS,
+    OVERALL,
+    SIGN,
+    Reads,
+    counted_reads,
+    item_groups,
+    rate_cells,
+)
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.stats import confusion
-from evalcore.stats.arrays import quotient
+from evalcore.stats.arrays import Floats, Numbers, codes_of, quotient
 from evalcore.stats.confusion import SENSITIVITY, SPECIFICITY, f1_interval, f1_scores
 from evalcore.stats.intervals import NO_VALUE, grouped_shares, interval_words
 from evalcore.stats.majority import MIN_JUDGES, jury_names, majority
+from evalcore.stats.wording import decimal
 from evalcore.study.languages import LANGUAGES
 
 JUDGE, PHYSICIAN, PHYSICIANS = "judge", "physician", "physicians"
@@ -26,8 +32,7 @@ JUDGE, PHYSICIAN, PHYSICIANS = "judge", "physician", "physicians"
 TOGETHER = "all physicians"
 COUNTS = ("n_both", "n_rater_only", "n_other_only", "n_neither")
 """Of the pairs on an item: met by both, by the rater alone, by the other alone, by neither."""
-OVERALL, CATEGORY = "overall", "category"
-SIGN, AXIS, THEME, LANGUAGE = "sign", "axis", "theme", "language"
+AXIS, THEME, LANGUAGE = "axis", "theme", "language"
 ERROR_GROUPINGS = (OVERALL, SIGN, AXIS, THEME, LANGUAGE)
 UNTAGGED = {AXIS: NO_AXIS, THEME: "no theme", LANGUAGE: "language not known"}
 COLUMNS = [
@@ -49,18 +54,13 @@ PERCENTILE_COLUMNS = [
     "percentile_low", "percentile_high",
 ]  # fmt: skip
 _DIGITS = 12  # a mean of the same numbers may differ in the last one, and is a tie all the same
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.integer[Any]]
 
 
 def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
-    """Each judge's label beside each physician's blind first read of the same item.
-
-    A read that could not assess makes no pair, and neither does an item without the judge's label.
+    """Each judge's label beside each physician's blind first read of the same item; not where one of them could not assess.
 
     With `jury`, from two judges on their majority and their mean enter as two judges more (`majority.jury_names`); juries of the study have no
-    vote in them. The majority has no label where it is not decided. The mean counts every judge's pairs on the items that all have labelled: it
-    is a judge drawn by lot.
+    vote in them. The mean counts every judge's pairs on the items that all have labelled: it is a judge drawn by lot.
 
     Returns:
         One row a judge and item with a pair: rater_kind, rater (both categorical), row (of `rubric_data.items`), how many of
@@ -76,19 +76,16 @@ def judge_pairs(rubric_data: RubricData, *, jury: bool = True, reads: Reads | No
         by_majority, by_mean = jury_names(rubric_data.voters)
         labels[by_majority] = (majority(voted).to_numpy(), 1)
         labels[by_mean] = (voted.sum(axis=1, skipna=False).to_numpy(dtype=float), len(rubric_data.voters))
-    found, codes, counts = [], [], []
+    # begins with nothing, as a study without a judge has it
+    codes, places, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty((0, len(COUNTS)), np.int64)]
     for code, (label, n_judges) in enumerate(labels.values()):
-        places = np.flatnonzero(~np.isnan(label))
-        v = label[places].astype(np.int64)
-        met, other = m[places], (k - m)[places]
-        found.append(rows[places])
-        codes.append(np.full(len(places), code))
+        place = np.flatnonzero(~np.isnan(label))
+        v, met, other = label[place].astype(np.int64), m[place], (k - m)[place]
+        codes.append(np.full(len(place), code))
+        places.append(rows[place])
         counts.append(np.column_stack([v * met, v * other, (n_judges - v) * met, (n_judges - v) * other]))
-    none = np.empty(0, dtype=np.int64)
-    return _frame(
-        JUDGE, list(labels), np.concatenate([none, *codes]), np.concatenate([none, *found]),
-        np.concatenate([none.reshape(0, len(COUNTS)), *counts]), weight,
-    )  # fmt: skip
+    joined = np.concatenate(counts)
+    return _frame(JUDGE, list(labels), np.concatenate(codes), np.concatenate(places), joined, weight)
 
 
 def physician_pairs(rubric_data: RubricData, *, reads: Reads | None = None) -> pd.DataFrame:
@@ -99,12 +96,11 @@ def physician_pairs(rubric_data: RubricData, *, reads: Reads | None = None) -> p
     counted = counted_reads(rubric_data.reads, reads)
     n_met, n_reads, weight = _reads_by_item(rubric_data, counted)
     rows, label = counted["row"].to_numpy(dtype=np.int64), counted["met"].to_numpy(dtype=np.int64)
-    raters = counted["rater"].astype("category")
+    raters, names = codes_of(counted["rater"].astype("category"))
     met, other = n_met[rows] - label, n_reads[rows] - n_met[rows] - (1 - label)
     counts = np.column_stack([label * met, label * other, (1 - label) * met, (1 - label) * other])
     kept = np.flatnonzero(met + other)
-    names = [str(name) for name in raters.cat.categories]
-    return _frame(PHYSICIAN, names, raters.cat.codes.to_numpy(dtype=np.int64)[kept], rows[kept], counts[kept], weight)
+    return _frame(PHYSICIAN, list(map(str, names)), raters[kept], rows[kept], counts[kept], weight)
 
 
 def together(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -113,7 +109,7 @@ def together(pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.assign(rater_kind=pd.Categorical([PHYSICIANS] * len(pairs), [PHYSICIANS]), rater=rater)
 
 
-def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, npt.NDArray[np.float64]]:
+def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Numbers, Numbers, Floats]:
     """Of each item, the reads that say met, the reads, and the weight of each (1 where there is none)."""
     rows, n_items = reads["row"].to_numpy(dtype=np.int64), len(rubric_data.items)
     n_met = np.bincount(rows, weights=reads["met"].to_numpy(dtype=float), minlength=n_items)
@@ -123,7 +119,7 @@ def _reads_by_item(rubric_data: RubricData, reads: pd.DataFrame) -> tuple[Number
 
 
 def _frame(
-    kind: str, raters: Sequence[str], codes: Numbers, rows: Numbers, counts: Numbers, weight: npt.NDArray[np.float64]
+    kind: str, raters: Sequence[str], codes: Numbers, rows: Numbers, counts: Numbers, weight: Floats
 ) -> pd.DataFrame:
     kinds = pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.int64), pd.Index([kind]))
     names = pd.Categorical.from_codes(codes, pd.Index(list(raters), dtype=object))
@@ -134,61 +130,38 @@ def _frame(
 def left_out(rubric_data: RubricData, judge: str) -> tuple[int, int]:
     """Blind first reads that make no pair with this judge: those that could not assess, and those of items that it has not labelled."""
     reads = first_reads(rubric_data.reads)
-    rows = reads["row"].to_numpy(dtype=np.int64)
-    assessed = reads["met"].notna().to_numpy()
-    labelled = rubric_data.judged[judge].notna().to_numpy()[rows]
-    return int((~assessed).sum()), int((assessed & ~labelled).sum())
+    could = reads["met"].notna().to_numpy()
+    labelled = rubric_data.judged[judge].notna().to_numpy()[reads["row"].to_numpy(dtype=np.int64)]
+    return int((~could).sum()), int((could & ~labelled).sum())
 
 
 def balanced_f1(rubric_data: RubricData, *, jury: bool = True, reads: Reads | None = None) -> pd.DataFrame:
     """How well each judge, each physician, and all physicians together say what physicians say: F1 of both classes, and their plain mean.
 
-    A pair is a rater's label and one physician's blind first read of the same item: an item with three reads makes three pairs with a
-    judge, and each of its physicians makes two. Each pair counts by the weight of its item.
-    Of the pairs of a group, with n_both, n_rater_only, n_other_only, n_neither:
-
-        precision_met = n_both / (n_both + n_rater_only)    recall_met = n_both / (n_both + n_other_only)
-        f1_met        = 2 n_both / (2 n_both + n_rater_only + n_other_only); not met likewise, from n_neither
-        balanced_f1   = (f1_met + f1_not_met) / 2           macro F1; a coin reaches 0.5 where half is met
-
-    A class that the rater or the other physicians never say has no precision or no recall, and then neither F1 nor the mean is
-    defined: NaN, with the reason, and never 0. (scikit-learn's macro F1 says 0 for the class there; elsewhere it is the same number.)
-
-    Intervals cluster by example (`confusion.f1_interval`): NaN where the value is undefined, where one example alone holds a class, with one
-    example, and where nothing varies between examples.
-
-    With `jury` two judges and more enter as their majority and their mean too (`judge_pairs`). `reads` says which enter, None: the drawn ones,
-    where there are any.
+    A pair is a rater's label and one physician's blind first read of the same item, by the weight of the item (`judge_pairs`, `physician_pairs`). F1,
+    precision and recall as in `confusion.f1_scores`; a coin reaches a mean of 0.5 where half is met. A class that the rater or the others never say
+    has no F1, and then there is no mean: NaN, and never 0, as scikit-learn says. `reads` says which enter, None: `usual_reads`.
 
     Returns:
-        One row a rater and group with a pair, judges first, then all physicians together, then each physician: rater_kind (`judge`,
-        `physicians` or `physician`), rater, grouping (`overall`, or `category`: the criterion's cluster, without items that have none), group,
-        n_pairs, n_items, n_examples, the four counts (not weighted; all that follows is), share_met and share_met_by_others (of the pairs, those
-        that the rater and that the other physician calls met), precision, recall and F1 of the classes met and not met, balanced_f1 with its
-        95 % interval low to high, all in [0, 1], and undefined: why there is no balanced F1, empty where there is one.
+        One row a rater and group with a pair, judges first, then all physicians together, then each physician: rater_kind, rater, grouping
+        (`overall`, or `category`: the criterion's cluster), group, n_pairs, n_items, n_examples, the four `COUNTS` (not weighted; all that follows
+        is), share_met and share_met_by_others (of the pairs), precision, recall and F1 of the classes met and not met, balanced_f1 with its 95 %
+        interval low to high, all in [0, 1], and undefined: why there is no balanced F1, empty where there is one.
 
     References:
         Arora et al. 2025, HealthBench (arXiv 2505.08775), section 8, and openai/simple-evals, healthbench_meta_eval.
     """
-    items = rubric_data.items
     among = physician_pairs(rubric_data, reads=reads)
-    clusters = items["cluster"].astype("category")
-    clusters = clusters.cat.set_categories(sorted(clusters.cat.categories))
-    groupings: dict[str, tuple[Numbers, list[str]]] = {
-        OVERALL: (np.zeros(len(items), dtype=np.int64), [OVERALL]),
-        CATEGORY: (clusters.cat.codes.to_numpy(dtype=np.int64), list(clusters.cat.categories)),
-    }
-    examples = pd.factorize(items["example_id"])[0]
+    examples = pd.factorize(rubric_data.items["example_id"])[0]
     parts = [
-        _of_kind(pairs, examples, groups, names).assign(grouping=grouping)
+        _of_kind(pairs, examples, *item_groups(rubric_data.items, grouping)).assign(grouping=grouping)
         for pairs in (judge_pairs(rubric_data, jury=jury, reads=reads), together(among), among)
-        for grouping, (groups, names) in groupings.items()
+        for grouping in (OVERALL, CATEGORY)
     ]
     return pd.concat(parts, ignore_index=True)[COLUMNS]
 
 
 def _of_kind(pairs: pd.DataFrame, examples: Numbers, groups: Numbers, names: Sequence[str]) -> pd.DataFrame:
-    """The rows of one kind of rater; `groups` has the group of each item, -1 where it has none."""
     kind, rows = str(pairs["rater_kind"].cat.categories[0]), pairs["row"].to_numpy()
     kept = np.flatnonzero(groups[rows] >= 0)
     n_groups = max(len(names), 1)
@@ -243,78 +216,56 @@ def _reasons(sums: Numbers, kind: str) -> list[str]:
 def error_rates(
     rubric_data: RubricData, *, by: Sequence[str] = ERROR_GROUPINGS, jury: bool = True, reads: Reads | None = None
 ) -> pd.DataFrame:
-    """What share of physicians' "met" each judge calls met (sensitivity), and of their "not met" not met (specificity).
+    """What share of physicians' "met" each judge calls met (sensitivity), and of their "not met" not met (specificity), by the pairs of `judge_pairs`.
 
-    The condition is a physician's blind first read, and each read counts as a pair with the judge's label, by the weight of its item: on an item
-    that physicians read differently, the judge is right by one and wrong by the other. `by` are some of `ERROR_GROUPINGS`, the others as for `balanced_f1`.
+    `by` are some of `ERROR_GROUPINGS` (else a `ValueError`), the others as for `balanced_f1`.
 
     Returns:
         One row a judge, grouping and group with a pair, groups by name: judge, grouping, group, n_pairs, n_examples, weighted (pairs count
         differently), n_met (pairs that the physician calls met), n_met_right (those of them that the judge calls met too), n_not_met,
         n_not_met_right (counts, not weighted); sensitivity and specificity (weighted, in [0, 1]) with 95 % intervals clustered by example
         (`confusion.rates`); NaN where there is no such pair.
-
-    Raises:
-        ValueError: `by` names something else.
     """
     if unknown := sorted(set(by) - set(ERROR_GROUPINGS)):
         msg = f"by: expected some of {', '.join(ERROR_GROUPINGS)}, got {', '.join(unknown)}"
         raise ValueError(msg)
     pairs = judge_pairs(rubric_data, jury=jury, reads=reads)
-    names = pairs["rater"].cat.categories.to_numpy(dtype=object)
-    raters = pairs["rater"].cat.codes.to_numpy(dtype=np.int64)
-    counts, weights = pairs[list(COUNTS)].to_numpy(), pairs["weight"].to_numpy()
-    of_pair = pairs["row"].to_numpy()
+    raters, names = codes_of(pairs["rater"])
+    counts, weights, of_pair = pairs[list(COUNTS)].to_numpy(), pairs["weight"].to_numpy(), pairs["row"].to_numpy()
     examples = pd.factorize(rubric_data.items["example_id"])[0][of_pair]
     parts = []
     for grouping in dict.fromkeys(by):
         codes, words = _error_groups(rubric_data.items, grouping)
         cells = raters * len(words) + codes[of_pair]
         rates = confusion.rates(counts, weights, examples, cells, len(names) * len(words))
-        met, not_met, both = rates[SENSITIVITY], rates[SPECIFICITY], rates[confusion.ACCURACY]
+        both = rates[confusion.ACCURACY]
         table = pd.DataFrame(
             {
-                "judge": np.repeat(names, len(words)),
+                "judge": np.repeat(np.array(names, dtype=object), len(words)),
                 "grouping": grouping,
                 "group": np.tile(np.array(words, dtype=object), len(names)),
                 "n_pairs": both["n"].astype(np.int64),
                 "n_examples": both["n_clusters"],
                 "weighted": bool((weights != 1).any()),
-                **_of_class(met, "met", SENSITIVITY),
-                **_of_class(not_met, "not_met", SPECIFICITY),
             }
         )
+        for label, rate in (("met", SENSITIVITY), ("not_met", SPECIFICITY)):
+            table[f"n_{label}"] = rates[rate]["n"].astype(np.int64)
+            columns = [f"n_{label}_right", rate, f"{rate}_low", f"{rate}_high"]
+            table[columns] = rates[rate][["n_hits", "share", "low", "high"]]
         parts.append(table.loc[table["n_pairs"].gt(0)])
     table = pd.concat(parts, ignore_index=True)
     order = {name: place for place, name in enumerate(names)}
     return table.sort_values("judge", key=lambda column: column.map(order), kind="stable", ignore_index=True)
 
 
-def _of_class(rates: pd.DataFrame, label: str, rate: str) -> dict[str, pd.Series]:
-    return {
-        f"n_{label}": rates["n"].astype(np.int64),
-        f"n_{label}_right": rates["n_hits"],
-        rate: rates["share"],
-        f"{rate}_low": rates["low"],
-        f"{rate}_high": rates["high"],
-    }
-
-
 def _error_groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, list[str]]:
-    """The group of each item as a number, and the groups' names in order."""
-    if grouping == OVERALL:
-        return np.zeros(len(items), dtype=np.int64), [OVERALL]
-    if grouping == SIGN:
-        tags: Numbers = sign_codes(items["points"])
-        words = list(SIGNS)
-    else:
-        column = items[grouping].astype("category")
-        tags = column.cat.codes.to_numpy()
-        names = [str(name) for name in column.cat.categories]
-        words = [LANGUAGES.get(name, name) if grouping == LANGUAGE else name.replace("_", " ") for name in names]
-        words.append(UNTAGGED[grouping])  # code -1 is the last
-    codes, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
-    return codes[tags], [str(name) for name in ordered]
+    """The group of each item as a number, and the groups' names in order; items without a tag are a group too."""
+    codes, names = item_groups(items, grouping)
+    words = [LANGUAGES.get(name, name) if grouping == LANGUAGE else str(name).replace("_", " ") for name in names]
+    words += [UNTAGGED[grouping]] if grouping in UNTAGGED else []  # code -1 is the last
+    places, ordered = pd.factorize(np.array(words, dtype=object), sort=True)
+    return places[codes], [str(name) for name in ordered]
 
 
 def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:
@@ -332,23 +283,16 @@ def theme_of_categories(items: pd.DataFrame) -> dict[str, str]:
 def standings(table: pd.DataFrame, themes: Mapping[str, str]) -> pd.DataFrame:
     """The values that are compared: of each rater the pooled balanced F1, and by theme its mean over the theme's categories, weighted by pairs.
 
-    `table` is that of `balanced_f1`, `themes` that of `theme_of_categories`.
-
-    Returns:
-        One row a rater and group: rater_kind, rater, grouping (`overall` or `theme`), group, n_pairs, balanced_f1 (NaN where undefined). A category whose
-        F1 is undefined for a rater is left out of that rater's mean and of n_pairs.
+    `table` is that of `balanced_f1`, `themes` that of `theme_of_categories`. One row a rater and group: rater_kind, rater, grouping (`overall` or
+    `theme`), group, n_pairs, balanced_f1 (NaN where undefined). A category whose F1 is undefined for a rater enters neither its mean nor n_pairs.
     """
     columns = ["rater_kind", "rater", "grouping", "group", "n_pairs", "balanced_f1"]
     pooled = table.loc[table["grouping"].eq(OVERALL), columns]
     of_category = table.loc[table["grouping"].eq(CATEGORY)]
-    defined = of_category["balanced_f1"].notna()
-    weight = of_category["n_pairs"].where(defined, 0)
+    weight = of_category["n_pairs"].where(of_category["balanced_f1"].notna(), 0)
+    weighted = (of_category["balanced_f1"] * weight).fillna(0.0)
     summed = (
-        of_category.assign(
-            group=of_category["group"].map(themes),
-            n_pairs=weight,
-            weighted=(of_category["balanced_f1"] * weight).where(defined, 0.0),
-        )
+        of_category.assign(group=of_category["group"].map(themes), n_pairs=weight, weighted=weighted)
         .groupby(["rater_kind", "rater", "group"], sort=False)[["n_pairs", "weighted"]]
         .sum()
         .reset_index()
@@ -360,37 +304,31 @@ def standings(table: pd.DataFrame, themes: Mapping[str, str]) -> pd.DataFrame:
 
 def kept_physicians(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataFrame:
     """Of the `standings`, those of physicians with more than `min_pairs` pairs and a defined value: whom judges are compared with."""
-    is_kept = values["rater_kind"].eq(PHYSICIAN) & values["n_pairs"].gt(min_pairs) & values["balanced_f1"].notna()
-    return values.loc[is_kept]
+    has_value = values["n_pairs"].gt(min_pairs) & values["balanced_f1"].notna()
+    return values.loc[values["rater_kind"].eq(PHYSICIAN) & has_value]
 
 
 def percentiles(values: pd.DataFrame, *, min_pairs: int = MIN_PAIRS) -> pd.DataFrame:
     """The share of physicians whom each judge of the `standings` is above, ties counting half, beside the physicians' own distribution.
 
     Returns:
-        One row a judge and group: judge, grouping, group, n_pairs, balanced_f1, n_physicians (with more than `min_pairs` pairs), n_physicians_left_out
-        (too few pairs, or undefined), lowest, q25, median, q75, highest (of the kept physicians' values, in [0, 1]; NaN without one), percentile in
-        [0, 100] with its 95 % interval percentile_low to percentile_high: Wilson's of the share of physicians below, for other physicians like
-        these. It takes the judge's value and each physician's as known. All three are NaN with fewer than `MIN_PHYSICIANS` kept, or where the
-        judge's value is undefined.
+        One row a judge and group: judge, grouping, group, n_pairs, balanced_f1, n_physicians (`kept_physicians`), n_physicians_left_out, lowest,
+        q25, median, q75, highest (of theirs, in [0, 1]; NaN without one), percentile in [0, 100] with percentile_low and percentile_high: Wilson's
+        95 % interval of the share below, for other physicians like these, with each value taken as known. All three are NaN with fewer than
+        `MIN_PHYSICIANS` kept, or where the judge's value is undefined.
     """
-    physicians = values.loc[values["rater_kind"].eq(PHYSICIAN)]
-    kept = kept_physicians(values, min_pairs=min_pairs)
+    by = ["grouping", "group"]
+    n_all = values.loc[values["rater_kind"].eq(PHYSICIAN)].groupby(by).size()
+    kept = kept_physicians(values, min_pairs=min_pairs).groupby(by)["balanced_f1"]
+    of_group = {key: np.sort(own.to_numpy(dtype=float)) for key, own in kept}
     rows = []
     for judge in values.loc[values["rater_kind"].eq(JUDGE)].to_dict(orient="records"):
-        here = kept["grouping"].eq(judge["grouping"]) & kept["group"].eq(judge["group"])
-        all_here = physicians["grouping"].eq(judge["grouping"]) & physicians["group"].eq(judge["group"])
-        own = np.sort(kept.loc[here, "balanced_f1"].to_numpy(dtype=float))
-        rows.append(
-            {
-                "judge": judge["rater"],
-                **{name: judge[name] for name in ("grouping", "group", "n_pairs", "balanced_f1")},
-                "n_physicians": len(own),
-                "n_physicians_left_out": int(all_here.sum()) - len(own),
-                **{name: float(np.quantile(own, q)) if len(own) else math.nan for name, q in QUANTILES.items()},
-                **_percentile(float(judge["balanced_f1"]), own),
-            }
-        )
+        key = (judge["grouping"], judge["group"])
+        own = of_group.get(key, np.empty(0))
+        row = {"judge": judge["rater"], **judge, "n_physicians": len(own)}
+        row["n_physicians_left_out"] = int(n_all.get(key, 0)) - len(own)
+        row |= {name: float(np.quantile(own, q)) if len(own) else math.nan for name, q in QUANTILES.items()}
+        rows.append(row | _percentile(float(judge["balanced_f1"]), own))
     return pd.DataFrame(rows, columns=PERCENTILE_COLUMNS)
 
 
@@ -454,10 +392,8 @@ def undefined_words(table: pd.DataFrame) -> list[str]:
 def side_by_side(table: pd.DataFrame, judge: str) -> pd.DataFrame:
     """A judge and all physicians together, category by category, from rows of `balanced_f1`.
 
-    Returns:
-        One row a category with a pair of this judge: category; for judge and physicians each KIND (balanced F1, NaN where undefined), KIND_low, KIND_high,
-        KIND_pairs (0 where no two physicians have read the same criterion) and KIND_words; judge_met and others_met (shares of the
-        judge's pairs, in [0, 1]).
+    One row a category with a pair of this judge: category; for judge and physicians each KIND (balanced F1, NaN where undefined), KIND_low, KIND_high,
+    KIND_pairs (0 where no two physicians have read the same criterion), KIND_words.
     """
     names = {"balanced_f1": "", "low": "_low", "high": "_high", "n_pairs": "_pairs", "words": "_words"}
     by_group = table.assign(words=[value_words(row) for row in table.to_dict(orient="records")]).set_index("group")
@@ -469,8 +405,45 @@ def side_by_side(table: pd.DataFrame, judge: str) -> pd.DataFrame:
         side[list(names)].rename(columns={name: f"{kind}{end}" for name, end in names.items()})
         for kind, side in ((JUDGE, mine), (PHYSICIANS, others))
     ]
-    met = mine[["share_met", "share_met_by_others"]].set_axis(["judge_met", "others_met"], axis=1)
-    return pd.concat([*sides, met], axis=1).rename_axis("category").reset_index()
+    return pd.concat(sides, axis=1).rename_axis("category").reset_index()
+
+
+def f1_columns(table: pd.DataFrame, ranks: pd.DataFrame) -> dict[str, Any]:
+    """Rows of `balanced_f1` with the percentiles of what is pooled, as a table; what they are of stands there where it is not all criteria."""
+    records = table.to_dict(orient="records")
+    pooled = ranks.loc[ranks["grouping"].eq(OVERALL)].to_dict(orient="records")
+    percentile = {(row["judge"], row["group"]): percentile_words(row) for row in pooled}
+    criteria = table["group"].replace({OVERALL: ALL_CRITERIA})
+    return {
+        "Who": table["rater"],
+        **({"Criteria": criteria} if criteria.ne(ALL_CRITERIA).any() else {}),
+        "Balanced F1": [value_words(row).replace("undefined:", NO_VALUE) for row in records],
+        "Percentile": [percentile.get((row["rater"], row["group"]), NO_VALUE) for row in records],
+        **{
+            f"{name}: F1 (precision, recall)": [
+                f"{decimal(row[f'f1_{label}'])} ({decimal(row[f'precision_{label}'])}, {decimal(row[f'recall_{label}'])})"
+                for row in records
+            ]
+            for name, label in (("Met", "met"), ("Not met", "not_met"))
+        },
+        "Pairs": table["n_pairs"],
+        "Conversations": table["n_examples"],
+    }
+
+
+def error_columns(errors: pd.DataFrame) -> dict[str, Any]:
+    """Rows of `error_rates` as a table."""
+    return {
+        "Criteria": errors["group"].replace({OVERALL: ALL_CRITERIA}).str.replace("_", " "),
+        "Judge": errors["judge"],
+        **{
+            f"{name} ({words} called {words})": rate_cells(
+                errors, name.lower(), f"n_{label}_right", f"n_{label}", none=f"none read as {words}"
+            )
+            for name, label, words in (("Sensitivity", "met", "met"), ("Specificity", "not_met", "not met"))
+        },
+        "Conversations": errors["n_examples"],
+    }
 
 
 def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: int = MIN_PAIRS) -> str:
@@ -479,39 +452,26 @@ def finding(table: pd.DataFrame, ranks: pd.DataFrame, judge: str, *, min_pairs: 
     mine = pooled.loc[pooled["rater_kind"].eq(JUDGE) & pooled["rater"].eq(judge)].to_dict(orient="records")
     if not mine:
         return f"{judge} has labelled nothing that a physician has read blind."
-    is_known = not math.isnan(mine[0]["balanced_f1"])
-    parts = [
-        f"{judge} agrees with physicians at a balanced F1 of {value_words(mine[0])}"
-        if is_known
-        else f"The balanced F1 of {judge} is {value_words(mine[0])}"
-    ]
-    rank = ranks.loc[ranks["grouping"].eq(OVERALL) & ranks["judge"].eq(judge)].to_dict(orient="records")[0]
+    is_known, value = not math.isnan(mine[0]["balanced_f1"]), value_words(mine[0])
+    own = f"{judge} agrees with physicians at a balanced F1 of {value}"
+    parts = [own if is_known else f"The balanced F1 of {judge} is {value}"]
     among = pooled.loc[pooled["rater_kind"].eq(PHYSICIANS)].to_dict(orient="records")
-    if among:
-        parts.append(
-            f"physicians among themselves reach {value_words(among[0])}, all together"
-            if not math.isnan(among[0]["balanced_f1"])
-            else f"that of physicians among themselves is {value_words(among[0])}"
-        )
-        parts.append(_place(rank, min_pairs, is_known=is_known))
-    else:
+    if not among:
         parts.append("no two physicians have read the same criterion, so there is nothing to hold this against")
-    return "; ".join(part for part in parts if part) + "."
-
-
-def _place(rank: Mapping[Any, Any], min_pairs: int, *, is_known: bool) -> str:
-    """Where it stands, for other physicians like these, or why that is not said."""
-    n = rank["n_physicians"]
+        return "; ".join(parts) + "."
+    value = value_words(among[0])
+    theirs = f"physicians among themselves reach {value}, all together"
+    parts.append(f"that of physicians among themselves is {value}" if math.isnan(among[0]["balanced_f1"]) else theirs)
+    rank = ranks.loc[ranks["grouping"].eq(OVERALL) & ranks["judge"].eq(judge)].iloc[0]
+    n = int(rank["n_physicians"])
     if n < MIN_PHYSICIANS:
         have = "physician has" if n == 1 else "physicians have"
-        return (
+        parts.append(
             f"a percentile needs {MIN_PHYSICIANS} physicians with more than {min_pairs:,} pairs, and {n or 'no'} {have}"
         )
-    if not is_known:
-        return ""
-    ends = {0.0: "below every one", 100.0: "above every one"}
-    where = ends.get(float(rank["percentile"]), f"at the {ordinal(rank['percentile'])} percentile")
-    return (
-        f"it stands {where} of {n} physicians, "
-        f"{interval_words(rank['percentile_low'] / 100, rank['percentile_high'] / 100)} of physicians like these below it"
-    )
+    elif is_known:
+        place = f"at the {ordinal(rank['percentile'])} percentile"
+        where = {0.0: "below every one", 100.0: "above every one"}.get(float(rank["percentile"]), place)
+        likely = interval_words(rank["percentile_low"] / 100, rank["percentile_high"] / 100)
+        parts.append(f"it stands {where} of {n} physicians, {likely} of physicians like these below it")
+    return "; ".join(parts) + "."

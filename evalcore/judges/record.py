@@ -1,27 +1,105 @@
-"""How often a judge is right, by kind of criterion, measured against physicians' blind first reads."""
+"""The record of a judge: how often it is right, by kind of criterion; which blind first reads enter such a statistic, and with which weights."""
 
 import math
+from enum import StrEnum
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from evalcore.judges.reads import Reads, weighted_reads
+from evalcore.rubric.data import first_reads, is_drawn
 from evalcore.stats import confusion
-from evalcore.stats.intervals import rate_words
-from evalcore.study.schema import Label
+from evalcore.stats.arrays import Numbers, codes_of
+from evalcore.stats.intervals import NO_VALUE, rate_words, signed_points
+from evalcore.study.schema import Label, Selection
 
+OVERALL, CATEGORY = "overall", "category"
 KIND, SIGN, ALL = "kind", "sign", "all"
 """Values of `grouping`: axis and sign together, the sign alone, everything."""
 ALL_CRITERIA = "all criteria"
 DESIRABLE, UNDESIRABLE, NO_POINTS = "desirable", "undesirable", "no points known"
 SIGNS = (DESIRABLE, UNDESIRABLE, NO_POINTS)
 NO_AXIS = "no axis"
+ANSWERS = (Label.MET, Label.NOT_MET)
 MIN_KIND_READS = 20
 """With fewer reads of a kind, the record of a wider one is shown."""
 MIN_READS = 5
 """With fewer reads no share is said."""
+COLUMNS = [
+    "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "n_cannot_assess", "n_without_label",
+]  # fmt: skip
+_SELECTIONS = {
+    Selection.RANDOM: "drawn at random",
+    Selection.IMPORTANCE: "drawn by importance",
+    Selection.VOLUNTEERED: "volunteered",
+    Selection.ADJUDICATION: "chosen for adjudication",
+}
+
+
+class Reads(StrEnum):
+    """Which blind first reads enter."""
+
+    DRAWN = "drawn"
+    """Of items that were drawn with a known probability p, weighted by 1/p: they stand for the items that were not read."""
+    ALL = "all"
+    """Every one, each counted once: they stand for themselves."""
+
+
+def usual_reads(reads: pd.DataFrame) -> Reads:
+    """The drawn ones, where there are any."""
+    return Reads.DRAWN if is_drawn(reads).any() else Reads.ALL
+
+
+def is_choice(reads: pd.DataFrame) -> bool:
+    """Whether the drawn reads, weighted, are anything else than all of them, each once; False where none was drawn."""
+    drawn = weighted_reads(reads, Reads.DRAWN)
+    return bool(len(drawn)) and (len(drawn) < len(reads) or bool(drawn["weight"].ne(1).any()))
+
+
+def assessed(reads: pd.DataFrame) -> pd.DataFrame:
+    """The blind first reads that could assess."""
+    firsts = first_reads(reads)
+    return firsts.loc[firsts["met"].notna()]
+
+
+def counted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
+    """The blind first reads of `RubricData` that enter and could assess, weighted (`weighted_reads`)."""
+    return weighted_reads(assessed(reads), which)
+
+
+def weighted_reads(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFrame:
+    """Those of these reads that enter (None: `usual_reads`), with weight: 1 / inclusion probability; 1 where that is the same for all, and for all reads."""
+    if (which or usual_reads(reads)) is Reads.ALL:
+        return reads.assign(weight=1.0)
+    drawn = reads.loc[is_drawn(reads)]
+    probability = drawn["inclusion_probability"].astype(float)
+    return drawn.assign(weight=1.0 if probability.nunique() < 2 else 1 / probability)  # noqa: PLR2004 - one value
+
+
+def reads_words(every: pd.DataFrame, which: Reads | None = None) -> str:
+    """Which of these reads are shown, how many there are, how they came to be made, and what that means."""
+    if every.empty:
+        return "Blind first reads: none."
+    shown, any_drawn = weighted_reads(every, which), is_drawn(every).any()
+    counts = shown["selection"].astype(object).value_counts()
+    how = [f"{counts[selection]:,} {words}" for selection, words in _SELECTIONS.items() if selection in counts]
+    unknown = len(shown) - int(shown["selection"].isin(list(_SELECTIONS)).sum())
+    how += [f"{unknown:,} of which no drawing is known"] if unknown else []
+    if which is not Reads.ALL and any_drawn:
+        left = len(every) - len(shown)
+        rest = f" {left:,} of all {len(every):,} blind first reads were not drawn and stay out." if left else ""
+        weight = "one over the probability with which its item was drawn"
+        if shown["weight"].eq(1).all():
+            weight = "one, since all had one probability"
+        return f"Shown: drawn reads, {', '.join(how)}; each counts by {weight}.{rest}"
+    all_reads = f"Shown: all blind first reads, {', '.join(how)}; each counts once."
+    if not any_drawn:
+        return f"{all_reads} No read was drawn with a known probability, so these numbers hold for these reads alone."
+    if shown["selection"].eq(Selection.RANDOM).all() and len(set(every["inclusion_probability"])) == 1:
+        return all_reads
+    return f"{all_reads} Not all had equal chances of being read: where what looked wrong was sought out, a judge looks worse than it is."
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -53,6 +131,15 @@ def sign_codes(points: pd.Series) -> npt.NDArray[np.int64]:
     return np.select([values > 0, values < 0], [0, 1], 2).astype(np.int64)
 
 
+def item_groups(items: pd.DataFrame, grouping: str) -> tuple[Numbers, list[Any]]:
+    """The group of each item as a number, -1 where it has none, and the groups' names: `overall`, `sign` (of points), `category` (the cluster), or a column."""
+    if grouping == OVERALL:
+        return np.zeros(len(items), dtype=np.int64), [OVERALL]
+    if grouping == SIGN:
+        return sign_codes(items["points"]), list(SIGNS)
+    return codes_of(items["cluster" if grouping == CATEGORY else grouping])
+
+
 def with_kinds(reads: pd.DataFrame) -> pd.DataFrame:
     """The reads with the columns sign, kind ("context awareness, undesirable"), and axis in words."""
     signs = pd.Series(np.array(SIGNS, dtype=object)[sign_codes(reads["points"])], index=reads.index, dtype="str")
@@ -71,25 +158,21 @@ def judge_record(reads: pd.DataFrame, which: Reads | None = None) -> pd.DataFram
         high, clustered by example (NaN where n is 0), n_examples, weighted (reads count differently), and what was left out: n_cannot_assess
         (reads without an answer), n_without_label (reads of items that the judge has not labelled, or could not assess).
     """
-    counted = with_kinds(weighted_reads(reads, which))
+    counted = with_kinds(weighted_reads(reads, which)).assign(**{ALL: ALL_CRITERIA})
+    tables = [
+        _accuracy(of_judge, grouping).assign(judge=judge, grouping=grouping)
+        for judge, of_judge in counted.groupby("judge", sort=True)
+        for grouping in (ALL, SIGN, KIND)
+    ]
+    if not tables:
+        return pd.DataFrame(columns=COLUMNS)
     weighted = bool(counted["weight"].ne(1).any())
-    rows = []
-    for judge, of_judge in counted.groupby("judge", sort=True):
-        for grouping, groups in ((ALL, [ALL_CRITERIA] * len(of_judge)), (SIGN, of_judge[SIGN]), (KIND, of_judge[KIND])):
-            table = _counted(of_judge, np.asarray(groups, dtype=object))
-            rows.append(table.assign(judge=judge, grouping=grouping, weighted=weighted))
-    return pd.concat(rows, ignore_index=True)[COLUMNS] if rows else pd.DataFrame(columns=COLUMNS)
+    return pd.concat(tables, ignore_index=True).assign(weighted=weighted)[COLUMNS]
 
 
-COLUMNS = [
-    "judge", "grouping", "kind", "n", "n_right", "share", "low", "high", "n_examples", "weighted", "n_cannot_assess", "n_without_label",
-]  # fmt: skip
-
-
-def _counted(reads: pd.DataFrame, groups: npt.NDArray[np.object_]) -> pd.DataFrame:
-    group, kinds = pd.factorize(groups, sort=True)
-    answered = reads["label"].isin(ANSWERS).to_numpy(dtype=bool)
-    labelled = reads["judge_label"].isin(ANSWERS).to_numpy(dtype=bool)
+def _accuracy(reads: pd.DataFrame, grouping: str) -> pd.DataFrame:
+    group, kinds = pd.factorize(reads[grouping].to_numpy(dtype=object), sort=True)
+    answered, labelled = (reads[name].isin(ANSWERS).to_numpy(dtype=bool) for name in ("label", "judge_label"))
     kept = np.flatnonzero(answered & labelled)
     met, judged = (reads[name].eq(Label.MET).to_numpy(dtype=bool)[kept] for name in ("label", "judge_label"))
     counts = np.column_stack([judged & met, judged & ~met, ~judged & met, ~judged & ~met]).astype(np.int64)
@@ -104,16 +187,10 @@ def _counted(reads: pd.DataFrame, groups: npt.NDArray[np.object_]) -> pd.DataFra
     )
 
 
-ANSWERS = (Label.MET, Label.NOT_MET)
-
-
 def record_for(records: pd.DataFrame, axis: str | None, points: float | None) -> Record:
     """The record of one judge to show beside a criterion: that of its kind, of its sign, or of everything, the first with 20 reads or more.
 
-    Where even everything has fewer than five reads, it is that of the kind, to say how few there are.
-
-    Raises:
-        ValueError: The rows are of several judges.
+    Where even everything has fewer than five reads, it is that of the kind, to say how few there are. A `ValueError` where the rows are of several judges.
     """
     by_kind = _by_kind(records)
     sign = NO_POINTS if points is None or math.isnan(points) else UNDESIRABLE if points < 0 else DESIRABLE
@@ -126,8 +203,8 @@ def record_for(records: pd.DataFrame, axis: str | None, points: float | None) ->
 
 
 def _by_kind(records: pd.DataFrame) -> dict[tuple[str, str], Record]:
-    rows = records[list(Record.__struct_fields__)].to_dict(orient="records")
-    by_kind = {(row["grouping"], row["kind"]): Record(**{str(name): row[name] for name in row}) for row in rows}
+    rows = [Record(*row) for row in records[list(Record.__struct_fields__)].itertuples(index=False)]
+    by_kind = {(row.grouping, row.kind): row for row in rows}
     if len(by_kind) != len(rows):
         msg = f"expected the records of one judge, got those of {records['judge'].nunique()}"
         raise ValueError(msg)
@@ -160,3 +237,29 @@ def finding(records: pd.DataFrame) -> str:
 
 def _adjective(sign: str) -> str:
     return sign if sign != NO_POINTS else "unscored"
+
+
+def rate_cells(rows: pd.DataFrame, rate: str, n_hits: str, n: str, *, none: str = "") -> list[str]:
+    """A share by names of its columns, with counts and interval, a row a cell; a dash and `none` where nothing was counted.
+
+    The interval is in RATE_low and RATE_high (of `share`: low, high); a column `weighted` says whether counts do not make the share.
+    """
+    low, high = ("low", "high") if rate == "share" else (f"{rate}_low", f"{rate}_high")
+    return [
+        rate_words(row[rate], row[low], row[high], n_hits=row[n_hits], n=row[n], weighted=row.get("weighted", False))
+        if row[n]
+        else f"{NO_VALUE} {none}".rstrip()
+        for row in rows.to_dict(orient="records")
+    ]
+
+
+def points_words(difference: float, low: float, high: float) -> str:
+    """A difference in percentage points with its interval.
+
+    >>> points_words(0.094, 0.031, 0.157), points_words(0.2, math.nan, math.nan)
+    ('+9 [+3, +16]', '+20, no interval')
+    """
+    if math.isnan(difference):
+        return NO_VALUE
+    ends = ", no interval" if math.isnan(low) else f" [{signed_points(low)}, {signed_points(high)}]"
+    return signed_points(difference) + ends

@@ -4,44 +4,50 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import stdtrit
 
-from evalcore.judges.reads import Reads, counted_reads
+from evalcore.judges.record import DESIRABLE, UNDESIRABLE, Reads, counted_reads, points_words
 from evalcore.rubric.data import RubricData
-from evalcore.stats.intervals import LEVEL, NO_VALUE, signed_points
+from evalcore.stats.arrays import Floats, Truths
+from evalcore.stats.intervals import LEVEL, percent_words
 from evalcore.stats.wording import counted
 
 MIN_EXAMPLES = 5
 """Fewest examples with reads on either side; with fewer no difference is said."""
 MET, NOT_MET, TOGETHER = "met", "not met", "together"
 """Values of `label`: what physicians said; together: both, combined."""
-_STRATA = [(MET, "desirable"), (MET, "undesirable"), (NOT_MET, "desirable"), (NOT_MET, "undesirable")]
+_STRATA = [(MET, DESIRABLE), (MET, UNDESIRABLE), (NOT_MET, DESIRABLE), (NOT_MET, UNDESIRABLE)]
 _COMBINED = {MET: [0, 1], NOT_MET: [2, 3], TOGETHER: [0, 1, 2, 3]}
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
+_ENDS = {  # the columns of each combination: the difference and its interval
+    MET: ("met_difference", "met_difference_low", "met_difference_high"),
+    NOT_MET: ("not_met_difference", "not_met_difference_low", "not_met_difference_high"),
+    TOGETHER: ("difference", "low", "high"),
+}
+COLUMNS = [
+    "judge", "family", "n_own", "n_other", "n_own_examples", "n_other_examples", "n_shared_examples",
+    *_ENDS[MET], *_ENDS[NOT_MET], *_ENDS[TOGETHER], "reason",
+    "n_without_family", "models_without_family", "n_without_label", "n_without_points", "n_not_drawn",
+]  # fmt: skip
+_ROUNDING = 1e-9
 
 
 def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.DataFrame:
     """Whether each judge labels its own family's responses in their favour more often than others', given what physicians say.
 
-    A family that is right more often leaves a judge less room to be generous: the judge's mean error on each family differs although it treats all alike.
-    So responses are compared where physicians gave the same label to a criterion of the same sign. Stratum s is one of four (met or not met,
-    desirable or undesirable); in it the judge's label is in the response's favour for the share p1_s of own reads and p0_s of the others'.
+    A family that is right more often leaves a judge less room to be generous, so responses are compared where physicians gave the same label to a
+    criterion of the same sign. Stratum s is one of four (met or not met, desirable or undesirable); in it the judge's label is in the response's favour
+    for the share p1_s of own reads and p0_s of the others', N their summed weights (`usual_reads`):
 
         D = sum_s m_s (p1_s - p0_s) / sum_s m_s,  m_s = N1_s N0_s / (N1_s + N0_s)       Mantel and Haenszel's common risk difference
         interval: delete-one-example jackknife with t(G-1)
 
-    N are sums of the weights of the reads, drawn ones where there are any (`weighted_reads`). A judge with one sensitivity and one specificity
-    for all has D = 0, whatever its families get right. What physicians get wrong leaves a remainder of the old confounding, the smaller the
-    surer their labels are. `families` maps models and judges to their family; who has none is not in it.
+    A judge with one sensitivity and one specificity for all has D = 0, whatever its families get right. `families` maps models and judges to their family.
 
     Returns:
         One row a judge, in the order of `rubric_data.judges`: judge, family (missing where it has none), n_own, n_other (blind first reads of items that
         the judge labelled), n_own_examples, n_other_examples, n_shared_examples; met_difference, not_met_difference (where physicians say met and
-        where they say not met), difference (of all strata), in -1..1 and positive where it favours its own, each with its _low and _high (that of
+        not met), difference (of all strata), in -1..1 and positive where it favours its own, each with its _low and _high (that of
         difference: low, high), NaN where it cannot be said; and reason (why difference is NaN; else empty). What was left out, in
         reads: n_without_family (of models without one) with models_without_family (names joined by ", "), n_without_label, n_without_points, n_not_drawn.
 
@@ -52,8 +58,7 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
     rows = []
     for judge in rubric_data.judges:
         family = families.get(judge)
-        label = _labels(rubric_data, judge, reads)
-        own, other = _sides(reads, label, family)
+        label, own, other = _sides(rubric_data, judge, reads, family)
         examples = [set(reads.loc[side, "example"]) for side in (own, other)]
         without = reads.loc[~np.isnan(label) & reads["family"].eq("").to_numpy(), "model"]
         row: dict[str, Any] = {
@@ -64,7 +69,6 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
             "n_own_examples": len(examples[0]),
             "n_other_examples": len(examples[1]),
             "n_shared_examples": len(examples[0] & examples[1]),
-            **dict.fromkeys((f"{name}{end}" for name in _PREFIXES.values() for end in _ENDS), np.nan),
             "reason": _reason(judge, family, len(examples[0]), len(examples[1])),
             "n_without_family": len(without),
             "models_without_family": ", ".join(
@@ -76,22 +80,11 @@ def self_preference(rubric_data: RubricData, families: Mapping[str, str]) -> pd.
         if not row["reason"]:
             cells = _cells(reads, label, own, other)
             for name, strata in _COMBINED.items():
-                columns = (f"{_PREFIXES[name]}{end}" for end in _ENDS)
-                row |= dict(zip(columns, _difference(cells, strata), strict=True))
+                row |= dict(zip(_ENDS[name], _difference(cells, strata), strict=True))
             if np.isnan(row["difference"]):
                 row["reason"] = "No kind of criterion got the same label by physicians on both sides."
         rows.append(row)
-    named = {"difference_low": "low", "difference_high": "high"}
-    return pd.DataFrame(rows).rename(columns=named).reindex(columns=COLUMNS)
-
-
-_PREFIXES = {MET: "met_difference", NOT_MET: "not_met_difference", TOGETHER: "difference"}
-_ENDS = ("", "_low", "_high")
-COLUMNS = [
-    "judge", "family", "n_own", "n_other", "n_own_examples", "n_other_examples", "n_shared_examples", "met_difference", "met_difference_low",
-    "met_difference_high", "not_met_difference", "not_met_difference_low", "not_met_difference_high", "difference", "low", "high", "reason",
-    "n_without_family", "models_without_family", "n_without_label", "n_without_points", "n_not_drawn",
-]  # fmt: skip
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -> pd.DataFrame:
@@ -103,9 +96,8 @@ def by_label(rubric_data: RubricData, judge: str, families: Mapping[str, str]) -
         response's favour, in [0, 1]; NaN where combined), difference with low, high.
     """
     reads, _ = _reads(rubric_data, families)
-    label_of = _labels(rubric_data, judge, reads)
-    own, other = _sides(reads, label_of, families.get(judge))
-    cells = _cells(reads, label_of, own, other)
+    labels, own, other = _sides(rubric_data, judge, reads, families.get(judge))
+    cells = _cells(reads, labels, own, other)
     whole = cells.sum(axis=0)
     strata = [(label, sign, [place]) for place, (label, sign) in enumerate(_STRATA)]
     strata += [(label, "", places) for label, places in _COMBINED.items()]
@@ -137,27 +129,24 @@ def _reads(rubric_data: RubricData, families: Mapping[str, str]) -> tuple[pd.Dat
     return kept, {"n_without_points": len(reads) - len(kept), "n_not_drawn": n_not_drawn}
 
 
-def _labels(rubric_data: RubricData, judge: str, reads: pd.DataFrame) -> Floats:
-    return np.asarray(rubric_data.judged[judge].to_numpy(dtype=float)[reads["row"].to_numpy(dtype=np.int64)])
-
-
-def _sides(reads: pd.DataFrame, label: Floats, family: str | None) -> tuple[Flags, Flags]:
-    """Which labelled reads are of the judge's own family, and which of another one."""
-    has_family = ~np.isnan(label) & reads["family"].ne("").to_numpy()
+def _sides(
+    rubric_data: RubricData, judge: str, reads: pd.DataFrame, family: str | None
+) -> tuple[Floats, Truths, Truths]:
+    """The judge's label of each read, and which labelled reads are of its own family, and which of another one."""
+    labels = rubric_data.judged[judge].to_numpy(dtype=float)[reads["row"].to_numpy(dtype=np.int64)]
+    has_family = ~np.isnan(labels) & reads["family"].ne("").to_numpy()
     is_own = np.array([name == family for name in reads["family"]], dtype=bool)
-    return has_family & is_own, has_family & ~is_own
+    return labels, has_family & is_own, has_family & ~is_own
 
 
-def _cells(reads: pd.DataFrame, label: Floats, own: Flags, other: Flags) -> Floats:
+def _cells(reads: pd.DataFrame, label: Floats, own: Truths, other: Truths) -> Floats:
     """By example, stratum and side (own, other): the sum of weights, and of those of labels that are in the response's favour."""
     either = own | other
     entering = reads.loc[either]
     codes, names = pd.factorize(entering["example"])
     in_favour = (label[either] == 1) == entering["is_desirable"].to_numpy()
-    weight, places = (
-        entering["weight"].to_numpy(dtype=float),
-        (codes, entering["stratum"].to_numpy(), other[either].astype(np.int64)),
-    )
+    weight = entering["weight"].to_numpy(dtype=float)
+    places = (codes, entering["stratum"].to_numpy(), other[either].astype(np.int64))
     cells = np.zeros((len(names), len(_STRATA), 2, 2))
     np.add.at(cells[..., 0], places, weight)
     np.add.at(cells[..., 1], places, weight * in_favour)
@@ -188,9 +177,6 @@ def _common(cells: Floats) -> Floats:
     return np.asarray(np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > _ROUNDING))
 
 
-_ROUNDING = 1e-9
-
-
 def _reason(judge: str, family: str | None, n_own: int, n_other: int) -> str:
     if family is None:
         return f"No pattern of the table of families fits the judge {judge}."
@@ -201,32 +187,37 @@ def _reason(judge: str, family: str | None, n_own: int, n_other: int) -> str:
     return ""
 
 
-def points_words(difference: float, low: float, high: float) -> str:
-    """A difference in percentage points with its interval.
-
-    >>> points_words(0.094, 0.031, 0.157), points_words(0.2, np.nan, np.nan)
-    ('+9 [+3, +16]', '+20, no interval')
-    """
-    if np.isnan(difference):
-        return NO_VALUE
-    return signed_points(difference) + (
-        ", no interval" if np.isnan(low) else f" [{signed_points(low)}, {signed_points(high)}]"
-    )
-
-
 def finding(row: Mapping[str, Any]) -> str:
     """What `self_preference` says of one judge, in a sentence or two."""
     if row["reason"]:
         return f"Whether {row['judge']} favours its own family cannot be said: {row['reason'][:1].lower()}{row['reason'][1:]}"
+    treats = "is not shown to treat responses of its own family otherwise than others'"
     if row["low"] > 0:
         treats = "favours responses of its own family over others'"
     elif row["high"] < 0:
         treats = "is harder on responses of its own family than on others'"
-    else:
-        treats = "is not shown to treat responses of its own family otherwise than others'"
-    together = points_words(row["difference"], row["low"], row["high"])
-    met, not_met = (points_words(*(row[f"{name}_difference{end}"] for end in _ENDS)) for name in ("met", "not_met"))
+    met, not_met, together = (points_words(*(row[end] for end in ends)) for ends in _ENDS.values())
     return (
         f"{row['judge']} ({row['family']}) {treats}. Where physicians gave the same label, its label is in the response's favour {together} points "
         f"more often (met: {met}; not met: {not_met}), by {row['n_own']:,} reads of its own family and {row['n_other']:,} of others."
     )
+
+
+def columns(strata: pd.DataFrame) -> dict[str, Any]:
+    """Rows of `by_label` as a table."""
+
+    def rates(side: str) -> list[str]:
+        pairs = zip(strata[f"rate_{side}"], strata[f"n_{side}"], strict=True)
+        return [f"n = {n:,}" if np.isnan(rate) else f"{percent_words(rate)} (n = {n:,})" for rate, n in pairs]
+
+    return {
+        "Criteria": [
+            "Both labels together" if label == TOGETHER else f"Physicians say {label}, {sign or 'together'}"
+            for label, sign in zip(strata["label"], strata["sign"], strict=True)
+        ],
+        "In favour of its own family": rates("own"),
+        "In favour of other families": rates("other"),
+        "Difference (points)": [
+            points_words(*ends) for ends in zip(strata["difference"], strata["low"], strata["high"], strict=True)
+        ],
+    }

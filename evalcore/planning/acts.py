@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
-from sqlmodel import Session
 
 from evalcore.errors import OverreadError
 from evalcore.planning.pilot_estimates import measured
-from evalcore.planning.sample_size import DESIGNS, UNIFORM, Answer, inclusion_probabilities
+from evalcore.planning.sample_size import DESIGNS, FLOOR, UNIFORM, Answer, inclusion_probabilities
 from evalcore.planning.targets import N_MODELS, Target, population
 from evalcore.reading import assignment_queries, read_queries
 from evalcore.reading.assigning import MAX_SEED, Drawn
@@ -22,9 +19,11 @@ from evalcore.rubric.corrected import default_claim, estimator_inputs
 from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.parts import evaluations
 from evalcore.rubric.recipes import Goal, drawing_sizes
+from evalcore.stats.arrays import Floats, Numbers
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis
 from evalcore.study.csv_cells import guarded
+from evalcore.study.db import Session
 from evalcore.study.schema import Ask, Claim, Physicians, Selection
 
 MOST_WITHIN = 0.5
@@ -35,19 +34,10 @@ PLAN_FIELDS = ("prompt_id", "model", "sample_index", "dataset", "inclusion_proba
 SECONDS_AN_HOUR = 3600
 ROUNDING = 1e-6
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Plan:
-    """Responses that were drawn.
-
-    Attributes:
-        seed: Of the drawing; with the study as it is now it gives the same again.
-        drawn: The responses with their probabilities, as `assigning.assign` takes them.
-        n_items: Criteria on them.
-    """
+    """Responses that were drawn, as `assigning.assign` takes them; with the study as it is now the seed gives the same again. `n_items`: criteria on them."""
 
     target: Target
     design: str
@@ -56,19 +46,24 @@ class Plan:
     n_items: int
 
 
-# ---------------------------------------------------------------- what somebody wants to know
-
-
 def target_of(words: str, known: RubricData, *, evaluation: str | None = None, judges: Sequence[str] = ()) -> Target:
     """A target from `score:MODEL:0.03`, `difference:A:B:0.03` or `judge-error:0.03`; names may hold colons. Errors and the rest as of `target`."""
     goal, _, rest = words.partition(":")
     if goal not in list(Goal):
         msg = f"target: expected score:MODEL:0.03, difference:MODEL:MODEL:0.03 or judge-error:0.03, got {words!r}"
         raise OverreadError(msg)
-    names, _, within = rest.rpartition(":")
-    return target(
-        Goal(goal), _within(within), _models(names, known, Goal(goal)), known, evaluation=evaluation, judges=judges
-    )
+    names, _, width = rest.rpartition(":")
+    try:
+        within = float(width)
+    except ValueError:
+        msg = f"target: expected a width at the end, for example 0.03, got {width!r}"
+        raise OverreadError(msg) from None
+    models = [names] if names else []
+    if goal == Goal.DIFFERENCE:  # the place is taken at which both sides are models of the study
+        models_known, pieces = set(known.items["model"].cat.categories), names.split(":")
+        splits = [[":".join(pieces[:n]), ":".join(pieces[n:])] for n in range(1, len(pieces))]
+        models = next((pair for pair in splits if set(pair) <= models_known), splits[0] if splits else [names])
+    return target(Goal(goal), within, models, known, evaluation=evaluation, judges=judges)
 
 
 def target(
@@ -80,12 +75,9 @@ def target(
     evaluation: str | None = None,
     judges: Sequence[str] = (),
 ) -> Target:
-    """A target of this study.
+    """A target of this study; an `OverreadError` where a name is not of it, or a number out of its range.
 
     Without an `evaluation` it is the one with most responses (of a judge's errors: all), without `judges` the one with most labels there.
-
-    Raises:
-        OverreadError: A name is not of this study, or a number out of its range.
     """
     if not 0 < within <= MOST_WITHIN:
         msg = f"target: expected a width of more than 0 and at most {MOST_WITHIN}, got {within}"
@@ -120,24 +112,6 @@ def _check(name: str, chosen: Sequence[str], known: Sequence[str]) -> None:
         raise OverreadError(msg)
 
 
-def _within(words: str) -> float:
-    try:
-        return float(words)
-    except ValueError:
-        msg = f"target: expected a width at the end, for example 0.03, got {words!r}"
-        raise OverreadError(msg) from None
-
-
-def _models(words: str, known: RubricData, goal: Goal) -> list[str]:
-    """The names before the number; of a difference the place is taken at which both sides are models of the study."""
-    if goal is not Goal.DIFFERENCE:
-        return [words] if words else []
-    names = set(known.items["model"].cat.categories)
-    pieces = words.split(":")
-    splits = [(":".join(pieces[:n]), ":".join(pieces[n:])) for n in range(1, len(pieces))]
-    return list(next((pair for pair in splits if set(pair) <= names), splits[0] if splits else (words,)))
-
-
 def claimed(
     known: RubricData,
     wanted: Target,
@@ -148,8 +122,7 @@ def claimed(
 ) -> tuple[Target, str]:
     """A target with what its interval is to hold for: as asked, else as the stored analysis says, else the widest that the reads can carry.
 
-    Returns:
-        The target, and a sentence that says whence its claim is; empty where both were asked for, and for a judge's errors, which have one claim.
+    Beside it a sentence on whence its claim is; empty where both were asked for, and for a judge's errors, which have one claim.
     """
     if wanted.goal is Goal.JUDGE_ERROR:
         return wanted, ""
@@ -173,9 +146,6 @@ def powered(wanted: Target, power: float | None) -> Target:
         msg = f"power: expected more than {LEAST_POWER} and less than 1, got {power}"
         raise OverreadError(msg)
     return replace(wanted, power=power)
-
-
-# ---------------------------------------------------------------- how many
 
 
 def taken(session: Session) -> frozenset[int]:
@@ -204,9 +174,6 @@ def hours(n_items: float, n_readers: int, seconds: float | None) -> float | None
     return None if seconds is None else n_items * n_readers * seconds / SECONDS_AN_HOUR
 
 
-# ---------------------------------------------------------------- drawing
-
-
 def draw(
     session: Session,
     wanted: Target,
@@ -222,10 +189,7 @@ def draw(
     stand in its estimate. Nothing of them is told.
 
     `n_units` counts responses (for a difference: examples, with both models' responses), `seed` is 0 or more, None: drawn. `known` is the whole
-    study, where it has been read already.
-
-    Raises:
-        OverreadError: Fewer are left, or a word is unknown.
+    study, where it has been read already. An `OverreadError` where fewer are left, or a word is unknown.
     """
     if design not in DESIGNS:
         msg = f"design: expected one of {', '.join(DESIGNS)}, got {design!r}"
@@ -246,9 +210,14 @@ def draw(
     seed = int(np.random.default_rng().integers(MAX_SEED)) if seed is None else seed
     correlation = measured(study, wanted, of_target).correlation
     sizes = drawing_sizes(free, correlation)
-    probabilities = inclusion_probabilities(sizes, n_units, **({"floor": 1.0} if design == UNIFORM else {}))
+    probabilities = inclusion_probabilities(sizes, n_units, floor=1.0 if design == UNIFORM else FLOOR)
     places = drawn_systematically(probabilities.of_units, rng=np.random.default_rng(seed))
-    shares, n_items = _responses(free.items, free.unit, probabilities.of_units, places)
+    rank = np.full(free.n_units, -1)
+    rank[places] = np.arange(len(places))
+    rows = np.flatnonzero(rank[free.unit] >= 0)
+    rows = rows[np.argsort(rank[free.unit[rows]], kind="stable")]  # in the order of the drawing
+    items = zip(*(free.items[name].to_numpy()[rows].tolist() for name in ("example_id", "response_id")), strict=True)
+    shares: dict[Item, float] = dict(zip(items, probabilities.of_units[free.unit[rows]].tolist(), strict=True))
     how = {
         "design": design,
         "goal": wanted.goal.value,
@@ -263,33 +232,14 @@ def draw(
     }
     selection = Selection.RANDOM if design == UNIFORM else Selection.IMPORTANCE
     n_population = int(free.items["response_id"].nunique())
-    return Plan(wanted, design, seed, Drawn(shares, selection, n_population, how), n_items)
-
-
-def _responses(
-    items: pd.DataFrame, unit: Numbers, probabilities: Floats, places: Numbers
-) -> tuple[dict[Item, float], int]:
-    """The responses of the drawn units in the order of the drawing, with their probabilities; and their criteria."""
-    rank = np.full(len(probabilities), -1)
-    rank[places] = np.arange(len(places))
-    rows = np.flatnonzero(rank[unit] >= 0)
-    order = rows[np.argsort(rank[unit[rows]], kind="stable")]
-    examples, responses = items["example_id"].to_numpy()[order], items["response_id"].to_numpy()[order]
-    shares: dict[Item, float] = {
-        (int(example), int(response)): float(share)
-        for example, response, share in zip(examples, responses, probabilities[unit[order]], strict=True)
-    }
-    return shares, len(rows)
+    return Plan(wanted, design, seed, Drawn(shares, selection, n_population, how), len(rows))
 
 
 def drawn_systematically(probabilities: Floats, *, rng: np.random.Generator) -> Numbers:
-    """A systematic drawing from a random start, the units in random order (Madow 1949): each with exactly its probability, in a fixed number.
+    """Places of a systematic drawing from a random start, the units in random order (Madow 1949): each with exactly its probability, in a fixed number.
 
     The units are laid end to end on a line, each as long as its probability; those are drawn on which one of the points u, u + 1, ...
-    falls. The number drawn is the sum of the probabilities (where that is no whole number, the one below or above it).
-
-    Returns:
-        Places of the drawn units, in random order.
+    falls. The number drawn is the sum of the probabilities (where that is no whole number, the one below or above it). The places are in random order.
     """
     order = rng.permutation(len(probabilities))
     ends = np.cumsum(probabilities[order])

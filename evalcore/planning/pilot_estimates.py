@@ -5,28 +5,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from evalcore.planning.targets import Population, Target, population
-from evalcore.rubric.data import DRAWN, RubricData, first_reads, votes
+from evalcore.rubric.data import RubricData, first_reads, is_drawn, votes
 from evalcore.rubric.recipes import Goal, unit_sizes
 from evalcore.stats import estimator
+from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.stats.estimator import effective_readers
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Claim, Physicians
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-ASSUMED_ACCURACY = 0.8
-"""Of a judge of which nothing has been read."""
-ASSUMED_CORRELATION = 0.2
-"""Of the errors on two criteria of one response, of which nothing has been read."""
-ASSUMED_WEIGHT = 10
-"""The assumption counts as much as so many reads (and, for the correlation, as so many responses), so that a handful of reads that
-happen to agree does not promise an exact number."""
-ASSUMED_UNITS = 2
-"""The widths that follow from it count as much as so many units."""
+ASSUMED_ACCURACY, ASSUMED_CORRELATION = 0.8, 0.2
+"""Of a judge of which nothing has been read; of the errors on two criteria of one response, of which nothing has been read."""
+ASSUMED_WEIGHT, ASSUMED_UNITS = 10, 2
+"""The assumption counts as much as so many reads (for the correlation: responses), so that a handful of reads that happen to agree does not promise an
+exact number; and the widths that follow from it count as much as so many units."""
 TIE = 0.5
 MIN_READS = 20
 """With fewer reads than that nothing is fitted."""
@@ -61,8 +55,7 @@ class Pilot:
         spread: How far a physician's label will be from that: a standard deviation, one an item.
         correlation: Of the deviations of two items of one unit, in [0, 1].
         share_wrong: The judge's errors as they were read, in [0, 1]; NaN for scores, and where nothing was read.
-        calibration: Mean square of what whole units moved the number by, over what spread and correlation let expect of them, above 0; 1 where these items
-            were not read.
+        calibration: Mean square of what whole units moved the number by, over what spread and correlation let expect, above 0; 1 where these were not read.
     """
 
     basis: Basis
@@ -79,21 +72,17 @@ def measured(rubric_data: RubricData, target: Target, about: Population) -> Pilo
     basis, source = Basis.DRAWN, about
     rated = votes(about.rubric_data.reads)
     if len(rated) < MIN_READS:
-        basis, rated = Basis.NOT_DRAWN, _any_votes(about.rubric_data)
+        basis, rated = Basis.NOT_DRAWN, votes(about.rubric_data.reads, drawn=False)
     if len(rated) < MIN_READS and target.goal is not Goal.JUDGE_ERROR:
         source = population(rubric_data, Target(Goal.JUDGE_ERROR, target.within, (), target.judges))
         points = source.items["points"]
         source = source.where((points.notna() & points.ne(0)).to_numpy())
-        basis, rated = Basis.OTHERS, _any_votes(source.rubric_data)
-    measure = _of_errors if target.goal is Goal.JUDGE_ERROR else _of_scores
-    if len(rated) >= MIN_READS:
-        return measure(about, source, rated, basis)
-    return measure(about, source, rated.iloc[:0], Basis.ASSUMED)
-
-
-def _any_votes(rubric_data: RubricData) -> pd.DataFrame:
-    """Blind votes on all items, drawn or not: each stands for itself alone."""
-    return votes(rubric_data.reads, drawn=False).assign(inclusion_probability=1.0)
+        basis, rated = Basis.OTHERS, votes(source.rubric_data.reads, drawn=False)
+    if len(rated) < MIN_READS:
+        basis, rated = Basis.ASSUMED, rated.iloc[:0]
+    if basis is not Basis.DRAWN:  # each stands for itself alone
+        rated = rated.assign(inclusion_probability=1.0)
+    return (_of_errors if target.goal is Goal.JUDGE_ERROR else _of_scores)(about, source, rated, basis)
 
 
 def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
@@ -107,11 +96,15 @@ def _of_scores(about: Population, source: Population, rated: pd.DataFrame, basis
         rating = rated["vote"].to_numpy(dtype=float)
         predicted, leverage = fitted(source, rows, rating, 1 / weight, by_model=source is about)
         error = (rating - predicted[rows]) / (1 - leverage).clip(min=0.1)
-        expected = np.clip(predicted[_places(about, source)], 0.0, 1.0)
-    split = _is_split(source)[rows]
+        places = (
+            slice(None) if source is about else pd.Index(source.items["item_id"]).get_indexer(about.items["item_id"])
+        )
+        expected = np.clip(predicted[places], 0.0, 1.0)
+    # where the judges, or the times that one was asked, do not all say the same
+    split = (source.disagreement > 0)[rows]
     assumed = math.sqrt(ASSUMED_ACCURACY * wrong)
     of_class = [_spread(error[split == side], weight[split == side], assumed) for side in (False, True)]
-    spread = np.take(of_class, _is_split(about).astype(int))
+    spread = np.take(of_class, (about.disagreement > 0).astype(int))
     direction = np.sign(about.item_weights if source is about else source.items["points"].to_numpy(dtype=float))
     errors = direction[rows] * source.weights[rows] * error
     sizes = source.weights[rows] * np.take(of_class, split.astype(int))
@@ -160,14 +153,6 @@ def sample_of(rows: Numbers, rating: Floats, probabilities: Floats, unit: Number
     return estimator.Sample(rows, rating, probabilities, units, places, np.zeros(len(rows), dtype=np.int64), rating)
 
 
-def _places(about: Population, source: Population) -> Numbers:
-    """Where the items of one population are in another that holds them all."""
-    if about is source:
-        return np.arange(len(about.items))
-    places: Numbers = pd.Index(source.items["item_id"]).get_indexer(pd.Index(about.items["item_id"]))
-    return places
-
-
 def _of_errors(about: Population, source: Population, rated: pd.DataFrame, basis: Basis) -> Pilot:
     """The share of labels that physicians do not share; the correlation from the design effect of its interval."""
     n = len(about.items)
@@ -185,16 +170,11 @@ def _of_errors(about: Population, source: Population, rated: pd.DataFrame, basis
     effect = share_interval(error >= TIE, examples).design_effect
     sizes = np.bincount(pd.factorize(examples)[0])
     alike = float((sizes**2).sum() / sizes.sum()) - 1  # further items of the example, as an item meets them
-    found_correlation = min(max((effect - 1) / alike, 0.0), 1.0) if alike > 0 else ASSUMED_CORRELATION
+    as_read = min(max((effect - 1) / alike, 0.0), 1.0) if alike > 0 else ASSUMED_CORRELATION
     n_several = np.count_nonzero(sizes > 1)
-    correlation = (ASSUMED_WEIGHT * ASSUMED_CORRELATION + n_several * found_correlation) / (ASSUMED_WEIGHT + n_several)
+    correlation = (ASSUMED_WEIGHT * ASSUMED_CORRELATION + n_several * as_read) / (ASSUMED_WEIGHT + n_several)
     spread = math.sqrt(expected * (1 - expected))
     return Pilot(basis, n_reads, np.full(n, expected), np.full(n, spread), correlation, share)
-
-
-def _is_split(about: Population) -> npt.NDArray[np.bool_]:
-    """Where the judges, or the times that one was asked, do not all say the same."""
-    return np.asarray(about.disagreement > 0)
 
 
 def _spread(error: Floats, weight: Floats, assumed: float) -> float:
@@ -232,10 +212,10 @@ def _correlation(errors: Floats, sizes: Floats, unit: Numbers) -> float:
 
 @dataclass(frozen=True)
 class Moments:
-    """The variances of x = unit + reader + rest, unbiased: they may be below 0 by chance.
+    """The variances of x = unit + reader + rest, unbiased: they may be below 0 by chance; and how many units two readers or more have read.
 
-    Without a unit that two have read, units and the rest cannot be told apart: of_units is NaN, and of_rest holds both. Without two readers
-    of_readers is NaN, and in the rest. `n_double` counts units that two readers or more have read.
+    Without such a unit, units and the rest cannot be told apart: of_units is NaN, and of_rest holds both. Without two readers
+    of_readers is NaN, and in the rest.
     """
 
     of_units: float
@@ -264,10 +244,10 @@ def moments(x: Floats, unit: Numbers, reader: Numbers, weight: Floats) -> Moment
     apart = math.nan
     if apart_pairs > ROUNDING * all_pairs.sum():
         apart = float((all_of.sum() - in_reader.sum() - in_unit.sum()) / apart_pairs)
-    # each reader's reads count by their number, each unit's by its weight: pairs alone would leave it to those with most
-    of_reader, of_unit = (np.bincount(group, weight).astype(np.float64) for group in (reader, unit))
-    within_reader = _ratio(_shared(in_reader, of_reader), _shared(reader_pairs, of_reader))
-    within_unit = _ratio(_shared(in_unit, of_unit), _shared(unit_pairs, of_unit))
+    within_reader, within_unit = (
+        _within(in_reader, reader_pairs, reader, weight),
+        _within(in_unit, unit_pairs, unit, weight),
+    )
     of_readers = apart - within_reader
     if n_double and not math.isnan(apart):
         return Moments(apart - within_unit, of_readers, within_unit + within_reader - apart, n_double)
@@ -282,12 +262,11 @@ def _differences(x: Floats, weight: Floats, group: Numbers) -> tuple[Floats, Flo
     return (of_weights * squares - sums**2) / 2, (of_weights**2 - of_squares) / 2
 
 
-def _shared(sums: Floats, weights: Floats) -> float:
-    return float((sums[weights > 0] / weights[weights > 0]).sum())
-
-
-def _ratio(above: float, below: float) -> float:
-    return above / below if below > 0 else math.nan
+def _within(squares: Floats, pairs: Floats, group: Numbers, weight: Floats) -> float:
+    """Half the mean squared difference within groups; each counts by its weight: pairs alone would leave it to those with most."""
+    of_group = np.bincount(group, weight)
+    kept = of_group > 0
+    return float(quotient((squares[kept] / of_group[kept]).sum(), (pairs[kept] / of_group[kept]).sum()))
 
 
 @dataclass(frozen=True)
@@ -302,10 +281,8 @@ class Components:
           + of_rest / (n r)                                   the same physician is not always as strict; for these physicians (1/r - 1/K)/n
 
     Attributes:
-        of_examples: Between examples.
-        of_units: Between units, of the difference of physicians from what the judge lets expect. NaN where no unit has two readers: it is in the rest.
-        of_readers: Between physicians. NaN where fewer than two have read.
-        of_rest: Of a physician's read of a unit.
+        of_units: Of the difference of physicians from what the judge lets expect. NaN where no unit has two readers: it is in the rest.
+        of_readers: NaN where fewer than two have read.
         clipped: Names of those that came out below 0 and were set to 0.
         n_examples, n_all, n_units: N, U and n.
         n_reads, loads: Of units, in all and by physician.
@@ -373,7 +350,7 @@ def components(about: Population, target: Target) -> Components:
     a physician who is strict with both does not count as different.
     """
     first = first_reads(about.rubric_data.reads)
-    first = first.loc[first["selection"].isin(DRAWN) & first["inclusion_probability"].notna() & first["met"].notna()]
+    first = first.loc[is_drawn(first) & first["met"].notna()]
     voted = votes(about.rubric_data.reads)
     if target.goal is Goal.JUDGE_ERROR or len(voted) < MIN_READS:
         return _UNKNOWN
@@ -387,24 +364,21 @@ def components(about: Population, target: Target) -> Components:
     weighted_error = about.item_weights[rows[place]] * error
     raters, names = pd.factorize(first["rater"], sort=True)
     pairs, read_of = np.unique(unit[place] * len(names) + raters, return_inverse=True)
-    of_unit = 1 / pi[np.unique(unit, return_index=True)[1]]
+    of_unit: Floats = np.asarray(1 / pi[np.unique(unit, return_index=True)[1]], dtype=np.float64)
     n_all = float(of_unit.sum())
-    x = n_all * np.bincount(read_of, weighted_error).astype(np.float64)
+    x = n_all * np.bincount(read_of, weighted_error)
     units, readers = pairs // len(names), pairs % len(names)
-    estimates = moments(x, units, readers, np.asarray(of_unit[units], dtype=np.float64))
+    estimates = moments(x.astype(np.float64), units, readers, of_unit[units])
     totals = np.bincount(examples.example, about.item_weights * predicted, minlength=examples.n_examples)
     n = len(totals)
     between = float((n * totals).var(ddof=1)) if n > 1 else math.nan
     # rather too much than too little
     of_units = max(estimates.of_rest if math.isnan(estimates.of_units) else estimates.of_units, 0.0)
     raw = {UNITS: estimates.of_units, READERS: estimates.of_readers, REST: estimates.of_rest}
-    clipped = tuple(name for name, value in raw.items() if value < 0)
     return Components(
         of_examples=between + of_units * n / n_all,
-        of_units=_floored(estimates.of_units),
-        of_readers=_floored(estimates.of_readers),
-        of_rest=_floored(estimates.of_rest),
-        clipped=clipped,
+        **{f"of_{name}": value if math.isnan(value) else max(value, 0.0) for name, value in raw.items()},
+        clipped=tuple(name for name, value in raw.items() if value < 0),
         n_examples=n,
         n_all=n_all,
         n_units=len(of_unit),
@@ -413,10 +387,6 @@ def components(about: Population, target: Target) -> Components:
         n_double=estimates.n_double,
         n_items=len(rows) / len(of_unit),
     )
-
-
-def _floored(value: float) -> float:
-    return value if math.isnan(value) else max(value, 0.0)
 
 
 def options(parts: Components, target: Target, *, n_more: float) -> pd.DataFrame:
@@ -444,14 +414,10 @@ def options(parts: Components, target: Target, *, n_more: float) -> pd.DataFrame
         (SECOND_READS, again, parts.n_units, twice),
     ]
     table = []
-    for option, n_reads, n_units, shares in rows:
-        is_told = option != SECOND_READS or (k > 1 and not math.isnan(parts.of_units))
-        variance = math.nan
-        if is_told:
-            whole_reads = parts.n_reads + n_reads
-            variance = parts.variance(
-                target.claim, target.physicians, n_units=n_units, n_reads=whole_reads, loads=shares
-            )
+    for option, n_more_reads, n_units, shares in rows:
+        variance, n_reads = math.nan, parts.n_reads + n_more_reads
+        if option != SECOND_READS or (k > 1 and not math.isnan(parts.of_units)):
+            variance = parts.variance(target.claim, target.physicians, n_units=n_units, n_reads=n_reads, loads=shares)
         readers = (len(shares), effective_readers(np.array(shares)))
-        table.append((option, round(n_reads), round(n_units), *readers, math.sqrt(variance)))
+        table.append((option, round(n_more_reads), round(n_units), *readers, math.sqrt(variance)))
     return pd.DataFrame(table, columns=COLUMNS)

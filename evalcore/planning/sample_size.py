@@ -1,13 +1,11 @@
 """How many responses physicians have to read until a number is as exact as somebody wants it, and with which probability each is drawn."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
@@ -15,12 +13,11 @@ from evalcore.planning.pilot_estimates import Components, Pilot, components, mea
 from evalcore.planning.targets import Population, Target, population
 from evalcore.rubric.data import RubricData, votes
 from evalcore.rubric.recipes import Goal, clipped, drawing_sizes, unit_sizes
+from evalcore.stats.arrays import Floats, Numbers
 from evalcore.stats.estimator import effective_readers, freedom_of_sum
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.schema import Claim, Physicians
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
 UNIFORM, IMPORTANCE = "uniform", "importance"
 DESIGNS = (UNIFORM, IMPORTANCE)
 CURVE_POINTS = 25
@@ -42,17 +39,10 @@ class Probabilities:
 
 
 def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FLOOR) -> Probabilities:
-    """Probabilities proportional to size, scaled so that they add up to the wanted number; at most 1, at least a share of their mean.
+    """Probabilities proportional to size, scaled so that they add up to the wanted number; at most 1, at least the share `floor` of their mean.
 
-    What is above 1 or below the floor is set there, and the rest is scaled anew until all add up.
-
-    Args:
-        sizes: One a unit, 0 or more; all 0: drawn alike. Less than a millionth of the largest counts as 0.
-        n_wanted: How many are to be drawn, above 0 and at most as many as there are.
-        floor: Share of the mean probability, in (0, 1]; 1: all alike.
-
-    Raises:
-        ValueError: The number is out of its range.
+    What is above 1 or below the floor is set there, and the rest is scaled anew until all add up. Sizes are 0 or more, one a unit; all 0: drawn
+    alike. Less than a millionth of the largest counts as 0. A `ValueError` where the number is not above 0 and at most as many as there are.
 
     >>> inclusion_probabilities(np.array([1.0, 1.0, 2.0]), 2).of_units.tolist()
     [0.5, 0.5, 1.0]
@@ -61,20 +51,17 @@ def inclusion_probabilities(sizes: Floats, n_wanted: float, *, floor: float = FL
     if not 0 < n_wanted <= n_units:
         msg = f"expected more than 0 and at most {n_units:,} units, as many as there are, got {n_wanted:,}"
         raise ValueError(msg)
-    mean = n_wanted / n_units
+    mean, largest = n_wanted / n_units, float(sizes.max())
     least = floor * mean
-    largest = float(sizes.max())
     if least == mean or largest < _NOTHING or mean == 1:
         return Probabilities(np.full(n_units, mean), 0.0, mean)
     positive = sizes[sizes > _ROUNDING * largest]
     n_without = n_units - len(positive)
-    if (
-        len(positive) + n_without * least < n_wanted
-    ):  # all that have a size are certain, and the others take what is left
-        rest = (n_wanted - len(positive)) / n_without
-        scale = 1 / float(positive.min())
-        return Probabilities(clipped(sizes, scale, rest), scale, rest)
-    scale = _scale(positive, n_wanted - n_without * least, least)
+    if len(positive) + n_without * least < n_wanted:
+        # all that have a size are certain, and the others take what is left
+        least, scale = (n_wanted - len(positive)) / n_without, 1 / float(positive.min())
+    else:
+        scale = _scale(positive, n_wanted - n_without * least, least)
     return Probabilities(clipped(sizes, scale, least), scale, least)
 
 
@@ -105,8 +92,7 @@ class Readers:
     Attributes:
         n: K, who have read, or are to.
         n_effective: 1 / sum q^2 of what they have read so far; once more is read their loads even out.
-        n_each: Readers that each further unit gets.
-        n_each_now: Reads of a unit so far, on average.
+        n_each, n_each_now: Readers that each further unit gets; reads of a unit so far, on average.
         of_readers: The variance between physicians, of the number itself; NaN where nobody knows.
         share_of_rest: Of the spread of single reads of units, the reader's own part; NaN where no unit has two.
         in_general: The width is to hold for physicians in general.
@@ -144,8 +130,6 @@ class Variances:
     N var(sum a m) over examples + sum_j v_j. Of m readers a unit, g = 1/m - 1/K for these K physicians, and 1/m for physicians
     in general, for whom V_readers/K is added, and the quantile is that of t with K - 1 degrees of freedom for all but V_examples (`corrected_scores`).
     Without double reads nobody knows f, and it is taken as 1 with m = 1; with one physician as 0.
-    Drawn alike, with n of N units and f = 0, this is n = n0/(1 + n0/N) with n0 = (z N sd/x)^2; for a share with v_j of m_j items it is
-    deff p(1-p) (1/n - 1/M) with deff = 1 + (b - 1) r, b = sum m_j^2 / sum m_j.
 
     Attributes:
         of_unit, of_examples, share_taken: v_j, V_examples, and pi_0, the share of responses that were read or wait to be read.
@@ -224,11 +208,7 @@ def variances(
     parts: Components | None = None,
     n_each: int = 1,
 ) -> Variances:
-    """What the width of a target's interval is made of.
-
-    `taken` numbers the responses that were read, drawn, or wait to be read; each further one gets `n_each` readers. Without variance components
-    (`parts`) who reads makes no difference, which physicians in general cannot be told from.
-    """
+    """What the width of a target's interval is made of; arguments as of `answer`. Without variance components (`parts`) who reads makes no difference."""
     expected_error = np.abs(about.item_weights) * pilot.spread
     of_unit = pilot.calibration * unit_sizes(expected_error, about.unit, correlation=pilot.correlation) ** 2
     responses = about.items["response_id"].to_numpy()
@@ -242,24 +222,19 @@ def variances(
         n_examples = len(totals)
         of_examples = n_examples * float(totals.var(ddof=1)) if n_examples > 1 else math.inf
         of_examples += float(of_unit.sum())
-    readers = _readers(target, parts, n_each, n_examples)
-    return Variances(of_unit, drawing_sizes(about, pilot.correlation), of_examples, share_taken, n_free, readers)
-
-
-def _readers(target: Target, parts: Components | None, n_each: int, n_examples: int) -> Readers:
     in_general = target.physicians is Physicians.IN_GENERAL and target.goal is not Goal.JUDGE_ERROR
-    if parts is None or not parts.is_known:
-        return Readers(of_readers=math.nan, in_general=in_general, n_examples=n_examples)
-    return Readers(
-        n=len(parts.loads),
-        n_effective=effective_readers(np.array(parts.loads, dtype=float)),
-        n_each=n_each,
-        n_each_now=parts.n_reads / parts.n_units,
-        of_readers=parts.of_readers,
-        share_of_rest=parts.share_of_rest,
-        in_general=in_general,
-        n_examples=n_examples,
-    )
+    readers = Readers(of_readers=math.nan, in_general=in_general, n_examples=n_examples)
+    if parts is not None and parts.is_known:
+        readers = replace(
+            readers,
+            n=len(parts.loads),
+            n_effective=effective_readers(np.array(parts.loads, dtype=float)),
+            n_each=n_each,
+            n_each_now=parts.n_reads / parts.n_units,
+            of_readers=parts.of_readers,
+            share_of_rest=parts.share_of_rest,
+        )
+    return Variances(of_unit, drawing_sizes(about, pilot.correlation), of_examples, share_taken, n_free, readers)
 
 
 @dataclass(frozen=True)
@@ -267,8 +242,7 @@ class Disagreement:
     """What it does to a drawing by importance that judges disagree.
 
     Attributes:
-        n_items: Items that two judges or more, or one judge several times, have labelled.
-        n_disagreed: Of those, items on which they do not all say the same.
+        n_items, n_disagreed: Items that two judges or more, or one judge several times, have labelled; those on which they do not all say the same.
         times: How many times as often as an item on which they agree one of these is drawn, on the average: above 0, NaN where there are none of
             either. Their points count as well, so it may be below 1.
     """
@@ -279,12 +253,7 @@ class Disagreement:
 
 
 def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement:
-    """What it does to a drawing.
-
-    Args:
-        disagreements: One an item, as `recipes.disagreement` gives them.
-        probabilities: Of each item to be drawn, in (0, 1]; None: nothing can be drawn.
-    """
+    """From the disagreement on each item, and the probability in (0, 1] with which each is drawn; None: nothing can be drawn."""
     differ, agree = disagreements > 0, disagreements == 0
     n_differ, n_agree = int(differ.sum()), int(agree.sum())
     times = math.nan
@@ -295,13 +264,9 @@ def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement
 
 @dataclass(frozen=True)
 class Needed:
-    """What has to be read by one design.
+    """What has to be read by one design: further units, responses and items, expected; all that are left where even they are too few (not reachable).
 
-    Attributes:
-        reachable: Whether reading alone is enough.
-        n_units, n_responses, n_items: Expected, further ones, that are needed; all that are left where even they are too few.
-        half_width: Expected then.
-        n_same, half_width_same: With as many units as drawing alike needs.
+    `half_width` is expected then; `half_width_same` with `n_same` units, as many as drawing alike needs.
     """
 
     design: str
@@ -372,6 +337,12 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
     drawn = None
     if found.n_free:
         drawn = found.probabilities(max(designs[IMPORTANCE].n_units, 1), IMPORTANCE).of_units[about.unit]
+    claims = []
+    if designs and target.goal is not Goal.JUDGE_ERROR:  # the same reads, by what their interval is to hold for
+        for claim, physicians in product(Claim, Physicians):
+            other = variances_of(replace(target, claim=claim, physicians=physicians))
+            widths = (other.half_width(n, UNIFORM) for n in (0, designs[UNIFORM].n_units))
+            claims.append((claim.value, physicians.value, *widths))
     return Answer(
         target=target,
         pilot=pilot,
@@ -387,35 +358,23 @@ def answer(rubric_data: RubricData, target: Target, *, taken: frozenset[int] = f
         designs=designs,
         disagreement=at_odds(about.disagreement, drawn),
         components=parts,
-        claims=_claims(variances_of, target, designs),
+        claims=pd.DataFrame(claims, columns=["claim", "physicians", "half_width_now", "half_width"]),
         n_readers_needed=found.n_readers_needed(target.half_width) if is_known else None,
     )
 
 
-def _claims(variances_of: Callable[[Target], Variances], target: Target, designs: dict[str, Needed]) -> pd.DataFrame:
-    """The same reads, by what their interval is to hold for."""
-    rows = []
-    if designs and target.goal is not Goal.JUDGE_ERROR:
-        for claim, physicians in product(Claim, Physicians):
-            other = variances_of(replace(target, claim=claim, physicians=physicians))
-            widths = (other.half_width(n, UNIFORM) for n in (0, designs[UNIFORM].n_units))
-            rows.append((claim.value, physicians.value, *widths))
-    return pd.DataFrame(rows, columns=["claim", "physicians", "half_width_now", "half_width"])
-
-
 def _designs(widths: Variances, within: float, n_responses: Numbers, n_items: Numbers) -> dict[str, Needed]:
     needed = {design: widths.n_needed(within, design) for design in DESIGNS}
-    alike = needed[UNIFORM]
-    n_same = widths.n_free if alike is None else alike
+    n_of = {design: widths.n_free if number is None else number for design, number in needed.items()}
+    n_same = n_of[UNIFORM]
     designs = {}
-    for design, number in needed.items():
-        n_units = widths.n_free if number is None else number
-        drawn = (
-            widths.probabilities(n_units, design).of_units * (1 - widths.share_taken) if n_units else 0 * widths.sizes
-        )
+    for design, n_units in n_of.items():
+        drawn = np.zeros(len(widths.sizes))
+        if n_units:
+            drawn = widths.probabilities(n_units, design).of_units * (1 - widths.share_taken)
         designs[design] = Needed(
             design=design,
-            reachable=number is not None,
+            reachable=needed[design] is not None,
             n_units=n_units,
             n_responses=round(float(drawn @ n_responses)),
             n_items=round(float(drawn @ n_items)),

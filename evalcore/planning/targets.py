@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri
 
 from evalcore.rubric.data import RubricData, coefficients
 from evalcore.rubric.recipes import Drawable, Goal, drawable
-from evalcore.stats.arrays import Floats
+from evalcore.stats.arrays import Floats, Truths
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.schema import Claim, Physicians
 
@@ -25,8 +24,7 @@ class Target:
         models: One for a score, two for a difference (the first minus the second), none for a judge's errors.
         judges: Whose labels the corrected score is built on; for a judge's errors that one.
         evaluation: The data set that the responses were made for; None only for a judge's errors: all.
-        claim: What the interval is to hold for; of a judge's errors always all that it has labelled.
-        physicians: Whose judgement it is to hold for; of a judge's errors always those who have read.
+        claim, physicians: What the interval is to hold for; of a judge's errors always all that it has labelled, and those who have read.
         power: In (.5, 1) where `within` is a difference that is to be found with this probability, or the margin of a non-inferiority that is to be
             shown with it where the models are truly alike; None where it is half a width.
     """
@@ -54,8 +52,7 @@ class Target:
 class Population(Drawable):
     """The items that a number is about, with the judges of the target alone.
 
-    Attributes:
-        item_weights: By how much each item moves the number when it is met (a judge's errors: when it is wrong), signed.
+    `item_weights`: by how much each moves the number when it is met (a judge's errors: when it is wrong), signed.
     """
 
     item_weights: Floats
@@ -68,13 +65,13 @@ class Population(Drawable):
     @property
     def n_units(self) -> int:
         """How many could be drawn."""
-        return int(self.unit.max()) + 1 if len(self.unit) else 0
+        return int(self.unit.max(initial=-1)) + 1
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> "Population":
+    def where(self, kept: Truths) -> "Population":
         """These items alone; the units are numbered anew, the weights stay."""
         unit = np.asarray(pd.factorize(self.unit[kept], sort=True)[0], dtype=np.int64)
-        found = self.rubric_data.where(kept)
-        return Population(found, self.weights[kept], unit, self.disagreement[kept], self.item_weights[kept])
+        parts = (self.weights[kept], unit, self.disagreement[kept], self.item_weights[kept])
+        return Population(self.rubric_data.where(kept), *parts)
 
 
 def detectable(half_width: float, power: float) -> float:

@@ -1,9 +1,12 @@
-"""A plan in words, for the screen and the command line."""
+"""A plan in words, tables and a curve, for the screen and the command line."""
 
 import math
 
 import pandas as pd
+import plotly.graph_objects as go
 
+from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER
+from evalcore.figures.frames import LEGEND, inked
 from evalcore.planning.pilot_estimates import (
     ASSUMED_ACCURACY,
     ASSUMED_CORRELATION,
@@ -22,7 +25,7 @@ from evalcore.planning.pilot_estimates import (
 from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
 from evalcore.planning.targets import Target, detectable
 from evalcore.rubric.recipes import Goal
-from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
 
@@ -50,6 +53,12 @@ DESIGN_WORDS = {UNIFORM: "drawn with equal chances", IMPORTANCE: "drawn by impor
 MINUTES_AN_HOUR, FEW_HOURS = 60, 10
 SINGLE = 1.5
 """Criteria a unit: with fewer, criteria were drawn one by one."""
+LINES = {UNIFORM: ("equal chances", "#4482c4", "dash"), IMPORTANCE: ("by importance", "#a8741f", "solid")}
+"""Of each design the name, the colour (3:1 and more on paper and on slate) and the line of its curve."""
+CURVE_PIXELS = 300
+WIDEST = 8
+"""The curve is drawn up to so many times the width that is wanted: the first few responses would press the rest flat."""
+FEW_UNITS, ROOM = 10, 1.12
 
 
 def goal_words(target: Target) -> str:
@@ -79,10 +88,11 @@ def holds_words(target: Target) -> str:
 
 def amount_words(target: Target, needed: Needed) -> str:
     """How much has to be read."""
-    inside = f"{counted(needed.n_responses, 'response')}, {needed.n_items:,} criteria"
+    criteria = f"{needed.n_items:,} criteria"
     if target.goal is Goal.DIFFERENCE:
-        return f"{counted(needed.n_units, 'further example')} with both models' responses ({inside})"
-    return f"{counted(needed.n_units, 'further response')} ({needed.n_items:,} criteria)"
+        criteria = f"{counted(needed.n_responses, 'response')}, {criteria}"
+        return f"{counted(needed.n_units, 'further example')} with both models' responses ({criteria})"
+    return f"{counted(needed.n_units, 'further response')} ({criteria})"
 
 
 def units_words(target: Target) -> str:
@@ -119,7 +129,6 @@ def finding(found: Answer) -> str:
 
 
 def _beyond_reading(found: Answer, what: str, holds: str, wanted: str) -> str:
-    """More responses alone never reach it: what does."""
     target, readers = found.target, found.variances.readers
     still = f"would still be {width_words(target, found.half_width_all)}"
     whole = f"with every response read, the 95 % interval of {what}"
@@ -179,23 +188,19 @@ def components_words(found: Answer) -> str:
         sentences.append("Without second readers the judge's misses count as the reader's own error.")
     if math.isnan(parts.of_readers):
         sentences.append("One physician alone does not show how far physicians differ.")
-    sentences += [
-        f"“{SOURCE_WORDS[name][0]}” was estimated below 0 by chance and is set to 0." for name in parts.clipped
-    ]
-    return " ".join(sentences)
+    names = (SOURCE_WORDS[name][0] for name in parts.clipped)
+    return " ".join([*sentences, *(f"“{name}” was estimated below 0 by chance and is set to 0." for name in names)])
 
 
 def components_table(parts: Components) -> dict[str, list[str]]:
     """What the standard error on new examples, for physicians in general, is made of, one row a source."""
-    found = parts.sources()
-    whole = sum(value for value in found.values() if not math.isnan(value))
+    sources = pd.Series(parts.sources())
+    shares = sources / (sources.sum() or math.nan)
     return {
-        "Source": [SOURCE_WORDS[name][0] for name in found],
-        "Its part of the standard error": [error_words(math.sqrt(value)) for value in found.values()],
-        "Share of the variance": [
-            NO_VALUE if math.isnan(value) or not whole else f"{100 * value / whole:.0f} %" for value in found.values()
-        ],
-        "Less with": [SOURCE_WORDS[name][1] for name in found],
+        "Source": [SOURCE_WORDS[name][0] for name in sources.index],
+        "Its part of the standard error": [error_words(math.sqrt(value)) for value in sources],
+        "Share of the variance": [percent_words(share) for share in shares],
+        "Less with": [SOURCE_WORDS[name][1] for name in sources.index],
     }
 
 
@@ -206,44 +211,41 @@ def error_words(error: float) -> str:
 
 def options_words(table: pd.DataFrame, target: Target, amount: str) -> str:
     """What the next reads (`amount`: "the next 100 hours") should be spent on, from `options`; empty where nothing is known."""
-    errors = table.loc[table["standard_error"].notna()].set_index("option")["standard_error"]
-    further = errors.drop(NOW, errors="ignore")
-    if NOW not in errors.index or further.empty:
+    known = table.loc[table["standard_error"].notna()]
+    errors = {str(name): float(error) for name, error in zip(known["option"], known["standard_error"], strict=True)}
+    n_reads = {str(name): int(n) for name, n in zip(known["option"], known["n_reads"], strict=True)}
+    now = errors.pop(NOW, None)
+    if now is None or not errors:
         return ""
-    best, now = str(further.idxmin()), float(errors[NOW])
-    if round(float(further[best]), 4) >= round(now, 4):
+    best = min(errors, key=errors.__getitem__)
+    if round(errors[best], 4) >= round(now, 4):
         return f"Nothing that {amount} could be spent on makes the standard error less than {now:.4f} {holds_words(target)}."
-    n_reads = {str(row["option"]): int(row["n_reads"]) for row in table.to_dict(orient="records")}
-    names = {name: f"{OPTION_WORDS[name][0].lower()}{OPTION_WORDS[name][1:]}" for name in map(str, further.index)}
-    fewer = {name: float(further[name]) for name in names if n_reads[name] < n_reads[best] and further[name] < now}
-    less = ""
+    names = {name: f"{OPTION_WORDS[name][0].lower()}{OPTION_WORDS[name][1:]}" for name in errors}
+    less, fewer = "", [name for name in errors if n_reads[name] < n_reads[best] and errors[name] < now]
     if fewer:
-        next_best = min(fewer, key=fewer.__getitem__)
-        less = f" {counted(n_reads[next_best], 'read')} as {names[next_best]} would give {fewer[next_best]:.4f}."
+        name = min(fewer, key=errors.__getitem__)
+        less = f" {counted(n_reads[name], 'read')} as {names[name]} would give {errors[name]:.4f}."
     return (
         f"{amount[0].upper()}{amount[1:]} are expected to do most as {names[best]} ({counted(n_reads[best], 'read')} can be had): the standard error "
-        f"{holds_words(target)} falls from {now:.4f} to {further[best]:.4f}.{less}"
+        f"{holds_words(target)} falls from {now:.4f} to {errors[best]:.4f}.{less}"
     )
 
 
 def basis_words(found: Answer) -> str:
     """Where the expectations come from."""
-    n = f"{found.pilot.n_reads:,}"
-    assumed = (
-        f"Too little has been read to measure anything here: this assumes a judge that is right on {100 * ASSUMED_ACCURACY:.0f} % of the criteria, "
-        f"and errors on one response that are alike (correlation {ASSUMED_CORRELATION})."
-    )
+    basis, n = found.pilot.basis, f"{found.pilot.n_reads:,}"
+    if basis is Basis.ASSUMED:
+        return (
+            f"Too little has been read to measure anything here: this assumes a judge that is right on {100 * ASSUMED_ACCURACY:.0f} % of the criteria, "
+            f"and errors on one response that are alike (correlation {ASSUMED_CORRELATION})."
+        )
     words = {
         Basis.DRAWN: f"Estimated from {n} criteria that were drawn and read blind.",
         Basis.NOT_DRAWN: f"Estimated from {n} criteria that were read blind, though not all of them were drawn: this is a guess.",
         Basis.OTHERS: f"Estimated from {n} criteria of responses of all models, since too few of these were read.",
-        Basis.ASSUMED: assumed,
     }
-    if found.pilot.n_reads >= PILOT_READS or found.pilot.basis is Basis.ASSUMED:
-        return words[found.pilot.basis]
-    return (
-        f"{words[found.pilot.basis]} That is a pilot: below {PILOT_READS} the answer may still change as more is read."
-    )
+    few = f" That is a pilot: below {PILOT_READS} the answer may still change as more is read."
+    return words[basis] + (few if found.pilot.n_reads < PILOT_READS else "")
 
 
 def so_far_words(found: Answer) -> str:
@@ -271,8 +273,9 @@ def disagreement_words(found: Answer) -> str:
     disagree = f"Judges disagree on {judges.n_disagreed:,} of the {labelled}"
     if math.isnan(judges.times):
         return f"{disagree}."
-    less, more = f"{100 * (1 - judges.times):.0f} % less often than", f"{judges.times:.1f} times as often as"
-    how = less if judges.times < 1 else more
+    how = f"{judges.times:.1f} times as often as"
+    if judges.times < 1:
+        how = f"{100 * (1 - judges.times):.0f} % less often than"
     return f"{disagree}: a draw by importance takes these {how} those on which they agree."
 
 
@@ -301,3 +304,40 @@ def hours_short(hours: float | None) -> str:
     if hours < 1:
         return f"{hours * MINUTES_AN_HOUR:.0f} minutes"
     return f"{hours:,.0f} hours" if hours >= FEW_HOURS else f"{hours:.1f} hours"
+
+
+def narrowing(
+    table: pd.DataFrame, *, within: float, units: str, axis: str, tick_format: str, ink: str = INK_ON_PAPER
+) -> go.Figure:
+    """How the interval narrows with what is read, one line a design, and how narrow it is wanted.
+
+    `table` is that of `sample_size.curve`; `units` are what is drawn, in words, `axis` is what the width is of.
+    """
+    figure = go.Figure()
+    for design, (name, colour, dash) in LINES.items():
+        rows = table.loc[table["design"].eq(design)]
+        figure.add_scatter(
+            x=rows["n_units"],
+            y=rows["half_width"],
+            mode="lines",
+            name=name,
+            line={"color": colour, "width": 2.5, "dash": dash},
+            hovertemplate="%{x:,} " + units + ", " + name + ": ±%{y:" + tick_format + "}<extra></extra>",
+        )
+    figure.add_hline(
+        y=within,
+        line={"color": GREY, "width": 1, "dash": "dot"},
+        annotation_text="wanted",
+        annotation_position="top right",
+    )
+    whole = {"dtick": 1} if table["n_units"].max() <= FEW_UNITS else {}
+    figure.update_xaxes(title=f"Further {units} read", gridcolor=FAINT, rangemode="tozero", tickformat=",", **whole)
+    top = min(max([within, *table["half_width"]]) * ROOM, WIDEST * within)
+    figure.update_yaxes(title=axis, gridcolor=FAINT, range=[0, top], tickformat=tick_format, automargin=True)
+    figure.update_layout(
+        height=CURVE_PIXELS,
+        margin={"l": 8, "r": 8, "t": 32, "b": 40},
+        legend=LEGEND,
+        dragmode=False,
+    )
+    return inked(figure, ink)

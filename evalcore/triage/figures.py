@@ -10,8 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from evalcore.figures.colours import FAINT, GREY_RAMP, INK_ON_PAPER, LEVEL_RAMP, RAMP
-from evalcore.figures.frames import NAME_PIXELS, framed, inked, on_one_line
-from evalcore.figures.shares import counted, interval, number, percent
+from evalcore.figures.frames import NAME_PIXELS, counted, framed, inked, interval, number, on_one_line, percent
 
 LETTERS = "ABCD"
 N = len(LETTERS)

@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER, LEVEL_RAMP
-from evalcore.figures.frames import TEXT_PIXELS, framed, on_lines, reach
-from evalcore.figures.shares import counted, interval
+from evalcore.figures.frames import TEXT_PIXELS, counted, framed, interval, on_lines, reach
 
 SIDES = (
     ("under", "under-triage", "triangle-down", LEVEL_RAMP[0], 2.5, 0.15),

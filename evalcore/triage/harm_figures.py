@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from evalcore.figures.colours import FAINT, GREY, INK_ON_PAPER, MARK
-from evalcore.figures.frames import NAME_PIXELS, TEXT_PIXELS, framed, inked, on_lines, on_one_line, reach
-from evalcore.figures.shares import number
+from evalcore.figures.frames import NAME_PIXELS, TEXT_PIXELS, framed, inked, number, on_lines, on_one_line, reach
 
 MARKS = (("qa", "circle", -0.16), ("conversation", "diamond", 0.16))
 """Format, its mark, its place within a model's row."""

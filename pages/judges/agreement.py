@@ -10,20 +10,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges import agreement as words
-from evalcore.judges.agreement import (
-    GROUPINGS,
-    MIN_ITEMS,
-    MIN_RATERS,
-    OF_TWO_CATEGORIES,
-    OVERALL,
-    SHOWN,
-    agreement,
-    labels_of,
-    most_labels,
-    pair_agreement,
-)
+from evalcore.judges import agreement as metric
+from evalcore.judges.agreement import MIN_ITEMS, MIN_RATERS, agreement, labels_of, pair_agreement
 from evalcore.judges.figures import pair_matrix
+from evalcore.judges.record import OVERALL
 from evalcore.rubric.data import RubricData
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.wording import counted
@@ -61,91 +51,29 @@ def shown_names(raters: Sequence[str], judges: Iterable[str], viewer: Viewer, se
     Who may read the audit trail sees names. Anybody else sees You, and others as Reader 1, Reader 2, ... in an order that the names do not give away.
     """
     known = set(judges)
-    found = {name: name for name in raters if name in known}
+    names = {name: name for name in raters if name in known}
     readers = [name for name in raters if name not in known]
     if allows(check_can_see_audit, viewer):
         short = [html.reader_name(name) for name in readers]
-        return found | dict(zip(readers, short if len(set(short)) == len(short) else readers, strict=True))
-    own = [name for name in readers if name == viewer.name]
+        return names | dict(zip(readers, short if len(set(short)) == len(short) else readers, strict=True))
     others = [name for name in readers if name != viewer.name]
     others.sort(key=lambda name: hmac.digest(secret, name.encode(), hashlib.sha256))
-    return found | dict.fromkeys(own, YOU) | {name: f"Reader {n}" for n, name in enumerate(others, start=1)}
+    names |= {name: YOU for name in readers if name == viewer.name}
+    return names | {name: f"Reader {n}" for n, name in enumerate(others, start=1)}
 
 
-Judges = tuple[str, ...]
-Names = tuple[tuple[str, str], ...]
-"""Raters in their order, each with the name that the viewer sees."""
-
-
-def named(labels: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
-    """The labels with raters by the names that the viewer sees, in their order."""
-    return labels.assign(rater=labels["rater"].cat.reorder_categories(list(names)).cat.rename_categories(names))
-
-
-def cells(rows: pd.DataFrame, prefix: str = words.THESE) -> list[str]:
-    """Each value with its interval; a dash where there is no value."""
-    return [
-        words.coefficient_words(row["coefficient"], row["value"], row[f"{prefix}low"], row[f"{prefix}high"])
-        for row in rows.to_dict(orient="records")
-    ]
-
-
-def pooled_table(overall: pd.DataFrame, who: str) -> None:
-    """The coefficients of all raters together, for these and for raters in general, with bounds where somebody could not assess."""
-    between = [
-        words.bounds_words(row["coefficient"], row["bound_low"], row["bound_high"])
-        for row in overall.to_dict(orient="records")
-    ]
-    in_general = overall["general_low"].notna().any()
-    reasons = overall["general_reason" if in_general else "reason"]
-    tables.show(
-        {
-            "All together": [words.NAMES[Coefficient(name)] for name in overall["coefficient"]],
-            **({f"For {who} in general": cells(overall, words.GENERAL)} if in_general else {}),
-            f"For these {who}": cells(overall),
-            **({"Bounds, by cannot assess": between} if overall["n_cannot_assess"].any() else {}),
-            "Without an interval because": reasons,
-        },
-        key="agreement_pooled",
-        alt="Coefficients of agreement of all raters together",
-        optional=("Without an interval because",),
-    )
-
-
-def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str, *, prefix: str = words.THESE) -> None:
+def wide(rows: pd.DataFrame, keys: dict[str, str], key: str, alt: str, *, prefix: str = metric.THESE) -> None:
     """A row a group or pair, a column a coefficient; below it why intervals are missing, each reason once."""
-    by = list(keys)
-    counts = rows.drop_duplicates(by).set_index(by)
-    spread = (
-        rows.assign(words=cells(rows, prefix))
-        .pivot(index=by, columns="coefficient", values="words")
-        .reindex(counts.index)
-    )
-    tables.show(
-        {
-            **{title: counts.index.get_level_values(column) for column, title in keys.items()},
-            **{words.HEADS[Coefficient(name)]: spread[name] for name in dict.fromkeys(rows["coefficient"])},
-            "Criteria": counts["n_items"],
-            "Conversations": counts["n_examples"],
-            "Cannot assess": counts["n_cannot_assess"],
-        },
-        key=key,
-        alt=alt,
-        optional=("Cannot assess",),
-        names=("Rater", "and rater"),
-    )
-    missing = rows.loc[rows[f"{prefix}low"].isna()].drop_duplicates(by)[f"{prefix}reason"].value_counts(sort=False)
+    columns, names = metric.columns(rows, keys, prefix=prefix), ("Rater", "and rater")
+    tables.show(columns, key=key, alt=alt, optional=("Cannot assess",), names=names)
+    missing = rows.loc[rows[f"{prefix}low"].isna()].drop_duplicates(list(keys))[f"{prefix}reason"]
     if len(missing):
-        said = "; ".join(f"{counted(n, 'row')}: {why}" for why, n in missing.items())
-        st.html(html.quiet(f"Without an interval, {said}."))
+        reasons = "; ".join(f"{counted(n, 'row')}: {why}" for why, n in missing.value_counts(sort=False).items())
+        st.html(html.quiet(f"Without an interval, {reasons}."))
 
 
 def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
-    """The coefficient that is chosen, for each two raters; not where most of them have no criterion in common.
-
-    Args:
-        kept: The raters to show, in their order.
-    """
+    """The coefficient that is chosen, for each two of the raters `kept`; not where most of them have no criterion in common."""
     inside = by_pair.loc[by_pair["rater_1"].isin(kept) & by_pair["rater_2"].isin(kept)]
     n_met, n_pairs = inside[["rater_1", "rater_2"]].drop_duplicates().shape[0], math.comb(len(kept), 2)
     if n_met < LEAST_SHARE * n_pairs:
@@ -161,17 +89,17 @@ def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
         [Coefficient(name) for name in dict.fromkeys(by_pair["coefficient"])],
         default=Coefficient.AC1,
         required=True,
-        format_func=words.NAMES.__getitem__,
+        format_func=metric.NAMES.__getitem__,
         key="agreement_shown",
         bind="query-params",
     )
     rows = inside.loc[inside["coefficient"].eq(chosen)]
-    missing = rows["value"].isna()
+    why = (" " + rows["reason"]).where(rows["value"].isna(), "")
     shown = rows.assign(
-        shown=[words.value_words(row["coefficient"], row["value"]) for row in rows.to_dict(orient="records")],
-        words=[f"{cell} {why}" if gone else cell for cell, why, gone in zip(cells(rows), rows["reason"], missing, strict=True)],
+        shown=[metric.value_words(chosen, value) for value in rows["value"]],
+        words=metric.cells(rows) + why,
         small=rows["n_items"].lt(MIN_ITEMS),
-    )  # fmt: skip
+    )
     st.plotly_chart(
         pair_matrix(shown, kept, ink=theme.ink()),
         config={"displayModeBar": False},
@@ -179,10 +107,10 @@ def matrix(by_pair: pd.DataFrame, kept: list[str], n_raters: int) -> None:
         width="content",
         alt="Agreement of each two raters",
     )
-    few = f"Grey: fewer than {MIN_ITEMS} criteria that both have labelled." if shown["small"].any() else ""
-    part = f"The {MOST_RATERS} raters of {n_raters:,} with the most labels; the table has every pair."
-    if said := " ".join(sentence for sentence in (few, part if n_raters > MOST_RATERS else "") if sentence):
-        st.html(html.quiet(said))
+    if shown["small"].any():
+        st.html(html.quiet(f"Grey: fewer than {MIN_ITEMS} criteria that both have labelled."))
+    if n_raters > MOST_RATERS:
+        st.html(html.quiet(f"The {MOST_RATERS} raters of {n_raters:,} with the most labels; the table has every pair."))
 
 
 def kinds(groups: pd.DataFrame, prefix: str, whom: str) -> None:
@@ -205,20 +133,22 @@ def kinds(groups: pd.DataFrame, prefix: str, whom: str) -> None:
     st.html(html.quiet(f"95 % intervals for {whom}."))
 
 
-def _raters(rubric_data: RubricData, judges: Judges) -> list[str]:
+def _raters(rubric_data: RubricData, judges: tuple[str, ...]) -> list[str]:
     return [str(name) for name in labels_of(rubric_data, judges=judges)["rater"].cat.categories]
 
 
 def _measured(
-    rubric_data: RubricData, judges: Judges, names: Names, coefficients: tuple[Coefficient, ...]
+    rubric_data: RubricData,
+    judges: tuple[str, ...],
+    names: tuple[tuple[str, str], ...],
+    coefficients: tuple[Coefficient, ...],
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
-    """Agreement pooled and by group, and by pair, of raters by the names that the viewer sees; and those with the most labels."""
-    labels = named(labels_of(rubric_data, judges=judges), dict(names))
-    pooled, by_pair = (
-        agreement(labels, by=GROUPINGS, coefficients=coefficients),
-        pair_agreement(labels, coefficients=coefficients),
-    )
-    return pooled, by_pair, most_labels(labels, MOST_RATERS)
+    """Agreement pooled and by group, and by pair, of raters in this order by the names that the viewer sees; and those with the most labels."""
+    labels, shown = labels_of(rubric_data, judges=judges), dict(names)
+    labels["rater"] = labels["rater"].cat.reorder_categories(list(shown)).cat.rename_categories(shown)
+    pooled = agreement(labels, by=metric.GROUPINGS, coefficients=coefficients)
+    by_pair = pair_agreement(labels, coefficients=coefficients)
+    return pooled, by_pair, metric.most_labels(labels, MOST_RATERS)
 
 
 def show(viewer: Viewer, row: DeltaGenerator) -> None:
@@ -230,7 +160,7 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
     raters = judges_choice.computed(_raters, viewer, judges)
     names = tuple(shown_names(raters, judges, viewer, _secret()).items())
     pooled, by_pair, most = judges_choice.computed(
-        _measured, viewer, judges, names, OF_TWO_CATEGORIES if more_coefficients else SHOWN
+        _measured, viewer, judges, names, metric.OF_TWO_CATEGORIES if more_coefficients else metric.SHOWN
     )
     overall = pooled.loc[pooled["grouping"].eq(OVERALL)]
     if not overall["n_items"].any():
@@ -238,11 +168,16 @@ def show(viewer: Viewer, row: DeltaGenerator) -> None:
         st.page_link(routes.STUDY, label="Go to Study", icon=":material/database:")
         return
     who = "raters" if judges else "physicians"
-    prefix, whom = words.population(overall, who)
-    first, *more = words.finding(overall, who)
+    prefix, whom = metric.population(overall, who)
+    first, *more = metric.finding(overall, who)
     st.html(html.finding(first))
     st.html(html.items(more))
-    pooled_table(overall, who)
+    tables.show(
+        metric.pooled_columns(overall, who),
+        key="agreement_pooled",
+        alt="Coefficients of agreement of all raters together",
+        optional=("Without an interval because",),
+    )
     if by_pair.groupby(["rater_1", "rater_2"]).ngroups > 1:
         matrix(by_pair, most, len(names))
     wide(

@@ -1,7 +1,7 @@
 """Health of criteria: which ones the judge reads unlike physicians. A section of the Judges page."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -11,14 +11,15 @@ from streamlit.delta_generator import DeltaGenerator
 from evalcore.judges import criterion_health as metric
 from evalcore.judges.figures import health
 from evalcore.judges.queries import criterion_texts
-from evalcore.judges.reads import Reads, reads_words
+from evalcore.judges.record import CATEGORY, Reads, reads_words
 from evalcore.rubric.data import RubricData, first_reads
-from evalcore.stats.intervals import NO_VALUE, interval_words, share_words, signed_points
+from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
 
-GROUPINGS = {"Category": metric.CATEGORY, "Axis": "axis", "Theme": "theme", "One criterion": metric.CRITERION}
+GROUPINGS = {"Category": CATEGORY, "Axis": "axis", "Theme": "theme", "One criterion": metric.CRITERION}
 MAX_ROWS, MAX_DRAWN = 200, 30
 """Groups in the table, and in the figure: those with alarms first."""
 ITEMS_SHOWN, ITEM_PIXELS = 10, 820
@@ -38,14 +39,13 @@ FOOT = (
 
 
 def _health(rubric_data: RubricData, judge: str, by: str, which: Reads | None) -> tuple[pd.DataFrame, str]:
-    return metric.criterion_health(rubric_data, judge, by=by, reads=which), reads_words(
-        first_reads(rubric_data.reads), which
-    )
+    table = metric.criterion_health(rubric_data, judge, by=by, reads=which)
+    return table, reads_words(first_reads(rubric_data.reads), which)
 
 
 def _usual(rubric_data: RubricData, judge: str) -> str:
     """Axes where no category has enough to say how the judge does, and an axis has more."""
-    category, axis = (metric.largest_group(rubric_data, judge, by=by) for by in (metric.CATEGORY, "axis"))
+    category, axis = (metric.largest_group(rubric_data, judge, by=by) for by in (CATEGORY, "axis"))
     return "Axis" if category < metric.MIN_ITEMS and axis > category else "Category"
 
 
@@ -65,14 +65,18 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     table, selection = judges_choice.computed(_health, viewer, judge, by, which)
     read = table.loc[table["n_reads"].gt(0)]
     if read.empty:
-        _nothing(viewer, table, by)
+        if by == CATEGORY and judges_choice.computed(judges_choice.n_reads, viewer):
+            st.html(html.notice(NO_CATEGORY))
+            return
+        st.html(html.notice(metric.finding(table)))
+        st.page_link(routes.STUDY, label="Assign items to readers", icon=":material/database:")
         return
     st.html(html.finding(metric.finding(table)))
     st.html(html.quiet(selection))
     if not read["n"].any():
         st.html(html.notice(NO_LABEL))
     shown = read.sort_values(["n_alarms", "n_reads"], ascending=False, kind="stable").head(MAX_ROWS)
-    shown = shown.assign(words=_words(shown, by), alarms=_alarms(shown)).reset_index(drop=True)
+    shown = shown.assign(words=_words(shown, by), alarms=metric.alarm_words(shown)).reset_index(drop=True)
     drawn = shown.loc[shown["judge"].notna()].head(MAX_DRAWN)
     if by != metric.CRITERION and len(drawn):
         st.plotly_chart(
@@ -84,23 +88,18 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
         if len(drawn) < len(read):
             st.html(html.quiet(f"Drawn are {len(drawn):,} of {len(read):,}: those with alarms or most reads."))
     touched = _listing(shown, by)
-    st.html(html.quiet(_more(len(read), len(table) - len(read))))
+    more = ["Click a row to see its items."]
+    if n_unread := len(table) - len(read):
+        more.append(f"{n_unread:,} more have not been read.")
+    if len(read) > MAX_ROWS:
+        more.append(f"Of {len(read):,} that were read, the {MAX_ROWS} with alarms or most reads are listed.")
+    st.html(html.quiet(" ".join(more)))
     if touched is not None:
         _items(viewer, judge, shown.iloc[touched], by)
     st.html(html.foot(FOOT))
 
 
-def _nothing(viewer: Viewer, table: pd.DataFrame, by: str) -> None:
-    """Nothing of this grouping has been read: why, and what to do."""
-    if by == metric.CATEGORY and judges_choice.computed(judges_choice.n_reads, viewer):
-        st.html(html.notice(NO_CATEGORY))
-        return
-    st.html(html.notice(metric.finding(table)))
-    st.page_link(routes.STUDY, label="Assign items to readers", icon=":material/database:")
-
-
 def _words(table: pd.DataFrame, by: str) -> list[str]:
-    """How each group is called: a criterion by its text."""
     if by != metric.CRITERION:
         return [str(group).replace("_", " ") for group in table["group"]]
     with reading(common.engine()) as session:
@@ -108,47 +107,10 @@ def _words(table: pd.DataFrame, by: str) -> list[str]:
     return [texts.get(int(group), NO_VALUE) for group in table["group"]]
 
 
-def _alarms(table: pd.DataFrame) -> list[str]:
-    raised = table[list(metric.ALARM_COLUMNS)].to_numpy(dtype=bool)
-    return [
-        ", ".join(metric.ALARM_WORDS[name] for name, is_on in zip(metric.ALARM_COLUMNS, row, strict=True) if is_on)
-        for row in raised
-    ]
-
-
-def _more(n_read: int, n_unread: int) -> str:
-    said = (
-        f"Click a row to see its items. {n_unread:,} more have not been read."
-        if n_unread
-        else "Click a row to see its items."
-    )
-    return (
-        f"{said} Of {n_read:,} that were read, the {MAX_ROWS} with alarms or most reads are listed."
-        if n_read > MAX_ROWS
-        else said
-    )
-
-
 def _listing(shown: pd.DataFrame, by: str) -> int | None:
     """The groups as a table; which row was clicked."""
-    rows = shown.to_dict(orient="records")
     table = tables.frame(
-        {
-            "Criterion" if by == metric.CRITERION else by.capitalize(): shown["words"],
-            "Alarm": shown["alarms"].replace({"": NO_VALUE}),
-            "Judge, met": [_share(row, "judge") for row in rows],
-            "Physicians, met": [_share(row, "physicians") for row in rows],
-            "Difference (points)": [_shift(row) for row in rows],
-            "Items": shown["n"],
-            "Reads": shown["n_reads"],
-            "Readers differ": [
-                share_words(row["n_disagreeing"], row["n_pairs"], row["disagreement"], weighted=row["weighted"])
-                if row["n_pairs"]
-                else NO_VALUE
-                for row in rows
-            ],
-            **({"Cannot assess": _cannot_assess(rows)} if shown["n_cannot_assess"].any() else {}),
-        },
+        metric.columns(shown, shown["words"].tolist()),
         optional=("Alarm", "Judge, met", "Physicians, met", "Difference (points)", "Items", "Readers differ"),
     )
     before = shown.index[shown["group"].eq(judges_choice.left("group"))]
@@ -169,26 +131,6 @@ def _listing(shown: pd.DataFrame, by: str) -> int | None:
     )
     touched = [*event.selection.rows, *(row for row, _ in event.selection.cells)]
     return touched[0] if touched and touched[0] < len(shown) else None
-
-
-def _cannot_assess(rows: Iterable[Mapping[Any, Any]]) -> list[str]:
-    return [
-        share_words(row["n_cannot_assess"], row["n_reads"], row["cannot_assess"], weighted=row["weighted"])
-        for row in rows
-    ]
-
-
-def _share(row: Mapping[Any, Any], side: str) -> str:
-    value, low, high = (row[name] for name in (side, f"{side}_low", f"{side}_high"))
-    return NO_VALUE if math.isnan(value) else f"{value:.0%}".replace("%", " %") + f" {interval_words(low, high)}"
-
-
-def _shift(row: Mapping[Any, Any]) -> str:
-    """By how many points the judge finds more met than physicians do."""
-    if math.isnan(row["shift"]):
-        return NO_VALUE
-    value, low, high = (signed_points(row[name]) for name in ("shift", "shift_low", "shift_high"))
-    return value if math.isnan(row["shift_low"]) else f"{value} [{low}, {high}]"
 
 
 def _read_items(rubric_data: RubricData, judge: str, by: str, group: str | int) -> pd.DataFrame:
@@ -213,14 +155,11 @@ def _items(viewer: Viewer, judge: str, chosen: pd.Series, by: str) -> None:
         st.html(_criterion(part[0], texts) if is_one else html.finding(chosen["words"]))
         if chosen["reasons"]:
             st.html(html.notice(chosen["reasons"], kind="warning"))
-        st.html(
-            html.quiet(
-                f"{len(items):,} {'item' if len(items) == 1 else 'items'} that physicians have read, those first on which the judge differs most"
-            )
-        )
+        what = f"{counted(len(items), 'item')} that physicians have read, those first on which the judge differs most"
+        st.html(html.quiet(what))
     for row in part:
         with st.container(width=ITEM_PIXELS, gap="xsmall"):
-            st.html(("" if is_one else _criterion(row, texts)) + _said(row, judge))
+            st.html(("" if is_one else _criterion(row, texts)) + _verdicts(row, judge))
             st.page_link(
                 routes.BROWSE,
                 label="Open the conversation",
@@ -234,8 +173,7 @@ def _criterion(row: Mapping[Any, Any], texts: Mapping[int, str]) -> str:
     return html.criterion(row["position"], texts.get(row["criterion_id"], ""), row["points"], tags)
 
 
-def _said(row: Mapping[Any, Any], judge: str) -> str:
-    """The response's model, the judge's label, and the physicians' votes."""
+def _verdicts(row: Mapping[Any, Any], judge: str) -> str:
     label = {1.0: "met", 0.0: "not_met"}.get(row["judge_met"])
     judged = html.label(label) if label else "no label"
     counts = (("met", row["n_met"]), ("not_met", row["n_not_met"]), ("cannot_assess", row["n_cannot_assess"]))

@@ -8,23 +8,31 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges import figures
 from evalcore.judges import quality as metric
-from evalcore.judges import reads as judge_reads
-from evalcore.judges.quality import CATEGORY, OVERALL, balanced_f1, error_rates
+from evalcore.judges import record as judge_reads
+from evalcore.judges.quality import balanced_f1, error_rates
+from evalcore.judges.record import ALL_CRITERIA, CATEGORY, OVERALL
 from evalcore.rubric.data import RubricData
 from evalcore.stats import majority as stats_majority
-from evalcore.stats.intervals import NO_VALUE, rate_words
-from evalcore.stats.wording import counted
+from evalcore.stats.intervals import NO_VALUE
+from evalcore.stats.wording import counted, decimal
 from evalcore.study.policies import allows, check_can_see_audit
 from evalcore.study.schema import Viewer
-from pages.shared import common, filters, html, judges_choice, routes, tables, theme
+from pages.shared import common, html, judges_choice, routes, tables, theme
 
 GROUPINGS = {"Points' sign": "sign", "Axis": "axis", "Theme": "theme", "Language": "language"}
+SPREAD = {
+    "Physicians, median": "median",
+    "Lowest": "lowest",
+    "First quarter": "q25",
+    "Third quarter": "q75",
+    "Highest": "highest",
+}
 SAY_NOTHING = {"displayModeBar": False}
 
-Tables = dict[str, Any]
 
-
-def _found(rubric_data: RubricData, judges: tuple[str, ...], judge: str, which: judge_reads.Reads | None) -> Tables:
+def _measured(
+    rubric_data: RubricData, judges: tuple[str, ...], judge: str, which: judge_reads.Reads | None
+) -> dict[str, Any]:
     of_judges = rubric_data.by(judges)
     quality = balanced_f1(of_judges, reads=which)
     themes = metric.theme_of_categories(of_judges.items)
@@ -43,18 +51,18 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     """How the judge, the judges beside it and their jury do against physicians."""
     known = judges_choice.computed(judges_choice.names, viewer)
     others = [name for name in known if name != judge]
-    beside = (
-        row.multiselect("Judges beside it", others, default=others, key="judges_beside", width=320, placeholder="None")
-        if others
-        else []
-    )
+    beside = []
+    if others:
+        beside = row.multiselect(
+            "Judges beside it", others, default=others, key="judges_beside", width=320, placeholder="None"
+        )
     min_pairs = row.number_input(
         "Physicians with more pairs than", 0, 10_000, metric.MIN_PAIRS, step=10, key="judges_min_pairs",
         bind="query-params", width=240,
     )  # fmt: skip
     which = judges_choice.chosen_reads(row, asked=judges_choice.computed(judges_choice.has_choice, viewer))
     judges = tuple(name for name in known if name == judge or name in beside)
-    found = judges_choice.computed(_found, viewer, judges, judge, which)
+    found = judges_choice.computed(_measured, viewer, judges, judge, which)
     quality, values = found["quality"], found["values"]
     if not quality["rater_kind"].eq(metric.JUDGE).any():
         st.html(
@@ -70,7 +78,15 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     for sentence in (found["selection"], found["jury"]):
         if sentence:
             st.html(html.quiet(sentence))
-    _pooled(quality, ranks)
+    tables.show(
+        metric.f1_columns(
+            quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(metric.PHYSICIAN)], ranks
+        ),
+        key="quality_pooled",
+        alt="Balanced F1 of judges, their jury and physicians, over all criteria",
+        optional=("Percentile",),
+        names=("Who",),
+    )
     if (quality["rater_kind"].eq(metric.JUDGE) & quality["rater"].eq(judge)).any():
         with_names = allows(check_can_see_audit, viewer) and not common.blind(viewer)
         st.subheader("Among physicians", anchor=False)
@@ -97,52 +113,7 @@ def show(viewer: Viewer, judge: str, row: DeltaGenerator) -> None:
     )
 
 
-def _numbers(column: pd.Series) -> list[str]:
-    return [NO_VALUE if pd.isna(value) else f"{value:.2f}" for value in column]
-
-
-def _pooled(quality: pd.DataFrame, ranks: pd.DataFrame) -> None:
-    """All criteria together: each judge, the jury, and physicians."""
-    rows = quality.loc[quality["grouping"].eq(OVERALL) & quality["rater_kind"].ne(metric.PHYSICIAN)]
-    overall = ranks.loc[ranks["grouping"].eq(OVERALL)].to_dict(orient="records")
-    percentile = {row["judge"]: metric.percentile_words(row) for row in overall}
-    tables.show(
-        {
-            "Who": rows["rater"],
-            "Balanced F1": [_dashed(metric.value_words(row)) for row in rows.to_dict(orient="records")],
-            "Percentile": [percentile.get(rater, NO_VALUE) for rater in rows["rater"]],
-            "Met: F1 (precision, recall)": _of_label(rows, "met"),
-            "Not met: F1 (precision, recall)": _of_label(rows, "not_met"),
-            "Pairs": rows["n_pairs"],
-            "Conversations": rows["n_examples"],
-        },
-        key="quality_pooled",
-        alt="Balanced F1 of judges, their jury and physicians, over all criteria",
-        optional=("Percentile",),
-        names=("Who",),
-    )
-
-
-def _dashed(words: str) -> str:
-    """A balanced F1 for a cell: a dash and the reason where it is undefined."""
-    return words.replace("undefined:", NO_VALUE)
-
-
-def _undefined(sides: pd.DataFrame) -> list[str]:
-    """Why a category's value is undefined: the judge's, else that of physicians."""
-    words = sides["judge_words"].where(
-        sides["judge"].isna(), sides["physicians_words"].where(sides["physicians"].isna(), "")
-    )
-    return [word.removeprefix("undefined: ") for word in words]
-
-
-def _of_label(rows: pd.DataFrame, label: str) -> list[str]:
-    columns = [_numbers(rows[f"{what}_{label}"]) for what in ("f1", "precision", "recall")]
-    return [f"{f1} ({precision}, {recall})" for f1, precision, recall in zip(*columns, strict=True)]
-
-
 def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int, *, with_names: bool) -> None:
-    """The judge's value among the physicians' own, over all and by theme."""
     kept = metric.kept_physicians(values, min_pairs=min_pairs)
     mine = ranks.loc[ranks["judge"].eq(judge) & (ranks["n_physicians"].gt(0) | ranks["grouping"].eq(OVERALL))]
     if kept.empty:
@@ -152,7 +123,7 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
             )
         )
         return
-    words = {group: "all criteria" if group == OVERALL else group.replace("_", " ") for group in mine["group"]}
+    words = {group: ALL_CRITERIA if group == OVERALL else group.replace("_", " ") for group in mine["group"]}
     names = kept["rater"].map(html.reader_name) if with_names else "a physician"
     st.plotly_chart(
         figures.among_physicians(
@@ -167,13 +138,9 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
     tables.show(
         {
             "Criteria": mine["group"].map(words),
-            "The judge": _numbers(mine["balanced_f1"]),
+            "The judge": mine["balanced_f1"].map(decimal),
             "Percentile": [metric.percentile_words(row) for row in mine.to_dict(orient="records")],
-            "Physicians, median": _numbers(mine["median"]),
-            "Lowest": _numbers(mine["lowest"]),
-            "First quarter": _numbers(mine["q25"]),
-            "Third quarter": _numbers(mine["q75"]),
-            "Highest": _numbers(mine["highest"]),
+            **{title: mine[column].map(decimal) for title, column in SPREAD.items()},
             "Physicians": mine["n_physicians"],
             "Left out": mine["n_physicians_left_out"],
             "Pairs of the judge": mine["n_pairs"],
@@ -185,7 +152,6 @@ def _among(values: pd.DataFrame, ranks: pd.DataFrame, judge: str, min_pairs: int
 
 
 def _by_category(quality: pd.DataFrame, judge: str) -> None:
-    """The judge and physicians, category by category."""
     sides = metric.side_by_side(quality.loc[quality["grouping"].eq(CATEGORY)], judge)
     if sides.empty:
         st.html(
@@ -196,6 +162,9 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
         return
     sides = sides.assign(category=sides["category"].str.replace("_", " "))
     drawn = sides.loc[sides["judge_low"].notna() | sides["physicians_low"].notna()]
+    words = {kind: drawn[f"{kind}_words"].where(drawn[kind].notna(), NO_VALUE) for kind in ("judge", "physicians")}
+    why = drawn["physicians_words"].where(drawn["physicians"].isna(), "")
+    why = drawn["judge_words"].where(drawn["judge"].isna(), why).str.removeprefix("undefined: ")
     if drawn.empty:
         st.html(html.quiet("No category has both labels in enough conversations for an interval yet."))
     else:
@@ -208,19 +177,17 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
         tables.show(
             {
                 "Category": drawn["category"],
-                "The judge": drawn["judge_words"].where(drawn["judge"].notna(), NO_VALUE),
-                "Physicians": drawn["physicians_words"].where(drawn["physicians"].notna(), NO_VALUE),
+                "The judge": words["judge"],
+                "Physicians": words["physicians"],
                 "Pairs": drawn["judge_pairs"],
                 "Physicians' pairs": drawn["physicians_pairs"],
-                "Why empty": _undefined(drawn),
+                "Why empty": why,
             },
             key="quality_category_table",
             alt="Balanced F1 by category, of the judge and of physicians",
             optional=("Why empty",),
         )
-    without = sides["judge"].notna().to_numpy() & ~sides.index.isin(drawn.index)
-    if without.any():
-        n = int(without.sum())
+    if n := int((sides["judge"].notna() & ~sides.index.isin(drawn.index)).sum()):
         st.html(
             html.quiet(
                 f"Left out: {n} of {len(sides)} categories with a value and no interval, since too few conversations hold both labels."
@@ -232,38 +199,11 @@ def _by_category(quality: pd.DataFrame, judge: str) -> None:
 
 
 def _error_rates(errors: pd.DataFrame) -> None:
-    """Sensitivity and specificity of every judge and of the jury, by one grouping."""
     grouping = st.segmented_control(
         "By", list(GROUPINGS), default="Points' sign", required=True, key="judges_errors_by", bind="query-params"
     )
     rows = errors.loc[errors["grouping"].isin([OVERALL, GROUPINGS[grouping or "Points' sign"]])]
     order = {group: place for place, group in enumerate([OVERALL, *sorted(set(rows["group"]) - {OVERALL})])}
     rows = rows.sort_values("group", key=lambda column: column.map(order), kind="stable")
-    tables.show(
-        {
-            "Criteria": rows["group"].replace({OVERALL: "all criteria"}).map(filters.plain),
-            "Judge": rows["judge"],
-            "Sensitivity (met called met)": _rates(rows, "sensitivity", "met"),
-            "Specificity (not met called not met)": _rates(rows, "specificity", "not_met"),
-            "Conversations": rows["n_examples"],
-        },
-        key="quality_errors",
-        alt="Sensitivity and specificity by judge and kind of criterion",
-        names=("Judge",),
-    )
-
-
-def _rates(rows: pd.DataFrame, rate: str, of: str) -> list[str]:
-    return [
-        rate_words(
-            row[rate],
-            row[f"{rate}_low"],
-            row[f"{rate}_high"],
-            n_hits=row[f"n_{of}_right"],
-            n=row[f"n_{of}"],
-            weighted=row["weighted"],
-        )
-        if row[f"n_{of}"]
-        else f"{NO_VALUE} none read as {of.replace('_', ' ')}"
-        for row in rows.to_dict(orient="records")
-    ]
+    alt = "Sensitivity and specificity by judge and kind of criterion"
+    tables.show(metric.error_columns(rows), key="quality_errors", alt=alt, names=("Judge",))

@@ -8,10 +8,18 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.judges import anchoring as shift
 from evalcore.judges.figures import shift as shift_figure
-from evalcore.judges.reads import Reads, is_choice, reads_words
-from evalcore.judges.record import ALL_CRITERIA, ANSWERS, finding, judge_record
+from evalcore.judges.record import (
+    ALL_CRITERIA,
+    ANSWERS,
+    OVERALL,
+    Reads,
+    finding,
+    is_choice,
+    judge_record,
+    rate_cells,
+    reads_words,
+)
 from evalcore.settings import settings
-from evalcore.stats.intervals import NO_VALUE, interval_words, rate_words, share_words
 from evalcore.study.policies import allows, check_can_see_audit, visible_verdicts
 from evalcore.study.schema import RaterKind, Viewer
 from pages.shared import common, html, judges_choice, routes, tables, theme
@@ -27,8 +35,12 @@ NOT_SHOWN = (
     "This judge's label has not been shown after a blind read yet. Reads made on the Review page count here as soon as they are "
     "submitted and their differences kept or revised."
 )
-MOVED = {shift.CHANGED: "Changed", shift.TOWARD: "Toward the judge", shift.AWAY: "Away from the judge"}
-NONE_MOVED = {shift.CHANGED: "none read", shift.TOWARD: "none differed", shift.AWAY: "none agreed"}
+MOVED = {
+    shift.CHANGED: ("Changed", "none read"),
+    shift.TOWARD: ("Toward the judge", "none differed"),
+    shift.AWAY: ("Away from the judge", "none agreed"),
+}
+"""Each movement with what stands in its cell where nothing was counted."""
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
@@ -38,34 +50,26 @@ def _measured(
     hidden: frozenset[int],
     judge: str,
     which: Reads | None,
-) -> tuple[pd.DataFrame, pd.DataFrame, str, bool]:
+) -> tuple[pd.DataFrame, pd.DataFrame, str, bool, str]:
     reads = common.read("blind_reads", judge)
     # a read beside the judge's label tells the label: of conversations that wait, the viewer's own reads stay out too
     seen = visible_verdicts(reads.assign(rater_kind=RaterKind.REVIEWER), None, hidden)
-    told = seen.loc[seen["label"].isin(ANSWERS)]
+    answered = seen.loc[seen["label"].isin(ANSWERS)]
+    effect = shift.effect(seen)
     return (
         judge_record(seen, which),
         shift.anchoring(seen, by=(*shift.DEFAULT_GROUPINGS, "rater")),
-        reads_words(told, which),
-        is_choice(told),
+        reads_words(answered, which),
+        is_choice(answered),
+        "" if effect is None else shift.effect_words(effect),
     )
 
 
-def measured(viewer: Viewer, judge: str, which: Reads | None = None) -> tuple[pd.DataFrame, pd.DataFrame, str, bool]:
-    """The record of a judge, what became of first reads after its label was shown, and which reads enter, from the blind reads that the viewer may see."""
+def measured(
+    viewer: Viewer, judge: str, which: Reads | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame, str, bool, str]:
+    """The record of a judge, what became of first reads, which reads enter, whether that can be chosen, and the label's effect, as the viewer may see it."""
     return _measured(settings().db, common.version(), common.blind(viewer), judge, which)
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def _effect(
-    location: str,  # noqa: ARG001 - the key
-    version: common.Version,  # noqa: ARG001 - the key
-    hidden: frozenset[int],
-    judge: str,
-) -> str:
-    reads = common.read("blind_reads", judge)
-    found = shift.effect(visible_verdicts(reads.assign(rater_kind=RaterKind.REVIEWER), None, hidden))
-    return "" if found is None else shift.effect_words(found)
 
 
 def is_read(viewer: Viewer, judge: str) -> bool:
@@ -83,28 +87,13 @@ def begin(viewer: Viewer, judge: str, judges: Sequence[str]) -> None:
         st.page_link(routes.STUDY, label="Go to Study", icon=":material/database:")
 
 
-def in_words(rows: pd.DataFrame, hits: str, without: str) -> list[str]:
-    """A share with its counts and interval, a row a cell; a dash with the reason where nothing was counted."""
-    return [
-        f"{share_words(row[hits], row['n'], row['share'])} {interval_words(row['low'], row['high'])}"
-        if row["n"]
-        else f"{NO_VALUE} {without}"
-        for row in rows.to_dict(orient="records")
-    ]
-
-
 def record_table(every: pd.DataFrame) -> None:
     """How often the judge is right, by kind of criterion; kinds without a read are named in a sentence."""
     record = every.loc[every["n"].gt(0)]
     tables.show(
         {
             "Criteria": record["kind"],
-            "Matches physicians' blind reads": [
-                rate_words(
-                    row["share"], row["low"], row["high"], n_hits=row["n_right"], n=row["n"], weighted=row["weighted"]
-                )
-                for row in record.to_dict(orient="records")
-            ],
+            "Matches physicians' blind reads": rate_cells(record, "share", "n_right", "n"),
             "Conversations": record["n_examples"],
             "Could not assess": record["n_cannot_assess"],
             "Not labelled": record["n_without_label"],
@@ -123,7 +112,10 @@ def shift_table(rows: pd.DataFrame, first: str, key: str) -> None:
     tables.show(
         {
             first: [html.reader_name(group) for group in of[shift.CHANGED]["group"]],
-            **{name: in_words(of[movement], "n_moved", NONE_MOVED[movement]) for movement, name in MOVED.items()},
+            **{
+                name: rate_cells(of[movement], "share", "n_moved", "n", none=none)
+                for movement, (name, none) in MOVED.items()
+            },
         },
         key=key,
         alt=f"Changes of first reads after the reveal, by {first.lower()}",
@@ -133,7 +125,7 @@ def shift_table(rows: pd.DataFrame, first: str, key: str) -> None:
 
 def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
     """What readers did with their first reads once the judge's label was shown; beside the control where there is one."""
-    overall = table.loc[table["grouping"].eq(shift.OVERALL)]
+    overall = table.loc[table["grouping"].eq(OVERALL)]
     if not overall["n"].any():
         st.html(html.notice(NOT_SHOWN))
         return
@@ -145,9 +137,7 @@ def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
     if left_out := shift.left_out_words(overall):
         st.html(html.quiet(left_out))
     shown = table.loc[table.groupby(["grouping", "group"])["n"].transform("any")]
-    by_kind = shown.loc[shown["grouping"].isin([shift.OVERALL, "kind"])].replace(
-        {"group": {shift.OVERALL: ALL_CRITERIA}}
-    )
+    by_kind = shown.loc[shown["grouping"].isin([OVERALL, "kind"])].replace({"group": {OVERALL: ALL_CRITERIA}})
     st.plotly_chart(
         shift_figure(by_kind, ink=theme.ink()),
         config={"displayModeBar": False},
@@ -162,24 +152,24 @@ def moved(table: pd.DataFrame, *, effect: str, with_names: bool) -> None:
 
 def show(viewer: Viewer, judge: str, judges: Sequence[str], top: DeltaGenerator, row: DeltaGenerator) -> None:
     """The record, with its heading in `top` and its controls in `row`."""
-    record, shifts, said, _ = measured(viewer, judge, judges_choice.chosen_reads(row, asked=measured(viewer, judge)[3]))
-    waiting, everything = common.blind(viewer), record.head(1).to_dict(orient="records")
+    which = judges_choice.chosen_reads(row, asked=measured(viewer, judge)[3])
+    record, shifts, selection, _, effect = measured(viewer, judge, which)
+    waiting = common.blind(viewer)
     if not record["n"].any():
         with top:
             st.html(html.heading(TITLE, f"Judge {judge}, no blind first read to hold it against"))
         begin(viewer, judge, judges)
         return
     with top:
-        reads = judges_choice.reads_words(everything[0]["n"], everything[0]["n_examples"])
+        reads = judges_choice.reads_words(record["n"].iloc[0], record["n_examples"].iloc[0])
         st.html(html.heading(TITLE, f"Judge {judge} beside {reads}"))
         if waiting:
             st.html(html.quiet(LEFT_OUT))
     st.html(html.finding(finding(record)))
-    st.html(html.quiet(said))
+    st.html(html.quiet(selection))
     st.subheader("How often it is right, by kind of criterion", anchor=False)
     record_table(record)
     st.subheader("What readers changed after seeing its label", anchor=False)
-    effect = _effect(settings().db, common.version(), waiting, judge)
     moved(shifts, effect=effect, with_names=allows(check_can_see_audit, viewer) and not waiting)
     st.html(
         html.foot(

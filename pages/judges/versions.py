@@ -1,6 +1,5 @@
 """Versions and families of judges: labels that flip, and whether a judge favours its own family. A section of the Judges page."""
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,18 +8,24 @@ from streamlit.delta_generator import DeltaGenerator
 
 from evalcore.figures.colours import colour_of
 from evalcore.judges import drift, figures, self_preference
+from evalcore.judges.record import CATEGORY, OVERALL, SIGN
 from evalcore.rubric.data import RubricData
-from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words, share_words
 from evalcore.study import acting, contents, families
 from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_families, reason
 from evalcore.study.schema import Viewer
-from pages.shared import common, filters, html, judges_choice, routes, tables, theme
+from pages.shared import common, html, judges_choice, routes, tables, theme
 
-BY = {"Axis": drift.AXIS, "Category": drift.CATEGORY, "Points' sign": drift.SIGN, "Theme": "theme"}
+BY = {"Axis": drift.AXIS, "Category": CATEGORY, "Points' sign": SIGN, "Theme": "theme"}
 MAX_DRAWN = 30
 MOST_NAMES = 8
 """Names in one sentence."""
+LEFT_OUT = {
+    "n_without_family": "of models without a family",
+    "n_without_label": "that this judge has not labelled",
+    "n_without_points": "of criteria without points",
+    "n_not_drawn": "that were not drawn with a known probability",
+}
 SAY_NOTHING = {"displayModeBar": False}
 ONE_JUDGE = (
     "This study has one judge. Import another version's verdicts under a name of their own to see what it changes."
@@ -79,23 +84,21 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
     if known.empty:
         return
     shown = st.segmented_control("By", list(BY), default="Axis", required=True, key="versions_by") or "Axis"
-    rows = known.loc[known["grouping"].isin([drift.OVERALL, BY[shown]])]
+    rows = known.loc[known["grouping"].isin([OVERALL, BY[shown]])]
     rows = rows.sort_values("n_flips", ascending=False, kind="stable")  # all criteria together have most
     if len(rows) == 1:
-        st.html(
-            html.quiet(f"No item that both labelled has {'an' if shown == 'Axis' else 'a'} {filters.plain(shown.lower())}.")
-        )  # fmt: skip
-    rows = rows.assign(
-        words=[_group(group) for group in rows["group"]], n_not_met_before=rows["n"] - rows["n_met_before"]
-    )
+        a = "an" if shown == "Axis" else "a"
+        st.html(html.quiet(f"No item that both labelled has {a} {shown.lower()}."))
+    columns = drift.flips_columns(rows)
+    drawn = rows.assign(words=columns["Criteria"], n_not_met_before=rows["n"] - rows["n_met_before"])
     st.plotly_chart(
-        figures.flips(rows.head(MAX_DRAWN), ink=theme.ink()),
+        figures.flips(drawn.head(MAX_DRAWN), ink=theme.ink()),
         config=SAY_NOTHING,
         key="versions_flips",
         alt="Shares of labels that changed from met to not met and back, by group of criteria",
     )
-    _flips_table(rows)
-    alone = rows.loc[rows["grouping"].eq(drift.OVERALL)].iloc[0]
+    tables.show(columns, key="versions_table", alt="Labels that flip between two judges, by group of criteria")
+    alone = rows.loc[rows["grouping"].eq(OVERALL)].iloc[0]
     if alone["n_before_only"] or alone["n_after_only"]:
         st.html(
             html.quiet(
@@ -103,12 +106,8 @@ def _versions(viewer: Viewer, before: str, judge: str) -> None:
                 f"{alone['n_after_only']:,} items ({judge})."
             )
         )
-    _scores(scores)
-
-
-def _scores(scores: pd.DataFrame) -> None:
-    """Scores of the models that both judged whole; the others are named."""
-    named = scores.assign(words=_score_names(scores))
+    # scores of the models that both judged whole; the others are named
+    named = scores.assign(words=drift.score_names(scores))
     whole = named["n_responses"].gt(0)
     if whole.any():
         st.plotly_chart(
@@ -117,165 +116,64 @@ def _scores(scores: pd.DataFrame) -> None:
             key="versions_scores",
             alt="Mean score of each model by the earlier and the later judge",
         )
-        _scores_table(named.loc[whole])
+        tables.show(
+            drift.scores_columns(scores.loc[whole]) | {"Model": named.loc[whole, "words"]},
+            key="versions_score_table",
+            alt="Mean scores by the earlier and the later judge, by model",
+            optional=("Left out",),
+            names=("Model",),
+        )
     if not whole.all():
-        missing = _listed(named.loc[~whole, "words"])
+        missing = _listed(named.loc[~whole, "words"].tolist())
         st.html(html.quiet(f"No response that both judges have labelled whole: {missing}."))
 
 
-def _listed(names: Iterable[str]) -> str:
+def _listed(names: list[str]) -> str:
     """Names as a list in a sentence; of many the first."""
-    every = list(names)
-    rest = f" and {len(every) - MOST_NAMES:,} more" if len(every) > MOST_NAMES else ""
-    return ", ".join(every[:MOST_NAMES]) + rest
-
-
-def _group(group: str) -> str:
-    return "all criteria" if group == drift.OVERALL else group.replace("_", " ")
-
-
-def _score_names(scores: pd.DataFrame) -> list[str]:
-    several = len(set(scores["evaluation"])) > 1
-    return [
-        f"{model} · {evaluation}" if several else model
-        for model, evaluation in zip(scores["model"], scores["evaluation"], strict=True)
-    ]
-
-
-def _flips_table(rows: pd.DataFrame) -> None:
-    records = rows.to_dict(orient="records")
-
-    def shares(name: str, hits: str, total: str) -> list[str]:
-        return [
-            f"{share_words(row[hits], row[total], row[name])} {interval_words(row[f'{name}_low'], row[f'{name}_high'])}"
-            if row[total]
-            else NO_VALUE
-            for row in records
-        ]
-
-    tables.show(
-        {
-            "Criteria": rows["words"],
-            "Flipped": shares("flips", "n_flips", "n"),
-            "Met, now not met": shares("to_not_met", "n_to_not_met", "n_met_before"),
-            "Not met, now met": shares("to_met", "n_to_met", "n_not_met_before"),
-            "p (Holm)": [row["reason"] or f"{_p_words(row['p_holm'])} ({row['test']})" for row in records],
-            "Conversations": rows["n_examples"],
-        },
-        key="versions_table",
-        alt="Labels that flip between two judges, by group of criteria",
-    )
-
-
-def _p_words(p: float) -> str:
-    return "< 0.001" if p < drift.SMALL_P else f"{p:.3f}"
-
-
-def _scores_table(scores: pd.DataFrame) -> None:
-    def number(value: float) -> str:
-        return NO_VALUE if pd.isna(value) else f"{value:.3f}"
-
-    def difference(row: Mapping[Any, Any]) -> str:
-        said = NO_VALUE if pd.isna(row["difference"]) else f"{row['difference']:+.3f}"
-        return (said if pd.isna(row["low"]) else f"{said} [{row['low']:+.3f}, {row['high']:+.3f}]").replace("-", "−")
-
-    tables.show(
-        {
-            "Model": scores["words"],
-            "Earlier judge": [number(value) for value in scores["score_before"]],
-            "Later judge": [number(value) for value in scores["score_after"]],
-            "Difference": [difference(row) for row in scores.to_dict(orient="records")],
-            "Responses": scores["n_responses"],
-            "Left out": scores["n_left_out"],
-            "Conversations": scores["n_examples"],
-        },
-        key="versions_score_table",
-        alt="Mean scores by the earlier and the later judge, by model",
-        optional=("Left out",),
-        names=("Model",),
-    )
+    rest = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + rest
 
 
 def _favoured(
     rubric_data: RubricData, judge: str, table: families.Table
-) -> tuple[dict[str, Any], pd.DataFrame, list[str]]:
+) -> tuple[dict[Any, Any], pd.DataFrame, list[str]]:
     """What self-preference says of this judge, by what physicians say, and who has no family."""
     visible = rubric_data.items["model"].cat.remove_unused_categories().cat.categories
     names = [*visible, *rubric_data.judges]
     known = families.families_of(names, table)
-    found = self_preference.self_preference(rubric_data, known)
-    mine = found.loc[found["judge"].eq(judge)].to_dict(orient="records")
-    by_label = self_preference.by_label(rubric_data, judge, known) if mine and not mine[0]["reason"] else pd.DataFrame()
-    unknown = [name for name in dict.fromkeys(names) if name not in known]
-    return {str(name): value for row in mine for name, value in row.items()}, by_label, unknown
+    rows = self_preference.self_preference(rubric_data, known)
+    row = next(iter(rows.loc[rows["judge"].eq(judge)].to_dict(orient="records")), {})
+    strata = self_preference.by_label(rubric_data, judge, known) if row and not row["reason"] else pd.DataFrame()
+    return row, strata, [name for name in dict.fromkeys(names) if name not in known]
 
 
 def _families(viewer: Viewer, judge: str, table: families.Table) -> None:
-    row, by_label, unknown = judges_choice.computed(_favoured, viewer, judge, table)
+    row, strata, unknown = judges_choice.computed(_favoured, viewer, judge, table)
     if not row:
         st.html(html.notice("This judge has labelled nothing that you may see yet."))
         return
-    said = self_preference.finding(row)
-    st.html(html.notice(said) if row["reason"] else html.finding(said))
-    if len(by_label):
-        named = by_label.assign(
-            words=[_stratum(row) for row in by_label.to_dict(orient="records")],
-            is_together=by_label["label"].eq(self_preference.TOGETHER),
-        )
+    sentence = self_preference.finding(row)
+    st.html(html.notice(sentence) if row["reason"] else html.finding(sentence))
+    if len(strata):
+        columns = self_preference.columns(strata)
+        is_together = strata["label"].eq(self_preference.TOGETHER)
         st.plotly_chart(
-            figures.own_family(named, ink=theme.ink()),
+            figures.own_family(strata.assign(words=columns["Criteria"], is_together=is_together), ink=theme.ink()),
             config=SAY_NOTHING,
             key="versions_bias",
             alt="How much more often the judge's label is in the favour of its own family's responses, by what physicians say",
         )
-        _own_family_table(named)
-    for sentence in _left_out(row, unknown):
-        st.html(html.quiet(sentence))
-
-
-def _stratum(row: Mapping[Any, Any]) -> str:
-    if row["label"] == self_preference.TOGETHER:
-        return "Both labels together"
-    return f"Physicians say {row['label']}{', ' if row['sign'] else ', together'}{row['sign']}"
-
-
-def _own_family_table(rows: pd.DataFrame) -> None:
-    def rates(name: str) -> list[str]:
-        return [
-            f"{percent_words(rate)} (n = {n:,})" if pd.notna(rate) else f"n = {n:,}"
-            for rate, n in zip(rows[f"rate_{name}"], rows[f"n_{name}"], strict=True)
-        ]
-
-    tables.show(
-        {
-            "Criteria": rows["words"],
-            "In favour of its own family": rates("own"),
-            "In favour of other families": rates("other"),
-            "Difference (points)": [
-                self_preference.points_words(*row)
-                for row in zip(rows["difference"], rows["low"], rows["high"], strict=True)
-            ],
-        },
-        key="versions_own_table",
-        alt="How often the judge's label is in the response's favour, own family beside others, by what physicians say",
-    )
-
-
-def _left_out(row: Mapping[str, object], unknown: list[str]) -> list[str]:
-    """Who has no family, and which reads do not count here, in words."""
-    said = [f"Without a family: {_listed(unknown)}. Add a pattern below."] if unknown else []
-    counts = {
-        "n_without_family": "of models without a family",
-        "n_without_label": "that this judge has not labelled",
-        "n_without_points": "of criteria without points",
-        "n_not_drawn": "that were not drawn with a known probability",
-    }
-    parts = [f"{row[name]:,} {why}" for name, why in counts.items() if row[name]]
-    return [*said, *([f"Blind first reads that are left out: {', '.join(parts)}."] if parts else [])]
+        alt = (
+            "How often the judge's label is in the response's favour, own family beside others, by what physicians say"
+        )
+        tables.show(columns, key="versions_own_table", alt=alt)
+    if unknown:
+        st.html(html.quiet(f"Without a family: {_listed(unknown)}. Add a pattern below."))
+    if parts := [f"{row[name]:,} {why}" for name, why in LEFT_OUT.items() if row[name]]:
+        st.html(html.quiet(f"Blind first reads that are left out: {', '.join(parts)}."))
 
 
 def _editor(viewer: Viewer, table: families.Table, *, is_own: bool) -> None:
-    """The table to read, and to change by who may."""
     why_not = reason(check_can_set_families, viewer)
     st.html(
         html.quiet(
@@ -309,20 +207,11 @@ def _editor(viewer: Viewer, table: families.Table, *, is_own: bool) -> None:
             disabled=bool(why_not) or not is_own,
         )
     if save or back:
-        kept = edited.fillna("").astype(str)
-        rows = (
-            [] if back else [(pattern, family) for pattern, family in kept.itertuples(index=False) if pattern or family]
-        )
+        rows = edited.fillna("").astype(str).itertuples(index=False)
+        given = [] if back else [(pattern, family) for pattern, family in rows if pattern or family]
         with common.shown_errors():
-            _save(viewer, rows, clear=bool(back))
+            numbered = [(f"row {n}", *row) for n, row in enumerate(given, start=1)]
+            wanted = [] if back else families.check(numbered, "the table of families")
+            acting.set_families(common.engine(), wanted, actor=viewer)
             st.session_state["families_drawn"] += 1
             st.rerun()
-
-
-def _save(viewer: Viewer, rows: list[tuple[str, str]], *, clear: bool) -> None:
-    wanted = (
-        rows
-        if clear
-        else families.check([(f"row {n}", *row) for n, row in enumerate(rows, start=1)], "the table of families")
-    )
-    acting.set_families(common.engine(), wanted, actor=viewer)

@@ -5,7 +5,7 @@ from typing import Any
 
 from streamlit.delta_generator import DeltaGenerator
 
-from evalcore.judges.reads import Reads, assessed, is_choice
+from evalcore.judges.record import Reads, assessed, is_choice
 from evalcore.rubric.data import RubricData, first_reads
 from evalcore.study.schema import Viewer
 from pages.shared import common, page_cache

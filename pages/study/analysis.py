@@ -13,6 +13,10 @@ from pages.shared import common, html, models_choice
 
 USUAL_DATA, USUAL_JUDGE, NO_MODEL = "the judged one with most responses", "the one with most labels", "none"
 DRAWN = "study_analysis_drawn"
+CHECKBOXES = {
+    "settled": "Adjudicated labels in place of the readers' votes",
+    "weighted": "Weighted to the full benchmark's themes",
+}
 
 
 def show(viewer: Viewer, hidden: frozenset[int]) -> None:
@@ -31,8 +35,7 @@ def show(viewer: Viewer, hidden: frozenset[int]) -> None:
         )
     else:
         _said(current)
-    why_not = reason(check_can_state_analysis, viewer)
-    if why_not:
+    if why_not := reason(check_can_state_analysis, viewer):
         st.html(html.notice(why_not))
     _form(viewer, hidden, Analysis() if current is None else current.spec, disabled=bool(why_not))
     if len(versions) > 1:
@@ -62,60 +65,34 @@ def _form(viewer: Viewer, hidden: frozenset[int], spec: Analysis, *, disabled: b
     judges = list(dict.fromkeys(judge for names in judged["judges"] for judge in names))
     subsets = [name for name in common.read("choices")["subset"] if name != models_choice.WHOLE]
     models = list(common.read("models", hidden))
-    number = st.session_state[DRAWN]
+
+    def widget(name: str) -> dict[str, Any]:
+        return {"key": f"analysis_{name}_{st.session_state[DRAWN]}", "disabled": disabled}
 
     def one_of(label: str, options: list[Any], usual: str, value: Any, words: Any = None) -> Any:
-        every = [None, *options]
-        return st.selectbox(
-            label,
-            every,
-            index=every.index(value) if value in every else 0,
-            format_func=lambda option: usual if option is None else (words or {}).get(option, option),
-            key=f"analysis_{label}_{number}",
-            disabled=disabled,
-        )
+        every, named = [None, *options], {None: usual} | (words or {})
+        place = every.index(value) if value in every else 0
+        return st.selectbox(label, every, place, format_func=lambda option: named.get(option, option), **widget(label))
 
     with st.form("state analysis", border=False):
         first, second, third = st.columns(3)
         with first:
             evaluation = one_of("Data set", list(judged["evaluation"]), USUAL_DATA, spec.evaluation)
             subset = one_of("Examples", subsets, "all", spec.subset)
-            chosen = st.multiselect(
-                "Judges",
-                judges,
-                default=[judge for judge in spec.judges if judge in judges],
-                placeholder=USUAL_JUDGE,
-                key=f"analysis_judges_{number}",
-                disabled=disabled,
-            )
+            before = [judge for judge in spec.judges if judge in judges]
+            chosen = st.multiselect("Judges", judges, before, placeholder=USUAL_JUDGE, **widget("judges"))
         with second:
             claim = one_of("Holds for", list(CLAIM_WORDS), WIDEST, spec.claim, CLAIM_WORDS)
             physicians = one_of("As read by", list(PHYSICIANS_WORDS), WIDEST, spec.physicians, PHYSICIANS_WORDS)
-            settled = st.checkbox(
-                "Adjudicated labels in place of the readers' votes",
-                value=spec.settled,
-                key=f"analysis_settled_{number}",
-                disabled=disabled,
-            )
-            weighted = st.checkbox(
-                "Weighted to the full benchmark's themes",
-                value=spec.weighted,
-                key=f"analysis_weighted_{number}",
-                disabled=disabled,
+            settled, weighted = (
+                st.checkbox(label, value=getattr(spec, name), **widget(name)) for name, label in CHECKBOXES.items()
             )
         with third:
             one = one_of("Primary comparison: first model", models, NO_MODEL, spec.primary[0] if spec.primary else None)
             other = one_of("With", models, NO_MODEL, spec.primary[1] if spec.primary else None)
             margins = {
                 name: st.number_input(
-                    f"Margin {words}",
-                    min_value=0.0,
-                    max_value=1.0,
-                    value=getattr(spec, name),
-                    step=0.01,
-                    placeholder="none",
-                    key=f"analysis_{name}_{number}",
-                    disabled=disabled,
+                    f"Margin {words}", 0.0, 1.0, getattr(spec, name), step=0.01, placeholder="none", **widget(name)
                 )
                 for name, words in MARGINS.items()
             }

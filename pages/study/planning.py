@@ -1,17 +1,16 @@
 """The Plan part of the Study page: what is to be known and how exactly, how much has to be read for it, and the drawing of it."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
 from evalcore.planning import acts as planning_acts
 from evalcore.planning import words
-from evalcore.planning.figures import narrowing
 from evalcore.planning.pilot_estimates import options
 from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, answer, curve
 from evalcore.planning.targets import Target
+from evalcore.planning.words import narrowing
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.parts import evaluations
@@ -38,8 +37,7 @@ PURPOSE = "How many responses physicians still have to read until a number is ex
 NO_JUDGE = "Nothing can be planned yet: no judge has labelled a response that may be shown to you. Begin with a file of results."
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(NamedTuple):
     """What is shown for one target."""
 
     answer: Answer
@@ -83,7 +81,15 @@ def show(viewer: Viewer) -> None:
     judged = parts.loc[parts["judges"].map(len).gt(0)]
     if judged.empty:
         st.html(html.notice(NO_JUDGE))
-        st.button("Import a file", icon=":material/database:", type="tertiary", key="plan_import", on_click=_to_import)
+        to_import = {"study_tab": "Import"}
+        st.button(
+            "Import a file",
+            icon=":material/database:",
+            type="tertiary",
+            key="plan_import",
+            on_click=st.session_state.update,
+            args=(to_import,),
+        )
         return
     target, n_readers = _asked(known, judged)
     if target is None:
@@ -101,13 +107,8 @@ def show(viewer: Viewer) -> None:
     _answer(planned, n_readers)
     _claims(found)
     _components(planned)
-    _draw(viewer, planned, n_readers)
+    _draw(viewer, found, n_readers)
     st.html(html.foot(FOOT))
-
-
-def _to_import() -> None:
-    """To the first tab of this page."""
-    st.session_state["study_tab"] = "Import"
 
 
 FOOT = (
@@ -133,7 +134,11 @@ def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]
         row = judged.loc[judged["evaluation"].eq(evaluation)].iloc[0]
         inside = known.items["evaluation"].eq(evaluation)
         names = sorted(known.items.loc[inside, "model"].unique())
-        models = [_model(goal, place, names) for place in range(0 if is_error else 1 + (goal is Goal.DIFFERENCE))]
+        labels = {Goal.SCORE: ("Model",), Goal.DIFFERENCE: ("First model", "Second model")}.get(goal, ())
+        models = [
+            st.selectbox(label, names, index=min(place, len(names) - 1), key=f"plan_model_{place}", width=160)
+            for place, label in enumerate(labels)
+        ]
         if is_error:
             judges = [st.selectbox("Judge", row["judges"], key="plan_judge", width=220)]
         else:
@@ -161,22 +166,13 @@ def _asked(known: RubricData, judged: pd.DataFrame) -> tuple[Target | None, int]
 
 def _held_for() -> tuple[Claim | None, Physicians | None]:
     """What the interval is to hold for; None: as the study states it, else the widest that the reads can carry."""
+    usual = {"": "as stated, else the widest possible"}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        claim = st.selectbox(
-            "Holds for", ["", *Claim], key="plan_claim", width=300,
-            format_func=lambda one: CLAIMS[one] if one else "as stated, else the widest possible",
-        )  # fmt: skip
-        physicians = st.selectbox(
-            "As read by", ["", *Physicians], key="plan_physicians", width=300,
-            format_func=lambda one: READERS[one] if one else "as stated, else the widest possible",
-        )  # fmt: skip
-    return claim or None, physicians or None
-
-
-def _model(goal: Goal, place: int, names: list[str]) -> str:
-    label = "Model" if goal is Goal.SCORE else ("First model", "Second model")[place]
-    chosen: str = st.selectbox(label, names, index=min(place, len(names) - 1), key=f"plan_model_{place}", width=160)
-    return chosen
+        claim, physicians = (
+            st.selectbox(label, ["", *filter(None, words)], key=key, width=300, format_func=(usual | words).__getitem__)
+            for label, words, key in (("Holds for", CLAIMS, "plan_claim"), ("As read by", READERS, "plan_physicians"))
+        )
+    return Claim(claim) if claim else None, Physicians(physicians) if physicians else None
 
 
 def _answer(planned: Planned, n_readers: int) -> None:
@@ -201,13 +197,12 @@ def _answer(planned: Planned, n_readers: int) -> None:
             key="plan_designs",
             alt="How much has to be read, by how it is drawn",
         )
-    said = [words.basis_words(found), words.so_far_words(found), words.disagreement_words(found)]
-    said += [line for line in (planned.easier, words.detectable_words(found, planning_acts.POWER)) if line]
-    n_items = found.designs[IMPORTANCE].n_items
-    if n_items:
+    lines = [words.basis_words(found), words.so_far_words(found), words.disagreement_words(found), planned.easier]
+    lines.append(words.detectable_words(found, planning_acts.POWER))
+    if n_items := found.designs[IMPORTANCE].n_items:
         hours = planning_acts.hours(n_items, n_readers, planned.seconds)
-        said.append(words.hours_words(hours, n_readers, planned.seconds))
-    st.html(html.items(said))
+        lines.append(words.hours_words(hours, n_readers, planned.seconds))
+    st.html(html.items(filter(None, lines)))
     table = curve(found)
     if not table.empty:
         st.plotly_chart(
@@ -216,7 +211,7 @@ def _answer(planned: Planned, n_readers: int) -> None:
                 within=target.half_width,
                 units=words.units_words(target),
                 axis="Half of the 95 % interval",
-                tick_format=_ticks(target),
+                tick_format=".1%" if target.goal is Goal.JUDGE_ERROR else ".3f",
                 ink=theme.ink(),
             ),
             config={"displayModeBar": False},
@@ -226,20 +221,17 @@ def _answer(planned: Planned, n_readers: int) -> None:
 
 
 def _claims(found: Answer) -> None:
-    """The same reads, by what the interval is to hold for."""
     if found.claims.empty:
         return
-    rows = found.claims.to_dict(orient="records")
-    n = found.designs[UNIFORM].n_units
+    claims, target, n = found.claims, found.target, found.designs[UNIFORM].n_units
+    held = zip(claims["claim"], claims["physicians"], strict=True)
     st.subheader("What the same reads can claim", anchor=False)
     tables.show(
         {
-            "The 95 % interval holds": [
-                words.CLAIM_WORDS[Claim(row["claim"]), Physicians(row["physicians"])] for row in rows
-            ],
-            "Expected now": [words.width_words(found.target, row["half_width_now"]) for row in rows],
-            f"With {words.counted_units(found.target, n, 'further')}": [
-                words.width_words(found.target, row["half_width"]) for row in rows
+            "The 95 % interval holds": [words.CLAIM_WORDS[Claim(claim), Physicians(who)] for claim, who in held],
+            "Expected now": [words.width_words(target, width) for width in claims["half_width_now"]],
+            f"With {words.counted_units(target, n, 'further')}": [
+                words.width_words(target, width) for width in claims["half_width"]
             ],
         },
         key="plan_claims",
@@ -248,7 +240,6 @@ def _claims(found: Answer) -> None:
 
 
 def _components(planned: Planned) -> None:
-    """What the error is made of, and what the next reads would take from it."""
     found, target = planned.answer, planned.answer.target
     if target.goal is Goal.JUDGE_ERROR:
         return
@@ -265,32 +256,24 @@ def _components(planned: Planned) -> None:
     n_more, amount = planning_acts.next_reads(found, planned.seconds)
     table = options(parts, target, n_more=n_more)
     st.html(html.finding(words.options_words(table, target, amount)))
-    rows = table.to_dict(orient="records")
     tables.show(
         {
-            "Spent on": [words.OPTION_WORDS[row["option"]] for row in rows],
-            "Further reads of a response": [row["n_reads"] for row in rows],
-            "Responses read then": [row["n_units"] for row in rows],
-            "Physicians": [row["n_readers"] for row in rows],
-            "Standard error then": [words.error_words(row["standard_error"]) for row in rows],
+            "Spent on": table["option"].map(words.OPTION_WORDS),
+            "Further reads of a response": table["n_reads"],
+            "Responses read then": table["n_units"],
+            "Physicians": table["n_readers"],
+            "Standard error then": table["standard_error"].map(words.error_words),
         },
         key="plan_options",
         alt=f"Expected standard error after {amount}, by what they are spent on",
     )
 
 
-def _ticks(target: Target) -> str:
-    return ".1%" if target.goal is Goal.JUDGE_ERROR else ".3f"
-
-
-def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
-    """Draw and hand over to readers: checked first, then done."""
+def _draw(viewer: Viewer, found: Answer, n_readers: int) -> None:
     st.subheader("Draw them, and have them read", anchor=False)
     if why_not := reason(check_can_assign, viewer):
         st.html(html.notice(why_not))
         return
-    found = planned.answer
-    target = found.target
     if not found.variances.n_free:
         st.html(html.notice("Everything is read or assigned already."))
         return
@@ -300,7 +283,7 @@ def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
         ) or IMPORTANCE  # fmt: skip
         needed = found.designs[design].n_units
         n_units = st.number_input(
-            f"How many {words.units_words(target)}", min_value=1, max_value=MOST_UNITS, value=max(needed, 1), step=1,
+            f"How many {words.units_words(found.target)}", min_value=1, max_value=MOST_UNITS, value=max(needed, 1), step=1,
             key=f"plan_n_{design}_{needed}", width=190,
         )  # fmt: skip
         seed = st.number_input(
@@ -313,15 +296,12 @@ def _draw(viewer: Viewer, planned: Planned, n_readers: int) -> None:
     if go or check:
         with common.shown_errors():
             with reading(common.engine()) as session:
-                plan = planning_acts.draw(session, target, n_units=int(n_units), design=design, seed=seed)
+                plan = planning_acts.draw(session, found.target, n_units=int(n_units), design=design, seed=seed)
             choice = Choice(
                 drawn=plan.drawn, readers=tuple(readers), specialty=specialty, n_readers=n_readers, seed=plan.seed
             )
             report = assign(common.engine(), choice, actor=viewer, dry_run=check)
             done = "would be assigned; nothing was changed" if check else "assigned"
-            st.html(
-                html.notice(
-                    f"{counted(report.n_items, 'response')} with {counted(plan.n_items, 'criterion', 'criteria')} {done}."
-                )
-            )
+            criteria = counted(plan.n_items, "criterion", "criteria")
+            st.html(html.notice(f"{counted(report.n_items, 'response')} with {criteria} {done}."))
             st.html(html.items(report.sentences()))

@@ -26,7 +26,7 @@ def test_criteria_lists_the_groups_that_were_read_and_all_when_asked(small):
 
 
 def test_criteria_of_an_unknown_judge_or_grouping_name_what_there_is(small):
-    with pytest.raises(OverreadError, match=r"--judge: expected one of Magpie, got Wren"):
+    with pytest.raises(OverreadError, match=r"--judge: expected one of Magpie, got 'Wren'"):
         ran(small, "criteria", "--judge", "Wren")
     with pytest.raises(OverreadError, match=r"--by: expected one of category, axis, theme, criterion, got 'kind'"):
         ran(small, "criteria", "--by", "kind")
@@ -54,7 +54,7 @@ def test_drift_between_judges_that_agree_says_so(small):
     found = told(small, "drift", "--from", "Magpie", "--to", "Magpie 2", "--by", "overall")
     assert found["flips"][0]["p"] is None
     assert found["flips"][0]["reason"] == "No label differs, so there is nothing to test."
-    with pytest.raises(OverreadError, match=r"--to: expected one of Magpie, Magpie 2, got Wren"):
+    with pytest.raises(OverreadError, match=r"--to: expected one of Magpie, Magpie 2, got 'Wren'"):
         ran(small, "drift", "--from", "Magpie", "--to", "Wren")
 
 

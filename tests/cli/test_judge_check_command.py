@@ -147,7 +147,7 @@ def refused(small, path, *arguments, judge=world.JUDGE):
 def test_bad_input_exits_with_2_and_its_place(agreed, tmp_path):
     path = gold(agreed, tmp_path)
     assert "--judge: expected one of Magpie, got 'Wren'" in refused(agreed, path, judge="Wren")
-    assert "--by-bound: expected point or low, got 'high'" in refused(agreed, path, "--by-bound", "high")
+    assert "--by-bound: expected one of point, low, got 'high'" in refused(agreed, path, "--by-bound", "high")
     assert "cannot be read" in refused(agreed, tmp_path / "none.csv")
     done = ran(agreed, "judge-check", "--gold", path, "--judge", world.JUDGE, "--min-f1", "1.5")
     assert (done.exit_code, done.stdout) == (2, "")

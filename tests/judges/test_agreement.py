@@ -62,7 +62,7 @@ def test_fleiss_psychiatrists_give_the_published_kappa():
 def test_cohens_patients_give_the_published_kappa_plain_and_with_his_weights():
     labels = crossed(COHEN)
     assert found(pair_agreement(labels))["kappa"] == pytest.approx(0.4915, abs=5e-5)
-    sums = jackknife(coded(labels).labels).whole
+    sums = jackknife(coded(labels)).whole
     seen, by_chance = ((pairs * COHEN_WEIGHTS).sum() / pairs.sum() for pairs in (sums.pairs[0], sums.by_chance[0]))
     assert 1 - seen / by_chance == pytest.approx(0.3478, abs=5e-5)
 

@@ -39,11 +39,11 @@ def test_the_interval_is_the_jackknifes_with_one_degree_of_freedom_less_than_exa
 @given(SHAPES)
 def test_leaving_out_by_subtraction_is_leaving_out_by_counting_again(shape):
     labels = ordered(drawn(*shape), "ABCD"[: shape[2]])
-    parts = jackknife(coded(labels).labels)
+    parts = jackknife(coded(labels))
     numbers = pd.factorize(labels["example_id"])[1]
     for place in range(len(parts.examples.group)):
         rest = coded(labels.loc[labels["example_id"].ne(numbers[place])])
-        again = jackknife(rest.labels).whole
+        again = jackknife(rest).whole
         for name in Coefficient:
             left = values(name, parts.examples.sums)[place]
             assert left == pytest.approx(values(name, again)[0], abs=1e-9, nan_ok=True)
@@ -52,13 +52,13 @@ def test_leaving_out_by_subtraction_is_leaving_out_by_counting_again(shape):
 @given(SHAPES, st.booleans())
 def test_leaving_out_a_rater_by_subtraction_is_leaving_out_by_counting_again(shape, by_example):
     labels = ordered(drawn(*shape), "ABCD"[: shape[2]])
-    whole = coded(labels).labels
+    whole = coded(labels)
     part = without_raters(whole, jackknife(whole).whole, by_example=by_example)
     keys = ["rater", "example_id"][: 1 + by_example]
     kept = [labels.drop(index=rows.index) for _, rows in labels.groupby(keys)]
     assert len(part.group) == len(kept)
     for name in Coefficient:
-        again = [values(name, jackknife(coded(rest).labels).whole)[0] if len(rest) else np.nan for rest in kept]
+        again = [values(name, jackknife(coded(rest)).whole)[0] if len(rest) else np.nan for rest in kept]
         ours, counted_again = (sorted(np.nan_to_num(part_, nan=9)) for part_ in (values(name, part.sums), again))
         assert ours == pytest.approx(counted_again, abs=1e-9)  # parts come in another order
 

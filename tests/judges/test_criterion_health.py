@@ -16,7 +16,7 @@ from evalcore.judges.criterion_health import (
     criterion_health,
     read_items,
 )
-from evalcore.judges.reads import Reads
+from evalcore.judges.record import Reads
 from evalcore.stats.arrays import codes_of
 from evalcore.stats.intervals import grouped_shares, share_interval
 from tests import population

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.judges.reads import Reads
 from evalcore.judges.record import (
     ALL,
     ALL_CRITERIA,
@@ -14,6 +13,7 @@ from evalcore.judges.record import (
     MIN_KIND_READS,
     MIN_READS,
     SIGN,
+    Reads,
     finding,
     judge_record,
     record_for,
