@@ -8,7 +8,8 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from evalcore.importing import import_file
-from evalcore.reading.assigning import Choice, Drawn, Item, assign, draw
+from evalcore.reading.assigning import Choice, Drawn, assign, draw
+from evalcore.reading.assignment_queries import Item
 from evalcore.settings import shipped
 from evalcore.study import contents, lookups, store
 from evalcore.study.analysis import Analysis
