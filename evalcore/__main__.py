@@ -18,7 +18,6 @@ from evalcore.cli import compare as cli_compare
 from evalcore.cli import composition as cli_composition
 from evalcore.cli import data as cli_data
 from evalcore.cli import drift as cli_drift
-from evalcore.cli import paper as cli_paper
 from evalcore.cli import planning as cli_planning
 from evalcore.cli import quality as cli_quality
 from evalcore.cli import reading as cli_reading
@@ -72,8 +71,8 @@ app.command()(runs.runs)
 app.command()(cli_planning.plan)
 app.command()(cli_reading.assign)
 app.command()(cli_reading.guideline)
-app.command()(cli_paper.methods)
-app.command()(cli_paper.bundle)
+app.command()(cli_analysis.methods)
+app.command()(cli_analysis.bundle)
 
 
 @app.callback(invoke_without_command=True)

@@ -176,7 +176,7 @@ def _report(found: "Answer", seconds: float | None, n_readers: int) -> dict[str,
     from evalcore.planning.acts import POWER, hours, next_reads
     from evalcore.planning.pilot_estimates import options
     from evalcore.planning.targets import detectable
-    from evalcore.rubric.recipes import Goal
+    from evalcore.rubric.drawings import Goal
 
     n_more, amount = next_reads(found, seconds)
     parts, target = found.components, found.target

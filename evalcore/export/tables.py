@@ -22,7 +22,7 @@ from evalcore.export.codebook import CODEBOOK, DTYPES
 from evalcore.reading import exposure_store, exposures
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
-from evalcore.rubric.blind_reads import LOOK, second_looks
+from evalcore.rubric.blind_read_queries import LOOK, second_looks
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
 from evalcore.runs import suspects
 from evalcore.study import contents, frames, lookups, store

@@ -10,7 +10,7 @@ import pandas as pd
 
 from evalcore.planning.targets import Population, Target, population
 from evalcore.rubric.data import DRAWN, RubricData, first_reads, votes
-from evalcore.rubric.recipes import Goal, unit_sizes
+from evalcore.rubric.drawings import Goal, unit_sizes
 from evalcore.stats import estimator
 from evalcore.stats.estimator import effective_readers
 from evalcore.stats.intervals import share_interval

@@ -14,7 +14,7 @@ from scipy.special import ndtri, stdtrit
 from evalcore.planning.pilot_estimates import Components, Pilot, components, measured
 from evalcore.planning.targets import Population, Target, population
 from evalcore.rubric.data import RubricData, votes
-from evalcore.rubric.recipes import Goal, clipped, drawing_sizes, unit_sizes
+from evalcore.rubric.drawings import Goal, clipped, drawing_sizes, unit_sizes
 from evalcore.stats.estimator import effective_readers, freedom_of_sum
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.schema import Claim, Physicians
@@ -282,7 +282,7 @@ def at_odds(disagreements: Floats, probabilities: Floats | None) -> Disagreement
     """What it does to a drawing.
 
     Args:
-        disagreements: One an item, as `recipes.disagreement` gives them.
+        disagreements: One an item, as `drawings.disagreement` gives them.
         probabilities: Of each item to be drawn, in (0, 1]; None: nothing can be drawn.
     """
     differ, agree = disagreements > 0, disagreements == 0

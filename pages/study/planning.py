@@ -14,8 +14,8 @@ from evalcore.planning.sample_size import DESIGNS, IMPORTANCE, UNIFORM, Answer, 
 from evalcore.planning.targets import Target
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.parts import evaluations
-from evalcore.rubric.recipes import Goal
+from evalcore.rubric.drawings import Goal
+from evalcore.rubric.results import evaluations
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents

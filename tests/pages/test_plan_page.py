@@ -16,7 +16,7 @@ from evalcore.planning.targets import Target
 from evalcore.reading import tasks
 from evalcore.reading.assigning import Choice, assign
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.recipes import Goal
+from evalcore.rubric.drawings import Goal
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing

@@ -17,7 +17,7 @@ from evalcore.judges.anchoring import CHANGED, OVERALL, TOWARD, anchoring, effec
 from evalcore.reading import tasks
 from evalcore.reading.deciding import Decision
 from evalcore.reading.desks import control_keys
-from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.study import store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Label, Physicians, ReadingState, Rules
