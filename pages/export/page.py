@@ -10,7 +10,7 @@ from evalcore.export.bundle import bundle
 from evalcore.export.codebook import CODEBOOK
 from evalcore.export.flow_diagram import GROUND, INK
 from evalcore.reading import exposing
-from evalcore.study import contents
+from evalcore.study import trail
 from evalcore.study.db import reading
 from evalcore.study.policies import allows, check_can_export, check_can_read, own_act
 from pages.export import exports
@@ -245,7 +245,7 @@ with common.shown_errors():
         )
         if what in CODEBOOK:
             with reading(common.engine()) as session:
-                trail_hash = contents.trail_head(session)[1]
+                trail_hash = trail.trail_head(session)[1]
             st.download_button(
                 "Codebook",
                 export_tables.codebook_text(what, trail_hash),

@@ -23,7 +23,7 @@ from evalcore.triage.panels import Kind
 from evalcore.triage.predictions import joined, judges_by_format, predictions
 from evalcore.triage.reads import with_physicians_gold
 from evalcore.triage.settings import TriageSettings
-from pages.shared import choices, common, page_cache
+from pages.shared import common, page_cache
 
 PAGE = "triage"
 KEYS = (
@@ -242,8 +242,8 @@ def left(key: str, usual: Any = None) -> Any:
     return page_cache.left(PAGE, key, usual)
 
 
-one_of = partial(choices.one_of, PAGE)
-"""A control of this page, as `_choices.one_of`."""
+one_of = partial(page_cache.one_of, PAGE)
+"""A control of this page, as `page_cache.one_of`."""
 
 
 @dataclass(frozen=True)
