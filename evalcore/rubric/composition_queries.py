@@ -1,7 +1,7 @@
 """What a study is made of and what physicians have read of it, counted in SQL."""
 
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import orjson
 import pandas as pd
@@ -54,14 +54,16 @@ def examples(session: Session) -> pd.DataFrame:
     read, example = _read_responses(), TABLES["example"].c
     criterion, response = TABLES["criterion"].c, TABLES["response"].c
     n_undesirable = func.sum(case((criterion.points < 0, 1), else_=0)).label("n_undesirable")
-    counts = [
-        select(example_id.label("counted_of"), func.count().label(name), *more).group_by(example_id).subquery()
-        for example_id, name, *more in (
-            (criterion.example_id, "n_criteria", n_undesirable),
-            (response.example_id, "n_responses"),
-            (read.c.example_id, "n_read"),
-        )
-    ]
+
+    def per_example(example_id: Any, name: str, *more: Any) -> Subquery:
+        counted = select(example_id.label("counted_of"), func.count().label(name), *more)
+        return counted.group_by(example_id).subquery()
+
+    counts = (
+        per_example(criterion.example_id, "n_criteria", n_undesirable),
+        per_example(response.example_id, "n_responses"),
+        per_example(read.c.example_id, "n_read"),
+    )
     numbers = [column for table in counts for column in table.c if column.name != "counted_of"]
     statement = select(
         example.id.label("example_id"),

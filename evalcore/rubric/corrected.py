@@ -619,7 +619,7 @@ def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Ph
     for one, other in combinations(models, 2):
         first, second = one.inputs, other.inputs
         common, *places = np.intersect1d(first.example_ids, second.example_ids, assume_unique=True, return_indices=True)
-        row = {
+        row: dict[str, Any] = {
             "model_1": first.model,
             "model_2": second.model,
             "evaluation": first.evaluation,

@@ -67,8 +67,10 @@ def share_interval(
         msg = f"expected truth values with a cluster each, got {len(counted)} hits of type {counted.dtype} with {len(names)} clusters"
         raise ValueError(msg)
     codes = np.asarray(pd.factorize(names)[0], dtype=np.int64)
-    row = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, level=level).iloc[0].to_dict()
-    return Share(**row | {name: int(row[name]) for name in ("n", "n_hits", "n_clusters")})
+    row = _shares(counted, codes, np.zeros(len(codes), dtype=np.int64), 1, level=level).iloc[0]
+    n, n_hits, n_clusters = (int(row[name]) for name in ("n", "n_hits", "n_clusters"))
+    share, low, high, effect = (float(row[name]) for name in ("share", "low", "high", "design_effect"))
+    return Share(n, n_hits, share, low, high, n_clusters, effect)
 
 
 def grouped_shares(
