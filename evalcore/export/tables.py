@@ -19,7 +19,8 @@ from sqlmodel import Session
 
 from evalcore.errors import ExportError, ReadOnly
 from evalcore.export.codebook import CODEBOOK, DTYPES
-from evalcore.reading import exposure_store, exposures
+from evalcore.reading import queries as reading_queries
+from evalcore.reading import store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
 from evalcore.rubric.blind_read_queries import LOOK, second_looks
@@ -332,8 +333,8 @@ def record(
             person = next((person for person in contents.people(session) if person.name == actor.name), None)
             if person is not None and n_rows:
                 is_whole = not asked and not part.blind
-                seen = None if is_whole else exposures.numbers_of(session, named) - part.blind
-                exposure_store.add_exposures(
+                seen = None if is_whole else reading_queries.numbers_of(session, named) - part.blind
+                reading_store.add_exposures(
                     session, person.person_id, Seen.BUNDLE if what == "bundle" else Seen.EXPORT, seen
                 )
             store.append_event(

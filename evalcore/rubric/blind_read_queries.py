@@ -8,7 +8,7 @@ import pandas as pd
 from sqlalchemy import ColumnElement, Select, Subquery, and_, case, exists, func, or_, select
 from sqlmodel import Session
 
-from evalcore.reading.sheets import shown_judges
+from evalcore.reading.queries import shown_judges
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.data import RubricData, is_drawn
 from evalcore.rubric.drawings import over_all

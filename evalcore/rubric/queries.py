@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, ColumnElement, String, Subquery, and_, case, 
 from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
-from evalcore.reading import candidates
+from evalcore.reading import assignment_queries
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
 from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
 from evalcore.stats.arrays import Numbers
@@ -473,7 +473,7 @@ def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[in
     words = {name: value for name, value in chosen_by.items() if name != "reads"}
     if not words:
         return None
-    fitting = candidates.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
+    fitting = assignment_queries.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
     return frozenset(response for _, response in fitting if response is not None)
 
 

@@ -306,3 +306,32 @@ def rate_words(row: Mapping[Any, Any]) -> str:
     if math.isnan(row["value"]) or not math.isnan(row["k"]):
         return triage_words.rate_words(row)
     return f"{percent_words(row['value'])} {interval_words(row['low'], row['high'])}"
+
+
+def matrices(
+    basis: Basis,
+    triage_data: TriageData,
+    found: pd.DataFrame,
+    *,
+    judges: Mapping[str, str],
+    held: Held = Held(),
+    known: Sequence[Answers] | None = None,
+) -> Matrices:
+    """The matrices of all models by the chosen basis; all as for `harm`."""
+    if basis is Basis.PHYSICIANS:
+        return by_physicians(triage_data, settled=held.settled)
+    if basis is Basis.CORRECTED:
+        return corrected(triage_data, found, judges, held, known=known)
+    return by_judge(triage_data, found)
+
+
+def rates_columns(rates: pd.DataFrame, measures: Sequence[str]) -> dict[str, list[str]]:
+    """Some measures of `Matrices.rates` by the headers of a table: a row a model and format, in their order."""
+    short = rates.assign(reason=[triage_words.short_reason(reason) for reason in rates["reason"]])
+    of = triage_words.by_model(short)
+    columns = {"Model": [model for model, _ in of], "Format": [word for _, word in of]}
+    occurring = [name for name in measures if any(name in rows for rows in of.values())]
+    return columns | {
+        triage_words.NAMES[name]: [rate_words(rows[name]) if name in rows else "" for rows in of.values()]
+        for name in occurring
+    }

@@ -19,7 +19,7 @@ def ink() -> str:
 
 
 def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> Any:
-    """A figure without Plotly's tool bar."""
+    """A figure without Plotly's tool bar; `alt` is for those who do not see it. What was selected in it, where `more` asks for that."""
     return st.plotly_chart(drawn, config={"displayModeBar": False}, key=key, alt=alt, **more)
 
 

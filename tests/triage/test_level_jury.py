@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.calibration.judge_confidence import level_vote_items
+from evalcore.calibration.confidence import level_vote_items
 from evalcore.study.schema import PARSER
 from evalcore.triage.data import NO_LEVEL, TriageData
 from evalcore.triage.level_jury import JURY, members, votes, with_jury
