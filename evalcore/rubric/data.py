@@ -21,10 +21,7 @@ ITEM_COLUMNS = (
 READ_COLUMNS = (
     "row", "item_id", "example_id", "response_id", "rater", "met", "stage", "blinded", "selection", "inclusion_probability", "unit",
 )  # fmt: skip
-DRAWN = (
-    Selection.RANDOM,
-    Selection.IMPORTANCE,
-)  # selections whose probability is known, so that they can stand for what was not read
+DRAWN = (Selection.RANDOM, Selection.IMPORTANCE)  # probability known, so that they can stand for what was not read
 
 
 @dataclass(frozen=True)
@@ -45,14 +42,10 @@ class RubricData:
     """
 
     items: pd.DataFrame
-    judged: (
-        pd.DataFrame
-    )  # the same rows, one column a judge: 1 met, 0 not met, NaN where this judge gave no label or could not assess
+    judged: pd.DataFrame  # the same rows, one column a judge: 1 met, 0 not met, NaN no label or could not assess
     reads: pd.DataFrame
     repeats: pd.DataFrame = field(default_factory=pd.DataFrame)
-    juries: frozenset[str] = (
-        frozenset()
-    )  # those of the judges that say what other judges say most often: they have no vote beside them
+    juries: frozenset[str] = frozenset()  # judges that say what others say most often: they have no vote beside them
 
     @property
     def judges(self) -> list[str]:

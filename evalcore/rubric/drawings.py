@@ -40,9 +40,7 @@ class Drawable:
     rubric_data: RubricData  # these items alone
     weights: Floats
     unit: Numbers  # what is drawn together, numbered 0, 1, ...: the response; for a difference both models' responses to an example
-    disagreement: (
-        Floats  # of all judges of the study and their repeats on each item, in [0, 1]; NaN with fewer than two labels
-    )
+    disagreement: Floats  # of all judges and their repeats on each item, in [0, 1]; NaN with fewer than two labels
 
 
 def drawable(

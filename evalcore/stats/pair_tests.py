@@ -159,9 +159,7 @@ class Verdict(msgspec.Struct, frozen=True):
     bound: float = math.nan
     low: float = math.nan
     high: float = math.nan
-    p_non_inferior: float = (
-        math.nan
-    )  # one-sided, of "worse by the margin or more"; `non_inferior` where it is below (1 - level)/2
+    p_non_inferior: float = math.nan  # one-sided, of "worse by the margin or more"
     p_equivalent: float = math.nan
     non_inferior: bool = False
     equivalent: bool = False
