@@ -15,7 +15,6 @@ from evalcore.cli import compare as cli_compare
 from evalcore.cli import composition as cli_composition
 from evalcore.cli import data as cli_data
 from evalcore.cli import drift as cli_drift
-from evalcore.cli import paper as cli_paper
 from evalcore.cli import planning as cli_planning
 from evalcore.cli import quality as cli_quality
 from evalcore.cli import reading as cli_reading
@@ -46,7 +45,7 @@ COMMANDS = (
     (cli_triage.triage, calibration.calibration, judging.jury, judging.acuity_rules),
     (cli_triage.triage_settings, cli_triage.label_maps, cli_composition.composition),
     (cli_run.respond, cli_run.judge, cli_triage_run.triage_run, cli_run.runs),
-    (cli_planning.plan, cli_reading.assign, cli_reading.guideline, cli_paper.methods, cli_paper.bundle),
+    (cli_planning.plan, cli_reading.assign, cli_reading.guideline, cli_analysis.methods, cli_analysis.bundle),
 )
 for of_a_room in COMMANDS:
     for command in of_a_room:

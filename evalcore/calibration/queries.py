@@ -7,9 +7,9 @@ import pandas as pd
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
 from sqlmodel import Session, col
 
-from evalcore.rubric import drawings
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.data import DRAWN, RubricData
+from evalcore.rubric.drawings import over_all
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import Label, RaterKind, Stage
 from evalcore.study.tables import TABLES, Rater, Verdict
@@ -103,8 +103,8 @@ def _reads(session: Session, judged: Callable[[], RubricData]) -> pd.DataFrame:
     reads["inclusion_probability"] = reads["inclusion_probability"].astype(float)
     drawn = reads["selection"].isin(DRAWN) & reads["inclusion_probability"].notna()
     reads["inclusion_probability"] = reads["inclusion_probability"].where(drawn)
-    known_drawings = drawings.load(session, reads, drawn, known=judged)
-    reads["inclusion_probability"] = drawings.over_all(known_drawings, reads, drawn)
+    known_drawings = rubric_queries.drawings_of(session, reads, drawn, known=judged)
+    reads["inclusion_probability"] = over_all(known_drawings, reads, drawn)
     return (
         reads.assign(is_drawn=drawn, met_drawn=reads["met"].where(drawn))
         .groupby("item_id", as_index=False)

@@ -1,14 +1,19 @@
-"""What the study states that it analyses, by the command line."""
+"""What the study states that it analyses, and what a paper needs besides the numbers, by the command line."""
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalcore.cli.console import Db, Json, actor, grid, one_of, out, print_json, study
+from evalcore.cli.console import Db, Json, actor, grid, hidden, one_of, out, print_json, study, write_whole
 from evalcore.errors import OverreadError
+from evalcore.stats.wording import counted
 
 if TYPE_CHECKING:
-    from evalcore.study.analysis import Analysis, StatedAnalysis
+    from evalcore.study.analysis import StatedAnalysis
+
+STATED = ("version", "stated_by", "stated_at", "n_reads_before")
 
 app = typer.Typer(
     help="What the study states that it analyses: compare, methods, bundle, Models and Triage follow it. Alone it shows the statement in force.",
@@ -25,7 +30,7 @@ def show(context: typer.Context, db: Db = None, as_json: Json = False) -> None:
     empty list: as usual.
     """
     from evalcore.study import contents
-    from evalcore.study.analysis import Analysis, plain, when_words
+    from evalcore.study.analysis import Analysis, plain
     from evalcore.study.db import reading
 
     if context.invoked_subcommand is not None:
@@ -33,14 +38,11 @@ def show(context: typer.Context, db: Db = None, as_json: Json = False) -> None:
     with study(db) as engine, reading(engine) as session:
         stated = contents.stated_analysis(session)
     if as_json:
-        nothing = dict.fromkeys(("version", "stated_by", "stated_at", "n_reads_before")) | plain(Analysis())
-        print_json(nothing if stated is None else _row(stated))
-        return
-    if stated is None:
+        print_json(dict.fromkeys(STATED) | plain(Analysis()) if stated is None else _row(stated))
+    elif stated is None:
         out.print("No analysis is stated; every choice is the usual one. Begin with: overread analysis state --help")
-        return
-    out.print(f"Version {stated.version}, {when_words(stated)}, by {stated.stated_by}", markup=False)
-    out.print(grid(("", ""), _lines(stated.spec)))
+    else:
+        _print(stated)
 
 
 @app.command()
@@ -110,7 +112,6 @@ def state(  # noqa: PLR0913, PLR0917 - one an option
 def history(db: Db = None, as_json: Json = False) -> None:
     """List every version, newest first. With --json a list of objects as `overread analysis --json` has them."""
     from evalcore.study import contents
-    from evalcore.study.analysis import when_words
     from evalcore.study.db import reading
 
     with study(db) as engine, reading(engine) as session:
@@ -121,18 +122,70 @@ def history(db: Db = None, as_json: Json = False) -> None:
     if not versions:
         out.print("No analysis is stated.")
     for version in versions:
-        out.print(f"Version {version.version}, {when_words(version)}, by {version.stated_by}", markup=False)
-        out.print(grid(("", ""), _lines(version.spec)))
+        _print(version)
 
 
 def _row(stated: "StatedAnalysis") -> dict[str, Any]:
     from evalcore.study.analysis import plain
 
-    names = ("version", "stated_by", "stated_at", "n_reads_before")
-    return {name: getattr(stated, name) for name in names} | plain(stated.spec)
+    return {name: getattr(stated, name) for name in STATED} | plain(stated.spec)
 
 
-def _lines(spec: "Analysis") -> list[tuple[str, str]]:
-    from evalcore.study.analysis import words
+def _print(stated: "StatedAnalysis") -> None:
+    from evalcore.study.analysis import when_words, words
 
-    return list(words(spec).items())
+    out.print(f"Version {stated.version}, {when_words(stated)}, by {stated.stated_by}", markup=False)
+    out.print(grid(("", ""), words(stated.spec).items()))
+
+
+def methods(
+    checklist: Annotated[
+        bool,
+        typer.Option(
+            "--checklist", help="Where each item of the reporting guidelines stands in the bundle, or that it is blank."
+        ),
+    ] = False,
+    db: Db = None,
+    as_json: Json = False,
+) -> None:
+    """Write the methods of a paper from what was done in the study.
+
+    With --json an object: paragraph; clauses, each with key, section, text and is_blank; and the facts that they were written from. With --checklist and
+    --json: the rows of the bundle's checklist.csv.
+    """
+    from evalcore.export import bundle as bundling
+    from evalcore.export import methods as written
+    from evalcore.export import tables as export_tables
+
+    with study(db) as engine:
+        export_tables.check(engine, actor(engine))
+        done = written.facts(engine)
+    if checklist:
+        texts, tables = written.documents(done, bundling.FILES)
+        if as_json:
+            print_json(tables["checklist"].to_dict(orient="records"))
+        else:
+            out.print(texts["checklist.md"], markup=False)
+    elif as_json:
+        clauses = [asdict(clause) for clause in written.clauses(done)]
+        print_json({"paragraph": written.paragraph(done), "clauses": clauses, "facts": written.as_dict(done)})
+    else:
+        out.print(written.paragraph(done), markup=False)
+
+
+def bundle(path: Path, db: Db = None) -> None:
+    """Write one zip file of all that the numbers of a paper rest on.
+
+    In it: labels, verdicts and scores; corrected scores and differences of the stated analysis, what missing reads could change, and agreement, each
+    with its codebook; the analysis, the methods, a checklist, the flow and a manifest of hashes.
+    """
+    from evalcore.export import bundle as bundling
+    from evalcore.export import tables as export_tables
+
+    with study(db) as engine:
+        who = actor(engine)
+        export_tables.check(engine, who)
+        content, n_rows = bundling.bundle(engine, blind=hidden(engine, who))
+        write_whole(path, content)
+        export_tables.record(engine, actor=who, what="bundle", file_format="zip", n_rows=n_rows)
+    out.print(f"{path}: {counted(n_rows, 'label')} with codebook, methods and manifest")

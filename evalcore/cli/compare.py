@@ -2,15 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
-from rich.markup import escape
-from rich.table import Table
 
-from evalcore.cli.console import Db, Json, one_of, out, print_json, some_of, study
+from evalcore.cli.console import Db, Json, one_of, out, print_json, records, show, some_of, study
 from evalcore.errors import OverreadError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sqlmodel import Session
 
     from evalcore.rubric.results import ComputedAnalysis
@@ -115,27 +113,22 @@ def compare(  # noqa: PLR0913, PLR0917 - one an option
         "weighted": weighted,
     }
     with study(db) as engine, reading(engine) as session:
-        done = _analysed(session, {name: value for name, value in given.items() if value is not None})
-        found = _said(session, done, by=wanted, seed=seed)
+        done = analysed(session, {name: value for name, value in given.items() if value is not None})
+        tables = computed(session, done, by=wanted, seed=seed)
     if as_json:
-        print_json(found)
+        print_json(as_object(done, tables, seed=seed))
     else:
-        _print(found)
+        _print(done, tables)
 
 
-def _analysed(session: "Session", changes: dict[str, Any]) -> "ComputedAnalysis":
+def analysed(session: "Session", changes: dict[str, Any]) -> "ComputedAnalysis":
     """The analysis with the options that were given, each checked by its own name."""
-    from evalcore.rubric import parts
     from evalcore.rubric import queries as rubric_queries
-    from evalcore.rubric.results import compute
+    from evalcore.rubric.results import compute, evaluations, judges_of
     from evalcore.study import contents
 
     everything = rubric_queries.load(session)
-    of = {
-        row["evaluation"]: row["judges"]
-        for row in parts.evaluations(everything).to_dict(orient="records")
-        if row["judges"]
-    }
+    of = judges_of(evaluations(everything))
     if not of:
         msg = "No judge has labelled a response yet: overread import a file of results first"
         raise OverreadError(msg)
@@ -153,27 +146,58 @@ def _analysed(session: "Session", changes: dict[str, Any]) -> "ComputedAnalysis"
     return done
 
 
-def _said(session: "Session", done: "ComputedAnalysis", *, by: list[str], seed: int) -> dict[str, Any]:
-    """What --json prints."""
+def computed(
+    session: "Session", done: "ComputedAnalysis", *, by: list[str], seed: int
+) -> dict[str, "dict[str, pd.DataFrame]"]:
+    """What the analysis itself does not hold: in the judge's opinion, corrected by grouping with the tests, and with the missing reads."""
     import numpy as np
 
-    from evalcore.rubric import comparison, parts
-    from evalcore.rubric.finding import unreached_words
-    from evalcore.rubric.results import missing, primary_words, stated_words
+    from evalcore.rubric import corrected_groups as groups
+    from evalcore.rubric.judge_only import differences
+    from evalcore.rubric.results import correcting, jury, missing
     from evalcore.rubric.scores import example_scores, group_scores
-    from evalcore.rubric.sensitivity import sensitivity_sentence
 
-    found, spec, stated = done.results, done.results.spec, done.stated
-    one, judge = parts.jury(done.part, spec.judges)
-    judged = comparison.differences(example_scores(one, judge), rng=np.random.default_rng(seed))
-    tried = missing(session, done)
+    numbers, spec = done.results, done.results.spec
+    claims: Any = {"claim": numbers.claim, "physicians": numbers.physicians}
+    how = correcting(done.part, spec)
+    one, judge = jury(done.part, spec.judges)
+    judged = group_scores(one, judge, by=by)
+    inputs = {grouping: groups.by_group(done.part, grouping, **how) for grouping in by if grouping in groups.GROUPINGS}
+    return {
+        "judge_only": {"differences": differences(example_scores(one, judge), rng=np.random.default_rng(seed))},
+        "missing": {"scores": missing(session, done.everything, done.part, spec)},
+        "corrected_groups": {name: groups.group_corrected_scores(of, **claims) for name, of in inputs.items()},
+        "interactions": {name: groups.interactions(of, name) for name, of in inputs.items()},
+        "groups": {str(name): table for name, table in judged.groupby("grouping", sort=False)},
+    }
+
+
+def as_object(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"], *, seed: int) -> dict[str, Any]:
+    """What --json prints."""
+    from msgspec.structs import asdict
+
+    from evalcore.rubric.corrected_groups import DIFFERENCE, interaction_words
+    from evalcore.rubric.finding import unreached_words
+    from evalcore.rubric.judge_only import judge_only_warning
+    from evalcore.rubric.results import primary_words, stated_words
+    from evalcore.rubric.sensitivity import sensitivity_sentence
+    from evalcore.stats.wording import listed
+
+    numbers, spec, stated = done.results, done.results.spec, done.stated
     primary = None
     if spec.primary is not None:
-        held = (
-            None if found.held is None else {name: getattr(found.held, name) for name in found.held.__struct_fields__}
-        )
         pair = {"model_1": spec.primary[0], "model_2": spec.primary[1], "margin": spec.margin}
-        primary = pair | (found.primary or {}) | {"held": held, "words": primary_words(found, stated)}
+        held = None if numbers.held is None else asdict(numbers.held)
+        primary = pair | (numbers.primary or {}) | {"held": held, "words": primary_words(numbers, stated)}
+    tests = [
+        {
+            "grouping": grouping,
+            **row,
+            "words": interaction_words(test, grouping) if test["about"] == DIFFERENCE else None,
+        }
+        for grouping, table in tables["interactions"].items()
+        for row, test in zip(_records(table), table.to_dict(orient="records"), strict=True)
+    ]
     return {
         "dataset": spec.evaluation,
         "subset": spec.subset,
@@ -183,148 +207,91 @@ def _said(session: "Session", done: "ComputedAnalysis", *, by: list[str], seed: 
         "settled": spec.settled,
         "weighted": spec.weighted,
         "analysis": stated_words(stated, done.otherwise),
-        "stated": None
-        if stated is None
-        else {name: getattr(stated, name) for name in ("version", "stated_at", "n_reads_before")},
+        "stated": stated and {name: getattr(stated, name) for name in ("version", "stated_at", "n_reads_before")},
         "otherwise": list(done.otherwise),
-        "means": found.means,
-        "why": found.usual.why,
+        "means": numbers.means,
+        "why": numbers.usual.why,
         "seed": seed,
-        "finding": found.finding,
-        "unreached": unreached_words(found.scores),
+        "finding": numbers.finding,
+        "unreached": unreached_words(numbers.scores),
         "n_examples": done.part.items["example_id"].nunique(),
         "n_responses": done.part.items["response_id"].nunique(),
-        "scores": _records(found.scores.drop(columns="evaluation")),
-        "claims": _records(found.claims.drop(columns="evaluation")),
-        "differences": _records(found.differences.drop(columns="evaluation")),
-        "difference_claims": _records(found.difference_claims.drop(columns="evaluation")),
-        "ranks": _records(found.ranks.drop(columns="evaluation")),
+        **{
+            name: _records(getattr(numbers, name))
+            for name in ("scores", "claims", "differences", "difference_claims", "ranks")
+        },
         "primary": primary,
-        "judge_only": {"warning": comparison.judge_only_warning(judge), "differences": _records(judged)},
-        **_grouped(done, by),
-        "sensitivity": _records(tried.drop(columns="evaluation")),
-        "sensitivity_words": sensitivity_sentence(tried),
-        "groups": _records(group_scores(one, judge, by=by).drop(columns="evaluation")),
+        "judge_only": {
+            "warning": judge_only_warning(listed(spec.judges)),
+            "differences": _records(tables["judge_only"]["differences"]),
+        },
+        "corrected_groups": [
+            {"grouping": grouping, **row}
+            for grouping, table in tables["corrected_groups"].items()
+            for row in _records(table)
+        ],
+        "interactions": tests,
+        "group_words": _group_words(done, tables),
+        "sensitivity": _records(tables["missing"]["scores"]),
+        "sensitivity_words": sensitivity_sentence(tables["missing"]["scores"]),
+        "groups": [row for table in tables["groups"].values() for row in _records(table)],
     }
 
 
-def _grouped(done: "ComputedAnalysis", by: list[str]) -> dict[str, Any]:
-    """Corrected scores by group, and whether groups differ."""
-    from evalcore.rubric import corrected_groups
-    from evalcore.rubric.corrected_groups import DIFFERENCE, interaction_words
-    from evalcore.rubric.parts import weights_of
-
-    found, spec = done.results, done.results.spec
-    how: dict[str, Any] = {"judges": spec.judges, "settled": spec.settled, "weights": weights_of(done.part, spec)}
-    scores, tests, words = [], [], {}
-    for grouping in by:
-        if grouping not in corrected_groups.GROUPINGS:
-            continue
-        known = corrected_groups.by_group(done.part, grouping, **how)
-        of_groups = corrected_groups.group_corrected_scores(known, claim=found.claim, physicians=found.physicians)
-        test = corrected_groups.interactions(known, grouping)
-        words[grouping] = corrected_groups.group_words(of_groups, test, grouping, spec.primary)
-        scores += [{"grouping": grouping, **row} for row in _records(of_groups.drop(columns="evaluation"))]
-        for row, told in zip(test.to_dict(orient="records"), _records(test.drop(columns="evaluation")), strict=True):
-            said = interaction_words(row, grouping) if row["about"] == DIFFERENCE else None
-            tests.append({"grouping": grouping, **told, "words": said})
-    return {"corrected_groups": scores, "interactions": tests, "group_words": words}
+def _records(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    return records(table.drop(columns="evaluation", errors="ignore"))
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    rows = table.astype(object).where(table.notna(), None).to_dict(orient="records")
-    return [{str(name): value for name, value in row.items()} for row in rows]
+def _group_words(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> dict[str, str]:
+    from evalcore.rubric.corrected_groups import group_words
+
+    return {
+        grouping: group_words(scores, tables["interactions"][grouping], grouping, done.results.spec.primary)
+        for grouping, scores in tables["corrected_groups"].items()
+    }
 
 
-def _print(found: dict[str, Any]) -> None:
-    from evalcore.rubric.finding import (
-        CLAIM_COLUMNS,
-        claim_columns,
-        difference_words,
-        rank_words,
-        readers_words,
-        score_words,
-        worth_words,
-    )
-    from evalcore.stats.wording import chance_words
+def _print(done: "ComputedAnalysis", tables: dict[str, "dict[str, pd.DataFrame]"]) -> None:
+    """The sentences and tables of Models, from the top of its first section to the bottom of the last."""
+    from evalcore.rubric import finding
+    from evalcore.rubric.corrected_groups import group_columns, judged_columns
+    from evalcore.rubric.judge_only import judge_only_warning
+    from evalcore.rubric.results import primary_words, stated_words
+    from evalcore.rubric.sensitivity import sensitivity_sentence
+    from evalcore.stats.wording import listed
 
-    judges = ", ".join(found["judges"])
-    out.print(escape(f"{found['dataset']}{', ' + found['subset'] if found['subset'] else ''}, judged by {judges}"))
-    primary = found["primary"]["words"] if found["primary"] else []
-    for sentence in (found["analysis"], found["finding"], *primary, found["unreached"], found["why"], found["means"]):
-        if sentence:
-            out.print(escape(sentence))
-    table = Table(
-        "model", "judge only", "physicians only", "corrected", "criteria read", "physicians", "reads saved by the judge", box=None, padding=(0, 2)
-    )  # fmt: skip
-    for row in found["scores"]:
-        values = {name: float("nan") if value is None else value for name, value in row.items()}
-        cells = [
-            score_words(*(values[name + end] for end in ("", "_low", "_high")))
-            for name in ("judge_only", "physicians_only", "corrected")
-        ]
-        worth = worth_words(values["worth"], values["worth_low"], values["worth_high"])
-        if not row["enough"]:
-            cells[2], worth = row["needed"] if row["n_items"] else "–", "–"
-        readers = readers_words(row["n_readers"], values["n_effective_readers"])
-        table.add_row(*map(escape, (row["model"], *cells, str(row["n_read"]), readers, worth)))
-    out.print(table)
-    by_claim = claim_columns(pd.DataFrame(found["claims"]).fillna(float("nan")))
-    if any(cell != "–" for name, column in by_claim.items() if name != "Model" for cell in column):
-        shown = Table("corrected", *list(by_claim)[1:], box=None, padding=(0, 2))
-        for line in zip(*by_claim.values(), strict=True):
-            shown.add_row(*map(escape, line))
-        out.print(shown)
-        out.print(escape(CLAIM_COLUMNS))
-    if found["ranks"]:
-        out.print(escape(rank_words(pd.DataFrame(found["ranks"]))))
-    for title, rows in (
-        ("After correction", found["differences"]),
-        ("In the judge's opinion", found["judge_only"]["differences"]),
+    numbers, spec = done.results, done.results.spec
+    judge = listed(spec.judges)
+    scores = finding.best_first(numbers.scores)
+    where = f", {spec.subset}" if spec.subset else ""
+    analysis, primary = stated_words(done.stated, done.otherwise), primary_words(numbers, done.stated)
+    _say(f"{spec.evaluation}{where}, judged by {judge}", analysis, numbers.finding, *primary)
+    _say(finding.unreached_words(scores), numbers.usual.why, numbers.means)
+    show(finding.score_columns(scores))
+    if scores["n_read"].any():
+        show(finding.claim_columns(numbers.claims, scores))
+        _say(finding.claim_notes(numbers.where))
+    _say(finding.rank_words(numbers.ranks))
+    judged = tables["judge_only"]["differences"]
+    for title, pairs in (
+        ("After correction", numbers.differences),
+        ("In the judge's opinion", judged.loc[judged["n_examples"].gt(0)]),
     ):
-        if rows:
-            shown = Table(title, "difference", "p, Holm", box=None, padding=(0, 2))
-            for row in rows:
-                values = {name: float("nan") if value is None else value for name, value in row.items()}
-                if not row["n_examples"]:
-                    continue
-                words = difference_words(values["difference"], values["low"], values["high"])
-                pair = f"{row['model_1']} − {row['model_2']}"
-                shown.add_row(*map(escape, (pair, words, chance_words(values.get("p_holm", float("nan"))))))
-            out.print(shown)
-    out.print(escape(found["sensitivity_words"]))
-    _print_groups(found)
-    out.print(escape(found["judge_only"]["warning"]))
+        if len(pairs):
+            _say(title)
+            show(finding.pair_columns(pairs))
+    _say(sensitivity_sentence(tables["missing"]["scores"]))
+    for grouping, words in _group_words(done, tables).items():
+        _say(f"By {grouping}, corrected: {words}")
+        of_groups = tables["corrected_groups"][grouping]
+        if of_groups["enough"].any():
+            show(group_columns(of_groups, grouping))
+    for grouping, table in tables["groups"].items():
+        _say(f"By {grouping}, in the opinion of {judge} alone, not corrected")
+        show(judged_columns(table, grouping))
+    _say(judge_only_warning(judge))
 
 
-def _print_groups(found: dict[str, Any]) -> None:
-    """Corrected scores of each group and whether groups differ; behind them the judge's opinion."""
-    from evalcore.rubric.corrected_groups import lacking_words
-
-    for grouping, words in found["group_words"].items():
-        out.print(escape(f"By {grouping}, corrected: {words}"))
-        rows = [row for row in found["corrected_groups"] if row["grouping"] == grouping]
-        if any(row["enough"] for row in rows):
-            cells = [_interval(row, "corrected", "corrected_") if row["enough"] else lacking_words(row) for row in rows]
-            _print_cells(grouping, rows, cells)
-    for grouping in dict.fromkeys(row["grouping"] for row in found["groups"]):
-        out.print(escape(f"By {grouping}, in the opinion of {', '.join(found['judges'])} alone, not corrected"))
-        rows = [row for row in found["groups"] if row["grouping"] == grouping]
-        _print_cells(grouping, rows, [_interval(row, "score", "") for row in rows])
-
-
-def _interval(row: dict[str, Any], value: str, before: str) -> str:
-    from evalcore.rubric.finding import score_words
-
-    names = (value, f"{before}low", f"{before}high")
-    return score_words(*(float("nan") if row[name] is None else row[name] for name in names))
-
-
-def _print_cells(grouping: str, rows: list[dict[str, Any]], cells: list[str]) -> None:
-    """A row a group, a column a model."""
-    words = {(row["group"], row["model"]): cell for row, cell in zip(rows, cells, strict=True)}
-    models = dict.fromkeys(row["model"] for row in rows)
-    shown = Table(grouping, *map(escape, models), box=None, padding=(0, 2))
-    for group in dict.fromkeys(row["group"] for row in rows):
-        shown.add_row(escape(group), *(escape(words.get((group, model), "–")) for model in models))
-    out.print(shown)
+def _say(*sentences: str) -> None:
+    for sentence in filter(None, sentences):
+        out.print(sentence, markup=False)

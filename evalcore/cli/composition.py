@@ -1,14 +1,10 @@
 """What a study is made of, by the command line."""
 
-import math
-from typing import Annotated, Any
+from typing import Annotated
 
-import pandas as pd
 import typer
-from rich.table import Table
 
-from evalcore.cli.console import Db, Json, grid, out, print_json, records, some_of, study
-from evalcore.stats.wording import NO_VALUE
+from evalcore.cli.console import Db, Json, out, print_json, records, show, some_of, study
 
 EVERY = "theme,category,language,turns,length,axis,sign,points,model,response_length"
 
@@ -34,82 +30,31 @@ def composition(
     from evalcore.rubric import benchmark
     from evalcore.rubric import composition as metric
     from evalcore.rubric import composition_queries as queries
-    from evalcore.rubric.composition import findings
     from evalcore.study.db import reading
 
     wanted = some_of("--by", by, metric.GROUPINGS)
     with study(db) as engine, reading(engine) as session:
         frames = queries.load(session)
         sizes = metric.sizes(**frames, subsets=queries.subset_sizes(session))
-    tables = {grouping: metric.parts(grouping, **frames) for grouping in wanted}
+    tables = {metric.Grouping(word): metric.parts(word, **frames) for word in wanted}
     spreads = metric.spreads(**frames)
-    sentences = [said for grouping, table in tables.items() for said in findings(grouping, table)]
+    sentences = [sentence for grouping, table in tables.items() for sentence in metric.findings(grouping, table)]
     weighting = benchmark.weighting(frames["examples"]) if benchmark.has_themes(frames["examples"]) else None
     if as_json:
         groups = [
-            {"grouping": grouping, "unit": metric.UNITS[metric.Grouping(grouping)], **row}
+            {"grouping": grouping, "unit": grouping.unit, **row}
             for grouping, table in tables.items()
             for row in records(table.drop(columns=["label", "n_hidden"]))
         ]
-        print_json(
-            {
-                "sizes": records(sizes),
-                "spreads": records(spreads),
-                "groups": groups,
-                "sentences": sentences,
-                "weights": _weights(weighting),
-            }
-        )
+        weights = weighting and {name: value for name, value in vars(weighting).items() if name != "weights"}
+        tables_of_all = {"sizes": records(sizes), "spreads": records(spreads)}
+        print_json(tables_of_all | {"groups": groups, "sentences": sentences, "weights": weights})
         return
-    out.print(_sizes(sizes), _spreads(spreads))
+    show(metric.size_columns(sizes))
+    show(metric.spread_columns(spreads))
     for grouping, table in tables.items():
-        out.print(_groups(grouping, metric.UNITS[metric.Grouping(grouping)], table))
+        show(metric.part_columns(grouping, table))
+    if weighting:
+        sentences.append(benchmark.weighting_sentence(weighting))
     for sentence in sentences:
         out.print(sentence, markup=False)
-    if weighting:
-        out.print(benchmark.weighting_sentence(weighting), markup=False)
-
-
-def _weights(weighting: Any) -> dict[str, Any] | None:
-    if weighting is None:
-        return None
-    return {name: value for name, value in vars(weighting).items() if name != "weights"}
-
-
-def _number(value: float, digits: int = 0) -> str:
-    return NO_VALUE if math.isnan(value) else f"{value:,.{digits}f}"
-
-
-def _sizes(sizes: pd.DataFrame) -> Table:
-    lines = [
-        (row["what"], *(_number(row[name]) for name in ("n", "n_read", "published")))
-        for row in sizes.to_dict("records")
-    ]
-    return grid(("", "here", "read", "full benchmark"), lines)
-
-
-def _spreads(spreads: pd.DataFrame) -> Table:
-    lines = []
-    for row in spreads.to_dict("records"):
-        cells = (_number(row["mean"], 1), _number(row["median"]), _number(row["low"]), _number(row["high"]))
-        lines.append((row["what"], *cells, _number(row["published_mean"], 1)))
-    return grid(("", "mean", "median", "from", "to", "mean of the full benchmark"), lines)
-
-
-def _groups(grouping: str, unit: str, table: pd.DataFrame) -> Table:
-    from evalcore.rubric import composition as metric
-
-    has_published = bool(table["published_share"].notna().any())
-    columns = (unit, *(("full benchmark",) if has_published else ()), "read", "of all reads")
-    lines = []
-    for row in table.to_dict("records"):
-        published = (metric.benchmark_words(row),) if has_published else ()
-        cells = (
-            row["group"],
-            metric.here_words(row),
-            *published,
-            metric.read_words(row),
-            metric.of_reads_words(row),
-        )
-        lines.append(cells)
-    return grid((metric.NAMES[metric.Grouping(grouping)], *columns), lines)

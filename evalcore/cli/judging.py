@@ -32,7 +32,7 @@ def anchoring(
     second look without it); share_shown, share_control; difference with its 95 % interval low, high (null where reason says why), for physicians.
     """
     from evalcore.judges import anchoring as metric
-    from evalcore.rubric.blind_reads import blind_reads
+    from evalcore.rubric.blind_read_queries import blind_reads
     from evalcore.stats.intervals import interval_words, share_words
     from evalcore.study import contents
     from evalcore.study.db import reading

@@ -155,7 +155,7 @@ def _report(needed: "Answer", why: str, seconds: float | None, n_readers: int) -
     from evalcore.planning.pilot_estimates import options
     from evalcore.planning.sample_size import IMPORTANCE
     from evalcore.planning.targets import detectable
-    from evalcore.rubric.recipes import Goal
+    from evalcore.rubric.drawings import Goal
 
     parts, target = needed.components, needed.target
     n_more, amount = next_reads(needed, seconds)

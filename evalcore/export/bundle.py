@@ -13,9 +13,8 @@ from evalcore.export import methods
 from evalcore.export import tables as export_tables
 from evalcore.export.tables import Part
 from evalcore.judges.agreement import agreement, labels_of
-from evalcore.rubric import parts
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.results import ComputedAnalysis, compute, missing, primary_words, stated_words
+from evalcore.rubric.results import ComputedAnalysis, compute, evaluations, missing, primary_words, stated_words
 from evalcore.study import contents
 from evalcore.study.analysis import plain
 from evalcore.study.db import reading
@@ -46,9 +45,9 @@ def bundle(engine: Engine, *, blind: frozenset[int] = frozenset()) -> tuple[byte
     with reading(engine) as session:
         known = rubric_queries.load(session).without(blind)
         trail, stated = trail_head(session), contents.stated_analysis(session)
-        is_judged = bool(parts.evaluations(known)["judges"].map(len).any())
+        is_judged = bool(evaluations(known)["judges"].map(len).any())
         done = compute(session, rubric_data=known) if is_judged else None
-        tried = None if done is None else missing(session, done)
+        tried = None if done is None else missing(session, done.everything, done.part, done.results.spec)
     judge = done.results.spec.judges[0] if done else None
     tables = {
         what: export_tables.table(engine, what, Part(blind=blind, judge=judge if what == "labels" else None))

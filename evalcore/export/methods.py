@@ -24,10 +24,9 @@ from evalcore.judges.agreement import agreement, labels_of
 from evalcore.judges.anchoring import CHANGED, anchoring, effect, effect_words
 from evalcore.judges.record import OVERALL
 from evalcore.rubric import queries as labels
-from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.rubric.data import DRAWN, RubricData, first_reads
-from evalcore.rubric.parts import weights_of
-from evalcore.rubric.results import FIELDS, ComputedAnalysis, compute
+from evalcore.rubric.results import FIELDS, ComputedAnalysis, compute, weights_of
 from evalcore.stats.agreement_sums import Coefficient
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.stats.wording import counted, decimal, listed

@@ -23,7 +23,7 @@ from evalcore.reading import queries as reading_queries
 from evalcore.reading import store as reading_store
 from evalcore.reading.conflicts import faulted_criteria
 from evalcore.reading.reference import current_reads, item_labels
-from evalcore.rubric.blind_reads import LOOK, second_looks
+from evalcore.rubric.blind_read_queries import LOOK, second_looks
 from evalcore.rubric.scores import OVERALL, scores_of_verdicts
 from evalcore.runs.queries import are_suspect
 from evalcore.study import contents, frames, lookups, store

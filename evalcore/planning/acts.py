@@ -17,8 +17,8 @@ from evalcore.reading.assignment_queries import Item
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.corrected import default_claim, estimator_inputs
 from evalcore.rubric.data import RubricData, votes
-from evalcore.rubric.parts import evaluations
-from evalcore.rubric.recipes import Goal, drawing_sizes
+from evalcore.rubric.drawings import Goal, drawing_sizes
+from evalcore.rubric.results import evaluations
 from evalcore.stats.arrays import Floats, Numbers
 from evalcore.study import frames
 from evalcore.study.analysis import Analysis

@@ -9,7 +9,7 @@ import pandas as pd
 
 from evalcore.planning.targets import Population, Target, population
 from evalcore.rubric.data import RubricData, first_reads, is_drawn, votes
-from evalcore.rubric.recipes import Goal, unit_sizes
+from evalcore.rubric.drawings import Goal, unit_sizes
 from evalcore.stats import estimator
 from evalcore.stats.arrays import Floats, Numbers, quotient
 from evalcore.stats.estimator import effective_readers

@@ -12,7 +12,7 @@ from scipy.special import ndtri, stdtrit
 from evalcore.planning.pilot_estimates import Components, Pilot, components, measured
 from evalcore.planning.targets import Population, Target, population
 from evalcore.rubric.data import RubricData, votes
-from evalcore.rubric.recipes import Goal, clipped, drawing_sizes, unit_sizes
+from evalcore.rubric.drawings import Goal, clipped, drawing_sizes, unit_sizes
 from evalcore.stats.arrays import Floats, Numbers
 from evalcore.stats.estimator import effective_readers, freedom_of_sum
 from evalcore.stats.intervals import LEVEL

@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from evalcore.rubric.data import RubricData, coefficients
-from evalcore.rubric.recipes import Drawable, Goal, drawable
+from evalcore.rubric.drawings import Drawable, Goal, drawable
 from evalcore.stats.arrays import Floats, Truths
 from evalcore.stats.intervals import LEVEL
 from evalcore.study.schema import Claim, Physicians

@@ -24,7 +24,7 @@ from evalcore.planning.pilot_estimates import (
 )
 from evalcore.planning.sample_size import IMPORTANCE, MOST_READERS, UNIFORM, Answer, Needed
 from evalcore.planning.targets import Target, detectable
-from evalcore.rubric.recipes import Goal
+from evalcore.rubric.drawings import Goal
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from evalcore.stats.wording import listed
@@ -26,14 +27,10 @@ AXES = {
     "instruction_following": 2_551,
 }
 """Criteria by axis, counted in the official file; each has one."""
-SUBSETS = {"hard": 1_000, "consensus": 3_671}
-"""Examples of the subsets; 586 are in both."""
-SINGLE_TURN_SHARE, MEAN_TURNS = 0.583, 2.6
-"""Of the conversations those with one turn, and turns a conversation, as the paper rounds them."""
+SUBSETS = {"hard": 1_000, "consensus": 3_671}  # examples of the subsets; 586 are in both
+SINGLE_TURN_SHARE, MEAN_TURNS = 0.583, 2.6  # of the conversations, as the paper rounds them
 MEAN_CRITERIA = N_CRITERIA / N_EXAMPLES
 ONE_TURN = "1 turn"
-
-_COUNTS = {"theme": (THEMES, N_EXAMPLES), "axis": (AXES, N_CRITERIA)}
 
 
 def published(grouping: str) -> pd.DataFrame:
@@ -47,13 +44,10 @@ def published(grouping: str) -> pd.DataFrame:
     >>> published("theme").loc["emergency referrals"].to_dict()
     {'share': 0.0964, 'n': 482.0, 'n_whole': 5000.0}
     """
+    counts, whole = {"theme": (THEMES, N_EXAMPLES), "axis": (AXES, N_CRITERIA)}.get(grouping, ({}, 0))
+    rows = {name.replace("_", " "): (n / whole, n, whole) for name, n in counts.items()}
     if grouping == "turns":
-        return _table({ONE_TURN: (SINGLE_TURN_SHARE, float("nan"), N_EXAMPLES)})
-    counts, whole = _COUNTS.get(grouping, ({}, 0))
-    return _table({name.replace("_", " "): (n / whole, n, whole) for name, n in counts.items()})
-
-
-def _table(rows: dict[str, tuple[float, float, int]]) -> pd.DataFrame:
+        rows = {ONE_TURN: (SINGLE_TURN_SHARE, np.nan, N_EXAMPLES)}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["share", "n", "n_whole"], dtype=float)
     return table.rename_axis("group")
 
@@ -95,25 +89,15 @@ def published_scores() -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Weighting:
-    """Weights of examples that give each theme the share that it has in the full benchmark.
+    """Weights of examples that give each theme the share that it has in the full benchmark."""
 
-    Attributes:
-        weights: By example_id, 0 or more; their mean over the examples with a known theme is 1.
-        by_theme: The weight of an example of each theme that there is, by the theme as tagged.
-        n_known: Examples with a theme of the benchmark.
-        n_unknown: Examples without one; their weight is 0.
-        absent: Themes of the benchmark that no example has, in words.
-        share_present: Share in (0, 1] of the benchmark that the other themes make up.
-        n_effective: As many examples of equal weight would know as much: (sum w)^2 / sum w^2, 1..n_known.
-    """
-
-    weights: pd.Series
-    by_theme: dict[str, float]
-    n_known: int
-    n_unknown: int
-    absent: tuple[str, ...]
-    share_present: float
-    n_effective: float
+    weights: pd.Series  # by example_id, 0 or more; their mean over the examples with a known theme is 1
+    by_theme: dict[str, float]  # the weight of an example of each theme that there is, by the theme as tagged
+    n_known: int  # examples with a theme of the benchmark
+    n_unknown: int  # examples without one; their weight is 0
+    absent: tuple[str, ...]  # themes of the benchmark that no example has, in words
+    share_present: float  # share in (0, 1] of the benchmark that the other themes make up
+    n_effective: float  # as many examples of equal weight would know as much: (sum w)^2 / sum w^2, 1..n_known
 
 
 def has_themes(examples: pd.DataFrame) -> bool:
@@ -125,12 +109,11 @@ def weighting(examples: pd.DataFrame) -> Weighting:
     """Post-stratification to the themes of the full benchmark (`THEMES`).
 
     An example of theme t has the weight (P_t / sum of P over the themes present) / (n_t / n_known), so that a weighted mean over the examples
-    is the mean of the themes' means, each with its published share. A theme without an example cannot be weighted up: it
-    is named, and the others share its part. An example without a theme of the benchmark has no place in it: its weight is
-    0, which leaves it out of the weighted score, and it is counted. The weights correct the choice of themes and nothing else.
+    is the mean of the themes' means, each with its published share. A theme without an example cannot be weighted up: it is named, and the others
+    share its part. An example without a theme of the benchmark has weight 0, and is counted. The weights correct the choice of themes and nothing else.
 
-    `examples` has example_id and theme (as tagged, "emergency_referrals"; missing where unknown), one row or more an example: those that
-    the score is made of. Models that answered different examples need weights of their own.
+    `examples` has example_id and theme (as tagged; missing where unknown), one row or more an example: those that the score is made of. Models that
+    answered different examples need weights of their own.
 
     Raises:
         ValueError: No example has a theme of the benchmark.
@@ -160,10 +143,8 @@ def weighting(examples: pd.DataFrame) -> Weighting:
 
 def weighting_sentence(chosen: Weighting) -> str:
     """What the weights do and what they leave out, in words."""
-    words = [
-        f"Weighted to the themes of the full benchmark, {chosen.n_known:,} conversations tell as much as "
-        f"{chosen.n_effective:,.0f} of equal weight."
-    ]
+    effective = f"tell as much as {chosen.n_effective:,.0f} of equal weight"
+    words = [f"Weighted to the themes of the full benchmark, {chosen.n_known:,} conversations {effective}."]
     if chosen.absent:
         words.append(
             f"No conversation here has the theme {listed(chosen.absent, 'or')}; the weights stand for the other "

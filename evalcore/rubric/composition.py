@@ -12,14 +12,15 @@ import pandas as pd
 
 from evalcore.reading.reference import standing_marks
 from evalcore.rubric import benchmark
-from evalcore.rubric.benchmark import published
+from evalcore.rubric.composition_queries import MadeOf
 from evalcore.stats.arrays import quotient
 from evalcore.stats.intervals import LEVEL, NO_VALUE, interval_words, percent_words, share_interval, share_words
-from evalcore.stats.wording import listed
+from evalcore.stats.wording import decimal, listed
 from evalcore.study.languages import LANGUAGES
 
 UNKNOWN = "not known"
 MAX_GROUPS = 20
+EXAMPLES, CRITERIA, RESPONSES = "conversations", "criteria", "responses"
 
 
 class Grouping(StrEnum):
@@ -39,34 +40,48 @@ class Grouping(StrEnum):
     RESPONSE_LENGTH = "response_length"
     """Characters of the response."""
 
+    @property
+    def unit(self) -> str:
+        """What it counts."""
+        return _WORDS[self].unit
+
+    @property
+    def label(self) -> str:
+        """What it is called beside a control and above a column."""
+        return _WORDS[self].label
+
+    @property
+    def words(self) -> str:
+        """What it is called in a sentence."""
+        return _WORDS[self].words
+
 
 GROUPINGS = tuple(Grouping)
-EXAMPLES, CRITERIA, RESPONSES = "conversations", "criteria", "responses"
 
 
 class _Words(NamedTuple):
-    """What a grouping counts, what it is called, and how one of its groups is named in a sentence."""
+    """The properties of a grouping, and how one of its groups is named in a sentence."""
 
     unit: str
-    name: str
+    label: str
+    words: str
     noun: str
 
 
 _WORDS: Mapping[Grouping, _Words] = {
-    Grouping.THEME: _Words(EXAMPLES, "theme", "{}"),
-    Grouping.CATEGORY: _Words(EXAMPLES, "category", "the category {}"),
-    Grouping.LANGUAGE: _Words(EXAMPLES, "language", "conversations in {}"),
-    Grouping.TURNS: _Words(EXAMPLES, "turns", "conversations of {}"),
-    Grouping.LENGTH: _Words(EXAMPLES, "characters of the conversation", "conversations of {} characters"),
-    Grouping.AXIS: _Words(CRITERIA, "axis", "criteria of {}"),
-    Grouping.SIGN: _Words(CRITERIA, "sign of the points", "{} criteria"),
-    Grouping.POINTS: _Words(CRITERIA, "points", "criteria of {} points"),
-    Grouping.MODEL: _Words(RESPONSES, "model", "responses of {}"),
-    Grouping.RESPONSE_LENGTH: _Words(RESPONSES, "characters of the response", "responses of {} characters"),
+    Grouping.THEME: _Words(EXAMPLES, "Theme", "theme", "{}"),
+    Grouping.CATEGORY: _Words(EXAMPLES, "Category", "category", "the category {}"),
+    Grouping.LANGUAGE: _Words(EXAMPLES, "Language", "language", "conversations in {}"),
+    Grouping.TURNS: _Words(EXAMPLES, "Turns", "turns", "conversations of {}"),
+    Grouping.LENGTH: _Words(EXAMPLES, "Length", "characters of the conversation", "conversations of {} characters"),
+    Grouping.AXIS: _Words(CRITERIA, "Axis", "axis", "criteria of {}"),
+    Grouping.SIGN: _Words(CRITERIA, "Sign", "sign of the points", "{} criteria"),
+    Grouping.POINTS: _Words(CRITERIA, "Points", "points", "criteria of {} points"),
+    Grouping.MODEL: _Words(RESPONSES, "Model", "model", "responses of {}"),
+    Grouping.RESPONSE_LENGTH: _Words(
+        RESPONSES, "Length of responses", "characters of the response", "responses of {} characters"
+    ),
 }
-UNITS: Mapping[Grouping, str] = {grouping: words.unit for grouping, words in _WORDS.items()}
-"""What a grouping counts."""
-NAMES: Mapping[Grouping, str] = {grouping: words.name for grouping, words in _WORDS.items()}
 
 _STEPS: Mapping[Grouping, tuple[str, tuple[float, ...], tuple[str, ...]]] = {
     Grouping.TURNS: (
@@ -96,35 +111,27 @@ def parts(
 ) -> pd.DataFrame:
     """The groups of a study: how many there are, beside the published counts of the full benchmark, and what physicians have read of them.
 
-    Beside the benchmark the units are those of the grouping (`UNITS`). Beside the study they are what was read: responses, and for groups of
-    criteria items (a criterion of a response), drawn without replacement. Both are clustered by example.
-
-    Examples, criteria and responses are those of `composition_queries`. Of hidden examples nothing is told of what was read: they and their criteria
-    are counted in n, and left out of every number of reads; their responses are left out altogether.
+    The frames are those of `composition_queries`. Beside the benchmark the units are those of the grouping; beside the study they are what was read:
+    responses, and for groups of criteria items. Of hidden examples nothing is told of what was read: they and their criteria are counted in n, and left out of
+    every number of reads; their responses are left out altogether.
 
     Returns:
-        One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one:
-        group, n (units), n_whole (of all groups that are known; of what is not known: of everything), share (n / n_whole, in [0, 1]) with low and
-        high, n_read (units with a physician's verdict), n_unread, n_hidden (of hidden examples), label
-        ("hedging  3/4": read of all that are not hidden), published and published_whole (counts in the full benchmark, NaN where none is
-        published), published_share; n_reads (responses, or items of criteria, that physicians have read), n_reads_whole (of all groups
-        that are known) and read_share, the group's share of all
-        such reads, with read_low and read_high, beside population_share, its share of all that could be read.
-        Intervals are Wilson's, clustered by example (`share_interval`), and hold together for all groups that are known (Bonferroni). NaN where there is
-        nothing, and for what is not known. A group of the benchmark that the study does not have is a row with n = 0.
+        One row a group, the largest first, or in their order where they have one; beyond twenty the smallest together as one: group, n (units), n_whole (of
+        all groups that are known; of what is not known: of everything), share with low and high, n_read (units with a physician's verdict), n_unread, n_hidden,
+        label ("hedging  3/4": read of all that are not hidden), published and published_whole (counts in the full benchmark), published_share; n_reads,
+        n_reads_whole and read_share (of all such reads) with read_low and read_high, beside population_share (of all that could be read). Intervals are
+        Wilson's, clustered by example, and hold together for all groups that are known (Bonferroni). NaN where there is nothing, and for what is not known.
     """
     grouping = Grouping(grouping)
     tallied = _tallied(grouping, examples, criteria, responses, frozenset(hidden))
-    benchmark_groups = published(grouping)
+    benchmark_groups = benchmark.published(grouping)
     tallied["group"] = _named(grouping, tallied, benchmark_groups.index)
     table = tallied.groupby("group", sort=False)[["n", "n_read", "n_unread", "n_hidden", "n_reads"]].sum()
     table = table.reindex(table.index.union(benchmark_groups.index, sort=False), fill_value=0)
     table = table.loc[_order(grouping, table["n"])].rename_axis("group").reset_index()
     n_reads = table.pop("n_reads")
-    of_all = table["n_read"] + table["n_unread"]
-    table["label"] = [
-        f"{group}  {n:,}/{m:,}" for group, n, m in zip(table["group"], table["n_read"], of_all, strict=True)
-    ]
+    rows = zip(table["group"], table["n_read"], table["n_read"] + table["n_unread"], strict=True)
+    table["label"] = [f"{group}  {n:,}/{m:,}" for group, n, m in rows]
     beside = benchmark_groups.reindex(table["group"])
     for name, column in (("published", "n"), ("published_whole", "n_whole"), ("published_share", "share")):
         table[name] = beside[column].to_numpy()
@@ -145,47 +152,42 @@ def parts(
 
 def _shares(tallied: pd.DataFrame, column: str, groups: list[str], level: float) -> pd.DataFrame:
     """The share of each group in what a column counts: share, low, high."""
-    times = tallied[column].to_numpy(dtype=np.int64)
-    group = np.repeat(tallied["group"].to_numpy(), times)
-    cluster = np.repeat(tallied["example_id"].to_numpy(), times)
-    shares = [share_interval(group == name, cluster, level=level) for name in groups]
-    return pd.DataFrame(
-        [(one.share, one.low, one.high) for one in shares], groups, ["share", "low", "high"], dtype=float
-    )
+    units = tallied.loc[tallied.index.repeat(tallied[column].astype("int64")), ["group", "example_id"]]
+    shares = [share_interval(units["group"].eq(name), units["example_id"], level=level) for name in groups]
+    names = ["share", "low", "high"]
+    return pd.DataFrame([[getattr(one, name) for name in names] for one in shares], groups, names, dtype=float)
 
 
 def _tallied(
     grouping: Grouping, examples: pd.DataFrame, criteria: pd.DataFrame, responses: pd.DataFrame, hidden: frozenset[int]
 ) -> pd.DataFrame:
     """One row a unit or several alike: value, example_id, n, n_read, n_unread, n_hidden, and of what may be told n_reads of n_population."""
-    if UNITS[grouping] == EXAMPLES:
+    if grouping.unit == EXAMPLES:
         rows = examples.assign(
             n=1, n_units_read=examples["n_read"].gt(0), n_reads=examples["n_read"], n_population=examples["n_responses"]
         )
-    elif UNITS[grouping] == CRITERIA:
-        answers = pd.Series(examples["n_responses"].to_numpy(), index=examples["example_id"])
+    elif grouping.unit == CRITERIA:
+        answers = examples.set_index("example_id")["n_responses"]
         items = criteria["n_criteria"] * criteria["example_id"].map(answers).astype("int64")
         rows = criteria.rename(columns={"n_criteria": "n", "n_read": "n_units_read", "n_items_read": "n_reads"})
         rows = rows.assign(n_population=items)
-    else:
-        rows = responses.loc[
-            ~responses["example_id"].isin(list(hidden))
-        ]  # which models answered what waits is not told
+    else:  # which models answered what waits is not told
+        rows = responses.loc[~responses["example_id"].isin(list(hidden))]
         rows = rows.assign(n=1, n_units_read=rows["is_read"], n_reads=rows["is_read"], n_population=1)
     column = _STEPS[grouping][0] if grouping in _STEPS else str(grouping)
-    visible = (~rows["example_id"].isin(list(hidden))).astype(int)
+    is_shown = (~rows["example_id"].isin(list(hidden))).astype(int)
     return pd.DataFrame(
         {
             "value": rows[column],
             "example_id": rows["example_id"],
             "n": rows["n"],
-            "n_read": rows["n_units_read"] * visible,
-            "n_unread": (rows["n"] - rows["n_units_read"]) * visible,
-            "n_hidden": rows["n"] * (1 - visible),
-            "n_reads": rows["n_reads"] * visible,
-            "n_population": rows["n_population"] * visible,
+            "n_unread": (rows["n"] - rows["n_units_read"]) * is_shown,
+            "n_hidden": rows["n"] * (1 - is_shown),
+            "n_read": rows["n_units_read"] * is_shown,
+            "n_reads": rows["n_reads"] * is_shown,
+            "n_population": rows["n_population"] * is_shown,
         }
-    )
+    ).reset_index(drop=True)
 
 
 def _named(grouping: Grouping, tallied: pd.DataFrame, kept: pd.Index) -> npt.NDArray[np.object_]:
@@ -250,22 +252,16 @@ def sizes(
     Returns:
         One row a kind: what, n, n_read (NaN for subsets), published (NaN where there is no such number).
     """
-    undesirable = criteria["points"].lt(0)
-    rows: list[tuple[str, float, float, float]] = [
+    undesirable = criteria.loc[criteria["points"].lt(0), ["n_criteria", "n_read"]].sum()
+    rows = [
         ("conversations", len(examples), examples["n_read"].gt(0).sum(), benchmark.N_EXAMPLES),
         *((f"of these {name}", n, np.nan, benchmark.SUBSETS.get(name, np.nan)) for name, n in subsets.items()),
         ("criteria", criteria["n_criteria"].sum(), criteria["n_read"].sum(), benchmark.N_CRITERIA),
-        (
-            "of these undesirable",
-            criteria.loc[undesirable, "n_criteria"].sum(),
-            criteria.loc[undesirable, "n_read"].sum(),
-            np.nan,
-        ),
+        ("of these undesirable", *undesirable, np.nan),
         ("responses", len(responses), responses["is_read"].sum(), np.nan),
     ]
-    return pd.DataFrame(rows, columns=["what", "n", "n_read", "published"]).astype(
-        {"n": int, "n_read": float, "published": float}
-    )
+    table = pd.DataFrame(rows, columns=["what", "n", "n_read", "published"])
+    return table.astype({"n": int, "n_read": float, "published": float})
 
 
 def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:
@@ -283,8 +279,7 @@ def judges_beside_physicians(marks: pd.DataFrame) -> pd.DataFrame:
 
 
 NAMED = 3
-MIN_EXPECTED = 5
-"""With fewer expected, Wilson's interval is too narrow at either end to claim a direction."""
+MIN_EXPECTED = 5  # with fewer expected, Wilson's interval is too narrow at either end to claim a direction
 
 
 class Beside(NamedTuple):
@@ -328,10 +323,9 @@ def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
                 share, expected = row[beside.share], row[beside.expected]
                 interval = f"{percent_words(share)} {interval_words(row[beside.low], row[beside.high])}"
                 noun = f"{'more' if direction > 0 else 'fewer'} {words.noun.format(row['group'])}"
-                apart.append(
-                    (-round(abs(share - expected), 9), f"{noun} ({interval}, there {percent_words(expected)})")
-                )
-        named = [said for _, said in sorted(apart, key=itemgetter(0))]
+                words_of = f"{noun} ({interval}, there {percent_words(expected)})"
+                apart.append((-round(abs(share - expected), 9), words_of))
+        named = [sentence for _, sentence in sorted(apart, key=itemgetter(0))]
         more = len(named) - NAMED
         if named:
             others = [f"{more:,} more"] if more > 0 else []
@@ -339,32 +333,49 @@ def findings(grouping: Grouping | str, table: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def here_words(row: Mapping[Any, Any]) -> str:
-    """How many of all units a group has: "20 % (6/30) [8 %, 42 %]"."""
+def part_columns(grouping: Grouping, table: pd.DataFrame) -> dict[str, Any]:
+    """`parts` in words, a row a group: of all units, in the full benchmark where something is published of it, what is read of it, and of all reads."""
+    rows = table.to_dict(orient="records")
+    columns = {grouping.label: table["group"], grouping.unit.capitalize(): [_here_words(row) for row in rows]}
+    if table["published_share"].notna().any():
+        columns["Full benchmark"] = [_benchmark_words(row) for row in rows]
+    n = table["n_read"] + table["n_unread"]
+    read = zip(table["n_read"], n, quotient(table["n_read"], n), strict=True)
+    return columns | {"Read": [share_words(*row) for row in read], "Of all reads": [_reads_words(row) for row in rows]}
+
+
+def _here_words(row: Mapping[Any, Any]) -> str:
     share = share_words(row["n"], row["n_whole"], row["share"] if row["n_whole"] else math.nan)
     return share if math.isnan(row["low"]) else f"{share} {interval_words(row['low'], row['high'])}"
 
 
-def of_reads_words(row: Mapping[Any, Any]) -> str:
-    """A group's part of all reads beside its part of the study: "18 % [9 %, 32 %], of the study 21 %"."""
-    if math.isnan(row["read_share"]) or math.isnan(row["population_share"]):
-        return NO_VALUE
-    return f"{percent_words(row['read_share'])} {interval_words(row['read_low'], row['read_high'])}, of the study {percent_words(row['population_share'])}"
-
-
-def benchmark_words(row: Mapping[Any, Any]) -> str:
-    """The published share of a group: "22 % (1,097/5,000)", "58 %", or a dash where none is published."""
-    if math.isnan(row["published_share"]):
-        return NO_VALUE
+def _benchmark_words(row: Mapping[Any, Any]) -> str:
     if math.isnan(row["published"]):
-        return f"{100 * row['published_share']:.0f} %"
+        return percent_words(row["published_share"])
     return share_words(int(row["published"]), int(row["published_whole"]), row["published_share"])
 
 
-def read_words(row: Mapping[Any, Any]) -> str:
-    """How much of a group physicians have read, of what may be told: "75 % (3/4)"."""
-    n = row["n_read"] + row["n_unread"]
-    return share_words(row["n_read"], n, row["n_read"] / n if n else math.nan)
+def _reads_words(row: Mapping[Any, Any]) -> str:
+    if math.isnan(row["read_share"]) or math.isnan(row["population_share"]):
+        return NO_VALUE
+    interval = interval_words(row["read_low"], row["read_high"])
+    return f"{percent_words(row['read_share'])} {interval}, of the study {percent_words(row['population_share'])}"
+
+
+def size_columns(sizes: pd.DataFrame) -> dict[str, Any]:
+    """`sizes` in words."""
+    headers = {"n": "Here", "n_read": "Read", "published": "Full benchmark"}
+    cells = {words: [decimal(n, 0) for n in sizes[name]] for name, words in headers.items()}
+    return {"": sizes["what"], **cells}
+
+
+def spread_columns(spreads: pd.DataFrame) -> dict[str, Any]:
+    """`spreads` in words."""
+    headers = {
+        "mean": "Mean", "median": "Median", "low": "From", "high": "To", "published_mean": "Mean of the full benchmark",
+    }  # fmt: skip
+    cells = {words: [decimal(n, int(name.endswith("mean"))) for n in spreads[name]] for name, words in headers.items()}
+    return {"": spreads["what"], **cells}
 
 
 def spread_sentence(spreads: pd.DataFrame, sizes: pd.DataFrame) -> str:
@@ -393,3 +404,15 @@ def marks(row: Mapping[Any, Any]) -> str:
     """What an interval shows to be more or fewer in a group, for the end of its bar; empty where it shows neither."""
     directions = [(beside, beside.direction(row)) for beside in (BENCHMARK, STUDY)]
     return ", ".join(beside.more if direction > 0 else beside.fewer for beside, direction in directions if direction)
+
+
+def summary(
+    frames: MadeOf, subsets: Mapping[str, int], hidden: frozenset[int]
+) -> tuple[dict[Grouping, pd.DataFrame], str, str]:
+    """`parts` by every grouping with marks, how large the study's texts are, and what weights would do (empty where nothing can be weighted)."""
+    tables = {grouping: parts(grouping, **frames, hidden=hidden) for grouping in GROUPINGS}
+    for table in tables.values():
+        table["marks"] = [marks(row) for row in table.to_dict(orient="records")]
+    examples = frames["examples"]
+    weights = benchmark.weighting_sentence(benchmark.weighting(examples)) if benchmark.has_themes(examples) else ""
+    return tables, spread_sentence(spreads(**frames), sizes(**frames, subsets=subsets)), weights

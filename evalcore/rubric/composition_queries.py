@@ -6,11 +6,11 @@ from typing import Any, TypedDict
 import orjson
 import pandas as pd
 from sqlalchemy import ColumnElement, Subquery, case, func, select
-from sqlmodel import Session, SQLModel, col
+from sqlmodel import Session, col
 
 from evalcore.study.frames import frame, is_read, not_superseded
 from evalcore.study.schema import CASES, FILE_IMPORTED, RaterKind, Stage
-from evalcore.study.tables import TABLES, AuditEvent, Criterion, Example, ExampleSubset, Model, Rater, Response, Verdict
+from evalcore.study.tables import TABLES, AuditEvent, ExampleSubset, Rater
 
 NAMES = ("theme", "category", "language")
 
@@ -28,18 +28,14 @@ def load(session: Session) -> MadeOf:
     return {"examples": examples(session), "criteria": criteria(session), "responses": responses(session)}
 
 
-def _table(rows: type[SQLModel]) -> Any:
-    return TABLES[str(rows.__tablename__)]
-
-
 def _read(*conditions: ColumnElement[bool]) -> list[ColumnElement[bool]]:
     """Physicians' standing verdicts; SQLite uses the index of them only where its condition stands in the same words."""
-    verdict = _table(Verdict).c
+    verdict = TABLES["verdict"].c
     return [is_read(verdict), verdict.label.is_not(None), not_superseded(), *conditions]
 
 
 def _read_responses() -> Subquery:
-    verdict = _table(Verdict).c
+    verdict = TABLES["verdict"].c
     return (
         select(verdict.response_id, verdict.example_id)
         .where(*_read(verdict.response_id.is_not(None)))
@@ -55,38 +51,32 @@ def examples(session: Session) -> pd.DataFrame:
         example_id, theme, category, language (missing where unknown), n_turns, n_chars (of the conversation), n_criteria, n_undesirable
         (criteria with negative points), n_responses, n_read (responses with a physician's verdict).
     """
-    read = _read_responses()
-    per_read = select(read.c.example_id, func.count().label("n_read")).group_by(read.c.example_id).subquery()
-    criterion, response, example = _table(Criterion), _table(Response), _table(Example)
-    is_undesirable = case((criterion.c.points < 0, 1), else_=0)
-    per_rubric = (
-        select(
-            criterion.c.example_id, func.count().label("n_criteria"), func.sum(is_undesirable).label("n_undesirable")
-        )
-        .group_by(criterion.c.example_id)
-        .subquery()
+    read, example = _read_responses(), TABLES["example"].c
+    criterion, response = TABLES["criterion"].c, TABLES["response"].c
+    n_undesirable = func.sum(case((criterion.points < 0, 1), else_=0)).label("n_undesirable")
+
+    def per_example(example_id: Any, name: str, *more: Any) -> Subquery:
+        counted = select(example_id.label("counted_of"), func.count().label(name), *more)
+        return counted.group_by(example_id).subquery()
+
+    counts = (
+        per_example(criterion.example_id, "n_criteria", n_undesirable),
+        per_example(response.example_id, "n_responses"),
+        per_example(read.c.example_id, "n_read"),
     )
-    per_answer = (
-        select(response.c.example_id, func.count().label("n_responses")).group_by(response.c.example_id).subquery()
+    numbers = [column for table in counts for column in table.c if column.name != "counted_of"]
+    statement = select(
+        example.id.label("example_id"),
+        *(example[name] for name in (*NAMES, "n_turns", "messages")),
+        *(func.coalesce(number, 0).label(number.name) for number in numbers),
     )
-    numbers = [per_rubric.c.n_criteria, per_rubric.c.n_undesirable, per_answer.c.n_responses, per_read.c.n_read]
-    statement = (
-        select(
-            example.c.id.label("example_id"),
-            *(example.c[name] for name in (*NAMES, "n_turns", "messages")),
-            *(func.coalesce(number, 0).label(number.name) for number in numbers),
-        )
-        .outerjoin(per_rubric, per_rubric.c.example_id == example.c.id)
-        .outerjoin(per_answer, per_answer.c.example_id == example.c.id)
-        .outerjoin(per_read, per_read.c.example_id == example.c.id)
-        .where(example.c.dataset != CASES)
-        .order_by(example.c.id)
-    )
-    table = frame(session, statement)
-    turns = [orjson.loads(messages) for messages in table.pop("messages")]
-    table["n_chars"] = [sum(len(turn["content"]) for turn in conversation) for conversation in turns]
-    counts = ("example_id", "n_turns", "n_chars", "n_criteria", "n_undesirable", "n_responses", "n_read")
-    return table.astype({**dict.fromkeys(counts, "int64"), **dict.fromkeys(NAMES, "str")})
+    for table in counts:
+        statement = statement.outerjoin(table, table.c.counted_of == example.id)
+    rows = frame(session, statement.where(example.dataset != CASES).order_by(example.id))
+    turns = [orjson.loads(messages) for messages in rows.pop("messages")]
+    rows["n_chars"] = [sum(len(turn["content"]) for turn in conversation) for conversation in turns]
+    names = ["example_id", "n_turns", "n_chars", *(number.name for number in numbers)]
+    return rows.astype({**dict.fromkeys(names, "int64"), **dict.fromkeys(NAMES, "str")})
 
 
 def criteria(session: Session) -> pd.DataFrame:
@@ -96,7 +86,7 @@ def criteria(session: Session) -> pd.DataFrame:
         example_id, axis (missing where untagged), points (NaN where unknown), n_criteria, n_read (criteria that a physician has given a
         verdict on in some response), n_items_read (criterion and response).
     """
-    criterion, verdict = _table(Criterion), _table(Verdict).c
+    criterion, verdict = TABLES["criterion"], TABLES["verdict"].c
     read = (
         select(verdict.criterion_id, func.count(verdict.response_id.distinct()).label("n_items"))
         .where(*_read(verdict.criterion_id.is_not(None)))
@@ -121,7 +111,7 @@ def criteria(session: Session) -> pd.DataFrame:
 
 def responses(session: Session) -> pd.DataFrame:
     """One row a response, those to cases of triage left out: example_id, model (categorical), n_chars, is_read (a physician has given a verdict on it)."""
-    read, response, example = _read_responses(), _table(Response), _table(Example)
+    read, response, example = _read_responses(), TABLES["response"], TABLES["example"]
     statement = (
         select(
             response.c.example_id,
@@ -135,7 +125,9 @@ def responses(session: Session) -> pd.DataFrame:
         .order_by(response.c.id)
     )
     table = frame(session, statement).astype("int64")
-    names = frame(session, select(_table(Model).c.id, _table(Model).c.name), ["model_id", "model"]).sort_values("model")
+    names = frame(session, select(TABLES["model"].c.id, TABLES["model"].c.name), ["model_id", "model"]).sort_values(
+        "model"
+    )
     place = pd.Index(names["model_id"]).get_indexer(table.pop("model_id"))
     model = pd.Categorical.from_codes(place, categories=pd.Index(names["model"], dtype="str"))
     return table.assign(model=model, is_read=table["is_read"].astype(bool))
@@ -143,10 +135,9 @@ def responses(session: Session) -> pd.DataFrame:
 
 def subset_sizes(session: Session) -> dict[str, int]:
     """Examples of each subset."""
-    statement = select(col(ExampleSubset.subset), func.count()).group_by(col(ExampleSubset.subset))
-    return {
-        str(row[0]): int(row[1]) for row in session.connection().execute(statement.order_by(col(ExampleSubset.subset)))
-    }
+    subset = col(ExampleSubset.subset)
+    statement = select(subset, func.count()).group_by(subset).order_by(subset)
+    return {str(row[0]): int(row[1]) for row in session.connection().execute(statement)}
 
 
 def changed_since(session: Session, since: datetime, hidden: frozenset[int] = frozenset()) -> dict[str, int]:
@@ -154,7 +145,7 @@ def changed_since(session: Session, since: datetime, hidden: frozenset[int] = fr
 
     Without verdicts on conversations that may not be seen.
     """
-    verdict, connection = _table(Verdict).c, session.connection()
+    verdict, connection = TABLES["verdict"].c, session.connection()
     conditions = _read(verdict.created_at >= since, col(Rater.kind) == RaterKind.REVIEWER)
     if hidden:
         conditions.append(verdict.example_id.not_in(list(hidden)))
@@ -165,7 +156,7 @@ def changed_since(session: Session, since: datetime, hidden: frozenset[int] = fr
             func.count(verdict.response_id.distinct()).label("n_responses"),
             func.coalesce(func.sum(case((verdict.stage == Stage.ADJUDICATED, 1), else_=0)), 0).label("n_settled"),
         )
-        .join_from(_table(Verdict), _table(Rater), col(Rater.id) == verdict.rater_id)
+        .join_from(TABLES["verdict"], TABLES["rater"], col(Rater.id) == verdict.rater_id)
         .where(*conditions)
     )
     counted = connection.execute(statement).mappings().one()

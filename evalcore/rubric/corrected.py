@@ -1,7 +1,7 @@
-"""The corrected score and its differences: judges on all criteria, physicians on those that were drawn."""
+"""The corrected score and its differences: judges on all criteria, physicians on those that were drawn, and what an interval is to hold for."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import ceil
@@ -10,24 +10,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr
+from scipy.special import ndtri, stdtr, stdtrit
 
-from evalcore.rubric.claims import (
-    MIN_EXAMPLES_READ,
-    MIN_FREEDOM,
-    MIN_READ,
-    DefaultClaim,
-    Estimate,
-    anytime_factor,
-    further_readers,
-    no_estimate,
-    of_reads,
-    widest,
-    widest_claim,
-)
 from evalcore.rubric.data import RubricData, coefficients, first_reads, is_drawn, is_scored, votes
 from evalcore.stats import estimator
-from evalcore.stats.arrays import Floats, Numbers, Truths
+from evalcore.stats.arrays import Floats, Numbers, cells_of
 from evalcore.stats.estimator import (
     MIN_OF_A_SIGN,
     BenchmarkVariance,
@@ -35,21 +22,187 @@ from evalcore.stats.estimator import (
     Population,
     Sample,
     benchmark_variance,
-    by_physician,
-    by_physicians,
-    corrected,
-    deviations,
     effective_readers,
-    freedom,
-    further_reads,
-    reading_loads,
-    spread,
     with_strictness,
 )
 from evalcore.stats.intervals import LEVEL, ROUNDING
 from evalcore.stats.pair_tests import adjusted, holm
 from evalcore.stats.wording import counted
 from evalcore.study.schema import Claim, Physicians
+
+MIN_READ = 30  # items read: with 33 a 95 % interval still covers 94 % and more
+MIN_EXAMPLES_READ = 10
+MIN_FREEDOM = 10  # units drawn, over the numbers that are fitted
+MIN_PHYSICIANS = 3  # to say something of physicians in general: of two the spread is a guess
+MIN_EFFECTIVE = 2.75
+"""Effective readers that count as three: three who share the reading by chance never share it quite alike, and 3 : 2 : 2 still counts."""
+TUNED_TO = 300  # units read, items or whole responses, at which the interval for looks at any time is narrowest beside the ordinary one
+
+# ---------------------------------------------------------------- what an interval is to hold for
+
+
+def further_readers(n_readers: int, effective: float) -> tuple[int, str]:
+    """How many physicians more are needed, at least, to say something of physicians in general, and by whom in words; 0 and nothing where enough have read.
+
+    Where one has read nearly everything, the others say little: effective readers count (`estimator.effective_readers`).
+
+    >>> further_readers(2, 2.0), further_readers(3, 2.9)
+    ((1, 'by 1 more physician'), (0, ''))
+    >>> further_readers(5, 1.68)[1]
+    'by those who have read less: so far 5 physicians say as much as 1.7 who read alike'
+    """
+    lacking = max(0, MIN_PHYSICIANS - n_readers, ceil(MIN_EFFECTIVE - effective))
+    if not lacking:
+        return 0, ""
+    if n_readers < MIN_PHYSICIANS:
+        return lacking, f"by {counted(MIN_PHYSICIANS - n_readers, 'more physician')}"
+    who = f"so far {n_readers} physicians say as much as {effective:.1f} who read alike"
+    return lacking, f"by those who have read less: {who}"
+
+
+class DefaultClaim(msgspec.Struct, frozen=True):
+    """What intervals are to hold for where nobody has chosen, and why, a sentence: new examples, and physicians in general where enough have read."""
+
+    claim: Claim
+    physicians: Physicians
+    why: str
+
+
+def widest_claim(n_effective: Sequence[float]) -> DefaultClaim:
+    """The widest claim that the reads can carry, by the effective readers of each model (or of what else has an interval) of which enough is read.
+
+    >>> widest_claim([4.2, 1.68]).why
+    'Fewer than 3 effective readers (1.7): the interval holds for these physicians only.'
+    >>> widest_claim([4.2, 2.9]).physicians.value
+    'in_general'
+    """
+    fewest, physicians = min(n_effective, default=0.0), Physicians.THESE
+    if not n_effective:
+        why = "Too little has been read for a corrected score."
+    elif fewest < MIN_EFFECTIVE:
+        why = f"Fewer than {MIN_PHYSICIANS} effective readers ({fewest:.1f}): the interval holds for these physicians only."
+    else:
+        physicians = Physicians.IN_GENERAL
+        why = f"{fewest:.1f} effective readers: the interval holds for physicians in general."
+    return DefaultClaim(Claim.NEW_EXAMPLES, physicians, why)
+
+
+JUDGE_ONLY_CAUTION = "Judge-only is the judge's opinion: its interval leaves out how often the judge is wrong."
+
+
+def claim_sentence(
+    claim: Claim, physicians: Physicians, *, value: str = "score", item: str = "criterion", of: str = "examples"
+) -> str:
+    """What the interval of a corrected score (or of another `value`) means; `item` is what is read, `of` what further ones are drawn of.
+
+    >>> claim_sentence(Claim.NEW_EXAMPLES, Physicians.THESE)  # doctest: +ELLIPSIS
+    'The interval says where the score would lie on ever more examples of the same kind, read by these physicians, each counted by ... fixed beforehand.'
+    """
+    if physicians is Physicians.THESE:
+        who, by = "these physicians", ", each counted by how much of the reading so far is theirs"
+    else:
+        who, by = "physicians in general, of whom these are a sample", ""
+    if claim is Claim.BENCHMARK:
+        comma = "" if by else ","
+        condition = f"if {who}{comma} read every {item} of this benchmark{by}"
+    else:
+        condition = f"on ever more {of} of the same kind, read by {who}{by}"
+    return f"The interval says where the {value} would lie {condition}. It assumes that the number of reads was fixed beforehand."
+
+
+def anytime_factor(n_units: int) -> float:
+    """By how much an interval is wider that holds at all looks at once, however often one looks and whenever one stops; infinite with no units read.
+
+        sqrt( 2 (n rho^2 + 1) / (n rho^2) log( sqrt(n rho^2 + 1) / alpha ) ) / z(1 - alpha/2),     rho^2 = (-2 log alpha + log(1 - 2 log alpha)) / n*
+
+    An asymptotic confidence sequence after n units, narrowest at n* (`TUNED_TO`). What does not shrink with reading makes it too wide.
+
+    References:
+        Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Annals of Statistics 52 (theorem 2.2 and its tuning).
+
+    >>> round(anytime_factor(300), 2), round(anytime_factor(30), 2), round(anytime_factor(1200), 2)
+    (1.55, 1.97, 1.6)
+    """
+    if not n_units:
+        return np.inf
+    alpha = 1 - LEVEL
+    seen = n_units * (-2 * np.log(alpha) + np.log(1 - 2 * np.log(alpha))) / TUNED_TO
+    return float(np.sqrt(2 * (seen + 1) / seen * np.log(np.sqrt(seen + 1) / alpha)) / ndtri(1 - alpha / 2))
+
+
+Widths = tuple[tuple[float, float], ...]
+"""Variance and degrees of freedom by every claim that an interval must not fall below; its own claim is the last."""
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """One kind of score of one model."""
+
+    fit: Fit  # how it was made
+    unseen: float  # part of the variance for votes not seen (`estimator.unseen_variance`)
+    psi: Floats  # influence of each example (`estimator.influences`)
+    widths: Widths  # of the estimate; NaN where the variance cannot be told
+
+    @property
+    def variance(self) -> float:
+        """Of the estimate, by its own claim."""
+        return self.widths[-1][0]
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of its interval."""
+        return self.widths[-1][1]
+
+    def columns(self, kind: str, level: float) -> dict[str, float]:
+        """The columns of `corrected_scores`."""
+        half, error, _ = widest(self.widths, level)
+        value = self.fit.value
+        return {kind: value, f"{kind}_low": value - half, f"{kind}_high": value + half, f"{kind}_se": error}
+
+
+def widest(widths: Widths, level: float) -> tuple[float, float, float]:
+    """Half the width of the widest interval, with the standard error and the degrees of freedom that it is of; NaN where one is not known."""
+    halves = [
+        (float(stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)), float(np.sqrt(variance)), freedom)
+        for variance, freedom in widths
+    ]
+    return max(halves) if not np.isnan(halves).any() else (np.nan, np.nan, np.nan)
+
+
+def _widths(
+    of_benchmark: BenchmarkVariance,
+    unseen: float,
+    new_examples: tuple[float, int] | None,
+    between: tuple[float, float] | None,
+) -> Widths:
+    """By the table of `corrected_scores`: `new_examples` is V_B with its number of examples, `between` that of physicians; None where nothing is claimed."""
+    widths = [(of_benchmark.variance + unseen, of_benchmark.freedom)]
+    if new_examples is not None:
+        variance, n = new_examples
+        widths.append((variance + unseen, min(of_benchmark.freedom, n - 1)))
+    if between is not None:
+        any_reader = of_benchmark.draw + of_benchmark.any_reader + unseen
+        bases = [(any_reader, of_benchmark.freedom), *widths[1:]]
+        widths += [with_strictness(*base, between, of_benchmark.alike) for base in bases]
+    return tuple(widths)
+
+
+def of_reads(population: Population, sample: Sample, fit: Fit, claim: Claim, physicians: Physicians) -> Estimate:
+    """An estimate from what was read, with its variance by the table of `corrected_scores`."""
+    these = benchmark_variance(population, sample, fit)
+    unseen = max(0.0, estimator.unseen_variance(population, sample) - these.variance)
+    psi = estimator.influences(population, sample, fit)
+    new_examples = (float(psi.var(ddof=1)) / len(psi), len(psi)) if claim is Claim.NEW_EXAMPLES else None
+    in_general = physicians is Physicians.IN_GENERAL
+    between = estimator.between_physicians(population, sample, fit) if in_general else None
+    return Estimate(fit, unseen, psi, _widths(these, unseen, new_examples, between))
+
+
+def no_estimate(population: Population) -> Estimate:
+    """An estimate without a value."""
+    none = np.empty(0)
+    fit = Fit(np.nan, none, none.reshape(0, 0), none.reshape(0, 0), none)
+    return Estimate(fit, np.nan, np.full(population.n_examples, np.nan), ((np.nan, 0),))
+
 
 # ---------------------------------------------------------------- the estimator's inputs
 
@@ -59,40 +212,28 @@ class EstimatorInputs:
     """What the estimator takes of one model in one evaluation.
 
     Attributes:
-        population: The items that count.
-        sample: What was read of them.
-        example_ids: By number of the example in `population`.
-        judges: Whose labels they are.
-        readers: By number of the physician in `sample`, the name.
-        counts: n_examples, n_responses, n_items, n_left_out and n_unreached (responses), n_read, n_reads, n_readers, n_cannot_assess, n_units,
-            n_effective_readers.
         cache: Estimates by the claim that they were made for: scores and differences of one view ask for the same.
     """
 
     model: str
     evaluation: str
-    population: Population
-    sample: Sample
-    example_ids: Numbers
-    judges: tuple[str, ...]
-    readers: tuple[str, ...]
-    counts: dict[str, float]
+    population: Population  # the items that count
+    sample: Sample  # what was read of them
+    example_ids: Numbers  # by number of the example in `population`
+    judges: tuple[str, ...]  # whose labels they are
+    readers: tuple[str, ...]  # by number of the physician in `sample`, the name
+    counts: dict[str, float]  # the columns of `corrected_scores` from n_examples to n_units
     cache: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
     def physicians_fit(self) -> Fit:
         """The estimate by physicians only, the same for all claims, which differ in its variance; something must have been read."""
-        return by_physicians(self.population, self.sample)
+        return estimator.by_physicians(self.population, self.sample)
 
     @cached_property
     def corrected_fit(self) -> Fit:
         """The corrected estimate, likewise."""
-        return corrected(self.population, self.sample)
-
-    @property
-    def n_examples_read(self) -> int:
-        """Examples of which an item was read."""
-        return len(np.unique(self.population.example[self.sample.rows]))
+        return estimator.corrected(self.population, self.sample)
 
 
 def estimator_inputs(
@@ -104,10 +245,9 @@ def estimator_inputs(
 ) -> list[EstimatorInputs]:
     """Every model of every evaluation, by name.
 
-    Responses count that `is_scored` and on which every chosen judge (None: all) labelled every item. Of physicians' reads those count that were
-    made blind of a drawn item; reads that could not assess are counted and not used, as if the item had not been drawn. `settled`: an adjudicated
-    label takes the place of the readers' votes. `weights` are by example_id, 0 or more, e.g. to weight to a benchmark's themes; examples without
-    one are left out.
+    Responses count that `is_scored` and on which every chosen judge (None: all) labelled every item; reads that were made blind of a drawn item. Reads that
+    could not assess are counted and not used, as if the item had not been drawn. `settled`: an adjudicated label takes the place of the readers' votes.
+    `weights` are by example_id, 0 or more; examples without one are left out.
 
     Raises:
         ValueError: A judge is not in the study.
@@ -117,9 +257,12 @@ def estimator_inputs(
         msg = f"judges: expected some of {', '.join(rubric_data.judges) or 'none, as the study has no judge'}, got {', '.join(unknown)}"
         raise ValueError(msg)
     rubric_data = rubric_data.by(chosen)
-    all_codes, names = _models(rubric_data.items)
+    all_codes, names = cells_of(rubric_data.items, ["model", "evaluation"])
     responses = pd.factorize(rubric_data.items["response_id"])[0]
-    enters = _enter(rubric_data, responses, weights)
+    missing = ~is_scored(rubric_data.items).to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
+    if weights is not None:
+        missing = missing | rubric_data.items["example_id"].map(weights).isna().to_numpy()
+    enters = np.bincount(responses, missing)[responses] == 0 if len(responses) else missing
     is_first = ~rubric_data.items["response_id"].duplicated().to_numpy()
     n_left_out = np.bincount(all_codes[is_first & ~enters], minlength=len(names))
     entering, codes = rubric_data.where(enters), all_codes[enters]
@@ -130,14 +273,14 @@ def estimator_inputs(
     voted = votes(entering.reads, settled=settled)
     own = votes(entering.reads).set_index("row")["vote"] if settled else None
     models = []
-    for code, (model, evaluation) in enumerate(names):
+    for code, (model, evaluation) in enumerate(names.itertuples(index=False)):
         rows = np.flatnonzero(codes == code)
         example_ids, example = np.unique(items["example_id"].to_numpy()[rows], return_inverse=True)
         labels = entering.judged.to_numpy()[rows].astype(np.float64)
         of_model = voted.loc[codes[voted["row"].to_numpy()] == code]
         reads_of_model = reads.loc[codes[reads["row"].to_numpy()] == code]
         sample, readers = _sample(rows, of_model, reads_of_model, own)
-        loads = reading_loads(sample.probabilities, sample.places, sample.readers)
+        loads = estimator.reading_loads(sample.probabilities, sample.places, sample.readers)
         counts: dict[str, float] = {
             "n_examples": len(example_ids),
             "n_responses": int(is_first[rows].sum()),
@@ -152,34 +295,9 @@ def estimator_inputs(
             "n_units": sample.n_units,
         }
         population = Population(moves[rows], items["points"].to_numpy()[rows] < 0, labels, example)
-        models.append(
-            EstimatorInputs(model, evaluation, population, sample, example_ids, tuple(chosen), readers, counts)
-        )
+        about = str(model), str(evaluation), population, sample, example_ids
+        models.append(EstimatorInputs(*about, tuple(chosen), readers, counts))
     return models
-
-
-def _models(items: pd.DataFrame) -> tuple[Numbers, list[tuple[str, str]]]:
-    """By item the number of its model in its evaluation, and what these numbers mean, by name."""
-    models, model_names = _numbered(items["model"])
-    evaluations, evaluation_names = _numbered(items["evaluation"])
-    present, codes = np.unique(models * max(len(evaluation_names), 1) + evaluations, return_inverse=True)
-    pairs = (divmod(int(code), len(evaluation_names)) for code in present)
-    return codes, [(model_names[model], evaluation_names[evaluation]) for model, evaluation in pairs]
-
-
-def _numbered(column: pd.Series) -> tuple[Numbers, list[str]]:
-    """By item the number of its name, and the names in order; a category's own order is that of its making."""
-    codes, names = pd.factorize(column)
-    order = sorted(range(len(names)), key=lambda place: str(names[place]))
-    return np.argsort(order).astype(np.int64)[codes], [str(names[place]) for place in order]
-
-
-def _enter(rubric_data: RubricData, responses: Numbers, weights: pd.Series | None) -> Truths:
-    """Which items count: their response has a score, a weight, and every judge's label on every item."""
-    missing = ~is_scored(rubric_data.items).to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
-    if weights is not None:
-        missing = missing | rubric_data.items["example_id"].map(weights).isna().to_numpy()
-    return np.bincount(responses, missing)[responses] == 0 if len(responses) else missing
 
 
 def _sample(
@@ -220,15 +338,14 @@ def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tup
     asked for never has enough.
     """
     population, sample = inputs.population, inputs.sample
-    by_unit = max(1.0, len(sample.rows) / max(sample.n_units, 1))
     signs = {
         name: max(0, min(MIN_OF_A_SIGN, int(side.sum())) - int(side[sample.rows].sum()))
         for name, side in (("desirable", ~population.undesirable), ("undesirable", population.undesirable))
     }
-    examples = max(0, MIN_EXAMPLES_READ - inputs.n_examples_read)
-    readers, by_whom = (
-        further_readers(sample.n_readers, inputs.counts["n_effective_readers"]) if in_general else (0, "")
-    )
+    examples = max(0, MIN_EXAMPLES_READ - len(np.unique(population.example[sample.rows])))
+    effective = inputs.counts["n_effective_readers"]
+    readers, by_whom = further_readers(sample.n_readers, effective) if in_general else (0, "")
+    by_unit = max(1.0, len(sample.rows) / max(sample.n_units, 1))
     units = max(0, MIN_FREEDOM + n_columns - sample.n_units)
     n_needed = max(MIN_READ - len(sample.rows), ceil(units * by_unit), sum(signs.values()), examples, readers)
     if n_needed <= 0:
@@ -239,6 +356,8 @@ def lacking(inputs: EstimatorInputs, *, n_columns: int, in_general: bool) -> tup
     words += [by_whom] if readers else []
     return n_needed, ", ".join(words)
 
+
+# ---------------------------------------------------------------- scores
 
 JUDGE, PHYSICIANS, CORRECTED = "judge_only", "physicians_only", "corrected"
 KINDS = (JUDGE, PHYSICIANS, CORRECTED)
@@ -264,39 +383,27 @@ def corrected_scores(
 ) -> pd.DataFrame:
     """Each model's score by judges only, by physicians only, and by judges corrected by physicians, with 95 % intervals.
 
-    The formulas are in `estimator`. The variance of an estimate with p fitted numbers from k units drawn (items, or whole responses),
-    N examples and K physicians, and the quantile of its interval:
+    The variance of an estimate (`estimator`) with p fitted numbers from k units drawn, N examples and K effective physicians, and the quantile:
 
         this benchmark, these physicians       V_A                            t(k - p)
         new examples, these physicians         V_B                            t(min(k - p, N - 1))
         this benchmark, physicians             V_G + V_S                      t of both, k - p and K - 1 (Satterthwaite)
         new examples, physicians               V_B + V_S                      t of both, N - 1 and K - 1
 
-    V_A and V_G (with any physicians in the place of these) are `estimator.benchmark_variance`. V_S, at least 0, is that some physicians are stricter
-    than others: what `estimator.between_physicians` has above what it would have if all were equally strict. K counts effective readers.
+    V_A and V_G (with any physicians in the place of these) are `estimator.benchmark_variance`; V_S, at least 0, is what `estimator.between_physicians` has
+    above what it would have if all were equally strict. An interval is at least as wide as that of every narrower claim: chance may let few physicians look
+    more alike than their reads can be. Where nearly all votes are as predicted, each is widened by what V_A lacks to that of three votes that are not.
+    Measured coverage: `tests/benchmarks/coverage.py`.
 
-    An interval for new examples is at least as wide as that for this benchmark, and one for physicians in general as that for these physicians: chance
-    may let few physicians look more alike than their reads can be. Where nearly all votes are as predicted, each is widened by
-    what V_A lacks to that of three votes that are not. Measured coverage of the 95 % interval: `tests/benchmarks/coverage.py`.
-
-    Judge-only is the judge's opinion, and no physician is in it. On this benchmark every item has its label, so there is nothing to sample:
-    the interval has width 0 and says nothing of the judge's errors. For new examples it is over examples, t(N - 1). With several judges it
-    is that of their jury: the mean of their labels.
-
-    Probabilities are scaled so that the read items stand for all (sum of 1/pi = number of items). That also holds while a drawing is only partly read.
+    Judge-only has no physician in it: on this benchmark its interval has width 0; for new examples it is over examples, t(N - 1). Several judges are a jury:
+    the mean of their labels. Probabilities are scaled so that the read items stand for all (sum of 1/pi = number of items).
 
     Returns:
-        One row a model and evaluation: model, evaluation, n_examples, n_responses, n_items, n_left_out (responses without a score, a weight,
-        or a label of every chosen judge on every item), n_unreached (of those that count: which no drawing could have taken, so that
-        the reads do not stand for them; 0 where nothing is read), n_read (items), n_reads, n_readers, n_effective_readers (1 / sum q^2, q
-        their shares of the reading: `estimator`), n_cannot_assess (reads), n_units (k); for each
-        KIND of judge_only, physicians_only and corrected: KIND (raw: below 0 where undesirable things outweigh, at most about 1), KIND_low,
-        KIND_high, KIND_se (of this interval: of the narrower claim, where that is wider), NaN where there is none; corrected_any_low and
-        corrected_any_high (the interval that holds at all looks at once: `anytime_factor`); worth with worth_low and worth_high (further items
-        that physicians would have had to read to do without the judge, by `further_reads`); enough (whether physicians-only and corrected are
-        said at all), n_needed (further items to be read until they can be, 0 where enough) and needed (the same in words, empty where enough).
-
-        Enough is 30 items read, from 10 examples, 2 of either sign that occurs, k - p at least 10, and for physicians in general 3 effective readers.
+        `COLUMNS`, one row a model and evaluation. n_left_out: responses without a score, a weight, or a label of every chosen judge on every item;
+        n_unreached: those of the others that no drawing could have taken (0 where nothing is read). For each of `KINDS` KIND (raw, at most about 1), KIND_low,
+        KIND_high, KIND_se (of this interval), NaN where there is none; corrected_any_low and corrected_any_high by `anytime_factor`, worth by `further_reads`.
+        enough: 30 items are read, from 10 examples, 2 of either sign that occurs, k - p is at least 10, and for physicians in general 3 effective readers;
+        n_needed: further items to be read until then, 0 where enough; needed: the same in words.
     """
     rows = []
     for model in inputs:
@@ -306,26 +413,17 @@ def corrected_scores(
             row |= estimate.columns(kind, LEVEL)
         wider = (row["corrected_high"] - row["corrected"]) * anytime_factor(model.sample.n_units)
         row |= dict(zip(ANYTIME, (row["corrected"] - wider, row["corrected"] + wider), strict=True))
-        worth = (np.nan, np.nan, np.nan)
         if estimates.is_enough and model.judges:
             if WORTH not in model.cache:
-                model.cache[WORTH] = further_reads(
-                    model.population, model.sample, alone=model.physicians_fit, helped=model.corrected_fit
-                )
-            worth = model.cache[WORTH]
-        row |= dict(zip(WORTH, worth, strict=True))
+                fits = {"alone": model.physicians_fit, "helped": model.corrected_fit}
+                model.cache[WORTH] = estimator.further_reads(model.population, model.sample, **fits)
+            row |= dict(zip(WORTH, model.cache[WORTH], strict=True))
         rows.append(row | {"enough": estimates.is_enough, "n_needed": estimates.n_needed, "needed": estimates.needed})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 class Estimates(msgspec.Struct, frozen=True):
-    """The scores of one model.
-
-    Attributes:
-        of_kind: One of each of `KINDS`; without value where there is no judge, or too little was read.
-        n_needed: Further items to be read, at least, until physicians-only and corrected scores are said; 0 where they are.
-        needed: The same in words; empty where nothing lacks.
-    """
+    """The scores of one model, one of each of `KINDS`, without value where there is no judge, or too little was read."""
 
     of_kind: dict[str, Estimate]
     n_needed: int
@@ -349,11 +447,14 @@ def estimates_of(
 
 def _estimated(inputs: EstimatorInputs, claim: Claim, physicians: Physicians) -> Estimates:
     population, sample = inputs.population, inputs.sample
-    of_kind = {
-        JUDGE: _of_judge(population, claim),
-        PHYSICIANS: no_estimate(population),
-        CORRECTED: no_estimate(population),
-    }
+    of_kind = dict.fromkeys(KINDS, no_estimate(population))
+    if n := population.n_examples:
+        fit = estimator.by_judges(population)
+        psi = estimator.influences(population, None, fit)
+        width = (0.0 if not np.isnan(fit.value) else np.nan, np.inf)
+        if claim is Claim.NEW_EXAMPLES:
+            width = (float(psi.var(ddof=1)) / n if n > 1 else np.nan, n - 1)
+        of_kind[JUDGE] = Estimate(fit, 0.0, psi, (width,))
     fits = {PHYSICIANS: inputs.physicians_fit, CORRECTED: inputs.corrected_fit} if len(sample.rows) else {}
     n_columns = max((fit.n_columns for fit in fits.values()), default=1)
     n_needed, needed = lacking(inputs, n_columns=n_columns, in_general=physicians is Physicians.IN_GENERAL)
@@ -363,16 +464,7 @@ def _estimated(inputs: EstimatorInputs, claim: Claim, physicians: Physicians) ->
     return Estimates(of_kind, n_needed, needed)
 
 
-def _of_judge(population: Population, claim: Claim) -> Estimate:
-    if not population.n_examples:
-        return no_estimate(population)
-    fit = estimator.by_judges(population)
-    psi = estimator.influences(population, None, fit)
-    if claim is Claim.BENCHMARK:
-        return Estimate(fit, 0.0 if not np.isnan(fit.value) else np.nan, 0.0, np.inf, psi)
-    n = len(psi)
-    return Estimate(fit, float(psi.var(ddof=1)) / n if n > 1 else np.nan, 0.0, n - 1, psi)
-
+# ---------------------------------------------------------------- differences
 
 DIFFERENCE_COLUMNS = [
     "model_1", "model_2", "evaluation", "n_examples", "difference", "low", "high", "se", "df", "sim_low", "sim_high", "p", "p_holm",
@@ -389,23 +481,13 @@ def corrected_differences(
 
         d_i = psi_i of model 1 - psi_i of model 2,   difference = mean d,   V_B = var(d)/n       over the n examples of both
 
-    Both models' scores go up and down with the same examples, and by much the same reads; pairs take that out. Each model is corrected by
-    its own reads. The claims are those of `corrected_scores`, and so are the variances, of the difference of what each example adds; t of these
-    physicians has the fewer degrees of freedom of both models, for new examples at most n - 1.
-
-    V_A is by example: two models of which the same items were drawn, or one physician read both, differ by less than two that were read apart; its part of
-    the readers is at most that of either score together. For physicians in general a physician's part is the difference of what they add to
-    either score, so that one who is strict with both takes nothing from it.
-    As with the scores, a claim's interval is at least as wide as that of every narrower one. Where nearly all votes are as predicted, each is widened as
-    that of the scores is.
+    Claims and variances are those of `corrected_scores`, of the difference of what each example, or physician, adds; t has the fewer degrees of freedom of
+    both models. V_A is by example; its part of the readers is at most that of either score together.
 
     Returns:
         One row a pair and evaluation, models by name: model_1, model_2, evaluation, n_examples (of both), difference (model 1 less model 2), low, high
-        (95 %), se and df (standard error and degrees of freedom of this interval, as in `corrected_scores`), sim_low and sim_high (all pairs'
-        intervals hold at once: each at 1 - (1 - level)/pairs, Bonferroni's t, which holds whatever the pairs have in common and however few physicians
-        have read), p (two-sided, of no difference) and p_holm
-        (Holm's). Both are over all pairs of the evaluation that have a difference. All NaN where
-        too little was read of either model, or where they have fewer than two examples in common.
+        (95 %), se and df (of this interval), sim_low and sim_high (all pairs' intervals hold at once: Bonferroni's t), p (two-sided, of no difference) and
+        p_holm (Holm's), over all pairs of the evaluation that have a difference. NaN where too little was read of either model, or of fewer than two examples.
     """
     models: dict[str, list[ModelEstimate]] = {}
     for model in inputs:
@@ -418,30 +500,24 @@ def corrected_differences(
 def rank_intervals(differences: pd.DataFrame) -> pd.DataFrame:
     """Which ranks each model may have, 1 the best, by `corrected_differences`: at its level all models' ranks lie in these at once.
 
-        from 1 + the models that are surely better     to n - the models that are surely worse     surely: sim_low > 0 or sim_high < 0
-
-    References:
-        Mogstad, Romano, Shaikh and Wilhelm 2024, Review of Economic Studies 91 (ranks from simultaneous intervals of differences).
+    From 1 + the models that are surely better (sim_low > 0) to n - the models that are surely worse (Mogstad, Romano, Shaikh and Wilhelm 2024, Review of
+    Economic Studies 91).
 
     Returns:
         One row a model and evaluation, by name: evaluation, model, n_models (n: those of which a difference is known), rank_low and rank_high in
         1..n; NaN for a model of which none is known.
     """
-    first_better, second_better = differences["sim_low"].gt(0), differences["sim_high"].lt(0)
-    sides = [
-        pd.DataFrame(
-            {
-                "evaluation": differences["evaluation"],
-                "model": differences[name],
-                "known": differences["difference"].notna(),
-                "n_worse": ahead,
-                "n_better": behind,
-            }
-        )
-        for name, ahead, behind in (("model_1", first_better, second_better), ("model_2", second_better, first_better))
-    ]
+    rows = differences.assign(
+        known=differences["difference"].notna(),
+        n_worse=differences["sim_low"].gt(0),
+        n_better=differences["sim_high"].lt(0),
+    )
+    turned = rows.rename(
+        columns={"model_1": "model_2", "model_2": "model_1", "n_worse": "n_better", "n_better": "n_worse"}
+    )
     keys = ["evaluation", "model"]
-    counts = pd.concat(sides).groupby(keys, sort=True)[["known", "n_worse", "n_better"]].sum().reset_index()
+    sides = pd.concat([rows, turned]).rename(columns={"model_1": "model"})
+    counts = sides.groupby(keys, sort=True)[["known", "n_worse", "n_better"]].sum().reset_index()
     is_known = counts["known"].gt(0)
     n_models = is_known.groupby(counts["evaluation"]).transform("sum")
     low, high = (1 + counts["n_better"]).where(is_known), (n_models - counts["n_worse"]).where(is_known)
@@ -462,7 +538,7 @@ class ModelEstimate:
     @cached_property
     def whole(self) -> "_Part":
         """What was read of all examples."""
-        return _part(self.inputs.population, self.inputs.sample, self.estimate.fit)
+        return _Part(self.inputs.population, self.inputs.sample, self.estimate.fit)
 
     def part(self, common: Numbers) -> "_Part":
         """What was read of the examples that both have answered, the score being that on these alone."""
@@ -473,7 +549,7 @@ class ModelEstimate:
         items = of_examples[population.example]
         read = items[sample.rows]
         its_reads = read[sample.places]
-        return _part(
+        return _Part(
             Population(
                 population.moves[items] / population.shares[common].sum(),
                 population.undesirable[items],
@@ -490,36 +566,36 @@ class ModelEstimate:
                 said=sample.said[its_reads],
                 own=None if sample.own is None else sample.own[its_reads],
             ),
-            replace(
-                fit,
-                predicted=fit.predicted[items],
-                columns=fit.columns[read],
-                pull=fit.pull[read],
-                factors=fit.factors[read],
-            ),
+            Fit(fit.value, fit.predicted[items], fit.columns[read], fit.pull[read], fit.factors[read]),
         )
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What was read of a model's examples.
+    """What was read of some of a model's examples, and what follows of it for pairs, each worked out once."""
 
-    By example, `draw` is what its reads add to the score by the draw of its items (the sum of squares is V_A by example), `most` the same without
-    (1 - pi); `variance` is V_A by unit.
-    """
+    population: Population
+    sample: Sample
+    fit: Fit
 
-    draw: Floats
-    most: Floats
-    variance: BenchmarkVariance
-    by_physician: tuple[Floats, Floats]
+    @cached_property
+    def adds(self) -> tuple[Floats, Floats]:
+        """By example, what its reads add to the score by the draw of its items (the sum of squares is V_A by example); the same without (1 - pi)."""
+        z = estimator.deviations(self.population, self.sample, self.fit)
+        example, n = self.population.example[self.sample.rows], self.population.n_examples
+        missed = np.sqrt(1 - self.sample.probabilities)
+        draw, most = (np.asarray(np.bincount(example, of, n), dtype=np.float64) for of in (missed * z, z))
+        return draw, most
 
+    @cached_property
+    def variance(self) -> BenchmarkVariance:
+        """V_A, by unit."""
+        return benchmark_variance(self.population, self.sample, self.fit)
 
-def _part(population: Population, sample: Sample, fit: Fit) -> _Part:
-    z, example, n = deviations(population, sample, fit), population.example[sample.rows], population.n_examples
-    missed = np.sqrt(1 - sample.probabilities)
-    draw, most = (np.asarray(np.bincount(example, of, n), dtype=np.float64) for of in (missed * z, z))
-    variance = benchmark_variance(population, sample, fit)
-    return _Part(draw, most, variance, by_physician(population, sample, fit))
+    @cached_property
+    def by_physician(self) -> tuple[Floats, Floats]:
+        """`estimator.by_physician`."""
+        return estimator.by_physician(self.population, self.sample, self.fit)
 
 
 def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) -> Floats:
@@ -536,63 +612,54 @@ def on_examples(inputs: EstimatorInputs, estimate: Estimate, common: Numbers) ->
     return np.asarray(score + len(common) * (adds - score * shares) / whole, dtype=np.float64)
 
 
-def _pairs(models: list[ModelEstimate], claim: Claim, physicians: Physicians) -> Iterator[dict[str, Any]]:
-    """Every two models with their difference and its `_widths`; none where it is not known."""
-    for one, other in combinations(models, 2):
-        _, *places = np.intersect1d(
-            one.inputs.example_ids, other.inputs.example_ids, assume_unique=True, return_indices=True
-        )
-        n = len(places[0])
-        row: dict[str, Any] = {
-            "model_1": one.inputs.model,
-            "model_2": other.inputs.model,
-            "evaluation": one.inputs.evaluation,
-            "n_examples": n,
-        }
-        if min(one.estimate.freedom, other.estimate.freedom, n - 1) > 0:
-            row["difference"] = float((one.on(places[0]) - other.on(places[1])).mean())
-            row["widths"] = _widths(one, other, places, claim, physicians)
-        yield row
-
-
 def paired_differences(models: list[ModelEstimate], claim: Claim, physicians: Physicians, level: float) -> pd.DataFrame:
     """The rows of `corrected_differences` for these models of one evaluation, with intervals each alone and all at once."""
-    pairs = list(_pairs(models, claim, physicians))
-    n_known = sum("widths" in row for row in pairs)
-    for row in pairs:
-        if widths := row.pop("widths", None):
-            difference = row["difference"]
-            half, error, degrees = widest(widths, level)
-            at_once, *_ = widest(widths, 1 - (1 - level) / n_known)
-            row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
-            row |= {"sim_low": difference - at_once, "sim_high": difference + at_once}
-            row["p"] = _p(difference, error, degrees)
-    table = pd.DataFrame(pairs, columns=DIFFERENCE_COLUMNS[:-1])
+    rows: list[dict[str, Any]] = []
+    known: list[tuple[dict[str, Any], Widths]] = []
+    for one, other in combinations(models, 2):
+        first, second = one.inputs, other.inputs
+        common, *places = np.intersect1d(first.example_ids, second.example_ids, assume_unique=True, return_indices=True)
+        row: dict[str, Any] = {
+            "model_1": first.model,
+            "model_2": second.model,
+            "evaluation": first.evaluation,
+            "n_examples": len(common),
+        }
+        rows.append(row)
+        if min(one.estimate.freedom, other.estimate.freedom, len(common) - 1) > 0:
+            apart = one.on(places[0]) - other.on(places[1])
+            row["difference"] = float(apart.mean())
+            known.append((row, _pair_widths(one, other, places, apart, claim, physicians)))
+    for row, widths in known:
+        difference = row["difference"]
+        half, error, degrees = widest(widths, level)
+        at_once, *_ = widest(widths, 1 - (1 - level) / len(known))
+        row |= {"low": difference - half, "high": difference + half, "se": error, "df": degrees}
+        row |= {"sim_low": difference - at_once, "sim_high": difference + at_once, "p": _p(difference, error, degrees)}
+    table = pd.DataFrame(rows, columns=DIFFERENCE_COLUMNS[:-1])
     return table.assign(p_holm=adjusted(table["p"].to_numpy(dtype=np.float64), holm))
 
 
-def _widths(
-    one: ModelEstimate, other: ModelEstimate, places: list[Numbers], claim: Claim, physicians: Physicians
-) -> list[tuple[float, float]]:
-    """Variance and degrees of freedom by the claim, and by the narrower ones that it must not fall below."""
-    n = len(places[0])
-    unseen = one.estimate.unseen + other.estimate.unseen
-    new_examples = float((one.on(places[0]) - other.on(places[1])).var(ddof=1)) / n
+def _pair_widths(
+    one: ModelEstimate, other: ModelEstimate, places: list[Numbers], apart: Floats, claim: Claim, physicians: Physicians
+) -> Widths:
+    n = len(apart)
     first, second = one.part(places[0]), other.part(places[1])
-    draw = float(((first.draw - second.draw) ** 2).sum()) * n / (n - 1)
-    most = float(((first.most - second.most) ** 2).sum()) * n / (n - 1)
-    room, degrees = max(0.0, most - draw), min(first.variance.freedom, second.variance.freedom)
-    these = draw + min(room, first.variance.readers + second.variance.readers)
-    widths = [(these + unseen, degrees)]
-    if claim is Claim.NEW_EXAMPLES:
-        widths.append((new_examples + unseen, min(degrees, n - 1)))
+    draw, most = (float(((a - b) ** 2).sum()) * n / (n - 1) for a, b in zip(first.adds, second.adds, strict=True))
+    room = max(0.0, most - draw)
+    variance = BenchmarkVariance(
+        draw=draw,
+        readers=min(room, first.variance.readers + second.variance.readers),
+        any_reader=min(room, first.variance.any_reader + second.variance.any_reader),
+        most=most,
+        alike=first.variance.alike + second.variance.alike,
+        freedom=min(first.variance.freedom, second.variance.freedom),
+    )
+    new_examples = (float(apart.var(ddof=1)) / n, n) if claim is Claim.NEW_EXAMPLES else None
+    between = None
     if physicians is Physicians.IN_GENERAL:
         between = _between((one.inputs.readers, first), (other.inputs.readers, second))
-        alike = first.variance.alike + second.variance.alike
-        any_reader = draw + min(room, first.variance.any_reader + second.variance.any_reader)
-        bases = [(any_reader + unseen, degrees), *widths[1:]]
-        widths += [with_strictness(*base, between, alike) for base in bases]
-    return widths
+    return _widths(variance, one.estimate.unseen + other.estimate.unseen, new_examples, between)
 
 
 def _between(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
@@ -604,7 +671,7 @@ def _between(*both: tuple[tuple[str, ...], _Part]) -> tuple[float, float]:
         places = np.searchsorted(names, readers[: len(adds)])
         apart[places] += sign * adds
         loads[places] += load / 2
-    return spread(apart), freedom(loads)
+    return estimator.spread(apart, loads)
 
 
 def _p(difference: float, error: float, degrees: float) -> float:

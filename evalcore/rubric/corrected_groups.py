@@ -4,20 +4,19 @@ Each group's number is the whole study's estimator (`estimator`) on that group a
 category, language) has their whole scores; a group of criteria (axis, level, cluster) has the same formula on its criteria alone.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import fdtrc
 
-from evalcore.rubric.claims import MIN_EXAMPLES_READ
-from evalcore.rubric.corrected import COLUMNS as SCORE_COLUMNS
 from evalcore.rubric.corrected import (
     CORRECTED,
     JUDGE,
+    MIN_EXAMPLES_READ,
     EstimatorInputs,
     corrected_differences,
     corrected_scores,
@@ -25,9 +24,8 @@ from evalcore.rubric.corrected import (
     estimator_inputs,
     on_examples,
 )
-from evalcore.rubric.corrected import DIFFERENCE_COLUMNS as PAIR_COLUMNS
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.finding import CLEAR_BELOW
+from evalcore.rubric.finding import CLEAR_BELOW, difference_words, score_words
 from evalcore.rubric.scores import OF_CRITERIA, OF_EXAMPLES
 from evalcore.stats.arrays import Floats, Numbers
 from evalcore.stats.intervals import NO_VALUE
@@ -37,11 +35,8 @@ from evalcore.study.schema import Claim, Physicians
 
 GROUPINGS = (*OF_EXAMPLES, *OF_CRITERIA)
 DIFFERENCE, JUDGE_ERROR = "difference", "judge_error"
-TEST_COLUMNS = [
-    "evaluation", "about", "model_1", "model_2", "n_groups", "n_left_out", "f", "df_1", "df_2", "p", "p_holm",
-]  # fmt: skip
-NEVER = np.iinfo(np.int32).max
-"""More criteria than any response has: it is then not whole."""
+TEST_COLUMNS = ["evaluation", "about", "model_1", "model_2", "n_groups", "n_left_out", "f", "df_1", "df_2", "p"]
+NEVER = np.iinfo(np.int32).max  # more criteria than any response has: it is then not whole
 PLURALS = {"category": "categories", "axis": "axes"}
 
 Groups = Mapping[str, Sequence[EstimatorInputs]]
@@ -80,24 +75,16 @@ def _asked_group_by_group(rubric_data: RubricData, groups: Numbers) -> RubricDat
     """With the criteria of its group as all that a response is asked, where it has all that the whole rubric asks."""
     items = rubric_data.items
     responses = pd.factorize(items["response_id"])[0]
-    n = int(responses.max()) + 1 if len(responses) else 0
     missing = items["points"].isna().to_numpy() | rubric_data.judged.isna().to_numpy().any(axis=1)
-    n_known = np.bincount(responses, ~missing, minlength=n)[responses]
+    n_known = np.bincount(responses, ~missing)[responses] if len(responses) else np.zeros(0)
     whole = n_known >= items["n_expected"].to_numpy(dtype=np.float64)
-    _, cells = np.unique(np.column_stack([responses, groups]), axis=0, return_inverse=True)
-    in_group = np.bincount(cells)[cells] if len(cells) else np.empty(0, dtype=np.int64)
+    in_group = items.groupby([responses, groups])["item_id"].transform("size")
     return replace(rubric_data, items=items.assign(n_expected=np.where(whole, in_group, NEVER)))
 
 
 def group_corrected_scores(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
-    """Each model's scores in each group, by the judge only, by physicians only, and corrected.
-
-    Returns:
-        One row a group, model and evaluation: group, and the columns of `corrected_scores`. A group of which too little was read says what
-        lacks (`needed`), and has no corrected score.
-    """
-    tables = {group: corrected_scores(inputs, claim=claim, physicians=physicians) for group, inputs in groups.items()}
-    return _joined(tables, SCORE_COLUMNS)
+    """Each model's scores in each group: group, and the columns of `corrected_scores`, one row a group, model and evaluation."""
+    return _joined(groups, lambda inputs: corrected_scores(inputs, claim=claim, physicians=physicians))
 
 
 def group_differences(groups: Groups, *, claim: Claim, physicians: Physicians) -> pd.DataFrame:
@@ -107,10 +94,24 @@ def group_differences(groups: Groups, *, claim: Claim, physicians: Physicians) -
         One row a group, pair and evaluation: group, and the columns of `corrected_differences`; p_holm is Holm's over all groups and pairs of the
         evaluation that have a p.
     """
-    tables = {
-        group: corrected_differences(inputs, claim=claim, physicians=physicians) for group, inputs in groups.items()
-    }
-    return _holm_within(_joined(tables, PAIR_COLUMNS), ["evaluation"])
+    table = _joined(groups, lambda inputs: corrected_differences(inputs, claim=claim, physicians=physicians))
+    return _holm_within(table, ["evaluation"])
+
+
+def _joined(groups: Groups, table_of: Callable[[Sequence[EstimatorInputs]], pd.DataFrame]) -> pd.DataFrame:
+    tables = {group: table_of(inputs) for group, inputs in groups.items()} or {"": table_of([])}
+    whole = pd.concat([table.assign(group=group) for group, table in tables.items()], ignore_index=True)
+    return whole[["group", *(name for name in whole.columns if name != "group")]]
+
+
+def _holm_within(table: pd.DataFrame, of: list[str]) -> pd.DataFrame:
+    p_holm = np.full(len(table), np.nan)
+    for rows in table.groupby(of, sort=False, observed=True).indices.values():
+        p_holm[rows] = adjusted(table["p"].to_numpy(dtype=np.float64)[rows], holm)
+    return table.assign(p_holm=p_holm)
+
+
+# ---------------------------------------------------------------- whether groups differ
 
 
 def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
@@ -125,12 +126,12 @@ def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
                                G-1 contrasts with the first group, T2 = (C t)' (C V C')^-1 C t, d the smallest of d_g
                                F = T2 (d - G + 2) / (d (G-1))      on G-1 and d - G + 2  (Hotelling)
 
-    Groups of which too little was read of either model are left out and counted. A p that is not small does not say that groups are alike.
+    A p that is not small does not say that groups are alike.
 
     Returns:
         One row an evaluation and pair of models (about `difference`), and one an evaluation and model (about `judge_error`, model_2 empty):
-        evaluation, about, model_1, model_2, n_groups, n_left_out (groups), f, df_1, df_2, p, and p_holm (Holm's, over the rows of the evaluation about the
-        same). NaN with fewer than two groups, too few degrees of freedom, or a group without any variance.
+        evaluation, about, model_1, model_2, n_groups, n_left_out (groups of which too little was read of either model), f, df_1, df_2, p, and p_holm
+        (Holm's, over the rows of the evaluation about the same). NaN with fewer than two groups, too few degrees of freedom, or a group without variance.
 
     References:
         Welch 1951; Hotelling 1931.
@@ -138,6 +139,7 @@ def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
     rows = []
     members = [{(model.evaluation, model.model): model for model in inputs} for inputs in groups.values()]
     models = sorted({key for group in members for key in group})
+    test_of = _hotelling if grouping in OF_CRITERIA else _welch
     for evaluation in dict.fromkeys(name for name, _ in models):
         names = [model for name, model in models if name == evaluation]
         for one, other in [*combinations(names, 2), *((name, "") for name in names)]:
@@ -147,23 +149,15 @@ def interactions(groups: Groups, grouping: str) -> pd.DataFrame:
                 if first is not None and (second is not None or not other):
                     effects.append(_effect(first, second))
             known = [effect for effect in effects if effect is not None]
-            test = _hotelling(known) if grouping in OF_CRITERIA else _welch(known)
-            rows.append(
-                {
-                    "evaluation": evaluation,
-                    "about": DIFFERENCE if other else JUDGE_ERROR,
-                    "model_1": one,
-                    "model_2": other,
-                    "n_groups": len(known),
-                    "n_left_out": len(members) - len(known),
-                    **dict(zip(("f", "df_1", "df_2", "p"), test, strict=True)),
-                }
-            )
-    return _holm_within(pd.DataFrame(rows, columns=TEST_COLUMNS[:-1]), ["evaluation", "about"])[TEST_COLUMNS]
+            test = (np.nan,) * 4
+            if len(known) > 1 and all(effect.variance > 0 for effect in known):
+                test = test_of(known, *(np.array([effect[place] for effect in known]) for place in range(3)))
+            about = DIFFERENCE if other else JUDGE_ERROR
+            rows.append((evaluation, about, one, other, len(known), len(members) - len(known), *test))
+    return _holm_within(pd.DataFrame(rows, columns=TEST_COLUMNS), ["evaluation", "about"])
 
 
-@dataclass(frozen=True)
-class _Effect:
+class _Effect(NamedTuple):
     """One group's estimate, its variance and degrees of freedom, and what each example adds to its error."""
 
     value: float
@@ -193,15 +187,11 @@ def _effect(one: EstimatorInputs, other: EstimatorInputs | None) -> _Effect | No
     return _Effect(value, float(apart.var(ddof=1)) / n + unseen, freedom, example_ids, (apart - value) / n)
 
 
-Test = tuple[float, float, float, float]
-"""F, both degrees of freedom, p."""
+Test = tuple[float, float, float, float]  # F, both degrees of freedom, p
 
 
-def _welch(effects: list[_Effect]) -> Test:
+def _welch(effects: list[_Effect], values: Floats, variances: Floats, freedoms: Floats) -> Test:
     n = len(effects)
-    values, variances, freedoms = (np.array(column) for column in _columns(effects))
-    if n < 2 or not (variances > 0).all():  # noqa: PLR2004
-        return (np.nan,) * 4
     weights = 1 / variances
     parts = weights / weights.sum()
     lost = float(((1 - parts) ** 2 / freedoms).sum())
@@ -210,11 +200,10 @@ def _welch(effects: list[_Effect]) -> Test:
     return _with_p(f, n - 1, (n**2 - 1) / (3 * lost))
 
 
-def _hotelling(effects: list[_Effect]) -> Test:
-    n = len(effects)
-    values, variances, freedoms = (np.array(column) for column in _columns(effects))
-    left = (freedoms.min() if n else 0) - n + 2
-    if n < 2 or left <= 0 or not (variances > 0).all():  # noqa: PLR2004
+def _hotelling(effects: list[_Effect], values: Floats, variances: Floats, freedoms: Floats) -> Test:
+    n, degrees = len(effects), float(freedoms.min())
+    left = degrees - n + 2
+    if left <= 0:
         return (np.nan,) * 4
     all_ids = np.unique(np.concatenate([effect.example_ids for effect in effects]))
     adds = np.zeros((len(all_ids), n))
@@ -226,32 +215,14 @@ def _hotelling(effects: list[_Effect]) -> Test:
     contrasts = np.column_stack([-np.ones(n - 1), np.eye(n - 1)])
     apart = contrasts @ values
     squared = float(apart @ np.linalg.pinv(contrasts @ together @ contrasts.T, hermitian=True) @ apart)
-    degrees = float(freedoms.min())
     return _with_p(squared * left / (degrees * (n - 1)), n - 1, left)
-
-
-def _columns(effects: list[_Effect]) -> Iterator[list[float]]:
-    yield [effect.value for effect in effects]
-    yield [effect.variance for effect in effects]
-    yield [effect.freedom for effect in effects]
 
 
 def _with_p(f: float, first: float, second: float) -> Test:
     return f, first, second, float(fdtrc(first, second, f))
 
 
-def _joined(tables: Mapping[str, pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    if not tables:
-        return pd.DataFrame(columns=["group", *columns])
-    whole = pd.concat([table.assign(group=group) for group, table in tables.items()], ignore_index=True)
-    return whole[["group", *(name for name in whole.columns if name != "group")]]
-
-
-def _holm_within(table: pd.DataFrame, of: list[str]) -> pd.DataFrame:
-    p_holm = np.full(len(table), np.nan)
-    for rows in table.groupby(of, sort=False, observed=True).indices.values():
-        p_holm[rows] = adjusted(table["p"].to_numpy(dtype=np.float64)[rows], holm)
-    return table.assign(p_holm=p_holm)
+# ---------------------------------------------------------------- in words
 
 
 def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
@@ -264,14 +235,18 @@ def interaction_words(test: Mapping[Any, Any], grouping: str) -> str:
     subject = f"the difference between {test['model_1']} and {test['model_2']}"
     if test["about"] == JUDGE_ERROR:
         subject = f"the judge's error about {test['model_1']}"
-    many, n = PLURALS.get(grouping, grouping + "s"), test["n_groups"] + test["n_left_out"]
+    many = counted(test["n_groups"] + test["n_left_out"], grouping, _plural(grouping))
     if np.isnan(test["p_holm"]):
-        return f"Whether {subject} depends on the {grouping} cannot be said: enough is read in {test['n_groups']} of {counted(n, grouping, many)}."
+        return f"Whether {subject} depends on the {grouping} cannot be said: enough is read in {test['n_groups']} of {many}."
     p = f"p {chance_words(test['p_holm'])} by Holm"
-    how = f"(F({test['df_1']:.0f}, {test['df_2']:.0f}) = {test['f']:.1f}, {p}; {test['n_groups']} of {counted(n, grouping, many)})"
+    how = f"(F({test['df_1']:.0f}, {test['df_2']:.0f}) = {test['f']:.1f}, {p}; {test['n_groups']} of {many})"
     if test["p_holm"] < CLEAR_BELOW:
         return f"{subject[0].upper()}{subject[1:]} depends on the {grouping} {how}."
     return f"Whether {subject} depends on the {grouping} is not clear {how}."
+
+
+def _plural(grouping: str) -> str:
+    return PLURALS.get(grouping, grouping + "s")
 
 
 def error_words(tests: pd.DataFrame, grouping: str) -> str:
@@ -296,8 +271,15 @@ def group_words(
     `scores` are `group_corrected_scores` of one evaluation, `tests` its `interactions`. Without a stated primary comparison, or where its models are
     not here, the two models with the best scores, by the mean over groups, are compared.
     """
+    if scores.empty:
+        return f"Nothing here is tagged with a {grouping}: the tags come with the file of examples."
     if not scores["enough"].astype(bool).any():
-        return _nothing_yet(scores, grouping)
+        if (most := scores["n_examples"].max()) >= MIN_EXAMPLES_READ:
+            return f"Too little is read for a corrected score by {grouping}; the table says what lacks. Assign more reads on Study."
+        return (
+            f"No {grouping} has a corrected score: at least {MIN_EXAMPLES_READ} examples must be read, and the largest of these "
+            f"{_plural(grouping)} has {most:,}."
+        )
     pairs = tests.loc[tests["about"].eq(DIFFERENCE)]
     means = scores.groupby("model", observed=True)["corrected"].mean().dropna().sort_values(ascending=False)
     sentences: list[str] = []
@@ -309,27 +291,39 @@ def group_words(
     return " ".join([*sentences, error_words(tests.loc[tests["about"].eq(JUDGE_ERROR)], grouping)])
 
 
-def _nothing_yet(scores: pd.DataFrame, grouping: str) -> str:
-    """Why no group has a corrected score, and what would change it."""
-    if scores.empty:
-        return f"Nothing here is tagged with a {grouping}: the tags come with the file of examples."
-    most = scores["n_examples"].max()
-    if most < MIN_EXAMPLES_READ:
-        return (
-            f"No {grouping} has a corrected score: at least {MIN_EXAMPLES_READ} examples must be read, and the largest of these "
-            f"{PLURALS.get(grouping, grouping + 's')} has {most:,}."
-        )
-    return f"Too little is read for a corrected score by {grouping}; the table says what lacks. Assign more reads on Study."
+def group_columns(scores: pd.DataFrame, grouping: str) -> dict[str, Any]:
+    """A row a group and a column a model, by `group_corrected_scores`: its corrected score, or what lacks for one."""
+    words = [_score_or_lacking(row) for row in scores.to_dict(orient="records")]
+    columns = _by_model(scores.assign(words=words), grouping)
+    return columns | {"Criteria read": scores.groupby("group", sort=False)["n_read"].sum()}
 
 
-def lacking_words(row: Mapping[Any, Any]) -> str:
-    """What a group lacks for a corrected score, in the few words of a table's cell, by a row of `group_corrected_scores`.
+def judged_columns(judged: pd.DataFrame, grouping: str) -> dict[str, Any]:
+    """The same of the judge's opinion, by `group_scores` of one grouping."""
+    words = list(map(score_words, judged["score"], judged["low"], judged["high"]))
+    return _by_model(judged.assign(words=words), grouping, ", judge only")
 
-    >>> lacking_words({"n_examples": 4, "n_items": 46, "n_read": 23, "n_needed": 115})
-    'only 4 examples'
-    >>> lacking_words({"n_examples": 24, "n_items": 400, "n_read": 22, "n_needed": 8})
-    'needs 8 more criteria'
-    """
+
+def group_difference_columns(differences: pd.DataFrame, grouping: str) -> dict[str, Any]:
+    """The differences of models in each group, by `group_differences`."""
+    return {
+        grouping.capitalize(): differences["group"],
+        "Models": differences["model_1"] + " − " + differences["model_2"],
+        "Difference": list(map(difference_words, differences["difference"], differences["low"], differences["high"])),
+        "p, Holm": differences["p_holm"].map(chance_words),
+    }
+
+
+def _by_model(table: pd.DataFrame, grouping: str, more: str = "") -> dict[str, Any]:
+    cells = table.pivot(index="group", columns="model", values="words").reindex(table["group"].drop_duplicates())
+    columns: dict[str, Any] = {grouping.capitalize(): cells.index}
+    columns |= {f"{model}{more}": cells[model].fillna(NO_VALUE) for model in cells}
+    return columns | {"Examples": table.groupby("group", sort=False)["n_examples"].max()}
+
+
+def _score_or_lacking(row: Mapping[Any, Any]) -> str:
+    if row["enough"]:
+        return score_words(row["corrected"], row["corrected_low"], row["corrected_high"])
     if not row["n_items"]:
         return NO_VALUE
     if row["n_examples"] < MIN_EXAMPLES_READ:

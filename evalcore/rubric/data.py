@@ -21,8 +21,7 @@ ITEM_COLUMNS = (
 READ_COLUMNS = (
     "row", "item_id", "example_id", "response_id", "rater", "met", "stage", "blinded", "selection", "inclusion_probability", "unit",
 )  # fmt: skip
-DRAWN = (Selection.RANDOM, Selection.IMPORTANCE)
-"""Selections whose probability is known, so that they can stand for what was not read."""
+DRAWN = (Selection.RANDOM, Selection.IMPORTANCE)  # probability known, so that they can stand for what was not read
 
 
 @dataclass(frozen=True)
@@ -30,25 +29,23 @@ class RubricData:
     """The items of a study, what each judge says of them, and what physicians say of some.
 
     Attributes:
-        items: One row an item, sorted by response and position, numbered from 0: item_id, response_id, criterion_id, example_id,
-            position (of the criterion in its rubric, from 1), points (-10..10, NaN where unknown), model, evaluation (the data set it
-            was made for), sample_index (0, 1, ... for repeats), n_expected (criteria that a judge is asked on the response), axis,
-            level, cluster, theme, category, language (missing where untagged), n_chars (of the response),
-            reachable (a drawing could have taken the response: reads stand for these alone). Names are categorical.
-        judged: The same rows, one column a judge: 1 met, 0 not met, NaN where this judge gave no label or could not assess.
+        items: One row an item, sorted by response and position, numbered from 0: item_id, response_id, criterion_id, example_id, position (of the
+            criterion in its rubric, from 1), points (-10..10, NaN where unknown), model, evaluation (the data set it was made for), sample_index (0,
+            1, ... for repeats), n_expected (criteria that a judge is asked on the response), axis, level, cluster, theme, category, language (missing
+            where untagged), n_chars (of the response), reachable (a drawing could have taken the response: reads stand for these alone). Names are
+            categorical.
         reads: One row a physician's standing verdict a stage: row (of `items`), item_id, example_id, response_id, rater, met (1, 0, NaN where they
-            could not assess), stage, blinded, selection, inclusion_probability (in (0, 1], over all drawings; NaN where not
-            drawn), unit (number of what was drawn together: the response or the item).
-        repeats: The rows of `judged`, one column a judge and time that it was asked again ("Magpie#2"), or none: never a say of the judge's
-            own; they tell how sure it is, and where it contradicts itself.
-        juries: Those of the judges that say what other judges say most often: they have no vote beside them.
+            could not assess), stage, blinded, selection, inclusion_probability (in (0, 1], over all drawings; NaN where not drawn), unit (number of
+            what was drawn together: the response or the item).
+        repeats: The rows of `judged`, one column a judge and time that it was asked again ("Magpie#2"), or none: never a say of the judge's own; they
+            tell how sure it is, and where it contradicts itself.
     """
 
     items: pd.DataFrame
-    judged: pd.DataFrame
+    judged: pd.DataFrame  # the same rows, one column a judge: 1 met, 0 not met, NaN no label or could not assess
     reads: pd.DataFrame
     repeats: pd.DataFrame = field(default_factory=pd.DataFrame)
-    juries: frozenset[str] = frozenset()
+    juries: frozenset[str] = frozenset()  # judges that say what others say most often: they have no vote beside them
 
     @property
     def judges(self) -> list[str]:

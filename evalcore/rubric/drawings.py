@@ -1,42 +1,174 @@
-"""With which probability something came to be read, over all the drawings that could have taken it."""
+"""How likely each response was drawn: by one drawing, from a size that depends on the response alone, and by all drawings together."""
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import and_, func, select
-from sqlmodel import Session, col
 
-from evalcore.reading import assignment_queries
-from evalcore.rubric.data import RubricData
-from evalcore.rubric.recipes import by_recipe
-from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
-from evalcore.study.frames import frame
-from evalcore.study.schema import Ask, ReadingState, Selection
-from evalcore.study.tables import TABLES, Assignment, Model, Reading
+from evalcore.rubric.data import RubricData, is_scored
+from evalcore.stats.arrays import Floats, Numbers, quotient
+
+SPLIT, AGREED = 0.5, 0.3
+"""How far a physician is expected to be from what the judges say: where they are evenly split, and where they all agree."""
+UNKNOWN = (SPLIT + AGREED) / 2  # where fewer than two have said anything: as far as on the average of the two
+MIN_VOTES = 2
+
+
+class Goal(StrEnum):
+    """What is to be known."""
+
+    SCORE = "score"
+    """A model's corrected score."""
+    DIFFERENCE = "difference"
+    """The difference of two models' corrected scores."""
+    JUDGE_ERROR = "judge-error"
+    """The share of a judge's labels that physicians do not share."""
+
+
+@dataclass(frozen=True)
+class Drawable:
+    """The items that a number is about, as they are drawn.
+
+    Attributes:
+        weights: How far each moves the number, as a share of the response's points, without its sign (a judge's errors: 1): it depends on the
+            response alone, so that a size made of it can be made again when responses have been added.
+    """
+
+    rubric_data: RubricData  # these items alone
+    weights: Floats
+    unit: Numbers  # what is drawn together, numbered 0, 1, ...: the response; for a difference both models' responses to an example
+    disagreement: Floats  # of all judges and their repeats on each item, in [0, 1]; NaN with fewer than two labels
+
+
+def drawable(
+    rubric_data: RubricData, goal: Goal, *, models: Sequence[str], judges: Sequence[str], evaluation: str | None
+) -> Drawable:
+    """The items that a number is about: for scores all criteria of the responses that can be scored and have every judge's label.
+
+    For a difference only examples that both models have answered; for a judge's errors all items that it has labelled.
+    """
+    items = rubric_data.items
+    kept = np.ones(len(items), dtype=bool)
+    if evaluation is not None:
+        kept &= items["evaluation"].eq(evaluation).to_numpy()
+    if models:
+        kept &= items["model"].isin(models).to_numpy()
+    chosen = rubric_data.where(kept)
+    labelled = chosen.judged[list(judges)].notna().all(axis=1)
+    together = ["response_id"]
+    if goal is Goal.JUDGE_ERROR:
+        chosen = chosen.where(labelled)
+        weights = np.ones(len(chosen.items))
+        return Drawable(chosen, weights, _codes(chosen.items, together), disagreement(chosen.votes))
+    lacking = chosen.items.loc[~labelled, "response_id"].unique()
+    chosen = chosen.where(is_scored(chosen.items) & ~chosen.items["response_id"].isin(lacking))
+    if goal is Goal.DIFFERENCE:  # examples that each of the models has answered
+        items, together = chosen.items, ["example_id", "sample_index"]
+        answered = [items.loc[items["model"].eq(model), "example_id"] for model in models]
+        chosen = chosen.where(np.all([items["example_id"].isin(ids) for ids in answered], axis=0))
+    points, codes = chosen.items["points"].to_numpy(dtype=float), _codes(chosen.items, ["response_id"])
+    weights = np.abs(points) / np.bincount(codes, weights=points.clip(min=0), minlength=1)[codes]
+    return Drawable(chosen, weights, _codes(chosen.items, together), disagreement(chosen.votes))
+
+
+def _codes(items: pd.DataFrame, names: list[str]) -> Numbers:
+    """A number for each distinct value of some columns of numbers, in their order."""
+    return np.asarray(items.groupby(names, sort=True, observed=True).ngroup(), dtype=np.int64)
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def disagreement(votes: pd.DataFrame) -> Floats:
+    """How far those who labelled an item are from agreeing: twice the share of the smaller side.
+
+    By `RubricData.votes`, one an item in [0, 1]: 0 where all say the same, 1 where they are evenly split; NaN with fewer than two labels.
+
+    >>> votes = pd.DataFrame({"Magpie": [1.0, 1.0, 1.0], "Wren": [1.0, 0.0, 1.0], "Rook": [1.0, np.nan, 0.0]})
+    >>> disagreement(votes).round(2).tolist()
+    [0.0, 1.0, 0.67]
+    """
+    n, n_met = np.zeros(len(votes)), np.zeros(len(votes))
+    for name in votes:  # column by column: the whole as one matrix of numbers would need several times the memory
+        labels = votes[name].to_numpy()
+        n += ~np.isnan(labels)
+        n_met += np.nan_to_num(labels)
+    return quotient(2 * np.minimum(n_met, n - n_met), np.where(n >= MIN_VOTES, n, 0))
+
+
+def doubt(disagreements: Floats) -> Floats:
+    """How far a physician is expected to be from the judges on each item: .3 where they agree, up to .5 where they are split, .4 where nobody knows.
+
+    A bolder ratio (.5 to .05) is worse than drawing all alike wherever the judges are wrong together.
+    """
+    return np.where(np.isnan(disagreements), UNKNOWN, AGREED + (SPLIT - AGREED) * disagreements)
+
+
+def unit_sizes(weights: Floats, unit: Numbers, *, correlation: float = 0.0) -> Floats:
+    """The size of each unit of items that are drawn together: what its inclusion probability should be proportional to.
+
+    The variance is V_A = sum_j (1/pi_j - 1) E[E_j^2], E_j = sum of a e over the items of unit j. At a given number of units it is least where
+
+        pi_j ~ sqrt(E[E_j^2]) = sqrt((1 - r) sum w^2 + r (sum w)^2),   w = |a| x the expected size of e,
+
+    r in [0, 1] the correlation of a e between items of one unit: without it that is not the sum, since errors of one response partly cancel.
+    w is one an item, 0 or more; units are numbered 0, 1, ... without a gap.
+    """
+    squares, sums = np.bincount(unit, weights=weights**2), np.bincount(unit, weights=weights)
+    return np.sqrt((1 - correlation) * squares + correlation * sums**2)
+
+
+def drawing_sizes(items: Drawable, correlation: float) -> Floats:
+    """What the probabilities of a drawing by importance are proportional to, one a unit: see `unit_sizes`."""
+    return unit_sizes(items.weights * doubt(items.disagreement), items.unit, correlation=correlation)
+
+
+def clipped(sizes: Floats, scale: float, floor: float) -> Floats:
+    """`scale` x size, at least the floor, at most 1."""
+    return np.clip(scale * sizes, floor, 1.0)
+
+
+def by_recipe(rubric_data: RubricData, recipe: Mapping[str, Any]) -> pd.Series:
+    """The probability in (0, 1] that a drawing gave each response that it could have taken, drawn or not, by response_id.
+
+    A response that was drawn as one of a pair has the probability of the pair. Judges that came later do not count. What was assigned before had no
+    part in the drawing; the probability is that which it would have had.
+
+    A recipe is what `planning` stores with an assignment: goal, models, evaluation, judges, voters, correlation, scale, floor. There is no
+    probability where a judge of the recipe is no longer in the study.
+    """
+    if not {*recipe["judges"]} <= {*rubric_data.judges}:
+        return pd.Series(dtype=float)
+    if (voters := recipe.get("voters")) is not None:  # drawings of early versions did not store them
+        silent = frozenset(rubric_data.judges) - frozenset(voters)
+        again = [name for name in rubric_data.repeats if name in voters]
+        rubric_data = replace(rubric_data, repeats=rubric_data.repeats[again], juries=silent)
+    named = {name: recipe[name] for name in ("models", "judges", "evaluation")}
+    population = drawable(rubric_data, Goal(recipe["goal"]), **named)
+    if population.rubric_data.items.empty:
+        return pd.Series(dtype=float)
+    of_units = clipped(drawing_sizes(population, recipe["correlation"]), recipe["scale"], recipe["floor"])
+    by_item = pd.Series(of_units[population.unit], index=population.rubric_data.items["response_id"].to_numpy())
+    return by_item.loc[~by_item.index.duplicated()]
+
+
+# ---------------------------------------------------------------- all drawings together
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One drawing of responses, as far as it is read.
+    """One drawing of responses, as far as it is read."""
 
-    Attributes:
-        drawn: Probability of each response that was drawn, by response_id.
-        share: Probability of one that was not drawn.
-        fits: Responses that could have been drawn; None: any.
-        items: Probability of items where each had its own, by item_id.
-        others: Probability of responses that were not drawn, where each had its own, by response_id.
-    """
-
-    drawn: pd.Series
-    share: float
-    fits: frozenset[int] | None
-    items: pd.Series | None = None
-    others: pd.Series | None = None
+    drawn: pd.Series  # probability of each response that was drawn, by response_id
+    share: float  # probability of one that was not drawn
+    fits: frozenset[int] | None  # responses that could have been drawn; None: any
+    items: pd.Series | None = None  # probability of items where each had its own, by item_id
+    others: pd.Series | None = (
+        None  # probability of responses that were not drawn, where each had its own, by response_id
+    )
 
     def could_take(self, response_ids: pd.Series) -> pd.Series:
         """Which responses had a chance."""
@@ -54,11 +186,10 @@ class Drawing:
 def over_all(drawings: Sequence[Drawing], reads: pd.DataFrame, is_drawn: pd.Series) -> pd.Series:
     """The probability that a read item was drawn by any drawing: 1 - product of (1 - p) over the drawings.
 
-    Items drawn one time after another each keep the probability of their own drawing, from those that were left then. Added up
-    over two drawings, such probabilities count the whole twice; over all drawings together they do not. Of a drawing that is not read to
-    its end the share that is read counts, since readers go through it in random order. Exact for random drawings, and for those that were drawn
-    by importance here, whose stored recipe gives what was not drawn its own probability; of a plan that came as a file, what it did not name is given the
-    plan's mean probability, and so is what an import did not bring.
+    Items drawn one time after another each keep the probability of their own drawing; added up over two, such probabilities count the whole twice. Of a
+    drawing that is not read to its end the share that is read counts, since readers go through it in random order. Exact for random drawings, and for those
+    drawn by importance here (`by_recipe`); of a plan that came as a file, what it did not name is given its mean probability, and so is what an import did
+    not bring.
 
     Returns:
         The probability in (0, 1], by the index of `reads` (with response_id and item_id); missing where a read was not drawn.
@@ -75,137 +206,3 @@ def reachable(drawings: Sequence[Drawing], response_ids: pd.Series) -> pd.Series
     for drawing in drawings:
         reached |= drawing.could_take(response_ids)
     return reached
-
-
-def load(
-    session: Session,
-    reads: pd.DataFrame,
-    is_drawn: pd.Series,
-    *,
-    ask: Ask = Ask.RUBRIC,
-    population: pd.DataFrame | None = None,
-    known: Callable[[], RubricData] | None = None,
-) -> list[Drawing]:
-    """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
-
-    Reads have response_id, item_id, person_id and inclusion_probability (missing where not drawn). `population` has the responses that could be asked
-    about (id, dataset; None: every response, read here). `known` gives what judges say of every item: a drawing by importance is made again from it,
-    where something was read that it did not draw; None: that has its mean probability.
-    """
-    here = _read_here(session, reads, ask)
-    read, asked = (set(reads.loc[mask, "response_id"]) for mask in (here & is_drawn, is_drawn))
-    drawings = list(_assigned(session, read, ask, known, asked))
-    brought = reads.loc[is_drawn & ~here]
-    if len(brought):
-        response = TABLES["response"].c
-        rows = frame(session, select(response.id, response.dataset)) if population is None else population
-        evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"].unique()
-        fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"]) | set(brought["response_id"])
-        by_response = brought.groupby("response_id")["inclusion_probability"].max()
-        by_item = brought.groupby("item_id")["inclusion_probability"].max()
-        drawings.append(Drawing(by_response, len(by_response) / len(fits), fits, by_item))
-    return drawings
-
-
-def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame:
-    """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
-
-    Returns:
-        response_id, and inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`). A drawing that nobody has
-        begun is no part of any estimate, and none of this.
-    """
-    task, reading = (TABLES[name].c for name in ("task", "reading"))
-    locked = select(task.response_id).join(Reading, reading.task_id == task.id)
-    locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
-    read = set(session.connection().execute(locked.distinct()).scalars())
-    drawings = list(_assigned(session, read, Ask.RUBRIC, None if known is None else lambda: known))
-    late = sorted({number for drawing in drawings for number in drawing.drawn.index} - read)
-    items = pd.DataFrame({"response_id": late, "item_id": late}, dtype="int64")
-    is_drawn = pd.Series(data=True, index=items.index)
-    return items[["response_id"]].assign(inclusion_probability=over_all(drawings, items, is_drawn))
-
-
-def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
-    """Responses that a drawing here took for this question, as far as its reading has come, whatever else they were chosen for.
-
-    A drawing is read in random order: those that stand before the last one read stand for the rest, and so does a read of one of them that was made
-    since somebody had chosen it.
-    """
-    task, reading = (TABLES[name].c for name in ("task", "reading"))
-    come = (
-        select(task.assignment_id, func.max(task.place).label("place"))
-        .join(Reading, and_(reading.task_id == task.id, reading.state != ReadingState.READING))
-        .group_by(task.assignment_id)
-        .subquery()
-    )
-    statement = (
-        select(task.response_id)
-        .join(Assignment, col(Assignment.id) == task.assignment_id)
-        .join(come, and_(come.c.assignment_id == task.assignment_id, task.place <= come.c.place))
-        .where(
-            col(Assignment.ask) == ask,
-            col(Assignment.selection) != Selection.VOLUNTEERED,
-            task.response_id.is_not(None),
-        )
-    )
-    return frozenset(session.connection().execute(statement).scalars())
-
-
-def _assigned(
-    session: Session, read: set[int], ask: Ask, known: Callable[[], RubricData] | None, asked: set[int] | None = None
-) -> Iterator[Drawing]:
-    """The drawings made here from which any of these responses was read. What somebody chose, also for what physicians had said of it, was not drawn.
-
-    `asked` are the responses whose probabilities will be asked for; None: any.
-    """
-    labels = None if known is None else cache(known)
-    task = TABLES["task"].c
-    named = (task.assignment_id, task.response_id, task.inclusion_probability)
-    tasks = frame(session, select(*named).where(task.response_id.is_not(None)))
-    for row in session.connection().execute(
-        select(col(Assignment.id), col(Assignment.n_population), col(Assignment.chosen_by))
-        .where(col(Assignment.ask) == ask, col(Assignment.selection) != Selection.VOLUNTEERED)
-        .order_by(col(Assignment.id))
-    ):
-        chosen_by = json.loads(row.chosen_by)
-        drawn = tasks.loc[tasks["assignment_id"].eq(row.id)].set_index("response_id")["inclusion_probability"]
-        n_read = int(drawn.index.isin(list(read)).sum())
-        if n_read and chosen_by.get("reads") not in (OVERRIDDEN, CONFLICTING, READ):
-            share = n_read / max(row.n_population, 1)
-            if _is_list(chosen_by):  # a file names what was drawn, and not what it was drawn from
-                share = float(drawn.mean()) * n_read / len(drawn)
-            part = n_read / len(drawn)
-            is_asked = asked is None or not asked <= {*drawn.index}
-            others = by_recipe(labels(), chosen_by) * part if labels and chosen_by.get("scale") and is_asked else None
-            yield Drawing(drawn * part, share, _fits(session, chosen_by, ask), others=others)
-
-
-def _is_list(chosen_by: dict[str, Any]) -> bool:
-    return "plan" in chosen_by and "models" not in chosen_by
-
-
-def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[int] | None:
-    """Which responses a drawing was made from. What was read by then is no part of it: it had its own drawing."""
-    if _is_list(chosen_by):
-        return None
-    if "plan" in chosen_by:  # drawn by `planning`
-        response, model = (TABLES[name].c for name in ("response", "model"))
-        statement = select(response.id).join(Model, model.id == response.model_id)
-        named = model.name.in_(chosen_by["models"]), response.dataset == chosen_by["evaluation"]
-        return frozenset(session.connection().execute(statement.where(*named)).scalars())
-    words = {name: value for name, value in chosen_by.items() if name != "reads"}
-    if not words:
-        return None
-    fitting = assignment_queries.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
-    return frozenset(response for _, response in fitting if response is not None)
-
-
-def _read_here(session: Session, reads: pd.DataFrame, ask: Ask) -> pd.Series:
-    """Which reads were made on the Review page, so that their probability is that of their task."""
-    task, reading = (TABLES[name].c for name in ("task", "reading"))
-    asked = select(col(Assignment.id)).where(col(Assignment.ask) == ask)
-    statement = select(task.response_id, reading.person_id).join(Reading, reading.task_id == task.id)
-    statement = statement.where(task.assignment_id.in_(asked))
-    made = {(row[0], row[1]) for row in session.connection().execute(statement)}
-    pairs = zip(reads["response_id"], reads["person_id"], strict=True)
-    return pd.Series(np.fromiter((pair in made for pair in pairs), dtype=bool, count=len(reads)), index=reads.index)

@@ -3,6 +3,7 @@
 import html
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -17,14 +18,12 @@ KINDS = (
 )
 """The three marks of a model, from top to bottom: column, words, symbol, size in pixels, place within its row."""
 ROW_PIXELS, MARKS_PIXELS, FRAME_PIXELS, CURVE_PIXELS = 30, 84, 96, 400
-GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78
-"""A group of `by_group`: its frame, a line a model, and how much of its height the lines take."""
+GROUP_PIXELS, LINE_PIXELS, GROUP_SPREAD = 18, 16, 0.78  # of `by_group`: a frame, a line, the share of its height
 MARGIN = 0.1
 SCORE = "Score (mean share of the positive points)"
 HIGHEST = 1.0
 PAIR_FRAME_PIXELS, LOWEST = 92, -0.1
-FEWEST_BARRED = 4
-"""Examples of a bin from which on its interval is drawn."""
+FEWEST_BARRED = 4  # examples of a bin from which on its interval is drawn
 READ, UNREAD = "#2f7f95", "rgba(128,136,144,0.35)"  # strong enough on paper and on slate
 PUBLISHED = "#a8741f"  # 3:1 and more on both
 SEGMENTS = (
@@ -48,6 +47,7 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
                 continue
             value, low, high = (min(row[kind + end], HIGHEST) for end in ("", "_low", "_high"))
             colour = GREY if kind == "physicians_only" else colours[row["model"]]
+            bar = {"array": [high - value], "arrayminus": [value - low], "color": colour, "width": 0}
             figure.add_scatter(
                 x=[value],
                 y=[place + shift],
@@ -55,13 +55,7 @@ def forest(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_ON
                 showlegend=False,
                 name=words,
                 marker=_marker(colour, size, symbol),
-                error_x={
-                    "array": [high - value],
-                    "arrayminus": [value - low],
-                    "color": colour,
-                    "thickness": 3 if kind == "corrected" else 1.5,
-                    "width": 0,
-                },
+                error_x=bar | {"thickness": 3 if kind == "corrected" else 1.5},
                 customdata=[[low, high, html.escape(row["model"])]],
                 hovertemplate=f"%{{customdata[2]}}, {words}: %{{x:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}]<extra></extra>",
             )
@@ -90,9 +84,8 @@ def by_group(table: pd.DataFrame, colours: Mapping[str, str], *, ink: str = INK_
     figure = go.Figure()
     for number, model in enumerate(models):
         rows = table.loc[table["model"].eq(model)]
-        rows = rows.assign(
-            **{name: rows[name].clip(upper=HIGHEST) for name in ("corrected", "corrected_low", "corrected_high")}
-        )
+        ends = ["corrected", "corrected_low", "corrected_high"]
+        rows = rows.assign(**rows[ends].clip(upper=HIGHEST))
         shift = (number - (len(models) - 1) / 2) * GROUP_SPREAD / max(len(models), 1)
         place, colour = [groups.index(group) + shift for group in rows["group"]], colours[model]
         names = rows[["group"]].map(html.escape).join(rows[["corrected_low", "corrected_high"]])
@@ -143,55 +136,48 @@ def _numbered_rows(figure: go.Figure, names: Sequence[str], *, size: int, ink: s
 
 
 def worst_at_k(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
-    """A line a model: the score of the worst of k responses to an example, over k, by `variation.worst_at_k`."""
+    """A line a model: the score of the worst of k responses to an example, over k, by `judge_only.worst_at_k`."""
     figure = go.Figure()
+    hover = "%{fullData.name}, worst of %{x}: %{y:.3f} (%{customdata[0]:,} examples)<extra></extra>"
     for model, rows in table.groupby("model", sort=True):
-        figure.add_scatter(
-            x=rows["k"],
-            y=rows["score"],
-            mode="lines+markers",
-            name=html.escape(str(model)),
-            line={"color": colours[str(model)], "dash": dashes[str(model)], "width": 2},
-            marker={"size": 7},
-            customdata=rows[["n_examples"]],
-            hovertemplate="%{fullData.name}, worst of %{x}: %{y:.3f} (%{customdata[0]:,} examples)<extra></extra>",
-        )
+        line = _line(str(model), colours, dashes, size=7)
+        figure.add_scatter(x=rows["k"], y=rows["score"], customdata=rows[["n_examples"]], hovertemplate=hover, **line)
     figure.update_xaxes(title="Responses to the example of which the worst counts (k)", dtick=1, gridcolor=FAINT)
     figure.update_yaxes(title="Score of the worst", tickformat=".2f", gridcolor=FAINT)
     return bordered(figure, height=CURVE_PIXELS)
 
 
 def score_by_length(table: pd.DataFrame, colours: Mapping[str, str], dashes: Mapping[str, str]) -> go.Figure:
-    """A line a model: the mean score of its responses over their length, with intervals, by `variation.length_bins`."""
+    """A line a model: the mean score of its responses over their length, with intervals, by `judge_only.length_bins`."""
     figure = go.Figure()
     for model, rows in table.groupby("model", sort=True):
-        colour = colours[str(model)]
         is_barred = rows["n_examples"].ge(FEWEST_BARRED)
         figure.add_scatter(
             x=rows["mean_chars"],
             y=rows["raw_mean"],
-            mode="lines+markers",
-            name=html.escape(str(model)),
-            line={"color": colour, "dash": dashes[str(model)], "width": 2},
-            marker={"size": 8},
             error_y={
                 "array": (rows["raw_high"] - rows["raw_mean"]).where(is_barred),
                 "arrayminus": (rows["raw_mean"] - rows["raw_low"]).where(is_barred),
-                "color": colour,
+                "color": colours[str(model)],
                 "thickness": 1.5,
                 "width": 0,
             },
             customdata=rows[["raw_low", "raw_high", "n_examples"]],
             hovertemplate="%{fullData.name}, %{x:,.0f} characters: %{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], "
             "%{customdata[2]:,} examples<extra></extra>",
+            **_line(str(model), colours, dashes, size=8),
         )
     figure.update_xaxes(title="Length of the response (characters)", tickformat=",.0f", gridcolor=FAINT, zeroline=False)
     # Two or three examples have an interval beyond any score: it would cross the whole picture, so it stands in the hover alone.
     lowest = min(0.0, float(table["raw_mean"].min())) if len(table) else 0.0
-    figure.update_yaxes(
-        title="Mean score", tickformat=".2f", gridcolor=FAINT, zeroline=False, range=[lowest - MARGIN, 1 + MARGIN / 2]
-    )
+    limits = [lowest - MARGIN, 1 + MARGIN / 2]
+    figure.update_yaxes(title="Mean score", tickformat=".2f", gridcolor=FAINT, zeroline=False, range=limits)
     return bordered(figure, height=CURVE_PIXELS)
+
+
+def _line(model: str, colours: Mapping[str, str], dashes: Mapping[str, str], *, size: int) -> dict[str, Any]:
+    line = {"color": colours[model], "dash": dashes[model], "width": 2}
+    return {"mode": "lines+markers", "name": html.escape(model), "line": line, "marker": {"size": size}}
 
 
 def beside_published(
@@ -208,12 +194,7 @@ def beside_published(
         y=names,
         mode="markers",
         name="this study, judge only",
-        marker={
-            "color": [colours[model] for model in own["model"]],
-            "size": 10,
-            "symbol": "circle-open",
-            "line": {"width": 2},
-        },
+        marker=_marker([colours[model] for model in own["model"]], 10, "circle-open") | {"line": {"width": 2}},
         error_x=reach(own, "score", "low", "high", MARK) | {"thickness": 1.5},
         customdata=own[["low", "high"]],
         hovertemplate="%{y}: %{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]<extra></extra>",
@@ -240,10 +221,7 @@ def differences(table: pd.DataFrame, *, corrected: bool, ink: str = INK_ON_PAPER
 
     Marks are solid after correction by physicians; else they are the judge's opinion: hollow.
     """
-    names = [
-        f"{html.escape(first)} − {html.escape(second)}"
-        for first, second in zip(table["model_1"], table["model_2"], strict=True)
-    ]
+    names = (table["model_1"].map(html.escape) + " − " + table["model_2"].map(html.escape)).tolist()
     figure = go.Figure(
         go.Scatter(
             x=table["difference"],
@@ -278,9 +256,7 @@ def head_to_head(table: pd.DataFrame, first: str, second: str) -> go.Figure:
             y=table["second"],
             mode="markers",
             marker={"color": MARK, "size": 9, "opacity": 0.65},
-            customdata=[
-                [number, html.escape(words)] for number, words in zip(table["example_id"], table["words"], strict=True)
-            ],
+            customdata=[*zip(table["example_id"], table["words"].map(html.escape), strict=True)],
             hovertemplate=f"%{{customdata[1]}}<br>{across} %{{x:.2f}}, {up} %{{y:.2f}}<extra></extra>",
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 0.65}},
@@ -321,12 +297,8 @@ def groups_read(table: pd.DataFrame, *, what: str, unit: str) -> go.Figure:
             x=expected["expected"],
             name="as in the full benchmark",
             mode="markers",
-            marker={
-                "symbol": "diamond-tall",
-                "size": 14,
-                "color": PUBLISHED,
-                "line": {"width": 1.5, "color": "#ffffff"},  # the rim is what is seen on a bar
-            },
+            # the rim is what is seen on a bar
+            marker=_marker(PUBLISHED, 14, "diamond-tall") | {"line": {"width": 1.5, "color": "#ffffff"}},
             customdata=expected["published_share"],
             hovertemplate="%{y}: %{x:,.0f} with the benchmark's share, %{customdata:.0%}<extra></extra>",
         )

@@ -1,11 +1,11 @@
-"""Scores and differences in words: the finding above the plot, the cells of the table."""
+"""Scores and differences in words: the finding above the plot, the tables below it."""
 
 import math
 from typing import Any
 
 import pandas as pd
 
-from evalcore.rubric.comparison import WinRate
+from evalcore.rubric.judge_only import WinRate
 from evalcore.stats.intervals import NO_VALUE, interval_words
 from evalcore.stats.wording import chance_words, decimal, listed
 from evalcore.study.analysis import CLAIM_WORDS, PHYSICIANS_WORDS
@@ -14,8 +14,7 @@ from evalcore.study.schema import Claim, Physicians
 NOTHING = "none"
 UNLABELLED = "labelled by every chosen judge on every criterion"
 NO_WIDTH = 1e-9
-HIGHEST = 1.0
-"""No score is higher; an interval ends there."""
+HIGHEST = 1.0  # no score is higher; an interval ends there
 CLEAR_BELOW = 0.05
 
 
@@ -28,36 +27,140 @@ def claim_words(claim: Claim, physicians: Physicians) -> str:
     return f"for {CLAIM_WORDS[claim]}, {PHYSICIANS_WORDS[physicians]}"
 
 
-def claim_columns(claims: pd.DataFrame) -> dict[str, list[str]]:
-    """Corrected scores (`results.Results.claims`) in words, a column for everything that the interval may hold for, beside the models' names."""
-    words = [
-        score_words(row["corrected"], row["corrected_low"], row["corrected_high"]) if row["enough"] else NO_VALUE
-        for row in claims.to_dict(orient="records")
-    ]
-    return _by_claim("Model", claims.assign(subject=claims["model"], words=words), claims)
+# ---------------------------------------------------------------- tables
 
 
-def difference_columns(claims: pd.DataFrame, model: str | None = None) -> dict[str, list[str]]:
-    """Corrected differences (`results.Results.difference_claims`, of one model or all) in words, likewise beside the pairs, the clearest lead first."""
+def best_first(scores: pd.DataFrame) -> pd.DataFrame:
+    """`corrected_scores` of one data set in the order of the screens: by the corrected score where every model has one, else by the judge's."""
+    best = "corrected" if scores["enough"].all() else "judge_only"
+    return scores.sort_values(best, ascending=False, ignore_index=True)
+
+
+def score_columns(scores: pd.DataFrame) -> dict[str, Any]:
+    """`corrected_scores` of one data set, a row a model."""
+    enough = scores["enough"].astype(bool)
+
+    def cells(kind: str) -> pd.Series:
+        ends = zip(*(scores[kind + end] for end in ("", "_low", "_high")), strict=True)
+        words = worth_words if kind == "worth" else score_words
+        return pd.Series([words(*row) for row in ends], index=scores.index)
+
+    needs = "needs " + scores["n_needed"].map("{:,}".format) + " more criteria"
+    readers = map(readers_words, scores["n_readers"], scores["n_effective_readers"])
+    return {
+        "Model": scores["model"],
+        "Judge only": cells("judge_only"),
+        "Physicians only": cells("physicians_only"),
+        "Corrected": cells("corrected").where(enough, needs.where(scores["n_items"].gt(0), NO_VALUE)),
+        "Criteria read": scores["n_read"],
+        "Reads": [f"{n:,} by {words}" for n, words in zip(scores["n_reads"], readers, strict=True)],
+        "Reads saved by judge": cells("worth").where(enough, NO_VALUE),
+        "Examples": scores["n_examples"],
+        "Left out": scores["n_left_out"],
+    }
+
+
+def pair_columns(pairs: pd.DataFrame) -> dict[str, Any]:
+    """Differences of pairs of models, corrected or in the judge's opinion, with the p and intervals that they have."""
+    columns: dict[str, Any] = {
+        "Pair": pairs["model_1"] + " − " + pairs["model_2"],
+        "Difference": _differences(pairs),
+    }
+    if "sim_low" in pairs and len(pairs) > 1:
+        ends = zip(pairs["sim_low"], pairs["sim_high"], strict=True)
+        columns["All pairs at once"] = [f"[{', '.join(decimal(end, 3, signed=True) for end in row)}]" for row in ends]
+    for name, words in {"p": "p", "p_holm": "p, Holm", "p_max_t": "p, max-T"}.items():
+        if name in pairs:
+            columns[words] = pairs[name].map(chance_words)
+    counts = {"n_examples": "Examples", "n_left_out": "Left out"}
+    return columns | {words: pairs[name] for name, words in counts.items() if name in pairs}
+
+
+def _differences(pairs: pd.DataFrame) -> list[str]:
+    return list(map(difference_words, pairs["difference"], pairs["low"], pairs["high"]))
+
+
+def worst_columns(worst: pd.DataFrame) -> dict[str, Any]:
+    """`judge_only.worst_at_k` of one evaluation."""
+    return {
+        "Model": worst["model"],
+        "k": worst["k"],
+        "Worst of k": list(map(score_words, worst["score"], worst["low"], worst["high"])),
+        "Examples": worst["n_examples"],
+        "Left out (fewer answers)": worst["n_left_out"],
+    }
+
+
+def length_columns(slopes: pd.DataFrame) -> dict[str, Any]:
+    """`judge_only.length_slopes` of one evaluation."""
+    return {
+        "Model": slopes["model"],
+        "Mean length (characters)": slopes["mean_chars"].map("{:,.0f}".format),
+        "Score per 1,000 characters": list(
+            map(difference_words, slopes["slope"], slopes["slope_low"], slopes["slope_high"])
+        ),
+        "Correlation": [decimal(value, signed=True) for value in slopes["correlation"]],
+        "Responses": slopes["n_responses"],
+        "Left out": slopes["n_left_out"],
+    }
+
+
+ANYTIME = "However often one looks"
+
+
+def claim_columns(claims: pd.DataFrame, scores: pd.DataFrame) -> dict[str, Any]:
+    """Corrected scores (`results.Results.claims`), a column for everything that the interval may hold for, beside the models, in the order of `scores`.
+
+    The last column has the interval for looks at any time, by `scores`, which are for one claim.
+    """
+
+    def cells(rows: pd.DataFrame, interval: str) -> list[str]:
+        ends = zip(rows["corrected"], rows[f"{interval}_low"], rows[f"{interval}_high"], rows["enough"], strict=True)
+        return [score_words(*row) if enough else NO_VALUE for *row, enough in ends]
+
+    words = claims.assign(subject=claims["model"], words=cells(claims, "corrected"))
+    often = cells(scores, "corrected_any")
+    return {"Model": scores["model"], **_by_claim(words, scores["model"]), ANYTIME: often}
+
+
+def difference_columns(claims: pd.DataFrame, model: str | None = None) -> dict[str, Any]:
+    """Corrected differences (`results.Results.difference_claims`, of one model or all) likewise beside the pairs, the clearest lead first."""
     rows = leader_first(claims, model)
-    words = [difference_words(*ends) for ends in zip(rows["difference"], rows["low"], rows["high"], strict=True)]
-    return _by_claim("Pair", rows.assign(subject=rows["model_1"] + " − " + rows["model_2"], words=words), claims)
+    cells = rows.assign(subject=rows["model_1"] + " − " + rows["model_2"], words=_differences(rows))
+    pairs = cells["subject"].drop_duplicates()
+    return {"Pair": pairs, **_by_claim(cells.sort_values("place", kind="stable"), pairs)}
 
 
-def _by_claim(subject: str, cells: pd.DataFrame, claims: pd.DataFrame) -> dict[str, list[str]]:
-    """A row a subject and a column a claim; headings are as narrow as their cells (`CLAIM_COLUMNS` says what they stand for)."""
-    columns: dict[str, list[str]] = {subject: list(dict.fromkeys(cells["subject"]))}
-    for place, claim, physicians in claims[["place", "claim", "physicians"]].drop_duplicates().itertuples(index=False):
+def _by_claim(cells: pd.DataFrame, subjects: pd.Series) -> dict[str, Any]:
+    """A column a claim; headings are as narrow as their cells (`claim_notes` says what they stand for)."""
+    columns = {}
+    for (claim, physicians), mine in cells.groupby(["claim", "physicians"], sort=False):
         examples = "New examples" if claim == Claim.NEW_EXAMPLES else "This benchmark"
-        mine = cells.loc[cells["place"].eq(place)]
-        words = dict(zip(mine["subject"], mine["words"], strict=True))
-        name = f"{examples}, {'in general' if physicians == Physicians.IN_GENERAL else 'these'}"
-        columns[name] = [words.get(one, NO_VALUE) for one in columns[subject]]
+        whose = "in general" if physicians == Physicians.IN_GENERAL else "these"
+        words = mine.set_index("subject")["words"]
+        columns[f"{examples}, {whose}"] = words.reindex(subjects).fillna(NO_VALUE)
     return columns
 
 
+CLAIM_COLUMNS = (
+    "New examples: of the same kind as these. In general: physicians in general, of whom these are a sample. These: the physicians who have read, "
+    "each counted by how much of the reading is theirs."
+)
+
+
+def claim_notes(where: str) -> str:
+    """What the headings of `claim_columns` stand for; `where` is what the interval for looks at any time holds for."""
+    return (
+        f"{CLAIM_COLUMNS} {ANYTIME}: {where}, an interval that stays valid if you look at it while reading goes on, and stop when it "
+        "suits you."
+    )
+
+
+# ---------------------------------------------------------------- sentences and cells
+
+
 def rank_words(ranks: pd.DataFrame) -> str:
-    """Which places each model may have, the best first, a sentence.
+    """Which places each model may have, the best first, a sentence; empty where none is known.
 
     >>> table = pd.DataFrame({"model": ["A", "B", "C"], "n_models": 3, "rank_low": [2, 1, 2], "rank_high": [3, 1, 3]})
     >>> rank_words(table)
@@ -65,17 +168,11 @@ def rank_words(ranks: pd.DataFrame) -> str:
     """
     known = ranks.dropna(subset=["rank_low"]).sort_values(["rank_low", "rank_high", "model"])
     places = [
-        f"{row['model']}: {decimal(row['rank_low'], 0)}"
-        + (f" to {decimal(row['rank_high'], 0)}" if row["rank_high"] > row["rank_low"] else "")
+        f"{row['model']}: {row['rank_low']:.0f}"
+        + (f" to {row['rank_high']:.0f}" if row["rank_high"] > row["rank_low"] else "")
         for row in known.to_dict(orient="records")
     ]
     return f"Places of the {len(known):,} models after correction, all at once. {'; '.join(places)}." if places else ""
-
-
-CLAIM_COLUMNS = (
-    "New examples: of the same kind as these. In general: physicians in general, of whom these are a sample. These: the physicians who have read, "
-    "each counted by how much of the reading is theirs."
-)
 
 
 def readers_words(n_readers: int, n_effective: float) -> str:
@@ -139,32 +236,27 @@ def finding(scores: pd.DataFrame, differences: pd.DataFrame, where: str) -> str:
     """
     known = scores.loc[scores["enough"].astype(bool) & scores["corrected"].notna()]
     best = known.sort_values("corrected", ascending=False, kind="stable")
-    lacking = scores.drop(known.index)
     if best.empty:
         return _too_little(scores)
-    first = best.iloc[0]
+    first, after = best.iloc[0], f"after correction ({where})"
     if len(best) == 1:
         words = score_words(first["corrected"], first["corrected_low"], first["corrected_high"])
-        return _joined(f"{first['model']} scores {words} after correction ({where}).", lacking)
-    second = best.iloc[1]
-    models = f"{first['model']} and {second['model']}"
-    pair = pair_row(differences, first["model"], second["model"])
-    if pair is None or math.isnan(pair["difference"]):
-        return _joined(
-            f"{models} have too few examples in common to be told apart after correction ({where}).", lacking
-        )
-    ends = pair["difference"], pair["low"], pair["high"]
-    if pair["low"] > 0:
-        difference, low, high = (decimal(end, 3) for end in ends)
-        ahead = (
-            f"{first['model']} is ahead of {second['model']} by {difference} [{low}, {high}] after correction ({where})"
-        )
-        chance = f"; with as many pairs as here that may be chance (p {chance_words(pair['p_holm'])} by Holm)"
-        return _joined(f"{ahead}{chance if pair['p_holm'] >= CLEAR_BELOW else ''}.", lacking)
-    apart = (
-        f"{models} cannot be told apart yet after correction ({where}): the difference is {difference_words(*ends)}."
-    )
-    return _joined(apart, lacking)
+        sentence = f"{first['model']} scores {words} {after}."
+    else:
+        second = best["model"].iloc[1]
+        models = f"{first['model']} and {second}"
+        pair = pair_row(differences, first["model"], second)
+        if pair is None or math.isnan(pair["difference"]):
+            sentence = f"{models} have too few examples in common to be told apart {after}."
+        elif pair["low"] > 0:
+            difference, low, high = (decimal(pair[end], 3) for end in ("difference", "low", "high"))
+            chance = f"; with as many pairs as here that may be chance (p {chance_words(pair['p_holm'])} by Holm)"
+            ahead = f"{first['model']} is ahead of {second} by {difference} [{low}, {high}] {after}"
+            sentence = f"{ahead}{chance if pair['p_holm'] >= CLEAR_BELOW else ''}."
+        else:
+            words = difference_words(pair["difference"], pair["low"], pair["high"])
+            sentence = f"{models} cannot be told apart yet {after}: the difference is {words}."
+    return _joined(sentence, scores.drop(known.index))
 
 
 def unreached_words(scores: pd.DataFrame) -> str:
@@ -189,12 +281,11 @@ def pair_row(differences: pd.DataFrame, first: str, second: str) -> dict[Any, An
 def _too_little(scores: pd.DataFrame) -> str:
     unlabelled = scores["n_items"].eq(0)
     needed = scores.loc[~unlabelled, "n_needed"]
+    start = "Too little has been read to correct the judge yet."
     if scores["n_read"].eq(0).all():
         start = (
             "No physician has read anything yet that was drawn at random, so all scores here are the judge's opinion."
         )
-    else:
-        start = "Too little has been read to correct the judge yet."
     if needed.empty:
         return start
     low, high = math.ceil(needed.min()), math.ceil(needed.max())

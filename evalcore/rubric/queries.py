@@ -1,26 +1,31 @@
 """`RubricData` of the whole study: millions of judges' labels in a second or two, physicians' reads with the probability of being drawn."""
 
+import json
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 from enum import StrEnum
+from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import BigInteger, ColumnElement, String, case, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, String, Subquery, and_, case, cast, func, select
 from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
-from evalcore.rubric import drawings
+from evalcore.reading import assignment_queries
 from evalcore.rubric.data import ITEM_COLUMNS, READ_COLUMNS, RubricData, is_drawn
+from evalcore.rubric.drawings import Drawing, by_recipe, over_all, reachable
 from evalcore.stats.arrays import Numbers
+from evalcore.study.browse import CONFLICTING, OVERRIDDEN, READ, Filters
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.run_states import repeat_version, version_and_repeat
-from evalcore.study.schema import JURY, Label, RaterKind, Selection, Stage
-from evalcore.study.tables import TABLES, Criterion, Example, Model, Rater, Response
+from evalcore.study.schema import JURY, Ask, Label, RaterKind, ReadingState, Selection, Stage
+from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Model, Rater, Reading, Response
 
 MET = {Label.MET: 1.0, Label.NOT_MET: 0.0, Label.CANNOT_ASSESS: np.nan}
 _CODES = {label: code for code, label in enumerate(MET)}
@@ -30,9 +35,7 @@ _OF_RESPONSE = (
 )  # fmt: skip
 _OF_CRITERION = ("position", "points", "axis", "level", "cluster")
 _NAMES = ("model", "evaluation", "axis", "level", "cluster", "theme", "category", "language")
-
-_TOGETHER = 1 << 14
-"""Responses whose labels come in one row: some megabytes."""
+_TOGETHER = 1 << 14  # responses whose labels come in one row: some megabytes
 
 Column = npt.NDArray[np.float32]
 
@@ -133,11 +136,11 @@ def with_reads(session: Session, rubric_data: RubricData, given: pd.DataFrame | 
     drawn = is_drawn(table)
     table["inclusion_probability"] = table["inclusion_probability"].where(drawn)
     known = replace(rubric_data, items=items, judged=labels, repeats=repeats, reads=table.iloc[:0])
-    made = drawings.load(session, table, drawn, known=lambda: known)
-    table["inclusion_probability"] = drawings.over_all(made, table, drawn)
+    drawings = drawings_of(session, table, drawn, known=lambda: known)
+    table["inclusion_probability"] = over_all(drawings, table, drawn)
     table["unit"] = _units(items, table, drawn)
-    items = items.assign(reachable=drawings.reachable(made, items["response_id"]))
-    return replace(rubric_data, items=items, judged=labels, reads=table[list(READ_COLUMNS)], repeats=repeats)
+    items = items.assign(reachable=reachable(drawings, items["response_id"]))
+    return replace(known, items=items, reads=table[list(READ_COLUMNS)])
 
 
 def _moved(labels: pd.DataFrame, before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
@@ -238,30 +241,32 @@ def _rows(described: Described, response_ids: Numbers, criterion_ids: Numbers) -
 
 
 def _responses(session: Session) -> pd.DataFrame:
-    n_scored = (
-        select(col(Criterion.example_id).label("example_id"), func.count(col(Criterion.points)).label("n_scored"))
-        .group_by(col(Criterion.example_id))
-        .subquery()
-    )
+    response, model, example = (TABLES[name].c for name in ("response", "model", "example"))
+    scored = _n_scored()
     statement = (
         select(
-            col(Response.id).label("response_id"),
-            col(Response.example_id).label("example_id"),
-            col(Model.name).label("model"),
-            col(Response.dataset).label("evaluation"),
-            col(Response.sample_index).label("sample_index"),
-            func.coalesce(col(Response.n_criteria), n_scored.c.n_scored, 0).label("n_expected"),
-            col(Example.theme).label("theme"),
-            col(Example.category).label("category"),
-            col(Example.language).label("language"),
-            func.length(col(Response.text)).label("n_chars"),
+            response.id.label("response_id"),
+            response.example_id,
+            model.name.label("model"),
+            response.dataset.label("evaluation"),
+            response.sample_index,
+            func.coalesce(response.n_criteria, scored.c.n_scored, 0).label("n_expected"),
+            *(example[name] for name in ("theme", "category", "language")),
+            func.length(response.text).label("n_chars"),
         )
-        .join(Model, col(Model.id) == col(Response.model_id))
-        .join(Example, col(Example.id) == col(Response.example_id))
-        .join(n_scored, n_scored.c.example_id == col(Response.example_id))  # a case of triage has no criteria
-        .order_by(col(Response.id))
+        .join(Model, model.id == response.model_id)
+        .join(Example, example.id == response.example_id)
+        .join(scored, scored.c.example_id == response.example_id)  # a case of triage has no criteria
+        .order_by(response.id)
     )
     return _categorical(frame(session, statement))
+
+
+def _n_scored() -> Subquery:
+    """Criteria with points of each example."""
+    criterion = TABLES["criterion"].c
+    n_scored = func.count(criterion.points).label("n_scored")
+    return select(criterion.example_id, n_scored).group_by(criterion.example_id).subquery()
 
 
 def _criteria(session: Session) -> pd.DataFrame:
@@ -279,23 +284,20 @@ def reads(session: Session) -> pd.DataFrame:
     table = TABLES["verdict"].c
     words: dict[str, tuple[StrEnum, ...]] = {"stage": tuple(Stage), "label": tuple(MET), "selection": tuple(Selection)}
     named = ("example_id", "response_id", "criterion_id", "rater_id", "blinded", "inclusion_probability")
-    reviewers = session.connection().execute(
-        select(col(Rater.id), col(Rater.name), col(Rater.person_id)).where(col(Rater.kind) == RaterKind.REVIEWER)
-    )
-    known = {row[0]: (row[1], row[2]) for row in reviewers}
+    rater = TABLES["rater"].c
+    is_reviewer = rater.kind == RaterKind.REVIEWER
+    reviewers = frame(session, select(rater.id, rater.name.label("rater"), rater.person_id).where(is_reviewer))
+    coded = (_coded(table[name], options).label(name) for name, options in words.items())
     statement = (
-        select(*(table[name] for name in named), *(_coded(table[name], options).label(name) for name, options in words.items()))
-        .where(
-            *_standing(), is_read(table),
-            table.rater_id.in_(select(col(Rater.id)).where(col(Rater.kind) == RaterKind.REVIEWER)),
-        )
+        select(*(table[name] for name in named), *coded)
+        .where(*_standing(), is_read(table), table.rater_id.in_(select(rater.id).where(is_reviewer)))
         .order_by(table.id + 0)  # + 0: of these few, and no walk over all verdicts in their order
-    )  # fmt: skip
+    )
     rows = frame(session, statement).astype({"response_id": "int64", "criterion_id": "int64"})
     rows["item_id"] = rows["response_id"] * ITEM_BASE + rows["criterion_id"]
-    rater = rows.pop("rater_id")
-    for place, name in enumerate(("rater", "person_id")):
-        rows[name] = rater.map({number: person[place] for number, person in known.items()})
+    numbers = rows.pop("rater_id")
+    for name in ("rater", "person_id"):
+        rows[name] = numbers.map(reviewers.set_index("id")[name])
     for name, options in words.items():
         values = np.array([*(word.value for word in options), None], dtype=object)
         rows[name] = pd.Series(values[rows[name].to_numpy(dtype=np.int64)], index=rows.index, dtype=object)
@@ -324,35 +326,163 @@ def response_sums(session: Session) -> pd.DataFrame:
     Returns:
         One row a response and judge: example_id, response_id, model, judge, achieved, possible, n_judged, n_expected.
     """
-    verdict, criterion = TABLES["verdict"], TABLES["criterion"]
-    scored = (
-        select(criterion.c.example_id, func.count(criterion.c.points).label("n_scored"))
-        .group_by(criterion.c.example_id)
-        .subquery()
-    )
-    met = verdict.c.label == Label.MET
-    positive = criterion.c.points > 0
+    verdict, points, scored = TABLES["verdict"].c, TABLES["criterion"].c.points, _n_scored()
+    of = verdict.example_id, verdict.response_id, verdict.rater_id
     statement = (
         select(
-            verdict.c.example_id,
-            verdict.c.response_id,
+            *of,
             func.max(col(Model.name)).label("model"),
             func.max(col(Rater.name)).label("judge"),
-            verdict.c.rater_id,
-            func.sum(criterion.c.points).filter(met).label("achieved"),
-            func.sum(criterion.c.points).filter(positive).label("possible"),
-            func.count(criterion.c.points).filter(verdict.c.label != Label.CANNOT_ASSESS).label("n_judged"),
+            func.sum(points).filter(verdict.label == Label.MET).label("achieved"),
+            func.sum(points).filter(points > 0).label("possible"),
+            func.count(points).filter(verdict.label != Label.CANNOT_ASSESS).label("n_judged"),
             func.max(func.coalesce(col(Response.n_criteria), scored.c.n_scored)).label("n_expected"),
         )
-        .select_from(verdict)
-        .join(criterion, criterion.c.id == verdict.c.criterion_id)
-        .join(Rater, col(Rater.id) == verdict.c.rater_id)
-        .join(Response, col(Response.id) == verdict.c.response_id)
+        .select_from(TABLES["verdict"])
+        .join(Criterion, col(Criterion.id) == verdict.criterion_id)
+        .join(Rater, col(Rater.id) == verdict.rater_id)
+        .join(Response, col(Response.id) == verdict.response_id)
         .join(Model, col(Model.id) == col(Response.model_id))
-        .join(scored, scored.c.example_id == verdict.c.example_id)
+        .join(scored, scored.c.example_id == verdict.example_id)
         .where(is_judge(), not_superseded())
-        .group_by(verdict.c.example_id, verdict.c.response_id, verdict.c.rater_id)
+        .group_by(*of)
     )
     sums = frame(session, statement).sort_values(["n_judged", "rater_id"], kind="stable")
     sums = sums.drop_duplicates(["response_id", "judge"], keep="last")  # of several prompts of one judge
     return sums.sort_index().drop(columns="rater_id").reset_index(drop=True)
+
+
+# ---------------------------------------------------------------- drawings
+
+
+def drawings_of(
+    session: Session,
+    reads: pd.DataFrame,
+    is_drawn: pd.Series,
+    *,
+    ask: Ask = Ask.RUBRIC,
+    population: pd.DataFrame | None = None,
+    known: Callable[[], RubricData] | None = None,
+) -> list[Drawing]:
+    """The drawings for one question that anything was read from: those made here, oldest first, and what imports brought, as one.
+
+    Reads have response_id, item_id, person_id and inclusion_probability (missing where not drawn). `population` has the responses that could be asked
+    about (id, dataset; None: every response, read here). `known` gives what judges say of every item: a drawing by importance is made again from it,
+    where something was read that it did not draw; None: that has its mean probability.
+    """
+    here = _read_here(session, reads, ask)
+    read, asked = (set(reads.loc[mask, "response_id"]) for mask in (here & is_drawn, is_drawn))
+    drawings = list(_assigned(session, read, ask, known, asked))
+    brought = reads.loc[is_drawn & ~here]
+    if len(brought):
+        response = TABLES["response"].c
+        rows = frame(session, select(response.id, response.dataset)) if population is None else population
+        evaluations = rows.loc[rows["id"].isin(brought["response_id"]), "dataset"].unique()
+        fits = frozenset(rows.loc[rows["dataset"].isin(evaluations), "id"]) | set(brought["response_id"])
+        by_response, by_item = (
+            brought.groupby(name)["inclusion_probability"].max() for name in ("response_id", "item_id")
+        )
+        drawings.append(Drawing(by_response, len(by_response) / len(fits), fits, by_item))
+    return drawings
+
+
+def unread(session: Session, *, known: RubricData | None = None) -> pd.DataFrame:
+    """The responses that were drawn here, in a drawing of which anything is read, and that nobody has read.
+
+    Returns:
+        response_id, and inclusion_probability over all these drawings, scaled as that of the reads is (`over_all`). A drawing that nobody has
+        begun is no part of any estimate, and none of this.
+    """
+    task, reading = (TABLES[name].c for name in ("task", "reading"))
+    locked = select(task.response_id).join(Reading, reading.task_id == task.id)
+    locked = locked.where(reading.state != ReadingState.READING, task.response_id.is_not(None))
+    read = set(session.connection().execute(locked.distinct()).scalars())
+    drawings = list(_assigned(session, read, Ask.RUBRIC, None if known is None else lambda: known))
+    late = sorted({number for drawing in drawings for number in drawing.drawn.index} - read)
+    items = pd.DataFrame({"response_id": late, "item_id": late}, dtype="int64")
+    is_drawn = pd.Series(data=True, index=items.index)
+    return items[["response_id"]].assign(inclusion_probability=over_all(drawings, items, is_drawn))
+
+
+def was_drawn(session: Session, ask: Ask) -> frozenset[int]:
+    """Responses that a drawing here took for this question, as far as its reading has come, whatever else they were chosen for.
+
+    A drawing is read in random order: those that stand before the last one read stand for the rest, and so does a read of one of them that was made
+    since somebody had chosen it.
+    """
+    task, reading = (TABLES[name].c for name in ("task", "reading"))
+    come = (
+        select(task.assignment_id, func.max(task.place).label("place"))
+        .join(Reading, and_(reading.task_id == task.id, reading.state != ReadingState.READING))
+        .group_by(task.assignment_id)
+        .subquery()
+    )
+    statement = (
+        select(task.response_id)
+        .join(Assignment, col(Assignment.id) == task.assignment_id)
+        .join(come, and_(come.c.assignment_id == task.assignment_id, task.place <= come.c.place))
+        .where(*_is_drawing(ask), task.response_id.is_not(None))
+    )
+    return frozenset(session.connection().execute(statement).scalars())
+
+
+def _is_drawing(ask: Ask) -> list[ColumnElement[bool]]:
+    return [col(Assignment.ask) == ask, col(Assignment.selection) != Selection.VOLUNTEERED]
+
+
+def _assigned(
+    session: Session, read: set[int], ask: Ask, known: Callable[[], RubricData] | None, asked: set[int] | None = None
+) -> Iterator[Drawing]:
+    """The drawings made here from which any of these responses was read. What somebody chose, also for what physicians had said of it, was not drawn.
+
+    `asked` are the responses whose probabilities will be asked for; None: any.
+    """
+    labels = None if known is None else cache(known)
+    task = TABLES["task"].c
+    named = (task.assignment_id, task.response_id, task.inclusion_probability)
+    tasks = frame(session, select(*named).where(task.response_id.is_not(None)))
+    columns = col(Assignment.id), col(Assignment.n_population), col(Assignment.chosen_by)
+    assignments = select(*columns).where(*_is_drawing(ask)).order_by(col(Assignment.id))
+    for row in session.connection().execute(assignments):
+        chosen_by = json.loads(row.chosen_by)
+        drawn = tasks.loc[tasks["assignment_id"].eq(row.id)].set_index("response_id")["inclusion_probability"]
+        n_read = int(drawn.index.isin(list(read)).sum())
+        if n_read and chosen_by.get("reads") not in (OVERRIDDEN, CONFLICTING, READ):
+            share = n_read / max(row.n_population, 1)
+            if _is_list(chosen_by):  # a file names what was drawn, and not what it was drawn from
+                share = float(drawn.mean()) * n_read / len(drawn)
+            part = n_read / len(drawn)
+            is_asked = asked is None or not asked <= {*drawn.index}
+            others = by_recipe(labels(), chosen_by) * part if labels and chosen_by.get("scale") and is_asked else None
+            yield Drawing(drawn * part, share, _fits(session, chosen_by, ask), others=others)
+
+
+def _is_list(chosen_by: dict[str, Any]) -> bool:
+    return "plan" in chosen_by and "models" not in chosen_by
+
+
+def _fits(session: Session, chosen_by: dict[str, Any], ask: Ask) -> frozenset[int] | None:
+    """Which responses a drawing was made from. What was read by then is no part of it: it had its own drawing."""
+    if _is_list(chosen_by):
+        return None
+    if "plan" in chosen_by:  # drawn by `planning`
+        response, model = (TABLES[name].c for name in ("response", "model"))
+        statement = select(response.id).join(Model, model.id == response.model_id)
+        named = model.name.in_(chosen_by["models"]), response.dataset == chosen_by["evaluation"]
+        return frozenset(session.connection().execute(statement.where(*named)).scalars())
+    words = {name: value for name, value in chosen_by.items() if name != "reads"}
+    if not words:
+        return None
+    fitting = assignment_queries.responses(session, Filters(**words), with_rubric=ask is Ask.RUBRIC)
+    return frozenset(response for _, response in fitting if response is not None)
+
+
+def _read_here(session: Session, reads: pd.DataFrame, ask: Ask) -> pd.Series:
+    """Which reads were made on the Review page, so that their probability is that of their task."""
+    task, reading = (TABLES[name].c for name in ("task", "reading"))
+    asked = select(col(Assignment.id)).where(col(Assignment.ask) == ask)
+    statement = select(task.response_id, reading.person_id).join(Reading, reading.task_id == task.id)
+    statement = statement.where(task.assignment_id.in_(asked))
+    here = {(row[0], row[1]) for row in session.connection().execute(statement)}
+    pairs = zip(reads["response_id"], reads["person_id"], strict=True)
+    return pd.Series(np.fromiter((pair in here for pair in pairs), dtype=bool, count=len(reads)), index=reads.index)

@@ -1,19 +1,21 @@
-"""All numbers of one analysis: scores, differences, what each holds for, what they find. Models, `compare`, methods and bundle take theirs from here.
+"""All numbers of one analysis: its part of the study, scores, differences, what each holds for, what they find.
 
 Commands, methods and bundle read and compute in one go (`compute`); pages keep frames, and call the same functions on them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from sqlmodel import Session
 
-from evalcore.rubric import drawings
-from evalcore.rubric.claims import DefaultClaim, claim_sentence
+from evalcore.errors import OverreadError
+from evalcore.rubric import queries
+from evalcore.rubric.benchmark import THEMES, Weighting, weighting
 from evalcore.rubric.corrected import (
+    DefaultClaim,
     EstimatorInputs,
+    claim_sentence,
     corrected_differences,
     corrected_scores,
     default_claim,
@@ -22,14 +24,18 @@ from evalcore.rubric.corrected import (
 )
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.finding import claim_words, difference_words, finding, pair_row
-from evalcore.rubric.parts import evaluations, example_ids, part_of, weights_of, with_changes, with_defaults
 from evalcore.rubric.sensitivity import sensitivity
-from evalcore.stats.margins import Verdict, against_margin, margin_words
+from evalcore.stats.pair_tests import Verdict, against_margin, margin_words
 from evalcore.stats.wording import chance_words, listed
-from evalcore.study import contents
+from evalcore.study import browse, contents
 from evalcore.study.analysis import Analysis, StatedAnalysis, when_words
 from evalcore.study.schema import Claim, Physicians
 
+if TYPE_CHECKING:
+    from sqlmodel import Session
+
+CONSENSUS, CLUSTER = "consensus", "cluster"
+"""A subset, and the level of criteria on which physicians agreed beforehand: its examples are scored on these alone (HealthBench)."""
 CLAIMS = tuple(
     (claim, physicians)
     for claim in (Claim.NEW_EXAMPLES, Claim.BENCHMARK)
@@ -42,32 +48,143 @@ FIELDS = {
 }  # fmt: skip
 """What may be chosen otherwise for looking, in words."""
 
+# ---------------------------------------------------------------- the part that an analysis is about
+
+
+def evaluations(rubric_data: RubricData) -> pd.DataFrame:
+    """The data sets of a study.
+
+    Returns:
+        One row a data set, most responses first: evaluation, n_examples, n_responses, n_models, n_repeats (most responses of one model
+        to one example), judges (tuple of those with a label on it, most labels first).
+    """
+    items = rubric_data.items
+    of_response = items.drop_duplicates("response_id").groupby("evaluation", observed=True)
+    table = of_response.agg(
+        n_examples=("example_id", "nunique"), n_responses=("response_id", "size"), n_models=("model", "nunique")
+    )
+    again = ["evaluation", "model", "example_id"]
+    n_answers = items.drop_duplicates("response_id").groupby(again, observed=True).size()
+    table["n_repeats"] = n_answers.groupby("evaluation", observed=True).max()
+    n_labels = rubric_data.judged.groupby(items["evaluation"], observed=True).count()
+    table["judges"] = [
+        tuple(sorted((str(judge) for judge, n in row.items() if n), key=lambda judge: -row[judge]))
+        for _, row in n_labels.reindex(table.index).iterrows()
+    ]
+    table = table.sort_values("n_responses", ascending=False, kind="stable").reset_index()
+    return table.astype({"evaluation": "str", "judges": object})
+
+
+def jury(rubric_data: RubricData, judges: Sequence[str]) -> tuple[RubricData, str]:
+    """The study with several judges as one, the mean of their labels where each of them gave one, and its name; with one judge that judge."""
+    chosen = list(judges)
+    if len(chosen) == 1:
+        return rubric_data.by(chosen), chosen[0]
+    name = listed(chosen)
+    mean = rubric_data.judged[chosen].mean(axis=1, skipna=False)
+    return RubricData(rubric_data.items, mean.to_frame(name), rubric_data.reads), name
+
+
+def common_weighting(rubric_data: RubricData) -> Weighting | None:
+    """Weights that give each theme its share of the full benchmark; None where no example has one of its themes, or models answered different examples."""
+    examples = rubric_data.items[["example_id", "model", "theme"]].drop_duplicates(["example_id", "model"])
+    n_examples, n_models = examples["example_id"].nunique(), examples["model"].nunique()
+    if not examples["theme"].isin(list(THEMES)).any() or len(examples) != n_examples * n_models:
+        return None
+    return weighting(examples)
+
+
+def example_ids(session: "Session", spec: Analysis) -> list[int] | None:
+    """The members of the part of the data set that a specification names; None where it names none."""
+    if spec.subset is None:
+        return None
+    return list(browse.examples(session, browse.Filters(subset=spec.subset))["example_id"])
+
+
+def with_defaults(spec: Analysis, known: pd.DataFrame) -> Analysis:
+    """The specification with data set and judges filled in: the judged data set with most responses, the judge with most labels on it (by `evaluations`).
+
+    Raises:
+        OverreadError: No judge has labelled anything, or not what the specification names.
+    """
+    of = judges_of(known)
+    if not of:
+        msg = "No judge has labelled a response yet: import a file of results first"
+        raise OverreadError(msg)
+    evaluation = next(iter(of)) if spec.evaluation is None else spec.evaluation
+    if evaluation not in of:
+        msg = f"Data set: expected one of {', '.join(of)}, found {evaluation!r}"
+        raise OverreadError(msg)
+    if unknown := [judge for judge in spec.judges if judge not in of[evaluation]]:
+        msg = f"Judges: expected some of {', '.join(of[evaluation])}, found {unknown[0]!r}"
+        raise OverreadError(msg)
+    return replace(spec, evaluation=evaluation, judges=spec.judges or of[evaluation][:1])
+
+
+def judges_of(known: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The judges of each judged data set, by `evaluations`."""
+    return {row["evaluation"]: row["judges"] for row in known.to_dict(orient="records") if row["judges"]}
+
+
+def part_of(rubric_data: RubricData, spec: Analysis, example_ids: Collection[int] | None = None) -> RubricData:
+    """The part of the whole study that an analysis with data set and judges is about; `example_ids` are the members of its subset, None where it names none.
+
+    Of the subset Consensus only criteria of the level cluster are left, which are then all that a response is asked. Models, themes and the like that
+    do not occur in the part are no categories any more.
+    """
+    kept = rubric_data.items["evaluation"].eq(spec.evaluation or "")
+    if example_ids is not None:
+        kept &= rubric_data.items["example_id"].isin(list(example_ids))
+    if spec.subset == CONSENSUS:
+        kept &= rubric_data.items["level"].eq(CLUSTER)
+    chosen = rubric_data.where(kept).by(spec.judges).with_used_names()
+    if spec.subset == CONSENSUS:
+        n_asked = chosen.items.groupby("response_id", sort=False)["item_id"].transform("size")
+        chosen = replace(chosen, items=chosen.items.assign(n_expected=n_asked))
+    return chosen
+
+
+def weights_of(part: RubricData, spec: Analysis) -> pd.Series | None:
+    """The weights of the examples, of those alone that have one above 0: what has no theme of the benchmark is left out and counted. None: all alike.
+
+    Raises:
+        OverreadError: Weights are asked for, and the examples have no themes to weight by.
+    """
+    if not spec.weighted:
+        return None
+    common = common_weighting(part)
+    if common is None:
+        msg = "Weighted: expected examples with themes of the full benchmark, the same for every model, found others"
+        raise OverreadError(msg)
+    return common.weights.loc[common.weights > 0]
+
+
+def correcting(part: RubricData, spec: Analysis) -> dict[str, Any]:
+    """Whose labels are corrected, by which reads, with which weights: what every statistic of corrected scores takes."""
+    return {"judges": spec.judges, "settled": spec.settled, "weights": weights_of(part, spec)}
+
+
+# ---------------------------------------------------------------- its numbers
+
 
 @dataclass(frozen=True)
 class Results:
     """The numbers of one analysis.
 
     Attributes:
-        spec: What was computed: data set, judges, claim and physicians are filled in.
-        usual: What the intervals hold for where nobody has said it, and why.
-        scores: `corrected_scores` for the claim of `spec`.
-        differences: `corrected_differences` for the same claim; only pairs that have one.
         claims: `scores` for each of `CLAIMS`, with place (of the claim, from 0), claim and physicians before; claims in their order, models by name.
-        difference_claims: `differences` for each of `CLAIMS`, likewise.
-        ranks: `rank_intervals` of `differences`.
         primary: The row of the primary comparison, first model less second; None where none is stated or there is no difference.
-        held: The primary comparison against the margin; None where none is stated.
     """
 
-    spec: Analysis
-    usual: DefaultClaim
-    scores: pd.DataFrame
-    differences: pd.DataFrame
+    spec: Analysis  # what was computed: data set, judges, claim and physicians are filled in
+    usual: DefaultClaim  # what the intervals hold for where nobody has said it, and why
+    scores: pd.DataFrame  # `corrected_scores` for the claim of `spec`
+    differences: pd.DataFrame  # `corrected_differences` for the same claim; only pairs that have one
     claims: pd.DataFrame
-    difference_claims: pd.DataFrame
-    ranks: pd.DataFrame
+    difference_claims: pd.DataFrame  # `differences` for each of `CLAIMS`, likewise
+    ranks: pd.DataFrame  # `rank_intervals` of `differences`
     primary: dict[str, float] | None
-    held: Verdict | None
+    held: Verdict | None  # the primary comparison against the margin; None where none is stated
 
     @property
     def claim(self) -> Claim:
@@ -102,18 +219,16 @@ class Results:
 
 
 def results(part: RubricData, spec: Analysis) -> Results:
-    """All numbers of an analysis, of the part and specification as `part_of` and `with_defaults` give them; claim and physicians may be open.
-
-    Raises:
-        OverreadError: Weights are asked for, and the examples have no themes to weight by.
-    """
-    inputs = estimator_inputs(part, judges=spec.judges, settled=spec.settled, weights=weights_of(part, spec))
+    """All numbers of an analysis, of the part and specification as `part_of` and `with_defaults` give them; claim and physicians may be open."""
+    inputs = estimator_inputs(part, **correcting(part, spec))
     by_default = default_claim(inputs)
     chosen = spec.claim or by_default.claim, spec.physicians or by_default.physicians
     spec = replace(spec, claim=chosen[0], physicians=chosen[1])
     scores = {which: corrected_scores(inputs, claim=which[0], physicians=which[1]) for which in CLAIMS}
     differences = {which: _differences(inputs, *which, scores[which]) for which in CLAIMS}
-    primary = _primary(differences[chosen], spec)
+    pair = None if spec.primary is None else pair_row(differences[chosen], *spec.primary)
+    names = ("difference", "low", "high", "se", "df", "p", "n_examples")
+    primary = None if pair is None else {name: float(pair[name]) for name in names}
     held = None
     if primary is not None and spec.margin is not None:
         held = against_margin(primary["difference"], primary["se"], primary["df"], spec.margin)
@@ -149,12 +264,6 @@ def _by_claim(tables: dict[tuple[Claim, Physicians], pd.DataFrame]) -> pd.DataFr
     return pd.concat([table for table in named if len(table)] or named[:1], ignore_index=True)
 
 
-def _primary(differences: pd.DataFrame, spec: Analysis) -> dict[str, float] | None:
-    pair = None if spec.primary is None else pair_row(differences, *spec.primary)
-    names = ("difference", "low", "high", "se", "df", "p", "n_examples")
-    return None if pair is None else {name: float(pair[name]) for name in names}
-
-
 def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
     """The primary comparison, in sentences: the difference with its claim, what it says against the margin, and when that was stated."""
     if numbers.spec.primary is None:
@@ -165,11 +274,9 @@ def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
             f"Primary comparison, {first} with {second}: too little has been read for a difference ({numbers.where})."
         ]
     row = numbers.primary
-    words = difference_words(row["difference"], row["low"], row["high"])
-    chance = chance_words(row["p"])
-    sentences = [
-        f"Primary comparison: {first} less {second} is {words} after correction ({numbers.where}; p {chance})."
-    ]
+    words, chance = difference_words(row["difference"], row["low"], row["high"]), chance_words(row["p"])
+    where = f"{numbers.where}; p {chance}"
+    sentences = [f"Primary comparison: {first} less {second} is {words} after correction ({where})."]
     if numbers.held is not None:
         sentences.append(margin_words(numbers.held, first, second, "corrected score"))
     if stated is not None and stated.spec.primary == numbers.spec.primary and stated.spec.margin == numbers.spec.margin:
@@ -181,12 +288,11 @@ def primary_words(numbers: Results, stated: StatedAnalysis | None) -> list[str]:
 def departures(numbers: Results, stated: Analysis, data_sets: pd.DataFrame) -> tuple[str, ...]:
     """What was chosen otherwise than the study states, in words; empty where this is the stated analysis.
 
-    What the statement leaves open is as `with_defaults` of these data sets (`parts.evaluations`).
+    What the statement leaves open is as `with_defaults` of these data sets (`evaluations`).
     """
     planned = with_defaults(stated, data_sets)
-    planned = replace(
-        planned, claim=planned.claim or numbers.usual.claim, physicians=planned.physicians or numbers.usual.physicians
-    )
+    usual = {name: getattr(planned, name) or getattr(numbers.usual, name) for name in ("claim", "physicians")}
+    planned = replace(planned, **usual)
     return tuple(words for name, words in FIELDS.items() if getattr(planned, name) != getattr(numbers.spec, name))
 
 
@@ -209,52 +315,41 @@ def stated_words(stated: StatedAnalysis | None, otherwise: Sequence[str]) -> str
 
 @dataclass(frozen=True)
 class ComputedAnalysis:
-    """An analysis of a study: its numbers, and what they are of.
+    """An analysis of a study: its numbers, and what they are of."""
 
-    Attributes:
-        everything: The whole study.
-        part: What the analysis is about.
-        known: The data sets of the study (`parts.evaluations`).
-        stated: The statement in force; None where there is none.
-        otherwise: What was chosen otherwise than stated, in words; empty where nothing is stated.
-    """
-
-    everything: RubricData
-    part: RubricData
-    known: pd.DataFrame
-    stated: StatedAnalysis | None
+    everything: RubricData  # the whole study
+    part: RubricData  # what the analysis is about
+    known: pd.DataFrame  # the data sets of the study (`evaluations`)
+    stated: StatedAnalysis | None  # the statement in force; None where there is none
     results: Results
-    otherwise: tuple[str, ...]
+    otherwise: tuple[str, ...]  # what was chosen otherwise than stated, in words; empty where nothing is stated
 
 
 def compute(
-    session: Session,
-    changes: Mapping[str, Any] | None = None,
-    *,
-    rubric_data: RubricData,
+    session: "Session", changes: Mapping[str, Any] | None = None, *, rubric_data: RubricData
 ) -> ComputedAnalysis:
     """The numbers of the stated analysis of a whole study, or with these changes of its fields of another one for looking.
+
+    Another data set brings its own usual judge, unless judges are among the changes.
 
     Raises:
         OverreadError: No judge has labelled anything, or not what the analysis names.
     """
     known, stated = evaluations(rubric_data), contents.stated_analysis(session)
-    spec = with_defaults(with_changes(Analysis() if stated is None else stated.spec, changes or {}), known)
+    spec, changes = Analysis() if stated is None else stated.spec, changes or {}
+    own = {"judges": ()} if changes.get("evaluation", spec.evaluation) != spec.evaluation else {}
+    spec = with_defaults(replace(spec, **{**own, **changes}), known)
     part = part_of(rubric_data, spec, example_ids(session, spec))
     numbers = results(part, spec)
     otherwise = () if stated is None else departures(numbers, stated.spec, known)
     return ComputedAnalysis(rubric_data, part, known, stated, numbers, otherwise)
 
 
-def missing(session: Session, analysis: ComputedAnalysis) -> pd.DataFrame:
-    """Its corrected scores if the missing reads had all spoken for the model or all against it, as `sensitivity` gives them."""
-    numbers, spec = analysis.results, analysis.results.spec
-    return sensitivity(
-        analysis.part,
-        drawings.unread(session, known=analysis.everything),
-        judges=spec.judges,
-        claim=numbers.claim,
-        physicians=numbers.physicians,
-        settled=spec.settled,
-        weights=weights_of(analysis.part, spec),
-    )
+def missing(session: "Session", everything: RubricData, part: RubricData, spec: Analysis) -> pd.DataFrame:
+    """The corrected scores of an analysis, with claim and physicians, if the missing reads had all spoken for the model or all against it.
+
+    As `sensitivity` gives them; `everything` is the whole study, `part` what the analysis is about.
+    """
+    unread = queries.unread(session, known=everything)
+    claims: Any = {"claim": spec.claim, "physicians": spec.physicians}
+    return sensitivity(part, unread, **claims, **correcting(part, spec))

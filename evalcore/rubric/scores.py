@@ -6,7 +6,7 @@ The score of a theme, category or language is the mean of the overall scores of 
 is the same formula on the criteria of that tag alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,14 +16,12 @@ from evalcore.stats.arrays import Floats, Numbers, Truths, cells_of, quotient, s
 from evalcore.stats.intervals import SCORE_COLUMNS, as_scores, clustered_means
 from evalcore.study.schema import Label
 
-SMALL = 20
-"""With fewer examples a number is shown greyed: intervals are then too narrow."""
+SMALL = 20  # with fewer examples a number is shown greyed: intervals are then too narrow
 OVERALL, CATEGORY, CLUSTER = "overall", "category", "cluster"
 OF_EXAMPLES = ("theme", CATEGORY, "language")
 OF_CRITERIA = ("axis", "level", CLUSTER)
 GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "language", "level", CLUSTER)
-REPORTED_GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "level")
-"""Those that HealthBench reports."""
+REPORTED_GROUPINGS = (OVERALL, "theme", "axis", CATEGORY, "level")  # those that HealthBench reports
 RESPONSE_COLUMNS = (
     "response_id", "example_id", "model", "evaluation", "sample_index", "theme", "category", "language", "n_chars", "is_complete", "score",
 )  # fmt: skip
@@ -31,14 +29,13 @@ GROUP_COLUMNS = (
     "grouping", "group", "tag", "model", "evaluation", "n_examples", "n_responses", "n_left_out", "n_without_positive", "n_undefined",
     *SCORE_COLUMNS, "small",
 )  # fmt: skip
-_TAGS: Mapping[str, str] = {CATEGORY: "physician_agreed_category"}
 
 
 def rubric_scores(cells: Numbers, points: Floats, met: Floats, n_cells: int) -> tuple[Floats, Numbers]:
     """The score of each cell (a response, or a tag's criteria of a response), and how many labelled criteria with points it has.
 
     By criterion: its cell, its points (NaN: it does not count), and 1 met, 0 not met, between them the mean of several judges (NaN: no label,
-    it does not count). The score is NaN where nothing positive can be achieved. Whether a cell is complete enough is the caller's to say.
+    it does not count). The score is NaN where nothing positive can be achieved.
 
     >>> rubric_scores(np.array([0, 0, 0]), np.array([5.0, 3.0, -2.0]), np.array([1.0, 0.0, 1.0]), 1)[0].tolist()
     [0.375]
@@ -53,10 +50,9 @@ def response_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
     """The score of every response by one judge.
 
     Returns:
-        One row a response, sorted by response_id: response_id, example_id, model, evaluation, sample_index, theme, category,
-        language, n_chars, is_complete (the judge gave a label on every criterion that is asked), score (at most 1, may be
-        negative). The score is NaN where the response is not complete or nothing positive can be achieved. Criteria without
-        points do not enter. A criterion that the judge could not assess counts as one without a label.
+        `RESPONSE_COLUMNS`, sorted by response_id: is_complete (the judge gave a label on every criterion that is asked), score (at most 1, may be
+        negative; NaN where the response is not complete or nothing positive can be achieved). Criteria without points do not enter. A criterion
+        that the judge could not assess counts as one without a label.
 
     Raises:
         ValueError: There is no such judge.
@@ -111,17 +107,13 @@ def example_scores(rubric_data: RubricData, judge: str) -> pd.DataFrame:
 def group_scores(rubric_data: RubricData, judge: str, by: Sequence[str]) -> pd.DataFrame:
     """The score of each model in each group with its 95 % interval, clustered by example.
 
-    Of the `GROUPINGS`, `category` gives physicians' agreed categories (of examples) and, with grouping `cluster`, the
-    clusters of their criteria; `cluster` gives these alone.
+    Of the `GROUPINGS`, `category` gives physicians' agreed categories (of examples) and, with grouping `cluster`, the clusters of their criteria.
 
     Returns:
-        One row a model, evaluation and group, in the order of `by`, then by group, evaluation and model:
-        grouping, group (`hedging`; `overall` for everything), tag (`theme:hedging`), model, evaluation;
-        n_examples and n_responses with a score; n_left_out (examples that carry the tag and have no score in it),
-        n_without_positive (those of them that are labelled and have no positive points in the tag), n_undefined (responses without
-        a score); raw_mean over responses (may be negative) with raw_low and raw_high; score, low and high, which are the same clipped
-        to [0, 1]; small (fewer than 20 examples).
-        Undefined is NaN: raw_mean without a score; the bounds with one example, or where all examples have the same score.
+        `GROUP_COLUMNS`, one row a model, evaluation and group, in the order of `by`, then by group, evaluation and model: group (`hedging`; `overall` for
+        everything), tag (`theme:hedging`), n_examples and n_responses with a score, n_left_out (examples that carry the tag and have no score in it),
+        n_without_positive (those of them that are labelled and have no positive points in the tag), n_undefined (responses without a score), raw_mean over
+        responses; small (fewer than 20 examples). NaN: raw_mean without a score; the bounds with one example, or where all have the same score.
 
     Raises:
         ValueError: `by` names something else, or there is no such judge.
@@ -150,7 +142,8 @@ def _with_clusters(by: Sequence[str]) -> list[str]:
 def _tags(grouping: str, group: pd.Series) -> pd.Series:
     """Groups as HealthBench names them: `theme:hedging`."""
     names = group.astype(object)
-    return names if grouping == OVERALL else _TAGS.get(grouping, grouping) + ":" + names
+    of = "physician_agreed_category" if grouping == CATEGORY else grouping
+    return names if grouping == OVERALL else of + ":" + names
 
 
 def _of_examples(responses: pd.DataFrame, grouping: str) -> pd.DataFrame:
@@ -208,10 +201,9 @@ def scores_of_verdicts(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFram
     """The score of every response by every rater, overall and by tag, from a table of one verdict a rater and item (`frames.verdicts`).
 
     Returns:
-        One row a response, rater and group: model, judge (the rater), dataset (the evaluation), response_id, example_id,
-        group (`overall`, `theme:...`, `axis:...`, `cluster:...`, ...), n_criteria, achieved and possible points,
-        score at most 1. The score is NaN where the group has no positive points, where a verdict is missing
-        (fewer than n_expected on the response) or where the rater could not assess a criterion of the group.
+        One row a response, rater and group: model, judge (the rater), dataset (the evaluation), response_id, example_id, group (`overall`,
+        `theme:...`, ...), n_criteria, achieved and possible points, score at most 1: NaN where the group has no positive points, where a verdict
+        is missing (fewer than n_expected on the response) or where the rater could not assess a criterion of the group.
     """
     response = ["model", "judge", "dataset", "response_id", "example_id"]
     columns = [*response, "group", "n_criteria", "achieved", "possible", "score"]
@@ -246,16 +238,12 @@ def mean_scores(scored: pd.DataFrame) -> pd.DataFrame:
         raw_mean clipped to [0, 1]. Repeats of an example each count, as in the reference.
     """
     keys = ["model", "judge", "dataset", "group"]
-    table = scored.groupby(keys)["score"].agg(["size", "count", "mean"])
-    n_examples = scored.dropna(subset="score").groupby(keys)["example_id"].nunique()
-    columns = {
-        "n_examples": n_examples.reindex(table.index, fill_value=0),
-        "n_responses": table["count"],
-        "n_undefined": table["size"] - table["count"],
-        "raw_mean": table["mean"],
-        "score": table["mean"].clip(0, 1),
-    }
-    return pd.DataFrame(columns).reset_index()
+    example = scored["example_id"].where(scored["score"].notna())
+    by_group = scored.assign(example=example).groupby(keys)
+    table = by_group.agg(n_examples=("example", "nunique"), n_responses=("score", "count"))
+    table["n_undefined"] = by_group.size() - table["n_responses"]
+    table["raw_mean"] = by_group["score"].mean()
+    return table.assign(score=table["raw_mean"].clip(0, 1)).reset_index()
 
 
 def scores_of_sums(sums: pd.DataFrame) -> pd.DataFrame:

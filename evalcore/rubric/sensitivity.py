@@ -1,185 +1,150 @@
 """How far corrected scores rest on what physicians could not assess, and on reads that never came."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from evalcore.rubric.corrected import CORRECTED, corrected_scores, estimator_inputs
 from evalcore.rubric.data import DRAWN, RubricData, first_reads, is_drawn
+from evalcore.stats.arrays import Floats
 from evalcore.stats.intervals import NO_VALUE
 from evalcore.stats.wording import counted, decimal
 from evalcore.study.schema import Claim, Physicians, Stage
 
 MODEL = ["model", "evaluation"]
-COLUMNS = [
-    *MODEL, "scenario", "n_taken", "n_of", "corrected", "corrected_low", "corrected_high", "shift",
-]  # fmt: skip
+COLUMNS = [*MODEL, "scenario", "n_taken", "n_of", "corrected", "corrected_low", "corrected_high", "shift"]
 
 
 class Scenario(StrEnum):
-    """What is supposed of the reads that are missing."""
+    """What is supposed of the reads that are missing: all count for the model (met, or not met where it is undesirable), or all against it."""
 
     ESTIMATED = "as_estimated"
     """They are like those that there are: missing at random."""
     CANNOT_ASSESS_FOR = "cannot_assess_for"
-    """Every criterion that a physician could not assess counts for the model: met, or not met where it is undesirable."""
+    """Every criterion that a physician could not assess."""
     CANNOT_ASSESS_AGAINST = "cannot_assess_against"
-    """It counts against the model."""
     UNREAD_FOR = "unread_for"
-    """Every criterion of the responses that were drawn, and that nobody has read, counts for the model."""
+    """Every criterion of the responses that were drawn, and that nobody has read."""
     UNREAD_AGAINST = "unread_against"
-    """It counts against the model."""
     ALL_FOR = "all_for"
-    """Both count for the model."""
+    """Both."""
     ALL_AGAINST = "all_against"
-    """Both count against the model."""
 
 
-_FOR = (Scenario.CANNOT_ASSESS_FOR, Scenario.UNREAD_FOR, Scenario.ALL_FOR)
-_CANNOT = (Scenario.CANNOT_ASSESS_FOR, Scenario.CANNOT_ASSESS_AGAINST)
-_UNREAD = (Scenario.UNREAD_FOR, Scenario.UNREAD_AGAINST)
-_COUNTED: Mapping[Scenario, tuple[list[str], list[str]]] = {
-    Scenario.ESTIMATED: ([], ["n_reads"]),
-    **dict.fromkeys(_CANNOT, (["n_unknown"], ["n_reads"])),
-    **dict.fromkeys(_UNREAD, (["n_unread"], ["n_drawn"])),
-    **dict.fromkeys((Scenario.ALL_FOR, Scenario.ALL_AGAINST), (["n_unknown", "n_unread"], ["n_reads", "n_drawn"])),
-}
-"""n_taken and n_of: columns of `_amounts`."""
+CANNOT = (Scenario.CANNOT_ASSESS_FOR, Scenario.CANNOT_ASSESS_AGAINST)
+UNREAD = (Scenario.UNREAD_FOR, Scenario.UNREAD_AGAINST)
+ALL = (Scenario.ALL_FOR, Scenario.ALL_AGAINST)
 
 
 def sensitivity(
     rubric_data: RubricData,
     unread: pd.DataFrame | None = None,
     *,
-    judges: Sequence[str] | None = None,
     claim: Claim = Claim.BENCHMARK,
     physicians: Physicians = Physicians.THESE,
-    settled: bool = False,
-    weights: pd.Series | None = None,
+    **correcting: Any,
 ) -> pd.DataFrame:
-    """Corrected scores if the missing reads had all spoken for the model, or all against it.
+    """Corrected scores if the missing reads had all spoken for the model, or all against it (bounds as of Manski 1990).
 
     As estimated, a read that could not assess is as if the item had not been drawn, and a response that was drawn and that nobody has read is as if
-    the drawing had been smaller. The bounds put a label in the place of each (as Manski 1990 does): one that gains the model points, or one that
-    costs it points. Where the fit gives an item a weight of the other sign, which is rare, these are not quite the extremes. What an
-    adjudicator has settled stays. Unread responses are shared out in turn among the physicians who read the model, so that nobody's load is made up.
-
-    `unread` are the responses that were drawn, in drawings that have begun, and that nobody has read (`drawings.unread`). The other arguments are
-    those of `estimator_inputs` and `corrected_scores`.
+    the drawing had been smaller. Where the fit gives an item a weight of the other sign, which is rare, the bounds are not quite the extremes. What an
+    adjudicator has settled stays. Unread responses (`queries.unread`) are shared out in turn among the physicians who read the model.
+    `correcting` is for `estimator_inputs`.
 
     Returns:
-        One row a model, evaluation and `Scenario`, in its order: model, evaluation, scenario, n_taken of n_of (cannot-assess scenarios: reads that could
-        not assess of the blind reads of drawn items; unread: responses without a read of those drawn; all: both together; as estimated: 0
-        of the reads), corrected, corrected_low, corrected_high, and shift (corrected less that as estimated). NaN where too little is read.
+        One row a model, evaluation and `Scenario`, in its order: model, evaluation, scenario, n_taken of n_of (cannot-assess: reads of the blind reads of
+        drawn items; unread: responses of those drawn; all: both together; as estimated: 0 of the reads), corrected, corrected_low, corrected_high, and shift
+        (corrected less that as estimated). NaN where too little is read.
     """
-    waiting = _waiting(rubric_data, unread)
-    amounts = _amounts(rubric_data, waiting)
+    drawn = first_reads(rubric_data.reads).loc[is_drawn]
+    drawn = drawn.join(rubric_data.items[MODEL].astype(str), on="row")
+    waiting = _waiting(rubric_data, drawn, unread)
+    amounts = _amounts(drawn, waiting)
     plain: pd.DataFrame | None = None
     tables = []
     for scenario in Scenario:
-        filled = _filled(rubric_data, waiting, scenario)
-        if filled is None and plain is not None:
-            scores = plain
-        else:
-            inputs = estimator_inputs(filled or rubric_data, judges=judges, settled=settled, weights=weights)
+        filled = _filled(rubric_data, drawn, waiting, scenario)
+        scores = plain
+        if filled is not None or scores is None:
+            inputs = estimator_inputs(filled or rubric_data, **correcting)
             scores = corrected_scores(inputs, claim=claim, physicians=physicians)
         plain = scores if plain is None else plain
         table = scores[[*MODEL, CORRECTED, f"{CORRECTED}_low", f"{CORRECTED}_high"]].copy()
         of_models = amounts.reindex(pd.MultiIndex.from_frame(table[MODEL].astype(str)), fill_value=0)
-        for name, parts in zip(("n_taken", "n_of"), _COUNTED[scenario], strict=True):
+        taken = (["n_unknown"] if scenario in CANNOT + ALL else []) + (["n_unread"] if scenario in UNREAD + ALL else [])
+        of = ([] if scenario in UNREAD else ["n_reads"]) + (["n_drawn"] if scenario in UNREAD + ALL else [])
+        for name, parts in (("n_taken", taken), ("n_of", of)):
             table[name] = of_models[parts].sum(axis=1).to_numpy().astype(int)
         table["shift"] = table[CORRECTED] - plain[CORRECTED]
         tables.append(table.assign(scenario=scenario.value, order=np.arange(len(table))))
     return pd.concat(tables, ignore_index=True).sort_values("order", kind="stable", ignore_index=True)[COLUMNS]
 
 
-def _waiting(rubric_data: RubricData, unread: pd.DataFrame | None) -> pd.DataFrame:
-    """The items of responses that were drawn and that nobody has read blind: row, response_id, inclusion_probability."""
+def _waiting(rubric_data: RubricData, drawn: pd.DataFrame, unread: pd.DataFrame | None) -> pd.DataFrame:
+    """The items of responses that were drawn and that nobody has read blind: row, the names of an item, model, evaluation, inclusion_probability."""
     chances = pd.Series(dtype=float)
     if unread is not None and len(unread):
         chances = unread.drop_duplicates("response_id").set_index("response_id")["inclusion_probability"]
-        chances = chances.loc[~chances.index.isin(_drawn(rubric_data)["response_id"].unique())]
-    rows = np.flatnonzero(rubric_data.items["response_id"].isin(chances.index).to_numpy())
-    response_ids = rubric_data.items["response_id"].iloc[rows]
-    return pd.DataFrame(
-        {
-            "row": rows,
-            "response_id": response_ids.to_numpy(),
-            "inclusion_probability": response_ids.map(chances).to_numpy(dtype=float),
-        }
-    )
+        chances = chances.loc[~chances.index.isin(drawn["response_id"].unique())]
+    items = rubric_data.items.loc[rubric_data.items["response_id"].isin(chances.index)]
+    waiting = items[["item_id", "example_id", "response_id"]].join(items[MODEL].astype(str)).rename_axis("row")
+    waiting["inclusion_probability"] = items["response_id"].map(chances).astype(float)
+    return waiting.reset_index()
 
 
-def _drawn(rubric_data: RubricData) -> pd.DataFrame:
-    """The blind first reads of drawn items."""
-    return first_reads(rubric_data.reads).loc[is_drawn]
-
-
-def _of_models(rubric_data: RubricData, rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows about items with the items' model and evaluation."""
-    return rows.join(rubric_data.items[MODEL].astype(str), on="row")
-
-
-def _amounts(rubric_data: RubricData, waiting: pd.DataFrame) -> pd.DataFrame:
+def _amounts(drawn: pd.DataFrame, waiting: pd.DataFrame) -> pd.DataFrame:
     """By model and evaluation: n_unknown (reads that could not assess) of n_reads, and n_unread (responses drawn and not read) of n_drawn."""
-    reads, late = (_of_models(rubric_data, rows).groupby(MODEL) for rows in (_drawn(rubric_data), waiting))
-    amounts = pd.DataFrame(
-        {
-            "n_reads": reads.size(),
-            "n_known": reads["met"].count(),
-            "n_read": reads["response_id"].nunique(),
-            "n_unread": late["response_id"].nunique(),
-        }
-    )
-    amounts = amounts.fillna(0).astype(int)
-    return amounts.assign(
-        n_unknown=amounts["n_reads"] - amounts["n_known"], n_drawn=amounts["n_read"] + amounts["n_unread"]
-    )
+    reads, late = drawn.groupby(MODEL), waiting.groupby(MODEL)
+    columns = {
+        "n_reads": reads.size(),
+        "n_known": reads["met"].count(),
+        "n_read": reads["response_id"].nunique(),
+        "n_unread": late["response_id"].nunique(),
+    }
+    amounts = pd.DataFrame(columns).fillna(0).astype(int)
+    n_unknown, n_drawn = amounts["n_reads"] - amounts["n_known"], amounts["n_read"] + amounts["n_unread"]
+    return amounts.assign(n_unknown=n_unknown, n_drawn=n_drawn)
 
 
-def _filled(rubric_data: RubricData, waiting: pd.DataFrame, scenario: Scenario) -> RubricData | None:
+def _filled(
+    rubric_data: RubricData, drawn: pd.DataFrame, waiting: pd.DataFrame, scenario: Scenario
+) -> RubricData | None:
     """The study with labels where reads are missing; None where nothing is put in."""
     if scenario is Scenario.ESTIMATED:
         return None
     reads = rubric_data.reads
-    helps = rubric_data.items["points"].gt(0).to_numpy() == (scenario in _FOR)  # by item: met is what is supposed
+    # by item: met is what is supposed
+    helps = (rubric_data.items["points"].gt(0).to_numpy() == scenario.endswith("_for")).astype(float)
     blank = np.zeros(len(reads), dtype=bool)
-    if scenario not in _UNREAD:
+    if scenario not in UNREAD:
         is_first = reads["stage"].eq(Stage.FIRST) & ~reads["blinded"].isin([False])
         blank = (is_first & reads["met"].isna()).to_numpy()
-        rows = reads["row"].to_numpy(dtype=np.int64)
-        reads = reads.assign(met=np.where(blank, helps[rows].astype(float), reads["met"].to_numpy(dtype=float)))
-    late = waiting if scenario not in _CANNOT else waiting.iloc[:0]
-    if not blank.any() and late.empty:
-        return None
-    return replace(rubric_data, reads=pd.concat([reads, _supposed(rubric_data, late, helps)]) if len(late) else reads)
+        met = reads["met"].to_numpy(dtype=float)
+        reads = reads.assign(met=np.where(blank, helps[reads["row"].to_numpy(dtype=np.int64)], met))
+    if scenario in CANNOT or waiting.empty:
+        return replace(rubric_data, reads=reads) if blank.any() else None
+    return replace(rubric_data, reads=pd.concat([reads, _supposed(drawn, waiting, helps)]))
 
 
-def _supposed(rubric_data: RubricData, late: pd.DataFrame, helps: np.ndarray) -> pd.DataFrame:
+def _supposed(drawn: pd.DataFrame, waiting: pd.DataFrame, helps: Floats) -> pd.DataFrame:
     """A read of every item of the responses that nobody has read."""
-    readers = _of_models(rubric_data, _drawn(rubric_data)).groupby(MODEL)["rater"].unique()
-    number = pd.factorize(late["response_id"], sort=True)[0]
+    readers = {model: sorted(names) for model, names in drawn.groupby(MODEL)["rater"].unique().items()}
+    numbers = pd.factorize(waiting["response_id"], sort=True)[0]
     raters = []
-    for place, *model in zip(number, *(_of_models(rubric_data, late)[name] for name in MODEL), strict=True):
-        names = sorted(readers.get(tuple(model), ["nobody"]))
-        raters.append(names[place % len(names)])
-    rows = late["row"].to_numpy(dtype=np.int64)
-    of_item = {name: rubric_data.items[name].to_numpy()[rows] for name in ("item_id", "example_id", "response_id")}
-    return pd.DataFrame(
-        {
-            "row": rows,
-            **of_item,
-            "rater": raters,
-            "met": helps[rows].astype(float),
-            "stage": Stage.FIRST.value,
-            "blinded": True,
-            "selection": DRAWN[0].value,
-            "inclusion_probability": late["inclusion_probability"].to_numpy(dtype=float),
-            "unit": of_item["response_id"],
-        }
+    for number, *model in zip(numbers, *(waiting[name] for name in MODEL), strict=True):
+        names: Sequence[str] = readers.get(tuple(model), ["nobody"])
+        raters.append(names[number % len(names)])
+    return waiting.drop(columns=MODEL).assign(
+        rater=raters,
+        met=helps[waiting["row"].to_numpy()],
+        stage=Stage.FIRST.value,
+        blinded=True,
+        selection=DRAWN[0].value,
+        unit=waiting["response_id"],
     )
 
 
@@ -190,8 +155,8 @@ def sensitivity_sentence(table: pd.DataFrame) -> str:
         return "Too little has been read for a corrected score, so there is nothing to try."
     words = []
     for scenarios, which, what in (
-        (_CANNOT, "in which physicians could not assess", "read"),
-        (_UNREAD, "of drawings that have begun and that nobody has read (yet)", "response"),
+        (CANNOT, "in which physicians could not assess", "read"),
+        (UNREAD, "of drawings that have begun and that nobody has read (yet)", "response"),
     ):
         rows = known.loc[known["scenario"].isin(scenarios)]
         once = rows.drop_duplicates(MODEL)
@@ -202,10 +167,30 @@ def sensitivity_sentence(table: pd.DataFrame) -> str:
                 f"If the {counted(n_taken, what)} of {n_of:,} {which} had all spoken for the model, or all against it, no score would move by more "
                 f"than {shift:.3f} ({model})."
             )
-    return (
-        " ".join(words)
-        or "No read is missing: physicians could assess every criterion, and every response that was drawn has been read."
+    nothing = (
+        "No read is missing: physicians could assess every criterion, and every response that was drawn has been read."
     )
+    return " ".join(words) or nothing
+
+
+def missing_columns(table: pd.DataFrame) -> dict[str, list[str]]:
+    """`sensitivity` in words, a row a model; no intervals, since each is the worst or the best that could be."""
+    by = table.set_index(["model", "scenario"])
+    models = list(table["model"].unique())
+
+    def bounds(*scenarios: Scenario) -> list[str]:
+        return [bounds_words(*(by.loc[(name, scenario), "corrected"] for scenario in scenarios)) for name in models]
+
+    columns = {"Model": models, "As estimated": bounds(Scenario.ESTIMATED)}
+    kinds = {"Could not assess": CANNOT[::-1], "Drawn, not read": UNREAD[::-1]}
+    shown = {what: ends for what, ends in kinds.items() if by.xs(ends[0], level="scenario")["n_taken"].any()}
+    for what, ends in shown.items():
+        rows = [by.loc[(name, ends[0])] for name in models]
+        columns[what] = [f"{row['n_taken']:,} of {row['n_of']:,}" for row in rows]
+        columns[f"{what}: against to for the model"] = bounds(*ends)
+    if len(shown) > 1:
+        columns["Both: against to for the model"] = bounds(*ALL[::-1])
+    return columns
 
 
 def bounds_words(*scores: float) -> str:

@@ -1,7 +1,7 @@
 """Sums over items from which every coefficient of agreement follows, and the jackknife by subtraction: of examples, of raters, and of both."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -40,14 +40,9 @@ class Coefficient(StrEnum):
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels as numbers, one row a label.
+    """Labels as numbers 0, 1, ..., one row a label: unit (the item), rater (none twice on a unit) and value (the category, in order).
 
-    Attributes:
-        unit: 0, 1, ...: the item.
-        rater: 0, 1, ...; no rater twice on a unit.
-        value: The category, 0..n_categories-1 in their order.
-        group, example: Of each unit (not label): 0, 1, ...
-        n_groups, n_categories: How many there are; at least 1 and 2.
+    Group and example are of each unit, not label.
     """
 
     unit: Numbers
@@ -93,13 +88,9 @@ class Without:
 
 @dataclass(frozen=True)
 class Jackknife:
-    """The sums of each group, and of each group without each of its examples.
+    """The sums of each group, and of each group without each of its examples that has a label in it.
 
-    Attributes:
-        whole: One row a group.
-        examples: Without each example that has a label in the group.
-        n_examples: Of each group, those with an item that has two labels or more.
-        n_labels: Of each group, on such items.
+    Of each group, n_examples with an item that has two labels or more, and n_labels on such items.
     """
 
     whole: Sums
@@ -134,7 +125,7 @@ def jackknife(labels: Labels) -> Jackknife:
 
 
 def without_raters(labels: Labels, whole: Sums, *, by_example: bool) -> Without:
-    """The sums of each group, whose `jackknife` is given, without the labels of each of its raters; or without those of each rater on each example."""
+    """The sums of each group (`jackknife`) without the labels of each of its raters; or without those of each rater on each example."""
     counts, n_of_unit = _counts(labels)
     group_of_label = labels.group[labels.unit]
     _, part = _numbered(group_of_label, labels.rater)
@@ -228,8 +219,7 @@ def _summed(rows: Floats, group: Numbers, n_groups: int) -> Floats:
 
 def _clean(sums: Sums) -> Sums:
     """Exactly 0 where rounding left a trace."""
-    parts = {field.name: getattr(sums, field.name) for field in fields(sums)}
-    return Sums(**{name: np.where(np.abs(part) < NOTHING, 0, part) for name, part in parts.items()})
+    return Sums(*(np.where(np.abs(part) < NOTHING, 0, part) for part in vars(sums).values()))
 
 
 def values(coefficient: Coefficient, sums: Sums) -> Floats:
@@ -249,10 +239,10 @@ def distances(n_categories: int, power: int) -> Floats:
     return (steps > 0).astype(float) if power == 0 else (steps / (n_categories - 1)) ** power
 
 
+# Powers of the distances.
 _KAPPAS = {Coefficient.KAPPA: 0, Coefficient.KAPPA_LINEAR: 1, Coefficient.KAPPA_QUADRATIC: 2}
 _ALPHAS = {Coefficient.ALPHA_NOMINAL: 0, Coefficient.ALPHA_ORDINAL: None, Coefficient.ALPHA_INTERVAL: 2}
 _GWETS = {Coefficient.AC1: 0, Coefficient.AC2_LINEAR: 1, Coefficient.AC2_QUADRATIC: 2}
-"""Powers of the distances."""
 
 
 def _disagreement(coefficient: Coefficient, sums: Sums) -> tuple[Floats, Floats]:

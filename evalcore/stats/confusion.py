@@ -28,13 +28,7 @@ def rates(
         accuracy = w (n_both + n_neither) / w n      sensitivity = w n_both / w (n_both + n_other_only)
         specificity = w n_neither / w (n_neither + n_rater_only)                    each summed over the rows of the group
 
-    Args:
-        counts: One row an item: its pairs n_both, n_rater_only, n_other_only, n_neither (`quality.COUNTS`).
-        weights: Of each item, above 0.
-        examples: Code of each item's example.
-        groups: Code of each item's group, 0..n_groups - 1.
-        n_groups: How many rows come back.
-        level: Of confidence, in (0, 1).
+    `counts` has one row an item: its pairs n_both, n_rater_only, n_other_only, n_neither (`quality.COUNTS`). Examples and groups are codes from 0.
 
     Returns:
         By measure one row a group, as `grouped_shares` gives them: n and n_hits are counts of pairs, the share and its interval are weighted.
@@ -47,22 +41,16 @@ def rates(
     }
     tables = {}
     for measure, (right, wrong) in parts.items():
-        kept = np.flatnonzero(right + wrong)
-        tables[measure] = grouped_shares(
-            right[kept], examples[kept], groups[kept], n_groups, sizes=(right + wrong)[kept], weights=weights[kept],
-            level=level,
-        ).astype({"n_hits": np.int64})  # fmt: skip
+        n = right + wrong
+        kept = np.flatnonzero(n)
+        of_items = right[kept], examples[kept], groups[kept]
+        shares = grouped_shares(*of_items, n_groups, sizes=n[kept], weights=weights[kept], level=level)
+        tables[measure] = shares.astype({"n_hits": np.int64})
     return tables
 
 
 def f1_scores(counts: Floats) -> pd.DataFrame:
-    """Precision, recall and F1 of both classes, and the balanced F1, from weighted counts of pairs.
-
-    Args:
-        counts: One row a group: n_both, n_rater_only, n_other_only, n_neither.
-
-    Returns:
-        The same rows; NaN where undefined (see `quality.balanced_f1`).
+    """Precision, recall and F1 of both classes, and the balanced F1, from weighted counts of pairs; NaN where undefined (see `quality.balanced_f1`).
 
     >>> f1_scores(np.array([[40.0, 10, 20, 30]]))[["f1_met", "f1_not_met", "balanced_f1"]].round(3).to_numpy().tolist()
     [[0.727, 0.667, 0.697]]
@@ -104,8 +92,7 @@ def f1_interval(
     """Bounds of the balanced F1 (or what else `of` measures of rows of counts) of each group, and how many examples it has.
 
     theta_g = F1 of the sums without example g;  V = (G-1)/G sum_g (theta_g - mean theta)^2;  F1 +- t(G-1) sqrt(V), cut at 0 and 1. NaN where one
-    example alone holds a class, with one example, and where nothing varies between examples.
-    `counts` are weighted, one row an item; `whole` is the same summed by group (`sums`).
+    example alone holds a class, with one example, and where nothing varies. `counts` are weighted, one row an item; `whole` is their `sums` by group.
     """
     n = len(whole)
     n_names = int(examples.max(initial=0)) + 1

@@ -9,32 +9,22 @@ from scipy.special import stdtrit
 from evalcore.stats.arrays import Floats, Numbers, Truths
 from evalcore.stats.intervals import LEVEL
 
-MIN_ON_A_SIDE = 10
-"""A column of the regression needs so many read items on either side."""
-MIN_OF_A_SIGN = 2
-"""Items read: a single one says nothing of the spread of its sign."""
-MIN_DISAGREEMENT = 3.0
-"""Of the votes read so many, at least, are taken not to be as predicted."""
-MOST_BETWEEN_READERS = 0.5
-"""The variance of two reads that are as far apart as can be: (1 - 0)^2 / 2."""
+MIN_ON_A_SIDE = 10  # read items on either side, for a column of the regression
+MIN_OF_A_SIGN = 2  # a single item says nothing of the spread of its sign
+MIN_DISAGREEMENT = 3.0  # votes that, at least, are taken not to be as predicted (rule of three)
+MOST_BETWEEN_READERS = 0.5  # the variance of two reads that are as far apart as can be: (1 - 0)^2 / 2
 ROUNDING = 1e-9
+OPEN = 1e-6  # the least that is left of an item, or of a physician, outside of its own part in the fit
 
 
 @dataclass(frozen=True)
 class Population:
-    """All items of one model in one evaluation.
+    """All items of one model in one evaluation."""
 
-    Attributes:
-        moves: a, by item: signed; the positive ones add up to 1.
-        undesirable: By item, whether its points are negative.
-        labels: What each judge says, an item a row and a judge a column, in [0, 1].
-        example: By item, the number of its example, 0 to N-1.
-    """
-
-    moves: Floats
-    undesirable: Truths
-    labels: Floats
-    example: Numbers
+    moves: Floats  # a, by item: signed; the positive ones add up to 1
+    undesirable: Truths  # by item, whether its points are negative
+    labels: Floats  # what each judge says, an item a row and a judge a column, in [0, 1]
+    example: Numbers  # by item, the number of its example, 0 to N-1
 
     @cached_property
     def n_examples(self) -> int:
@@ -50,27 +40,16 @@ class Population:
 
 @dataclass(frozen=True)
 class Sample:
-    """What was read of a population.
+    """What was read of a population."""
 
-    Attributes:
-        rows: The items read, each once: rows of the population.
-        votes: y of these, in [0, 1].
-        probabilities: pi of these, in (0, 1].
-        units: Of these the number of what was drawn together, 0 to k-1.
-        places: By read, its item: a place in `rows`. Items that two have read have two reads.
-        readers: By read, the number of the physician, 0 to K-1.
-        said: By read, the vote; where an adjudicated label takes its place, that label.
-        own: By read, what that physician said, NaN for "cannot assess"; None: what `said` has.
-    """
-
-    rows: Numbers
-    votes: Floats
-    probabilities: Floats
-    units: Numbers
-    places: Numbers
-    readers: Numbers
-    said: Floats
-    own: Floats | None = None
+    rows: Numbers  # the items read, each once: rows of the population
+    votes: Floats  # y of these, in [0, 1]
+    probabilities: Floats  # pi of these, in (0, 1]
+    units: Numbers  # of these the number of what was drawn together, 0 to k-1
+    places: Numbers  # by read, its item: a place in `rows`. Items that two have read have two reads
+    readers: Numbers  # by read, the number of the physician, 0 to K-1
+    said: Floats  # by read, the vote; where an adjudicated label takes its place, that label
+    own: Floats | None = None  # by read, what that physician said, NaN for "cannot assess"; None: what `said` has
 
     @property
     def n_units(self) -> int:
@@ -85,20 +64,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Fit:
-    """An estimate of the value S.
-
-    Attributes:
-        predicted: m, by item of the population.
-        columns: x, an item read a row.
-        pull: By item read and column, how far the coefficients follow the item's residual: (sum_s w x x')^-1 w x.
-        factors: g, by item read: its residual counts g times in the variance.
-    """
+    """An estimate of the value S."""
 
     value: float
-    predicted: Floats
-    columns: Floats
-    pull: Floats
-    factors: Floats
+    predicted: Floats  # m, by item of the population
+    columns: Floats  # x, an item read a row
+    pull: Floats  # by item read and column, how far the coefficients follow the item's residual: (sum_s w x x')^-1 w x
+    factors: Floats  # g, by item read: its residual counts g times in the variance
 
     @property
     def leverage(self) -> Floats:
@@ -126,9 +98,7 @@ def by_physicians(population: Population, sample: Sample) -> Fit:
 
         S = sum_h A_h r_h,  A_h = sum over all items of the sign a,  r_h = (sum a y/pi) / (sum a/pi) over the read ones of the sign
 
-    That is the form above with m = r_h, a regression on the sign with weights |a|/pi; its residuals count g = A_h / (sum a/pi)
-    times. A scale common to all pi changes nothing.
-
+    That is a regression on the sign with weights |a|/pi; its residuals count g = A_h / (sum a/pi) times.
     The value is NaN where a sign has items and fewer than two of them are read (or not the only one).
     """
     sides = np.column_stack([~population.undesirable, population.undesirable])
@@ -151,8 +121,23 @@ def corrected(population: Population, sample: Sample) -> Fit:
     A column counts only with 10 read items on either side (of the sign by a label: in each of the four cells): one judge's column
     of nothing but "met" falls away. Columns that say the same, as two judges of one mind, share their coefficient.
     """
+    sign = population.undesirable.astype(np.float64)
+    below = population.undesirable[sample.rows]
+    columns = [np.ones(len(sign))]
+    if has_sign := _both_sides(below):
+        columns.append(sign)
+    for label in population.labels.T:
+        met = label[sample.rows] > 0.5  # noqa: PLR2004 - a jury's label may lie between
+        if _both_sides(met):
+            columns.append(label)
+            if has_sign and _both_sides(met[below]) and _both_sides(met[~below]):
+                columns.append(sign * label)
     weights = 1 / sample.probabilities
-    return _fitted(population, sample, _columns(population, sample.rows), weights, np.ones(len(weights)))
+    return _fitted(population, sample, np.column_stack(columns), weights, np.ones(len(weights)))
+
+
+def _both_sides(truths: Truths) -> bool:
+    return MIN_ON_A_SIDE <= int(truths.sum()) <= len(truths) - MIN_ON_A_SIDE
 
 
 def _fitted(population: Population, sample: Sample, columns: Floats, weights: Floats, factors: Floats) -> Fit:
@@ -170,42 +155,19 @@ def total(population: Population, sample: Sample, predicted: Floats) -> float:
     return float((population.moves * predicted).sum() + (population.moves[sample.rows] * left).sum())
 
 
-def _columns(population: Population, rows: Numbers) -> Floats:
-    """The x of every item: those columns that the items read can tell apart."""
-    sign = population.undesirable.astype(np.float64)
-    below = population.undesirable[rows]
-    columns = [np.ones(len(sign))]
-    has_sign = _both_sides(below)
-    if has_sign:
-        columns.append(sign)
-    for label in population.labels.T:
-        met = label[rows] > 0.5  # noqa: PLR2004 - a jury's label may lie between
-        if _both_sides(met):
-            columns.append(label)
-            if has_sign and _both_sides(met[below]) and _both_sides(met[~below]):
-                columns.append(sign * label)
-    return np.column_stack(columns)
-
-
-def _both_sides(truths: Truths) -> bool:
-    return MIN_ON_A_SIDE <= int(truths.sum()) <= len(truths) - MIN_ON_A_SIDE
-
-
 # ---------------------------------------------------------------- variances
 
 
 def deviations(population: Population, sample: Sample, fit: Fit) -> Floats:
     """By item read, z = a e / ((1 - h) pi): what it adds to the estimate, as if it had had no part in the fit."""
     residuals = sample.votes - fit.predicted[sample.rows]
-    return population.moves[sample.rows] * residuals / ((1 - fit.leverage).clip(min=1e-6) * sample.probabilities)
+    return population.moves[sample.rows] * residuals / ((1 - fit.leverage).clip(min=OPEN) * sample.probabilities)
 
 
 def benchmark_parts(sample: Sample, deviation: Floats) -> Floats:
-    """The parts of V_A that come of the draw, by unit drawn: the variance about what those who read them would say of every item of this benchmark.
+    """The part of V_A that comes of the draw, by unit; its sum is 0 where everything was read, and NaN with fewer than two units.
 
-        V_A = k/(k-1) sum over the units j of (1 - pi_j) (sum of z in j)^2        (Poisson draw; a unit is an item, or a whole response)
-
-    It is 0 where everything was read, and NaN with fewer than two units. What comes of the readers: `benchmark_variance`.
+    V_A = k/(k-1) sum over the units j of (1 - pi_j) (sum of z in j)^2        (Poisson draw; a unit is an item, or a whole response)
     """
     k = sample.n_units
     missed = np.zeros(k)
@@ -233,9 +195,8 @@ def influences(population: Population, sample: Sample | None, fit: Fit) -> Float
     ratio, which the last term allows for (linearisation).
     """
     n = population.n_examples
-    totals = np.asarray(
-        np.bincount(population.example, population.moves * fit.predicted, minlength=n), dtype=np.float64
-    )
+    adds = population.moves * fit.predicted
+    totals = np.asarray(np.bincount(population.example, adds, minlength=n), dtype=np.float64)
     if sample is not None:
         left = fit.factors * deviations(population, sample, fit)
         totals = totals + np.bincount(population.example[sample.rows], left, minlength=n)
@@ -244,23 +205,14 @@ def influences(population: Population, sample: Sample | None, fit: Fit) -> Float
 
 @dataclass(frozen=True)
 class BenchmarkVariance:
-    """V_A in its parts.
+    """V_A in its parts."""
 
-    Attributes:
-        draw: That other items might have been drawn (`benchmark_parts`).
-        readers: That another of these physicians might have got an item.
-        any_reader: That another physician might have got it, of all physicians.
-        most: All of it without (1 - pi): draw + readers is at most that.
-        alike: What `between_physicians` would be on average if all physicians were equally strict.
-        freedom: Degrees of freedom of draw + readers.
-    """
-
-    draw: float
-    readers: float
-    any_reader: float
-    most: float
-    alike: float
-    freedom: float
+    draw: float  # that other items might have been drawn (`benchmark_parts`)
+    readers: float  # that another of these physicians might have got an item
+    any_reader: float  # that another physician might have got it, of all physicians
+    most: float  # all of it without (1 - pi): draw + readers is at most that
+    alike: float  # what `between_physicians` would be on average if all physicians were equally strict
+    freedom: float  # degrees of freedom of draw + readers
 
     @property
     def variance(self) -> float:
@@ -276,10 +228,8 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
     The second part is that of who got an item: it does not fall to 0 as pi rises to 1. r_c physicians have read item c, of K effective ones. s^2 is
     a label's variance over physicians, from units j that two and more have read: with D_jk = sum over their items c of b_c (y_ck - mean y_c) / root(r_c - 1)
     for each physician k, s^2 = sum_jk D_jk^2 / sum b_c^2. Criteria that one physician reads together so count as alike as they are. Of n such units
-    three are taken to be read otherwise, s^2 >= 3 x .5/n (rule of three).
-
-    Both parts together are at most k/(k-1) sum_j (sum of z in j)^2, as if nothing were known of s^2: so it is where nothing was read twice. That is too
-    wide by what the judges err, sum a^2 (mean y - m)^2.
+    three are taken to be read otherwise, s^2 >= 3 x .5/n (rule of three). Both parts together are at most k/(k-1) sum_j (sum of z in j)^2: so it is where
+    nothing was read twice.
 
     Physicians who are equally strict still differ in `between_physicians`, since each has other items. Of a unit that r of K have read its square counts
     f = K/(K-1) (1/r - 1/K) there, 1 where r is 1 and 0 where all have read it, and what its readers differ by counts whole:
@@ -290,46 +240,35 @@ def benchmark_variance(population: Population, sample: Sample, fit: Fit) -> Benc
         Särndal, Swensson and Wretman 1992, ch. 9 (two phases: items are drawn, then a reader for each); Satterthwaite 1946.
     """
     deviation = fit.factors * deviations(population, sample, fit)
-    k = sample.n_units
+    k, n_items = sample.n_units, len(sample.rows)
     draw = float(benchmark_parts(sample, deviation).sum())
     squares = np.bincount(sample.units, deviation, minlength=k) ** 2 * (k / (k - 1) if k > 1 else np.nan)
     most = float(squares.sum())
     roots = fit.factors * population.moves[sample.rows] / np.sqrt(sample.probabilities)
-    n_own, is_settled = _own_reads(sample)
+    own = sample.said if sample.own is None else sample.own
+    n_own = np.bincount(sample.places, ~np.isnan(own), minlength=n_items).astype(np.int64)
+    is_settled = np.bincount(sample.places, own != sample.said, minlength=n_items) > 0
     per_reader = np.where(is_settled, 0.0, 1 / n_own.clip(min=1))
     effective = effective_readers(reading_loads(sample.probabilities, sample.places, sample.readers))
     whole = float(roots**2 @ per_reader)
     of_these = float(roots**2 @ (per_reader - 1 / max(effective, 1.0)).clip(min=0))
-    noise, freedom_of_noise = _between_readers(sample, roots, n_own)
+    noise, freedom_of_noise = _between_readers(sample, own, roots, n_own)
     room, freedom = max(0.0, most - draw), float(k - fit.n_columns)
     readers, any_reader = (min(room, noise * part) if part > ROUNDING * whole else 0.0 for part in (of_these, whole))
     if 0 < readers < room:
         freedom = freedom_of_sum(draw, freedom, readers, freedom_of_noise)
-    apart = _counted_between(sample, effective)
+    n_reads = np.bincount(sample.units[sample.places], minlength=k)
+    per_read = np.bincount(sample.units, minlength=k) / n_reads.clip(
+        min=1
+    )  # 1/r, r the mean number of reads of its items
+    apart = ((per_read * effective - 1) / max(effective - 1, ROUNDING)).clip(0, 1)
     differing = np.bincount(sample.units, roots**2 * per_reader / sample.probabilities, minlength=k)
     alike = float(apart @ squares) + (noise * float((1 - apart) @ differing) if noise < np.inf else 0.0)
     return BenchmarkVariance(draw, readers, any_reader, most, alike, freedom)
 
 
-def _counted_between(sample: Sample, effective: float) -> Floats:
-    """The f of `benchmark_variance`, by unit, in [0, 1]: r is the mean number of reads of its items."""
-    n_reads = np.bincount(sample.units[sample.places], minlength=sample.n_units)
-    n_items = np.bincount(sample.units, minlength=sample.n_units)
-    per_read, others = n_items / n_reads.clip(min=1), max(effective - 1, ROUNDING)
-    return np.asarray(((per_read * effective - 1) / others).clip(0, 1))
-
-
-def _own_reads(sample: Sample) -> tuple[Numbers, Truths]:
-    """By item how many physicians have said something of it, and whether an adjudicated label stands for that."""
-    if sample.own is None:
-        return np.bincount(sample.places, minlength=len(sample.rows)), np.zeros(len(sample.rows), dtype=bool)
-    n_own = np.bincount(sample.places, ~np.isnan(sample.own), minlength=len(sample.rows)).astype(np.int64)
-    return n_own, np.bincount(sample.places, sample.own != sample.said, minlength=len(sample.rows)) > 0
-
-
-def _between_readers(sample: Sample, roots: Floats, n_own: Numbers) -> tuple[float, float]:
+def _between_readers(sample: Sample, own: Floats, roots: Floats, n_own: Numbers) -> tuple[float, float]:
     """s^2 of `benchmark_variance`, and its degrees of freedom; infinite where nothing was read twice."""
-    own = sample.said if sample.own is None else sample.own
     twice = ~np.isnan(own) & (n_own[sample.places] > 1)
     base = float((roots[n_own > 1] ** 2).sum())
     if base == 0:
@@ -341,9 +280,9 @@ def _between_readers(sample: Sample, roots: Floats, n_own: Numbers) -> tuple[flo
     squares = np.bincount(cell, apart) ** 2
     by_unit = np.bincount(np.unique(cells // sample.n_readers, return_inverse=True)[1], squares) / base
     variance, least = float(by_unit.sum()), MIN_DISAGREEMENT * MOST_BETWEEN_READERS / len(by_unit)
-    return max(variance, least), 2 * variance**2 / float(
-        (by_unit**2).sum()
-    ) if variance > least else 2 * MIN_DISAGREEMENT
+    if variance <= least:
+        return least, 2 * MIN_DISAGREEMENT
+    return variance, 2 * variance**2 / float((by_unit**2).sum())
 
 
 def between_physicians(population: Population, sample: Sample, fit: Fit) -> tuple[float, float]:
@@ -352,23 +291,35 @@ def between_physicians(population: Population, sample: Sample, fit: Fit) -> tupl
         D_k = sum of a e/pi over what physician k read (of an item that several have read, an equal part), q_k = their share of the reading
         (K-1)/K sum (d_k - mean d)^2,  d_k = D_k / (1 - q_k)      df = 1 / sum q^2 - 1, at least 1
 
-    With equal shares and items of their own that is var(t_k)/K of the totals t_k = K D_k, with K-1 degrees of freedom. The division by 1 - q_k makes good
-    that one who reads most of the items draws the fit to himself (the jackknife over physicians, to first order). Items must have been given to
-    physicians at random.
+    With equal shares and items of their own that is var(t_k)/K of the totals t_k = K D_k. The division by 1 - q_k makes good that one who reads most
+    of the items draws the fit to himself (the jackknife over physicians, to first order). Items must have been given to physicians at random.
     """
     if sample.n_readers < 2:  # noqa: PLR2004
         return np.nan, np.nan
-    apart, loads = by_physician(population, sample, fit)
-    return spread(apart), freedom(loads)
+    return spread(*by_physician(population, sample, fit))
+
+
+def by_physician(population: Population, sample: Sample, fit: Fit) -> tuple[Floats, Floats]:
+    """Of each physician d_k and q_k, as `between_physicians` says."""
+    each = 1 / (sample.probabilities * np.bincount(sample.places, minlength=len(sample.rows)).clip(min=1))
+    residuals = fit.factors[sample.places] * (sample.said - fit.predicted[sample.rows][sample.places])
+    weighted = (each * population.moves[sample.rows])[sample.places] * residuals
+    loads = reading_loads(sample.probabilities, sample.places, sample.readers)
+    return np.bincount(sample.readers, weighted, minlength=sample.n_readers) / (1 - loads).clip(min=OPEN), loads
+
+
+def spread(apart: Floats, loads: Floats) -> tuple[float, float]:
+    """Variance and degrees of freedom of a sum of which each physician has the part d_k, by `between_physicians`."""
+    variance = (len(apart) - 1) / len(apart) * float(((apart - apart.mean()) ** 2).sum())
+    return variance, max(1.0, effective_readers(loads) - 1)
 
 
 def with_strictness(
     base: float, base_freedom: float, between: tuple[float, float], alike: float
 ) -> tuple[float, float]:
-    """A variance for physicians in general, and its degrees of freedom (Satterthwaite): that some are stricter than others is added.
+    """A variance for physicians in general, and its degrees of freedom.
 
-    `base` is the variance if all physicians were equally strict, `alike` what `between_physicians` is on average then: what it has above that
-    is strictness; chance may leave nothing.
+    To `base`, for physicians who are all equally strict, it adds what `between_physicians` has above `alike`, its mean if they were.
 
     >>> with_strictness(1.0, 100, (3.0, 2), 1.0)
     (3.0, 2.0)
@@ -383,46 +334,20 @@ def with_strictness(
     return variance, freedom_of_sum(seen_between, degrees, variance - seen_between, base_freedom)
 
 
-def by_physician(population: Population, sample: Sample, fit: Fit) -> tuple[Floats, Floats]:
-    """Of each physician d_k and q_k, as `between_physicians` says."""
-    each = 1 / (sample.probabilities * np.bincount(sample.places, minlength=len(sample.rows)).clip(min=1))
-    residuals = fit.factors[sample.places] * (sample.said - fit.predicted[sample.rows][sample.places])
-    weighted = (each * population.moves[sample.rows])[sample.places] * residuals
-    loads = reading_loads(sample.probabilities, sample.places, sample.readers)
-    return np.bincount(sample.readers, weighted, minlength=sample.n_readers) / (1 - loads).clip(min=1e-6), loads
-
-
-def spread(apart: Floats) -> float:
-    """The variance of a sum of which each physician has a part: (K-1)/K sum (d_k - mean d)^2."""
-    return (len(apart) - 1) / len(apart) * float(((apart - apart.mean()) ** 2).sum())
-
-
 def effective_readers(loads: Floats) -> float:
     """As many readers with equal loads say as much of physicians as these do (0 or more each, in any unit): 1 / sum q^2, q their shares (Kish 1965).
 
-    >>> (
-    ...     round(effective_readers(np.array([12, 1, 1, 1, 1])), 1),
-    ...     effective_readers(np.array([5, 5, 5])),
-    ...     effective_readers(np.zeros(0)),
-    ... )
-    (1.7, 3.0, 0.0)
+    >>> round(effective_readers(np.array([12, 1, 1, 1, 1])), 1), effective_readers(np.array([5, 5, 5]))
+    (1.7, 3.0)
     """
     return float(loads.sum() ** 2 / (loads**2).sum()) if loads.any() else 0.0
 
 
 def reading_loads(probabilities: Floats, places: Numbers, readers: Numbers) -> Floats:
-    """q, by physician: the share of the reading that is theirs. An item counts 1/pi, shared among those who have read it; they add up to 1.
-
-    By item read: its probability pi. By read: the place of its item, and the number of the physician.
-    """
+    """q, by physician: the share of the reading that is theirs; they add up to 1. An item counts 1/pi, shared among those who have read it."""
     n_reads = np.bincount(places, minlength=len(probabilities)).clip(min=1)
     loads = np.bincount(readers, (1 / (probabilities * n_reads))[places])
     return np.asarray(loads / loads.sum() if loads.any() else loads, dtype=np.float64)
-
-
-def freedom(loads: Floats) -> float:
-    """Degrees of freedom of that: one fewer than the effective readers, K - 1 where all read alike; at least 1."""
-    return max(1.0, effective_readers(loads) - 1)
 
 
 def freedom_of_sum(first: float, first_degrees: float, second: float, second_degrees: float) -> float:
@@ -431,11 +356,12 @@ def freedom_of_sum(first: float, first_degrees: float, second: float, second_deg
     >>> freedom_of_sum(1.0, 3, 0.0, 99), freedom_of_sum(1.0, 10, 1.0, 10)
     (3.0, 20.0)
     """
-    return (
-        (first + second) ** 2 / (first**2 / first_degrees + second**2 / second_degrees)
-        if first + second
-        else first_degrees
-    )
+    if not first + second:
+        return first_degrees
+    return (first + second) ** 2 / (first**2 / first_degrees + second**2 / second_degrees)
+
+
+# ---------------------------------------------------------------- what the judges were worth
 
 
 def further_reads(population: Population, sample: Sample, *, alone: Fit, helped: Fit) -> tuple[float, float, float]:
@@ -445,15 +371,10 @@ def further_reads(population: Population, sample: Sample, *, alone: Fit, helped:
         worth = (D + E) / (V_A/R + D/M) - n       n items read of M;  about n (R - 1) where few of them are read
         V_A   = D (1/n - 1/M) + E/n               of physicians alone: of the draw, and of the readers (`benchmark_variance`)
 
-    Of the draw V_A falls with reading as 1/n - 1/M does, so that no judge is worth more than the M - n items that nobody has read. It says how
-    sharp the benchmark's own score is, by these physicians; new examples and other physicians add the same to both variances, which no judge
-    can make good. Below 0: the estimate was sharper without the judge.
-
-    The interval is that of log R, t over the examples read: each item moves R by its own part of either variance and by what it moves
-    the coefficients (linearised). Where a judge is so good that its variance is that of votes not seen (`unseen_variance`), they count
-    as that many. In drawn studies it covers 85 % to 95 %, and a judge of noise is worth more than 0 by it in 1 % of them.
-
-    `alone` is the estimate by physicians only, `helped` the corrected one.
+    Of the draw V_A falls with reading as 1/n - 1/M does, so that no judge is worth more than the M - n items that nobody has read. It is about the
+    benchmark's own score by these physicians: new examples and other physicians add the same to both variances. Below 0: the estimate was sharper
+    without the judge. The interval is that of log R, t over the examples read: each item moves R by its own part of either variance and by what it
+    moves the coefficients (linearised). In drawn studies it covers 85 % to 95 %.
 
     Returns:
         Worth and the bounds of its interval, each in [-n, M - n]; 0 where everything was read, NaN where a variance is.
@@ -489,14 +410,11 @@ def _sharpness(population: Population, sample: Sample, fit: Fit) -> tuple[float,
     variance = max(parts.variance, least)
     if not variance > 0:
         return variance, np.zeros(len(deviation)), 0.0, 0.0
+    k = sample.n_units
     missed = np.ones(len(deviation)) if parts.variance >= parts.most else 1 - sample.probabilities
-    k, probabilities = sample.n_units, sample.probabilities
-    totals = np.bincount(sample.units, deviation, minlength=k)
-    open_side = (1 - fit.leverage).clip(min=1e-6)
-    slope = -2 * (
-        (missed * totals[sample.units] * population.moves[sample.rows] / (open_side * probabilities)) @ fit.columns
-    )
+    totals = np.bincount(sample.units, deviation, minlength=k)[sample.units]
+    open_side = (1 - fit.leverage).clip(min=OPEN)
+    slope = -2 * ((missed * totals * population.moves[sample.rows] / (open_side * sample.probabilities)) @ fit.columns)
     residuals = (sample.votes - fit.predicted[sample.rows]) / open_side
-    own = missed * totals[sample.units] * deviation * (k / (k - 1))
-    moved = own + residuals * (fit.pull @ slope)
+    moved = missed * totals * deviation * (k / (k - 1)) + residuals * (fit.pull @ slope)
     return variance, moved / variance, 0.0 if parts.variance >= least else 1 / MIN_DISAGREEMENT, parts.readers

@@ -11,20 +11,13 @@ import pandas as pd
 from evalcore.stats.arrays import Floats, Numbers
 
 MIN_JUDGES = 2
-MIN_VOTERS = 3
-"""Fewest votes whose majority is a confidence: two that agree are always sure, and two that do not have no majority."""
+MIN_VOTERS = 3  # fewest votes whose majority is a confidence: two that agree are always sure, and two that do not have no majority
 
 
 class Decisions(msgspec.Struct, frozen=True):
-    """What becomes of the items that a jury's judges have labelled: n_items = n_decided + n_tied + n_open.
+    """What becomes of the items that any of n_judges has labelled: n_items = n_decided + n_tied + n_open, n_unanimous of those decided.
 
-    Attributes:
-        n_judges: Judges of the jury.
-        n_items: Items with a label by at least one of them.
-        n_decided: Items on which more than half of the judges say the same.
-        n_unanimous: Of those, items on which all say the same.
-        n_tied: Items that all have labelled, half met and half not met: undecided.
-        n_open: Items without a majority because a judge gave no label.
+    Tied are items that all have labelled, half met and half not met; open those without a majority because a judge gave no label.
     """
 
     n_judges: int
@@ -36,9 +29,7 @@ class Decisions(msgspec.Struct, frozen=True):
 
 
 def most(n_met: npt.ArrayLike, n_votes: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """What more than half of the votes on an item say: the one rule for the majority of labels.
-
-    Votes are one number or many; n_votes counts those for met or not met.
+    """What more than half of the votes on an item say: the one rule for the majority of labels. n_votes counts those for met or not met.
 
     Returns:
         The label (1.0 met, 0.0 not met; NaN where they are evenly split or there is none), and the share of the votes that say so, in (0.5, 1] (NaN likewise).
@@ -54,14 +45,9 @@ def most(n_met: npt.ArrayLike, n_votes: npt.ArrayLike) -> tuple[Floats, Floats]:
 
 
 def majority(judged: pd.DataFrame) -> pd.Series:
-    """What more than half of the judges say of each item.
+    """What more than half of the judges say of each item (`RubricData.judged`): 1.0, 0.0, or NaN where there is no majority.
 
     A judge without a label counts neither way, so that the missing label could not change what is decided.
-
-    `judged` has one row an item and one column a judge: 1 met, 0 not met, NaN no label (`RubricData.judged`).
-
-    Returns:
-        The same rows: 1.0, 0.0, or NaN where there is no majority: a tie, or labels that are missing.
     """
     n_met, n_not_met, n_judges = _votes(judged)
     label, _ = most(n_met, n_met + n_not_met)
@@ -72,18 +58,22 @@ def majority(judged: pd.DataFrame) -> pd.Series:
 def decisions(judged: pd.DataFrame) -> Decisions:
     """How often the judges have a majority, and why not, by what they say as for `majority`."""
     n_met, n_not_met, n_judges = _votes(judged)
-    n_labels = n_met + n_not_met
-    most = np.maximum(n_met, n_not_met)
-    decided = 2 * most > n_judges
+    n_labels, larger = n_met + n_not_met, np.maximum(n_met, n_not_met)
+    decided = 2 * larger > n_judges
     tied = ~decided & (n_labels == n_judges) & (n_labels > 0)
     return Decisions(
         n_judges=n_judges,
         n_items=int((n_labels > 0).sum()),
         n_decided=int(decided.sum()),
-        n_unanimous=int((decided & (most == n_judges)).sum()),
+        n_unanimous=int((decided & (larger == n_judges)).sum()),
         n_tied=int(tied.sum()),
         n_open=int(((n_labels > 0) & ~decided & ~tied).sum()),
     )
+
+
+def _votes(judged: pd.DataFrame) -> tuple[Numbers, Numbers, int]:
+    labels = judged.to_numpy(dtype=np.float32)
+    return (labels == 1).sum(axis=1), (labels == 0).sum(axis=1), labels.shape[1]
 
 
 def jury_names(judges: Iterable[str]) -> tuple[str, str]:
@@ -110,9 +100,3 @@ def words(jury: Decisions) -> str:
         f"Of {jury.n_items:,} criteria that any of the {jury.n_judges} judges labelled, {jury.n_decided:,} have a majority "
         f"({jury.n_unanimous:,} unanimous), {jury.n_tied:,} {tied} tied, and {jury.n_open:,} {has} too few labels."
     )
-
-
-def _votes(judged: pd.DataFrame) -> tuple[Numbers, Numbers, int]:
-    """Judges who say met and who say not met of each item, and how many there are."""
-    labels = judged.to_numpy(dtype=np.float32)
-    return (labels == 1).sum(axis=1), (labels == 0).sum(axis=1), labels.shape[1]

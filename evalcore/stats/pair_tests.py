@@ -1,29 +1,29 @@
-"""Tests of many pairs at once: resampled examples and sign flips that all pairs share, and p adjusted for the number of pairs.
+"""Tests of pairs: resampled examples and sign flips that all pairs share, p adjusted for their number, and a difference against a stated margin.
 
 Resamples and flips are matrices, so that a bootstrap or a test over all pairs of models is a matrix product. The same generator, seeded alike,
 gives the same numbers.
 """
 
+import math
 from collections.abc import Callable, Iterator
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
 from scipy.stats import false_discovery_control
 
-from evalcore.stats.arrays import Floats, Numbers
+from evalcore.stats.arrays import Floats, Numbers, quotient
+from evalcore.stats.intervals import LEVEL, ROUNDING
+from evalcore.stats.wording import chance_words, decimal
 
-BLOCK = 500
-"""Resamples at a time: with 5,000 examples a block is 10 MB."""
+BLOCK = 500  # resamples at a time: with 5,000 examples a block is 10 MB
 
 Weights = npt.NDArray[np.float32]
 
 
 def resample_weights(n: int, n_resamples: int, *, rng: np.random.Generator, block: int = BLOCK) -> Iterator[Weights]:
-    """How often each of n examples is drawn in each resample of size n, with replacement.
-
-    Yields:
-        Blocks of at most `block` resamples, one row a resample and one column an example; each row adds up to n.
-    """
+    """How often each of n examples is drawn in each resample of size n: blocks of at most `block` resamples, a row each, that adds up to n."""
     for start in range(0, n_resamples if n else 0, block):
         weights = np.empty((min(block, n_resamples - start), n), dtype=np.float32)
         for row in weights:  # one at a time stays in the processor's cache: twice as quick as the block in one call
@@ -32,11 +32,7 @@ def resample_weights(n: int, n_resamples: int, *, rng: np.random.Generator, bloc
 
 
 def sign_flips(n: int, n_flips: int, *, rng: np.random.Generator, block: int = BLOCK) -> Iterator[Weights]:
-    """A fair sign for each of n examples, anew in each flip.
-
-    Yields:
-        Blocks of at most `block` flips, one row a flip and one column an example, of +1 and -1.
-    """
+    """A fair sign (+1 or -1) for each of n examples, anew in each flip: blocks of at most `block` flips, a row each."""
     for start in range(0, n_flips if n else 0, block):
         rows = min(block, n_flips - start)
         bits = np.unpackbits(np.frombuffer(rng.bytes((rows * n + 7) // 8), dtype=np.uint8), count=rows * n)
@@ -44,19 +40,16 @@ def sign_flips(n: int, n_flips: int, *, rng: np.random.Generator, block: int = B
 
 
 def resampled_means(values: npt.ArrayLike, *, rng: np.random.Generator, n_resamples: int) -> Floats:
-    """The mean of each column in each resample of the rows; all columns share the resamples.
+    """The mean of each column of `values` (a row an example, NaN where it does not enter) in each resample of the rows; all columns share the resamples.
 
-    `values` has one row an example and one column a mean that is wanted; NaN where the example does not enter.
-
-    Returns:
-        One row a resample, one column a column of `values`; NaN where a resample holds no example that enters.
+    A row a resample; NaN where a resample holds no example that enters.
     """
     table = np.asarray(values, dtype=float)
     entered = ~np.isnan(table)
     sizes = entered.astype(float)
     sums = np.where(entered, table, 0.0)
     whole = sizes.sum(axis=0)
-    centre = np.divide(sums.sum(axis=0), whole, out=np.zeros(table.shape[1]), where=whole > 0)
+    centre = np.nan_to_num(quotient(sums.sum(axis=0), whole))
     # Single precision is enough for what is left after the mean is taken out.
     spread = (sums - sizes * centre).astype(np.float32)
     distinct, column = distinct_columns(sizes.astype(np.float32))
@@ -105,8 +98,7 @@ def sign_flip_chances(gaps: Floats, *, rng: np.random.Generator, n_flips: int) -
     is, so dividing by its root makes columns comparable for the largest, and changes no p.
     `gaps` has one row an example and one column a pair; 0 where the pair does not have the example.
 
-    Returns:
-        For each column: p alone, and p against the largest |T*| / sqrt(sum d_i^2) of all columns; both in (0, 1], 1 for a column of zeros.
+    Each column's p alone, and against the largest |T*| / sqrt(sum d_i^2) of all columns; both in (0, 1], 1 for a column of zeros.
     """
     n_examples, n_pairs = gaps.shape
     root = np.sqrt((gaps**2).sum(axis=0))
@@ -145,3 +137,129 @@ def adjusted(p: Floats, adjust: Callable[[Floats], Floats]) -> Floats:
     if known.any():
         table[known] = adjust(p[known])
     return table
+
+
+# ---------------------------------------------------------------- against a margin
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What a difference says against a margin. Bounds are in the units of the difference: first model less second.
+
+    Attributes:
+        bound: How bad the first model may be: the worse end of the two-sided interval of `level` (0.95: that is one-sided 0.975).
+        low, high: The interval of equivalence, of 2 level - 1 (0.95: 90 %, as two one-sided tests ask).
+        p_equivalent: The greater of two one-sided p, of "apart by the margin or more"; `equivalent` where it is below 1 - level.
+        non_inferior, equivalent: Whether it is shown. False does not mean that the opposite is.
+    """
+
+    margin: float  # how much worse still counts as not worse; above 0
+    is_higher_better: bool
+    level: float  # of the two-sided interval whose worse end is the bound
+    difference: float
+    bound: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p_non_inferior: float = math.nan  # one-sided, of "worse by the margin or more"
+    p_equivalent: float = math.nan
+    non_inferior: bool = False
+    equivalent: bool = False
+    inferior: bool = False  # whether even the better end of the two-sided interval is worse than the margin allows
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there was a difference with an error to hold against the margin."""
+        return not math.isnan(self.bound)
+
+
+def against_margin(difference: float, se: float, df: float, margin: float, *, higher_is_better: bool = True) -> Verdict:
+    """A difference of two models held against a margin: non-inferiority and equivalence.
+
+    With gain g = difference where more is better, else -difference, standard error s and T of t(df), which may be infinite:
+
+        non-inferior    P(T >= (g + margin)/s) < (1 - level)/2       the interval of `level` ends above -margin
+        equivalent      that, and P(T <= (g - margin)/s), both < 1 - LEVEL      the interval of 2 level - 1 lies within ±margin
+
+    Nothing is shown without a difference, error or degrees of freedom. With an error of 0 p is 0 or 1, and a difference of exactly the margin shows nothing.
+
+    Raises:
+        ValueError: The margin is not a number above 0.
+
+    References:
+        Schuirmann 1987 (two one-sided tests); Piaggio et al. 2012 (CONSORT for non-inferiority and equivalence).
+
+    >>> held = against_margin(-0.01, 0.015, 40, 0.05)
+    >>> held.non_inferior, round(held.bound, 4), round(held.p_non_inferior, 4)
+    (True, -0.0403, 0.0055)
+    """
+    if not 0 < margin < math.inf:
+        msg = f"margin: expected a number above 0, got {margin}"
+        raise ValueError(msg)
+    sign = 1.0 if higher_is_better else -1.0
+    gain = sign * difference
+    if math.isnan(gain) or math.isnan(se) or not df > 0:
+        return Verdict(margin, higher_is_better, LEVEL, difference)
+    p_worse = _above(gain + margin, se, df)
+    p_apart = max(p_worse, _above(margin - gain, se, df))
+    half, narrow = (float(stdtrit(df, tail)) * se for tail in ((1 + LEVEL) / 2, LEVEL))
+    return Verdict(
+        margin=margin,
+        is_higher_better=higher_is_better,
+        level=LEVEL,
+        difference=difference,
+        bound=sign * (gain - half),
+        low=difference - narrow,
+        high=difference + narrow,
+        p_non_inferior=p_worse,
+        p_equivalent=p_apart,
+        non_inferior=p_worse < (1 - LEVEL) / 2,
+        equivalent=p_apart < 1 - LEVEL,
+        inferior=_above(-gain - margin, se, df) < (1 - LEVEL) / 2,
+    )
+
+
+def _above(distance: float, se: float, df: float) -> float:
+    """P(T >= distance / se)."""
+    if se < ROUNDING:  # what rounding leaves of a distance is none
+        return 0.0 if distance > ROUNDING else 1.0
+    return float(stdtr(df, -distance / se))
+
+
+def margin_words(held: Verdict, first: str, second: str, value: str, *, as_percent: bool = False) -> str:
+    """What is shown against the margin, in one or two sentences.
+
+    `first` is the model that is asked about, `value` what differs, e.g. "corrected score" or "under-triage rate"; rates are said in percentage points.
+    """
+
+    def size(value: float) -> str:
+        return f"{decimal(100 * value, 1).removesuffix('.0')} percentage points" if as_percent else f"{value:.3f}"
+
+    def signed(value: float) -> str:
+        return decimal(100 * value, 1, signed=True) if as_percent else decimal(value, 3, signed=True)
+
+    margin = size(held.margin)
+    if not held.is_known:
+        return f"Too little is known to hold {first} against {second} by the margin of {margin}."
+    sign = 1 if held.is_higher_better else -1
+    worst, how = sign * held.bound, f"one-sided {100 * (1 + held.level) / 2:.4g} % bound"
+    lower, higher = ("lower", "higher") if held.is_higher_better else ("higher", "lower")
+    if held.inferior:
+        least = size(sign * (held.bound - 2 * held.difference))
+        return f"{first} is inferior to {second}: its {value} is {lower} by at least {least} ({how}), more than the margin of {margin}."
+    apart = f"may be {lower} by up to {size(-worst)}" if worst < 0 else f"is {higher} by at least {size(worst)}"
+    bound = f"its {value} {apart} ({how})"
+    p = f"p {chance_words(held.p_non_inferior)}"
+    if held.non_inferior:
+        within = f", less than the margin of {margin}" if worst < 0 else f"; the margin is {margin}"
+        verdict = f"{first} is non-inferior to {second}: {bound}{within} ({p})."
+    else:
+        needed = f"{p}; below {(1 - held.level) / 2:.3g} would show it"
+        verdict = (
+            f"It is not shown that {first} is non-inferior to {second}: {bound}, and the margin is {margin} ({needed})."
+        )
+    if not held.equivalent:
+        return verdict
+    also = "also " if held.non_inferior else ""
+    interval = (
+        f"{100 * (2 * held.level - 1):.4g} % interval of the difference [{signed(held.low)}, {signed(held.high)}]"
+    )
+    return f"{verdict} It is {also}equivalent: the {interval} lies within ±{margin}."

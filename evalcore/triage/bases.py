@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.claims import widest_claim
+from evalcore.rubric.corrected import widest_claim
 from evalcore.stats.intervals import interval_words, percent_words
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Claim, Format, Physicians

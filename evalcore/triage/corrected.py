@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evalcore.rubric.claims import MIN_EXAMPLES_READ, MIN_READ, Estimate, claim_sentence, further_readers, of_reads
+from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ, Estimate, claim_sentence, further_readers, of_reads
 from evalcore.rubric.data import first_reads, is_drawn, settlements
 from evalcore.stats import estimator
 from evalcore.stats.arrays import Floats, Numbers
@@ -415,7 +415,7 @@ def corrected_cells(
         corrected          sum a m + sum w (y - m)          m what physicians say where the judge says this level (GREG, as in `estimator`)
 
     m is taken from all that was read of the model in this format, `Answers.by_level`. All four shares of a row add up to 1. The variance is over cases,
-    which are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`claims.of_reads`, whose
+    which are what is drawn together; t with (cases read - numbers fitted) degrees of freedom, or fewer where cases are few (`of_reads`, whose
     claims these are). For physicians in general it is over physicians, who must have got their responses at random, and needs three effective readers.
     Where nearly all votes are as predicted the interval is widened by what three others would add.
 

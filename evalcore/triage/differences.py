@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
-from evalcore.rubric.claims import no_estimate, of_reads
-from evalcore.rubric.corrected import EstimatorInputs, ModelEstimate, paired_differences
+from evalcore.rubric.corrected import EstimatorInputs, ModelEstimate, no_estimate, of_reads, paired_differences
 from evalcore.stats.arrays import Floats
 from evalcore.stats.estimator import by_physicians
 from evalcore.stats.intervals import LEVEL
-from evalcore.stats.margins import against_margin, margin_words
-from evalcore.stats.pair_tests import adjusted, holm
+from evalcore.stats.pair_tests import adjusted, against_margin, holm, margin_words
 from evalcore.stats.wording import chance_words, counted, decimal
 from evalcore.study.analysis import Analysis
 from evalcore.study.schema import Claim, Physicians

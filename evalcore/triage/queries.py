@@ -12,8 +12,9 @@ from sqlalchemy import BigInteger, String, and_, case, cast, false, func, select
 from sqlmodel import Session, col
 
 from evalcore.errors import OverreadError
-from evalcore.rubric import drawings
 from evalcore.rubric.data import DRAWN
+from evalcore.rubric.drawings import over_all
+from evalcore.rubric.queries import drawings_of, was_drawn
 from evalcore.study.db import Engine, reading
 from evalcore.study.frames import frame, is_judge, is_read, not_superseded, repeats
 from evalcore.study.schema import JURY, Ask, Format, Label, RaterKind, Selection, Stage
@@ -323,17 +324,15 @@ def _drawn(session: Session, reads: pd.DataFrame, samples: pd.DataFrame) -> pd.D
     of = of.assign(response_id=of["response_id"].astype(np.int64), item_id=of["response_id"].astype(np.int64))
     is_blind = of["stage"].eq(Stage.FIRST) & ~of["blinded"].isin([False])
     chosen = is_blind & ~of["selection"].isin(DRAWN)
-    taken = chosen & of["response_id"].isin(
-        list(drawings.was_drawn(session, Ask.RESPONSE_ACUITY)) if chosen.any() else []
-    )
+    taken = chosen & of["response_id"].isin(list(was_drawn(session, Ask.RESPONSE_ACUITY)) if chosen.any() else [])
     of["selection"] = of["selection"].mask(taken, Selection.RANDOM.value)
     is_drawn = taken | (of["selection"].isin(DRAWN) & of["inclusion_probability"].notna())
     if is_drawn.any():
         texts = samples.loc[samples["has_text"], ["response_id", "format"]]
         named = texts["format"].cat.rename_categories({word.value: word.evaluation for word in Format})
         population = pd.DataFrame({"id": texts["response_id"], "dataset": named})
-        made = drawings.load(session, of, is_drawn, ask=Ask.RESPONSE_ACUITY, population=population)
-        of["inclusion_probability"] = drawings.over_all(made, of, is_drawn)
+        made = drawings_of(session, of, is_drawn, ask=Ask.RESPONSE_ACUITY, population=population)
+        of["inclusion_probability"] = over_all(made, of, is_drawn)
     return of[["selection", "inclusion_probability"]]
 
 

@@ -1,11 +1,10 @@
 """Models: scores by the judge, by physicians and corrected, and who is really better. One section at a time."""
 
-import pandas as pd
 import streamlit as st
 
 from evalcore.stats.wording import counted
 from evalcore.study.policies import own_act
-from pages.models import groups, more, pairs, scores
+from pages.models import pairs, scores
 from pages.shared import common, html, models_choice, page_cache, routes, theme
 
 SCORES, GROUPS, BETTER, HEAD, MORE = "Scores", "By theme and axis", "Who is better", "Head to head", "More"
@@ -17,16 +16,13 @@ TITLES = {
     HEAD: "On which conversations two models differ",
     MORE: "What lies behind a score: repeats, length, and what others have published",
 }
-SECTIONS = tuple(TITLES)
-"""In the order of the control. The address holds these words, so a section that changes its name breaks links."""
-CORRECTED = (SCORES, GROUPS, BETTER, MORE)
-"""Those that show corrected scores, so that it matters what intervals hold for."""
+"""The sections in the order of the control. The address holds these words, so a section that changes its name breaks links."""
 SHOWN = {
     SCORES: scores.show,
-    GROUPS: groups.show,
+    GROUPS: scores.by_group,
     BETTER: pairs.better,
     HEAD: pairs.head_to_head,
-    MORE: more.show,
+    MORE: scores.more,
 }
 
 
@@ -36,12 +32,6 @@ def begin(sentence: str, label: str, line: str) -> None:
     st.html(html.notice(sentence))
     st.page_link(routes.STUDY, label=label, icon=":material/database:")
     st.stop()
-
-
-def line(row: pd.Series, judge: str) -> str:
-    """What one looks at: the data set and its judges."""
-    models = "one model" if row["n_models"] == 1 else f"{row['n_models']:,} models"
-    return f"Data set {row['evaluation']}: {counted(row['n_responses'], 'response')} of {models} to {counted(row['n_examples'], 'example')}, judged by {judge}"
 
 
 viewer = common.require()
@@ -70,23 +60,27 @@ if known.empty or not known["judges"].map(len).any():
             )
 bar = st.container(horizontal=True, vertical_alignment="center", key="models_bar")
 with bar:
-    section = page_cache.section("models", SECTIONS)
-chosen = models_choice.controls(known, claims=section in CORRECTED)
+    section = page_cache.section("models", tuple(TITLES))
+is_corrected = section != HEAD  # so that it matters what intervals hold for
+chosen = models_choice.controls(known, claims=is_corrected)
 with bar:
-    chosen, weights_words = models_choice.weighted(viewer, chosen, weighs=section in CORRECTED)
+    chosen, weights_words = models_choice.weighted(viewer, chosen, weighs=is_corrected)
 with top:
-    row = known.loc[known["evaluation"].eq(chosen.evaluation)].iloc[0]
-    st.html(html.heading(TITLES[section], line(row, chosen.judge)))
+    row = known.loc[known["evaluation"].eq(chosen.evaluation or "")].iloc[0]
+    models = "one model" if row["n_models"] == 1 else f"{row['n_models']:,} models"
+    of = f"{counted(row['n_responses'], 'response')} of {models} to {counted(row['n_examples'], 'example')}"
+    line = f"Data set {row['evaluation']}: {of}, judged by {models_choice.judge_of(chosen)}"
+    st.html(html.heading(TITLES[section], line))
 if common.blind(viewer):
     st.html(html.quiet(f"Conversations that wait for your own {own_act(viewer)} are left out of all numbers here."))
 if weights_words:
     st.html(html.quiet(weights_words))
-if models_choice.is_labelled(viewer, chosen):
-    if section in CORRECTED:
-        found = models_choice.numbers(viewer, chosen)
-        means = found.means if found.scores["enough"].any() else ""
-        st.html(html.quiet(f"{models_choice.analysis_words(viewer, found)} {found.because} {means}"))
-        chosen = models_choice.Chosen(found.spec) if section in {GROUPS, MORE} else chosen
+if models_choice.about(viewer, chosen)["is_labelled"]:
+    if is_corrected:
+        numbers = models_choice.numbers(viewer, chosen)
+        means = numbers.means if numbers.scores["enough"].any() else ""
+        st.html(html.quiet(f"{models_choice.analysis_words(viewer, numbers)} {numbers.because} {means}"))
+        chosen = numbers.spec if section in {GROUPS, MORE} else chosen
     SHOWN[section](viewer, chosen)
 else:
     st.html(html.notice(models_choice.NO_LABELS))

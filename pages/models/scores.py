@@ -1,123 +1,69 @@
-"""Scores: a section of the Models page."""
+"""Three sections of the Models page: Scores, By theme and axis, and More (missing reads, repeats, length, published scores)."""
 
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from evalcore.figures.colours import colour_of
-from evalcore.rubric import finding
-from evalcore.rubric.claims import JUDGE_ONLY_CAUTION
-from evalcore.rubric.figures import forest
-from evalcore.rubric.results import Results, primary_words
+from evalcore.figures.colours import colour_of, dash_of
+from evalcore.rubric import benchmark, corrected_groups, figures, finding, results
+from evalcore.rubric.corrected import JUDGE_ONLY_CAUTION, MIN_EXAMPLES_READ
+from evalcore.rubric.data import RubricData
+from evalcore.rubric.judge_only import length_bins, length_finding, length_slopes, worst_at_k
+from evalcore.rubric.scores import OF_CRITERIA, OVERALL, SMALL, group_scores, response_scores
+from evalcore.rubric.sensitivity import missing_columns, sensitivity_sentence
+from evalcore.study.analysis import Analysis
+from evalcore.study.db import reading
+from evalcore.study.languages import LANGUAGES
 from evalcore.study.schema import Viewer
-from pages.shared import html, models_choice, routes, tables, theme
-from pages.shared.models_choice import Chosen
+from pages.shared import common, filters, html, models_choice, routes, tables, theme
 
-ANYTIME = "However often one looks"
+GROUPINGS = ("axis", "theme", "category", "cluster", "language")
+"""In the order of the control. An axis has criteria in most examples, so that it is the first of which enough is read."""
+
+# ---------------------------------------------------------------- scores
 
 
-def show(viewer: Viewer, chosen: Chosen) -> None:
+def show(viewer: Viewer, chosen: Analysis) -> None:
     """Judge only, physicians only, corrected: the finding, the figure, the tables, and how they were made."""
-    found = models_choice.numbers(viewer, chosen)
-    scores = found.scores
-    if scores.empty or not scores["n_items"].any():
+    numbers = models_choice.numbers(viewer, chosen)
+    if numbers.scores.empty or not numbers.scores["n_items"].any():
         st.html(html.notice(models_choice.NO_LABELS))
         return
-    best = "corrected" if scores["enough"].all() else "judge_only"
-    scores = scores.sort_values(best, ascending=False, ignore_index=True)
-    st.html(html.finding(found.finding))
-    primary(found)
+    scores = finding.best_first(numbers.scores)
+    st.html(html.finding(numbers.finding))
+    primary(numbers)
     if beyond := finding.unreached_words(scores):
         st.html(html.notice(beyond, kind="warning"))
     if not scores["n_read"].any():
         st.page_link(routes.STUDY, label="Assign reads on Study", icon=":material/database:")
-    scores["needs"] = [
-        ""
-        if row["enough"]
-        else f"corrected: {row['needed']}"
-        if row["n_items"]
-        else f"no response is {finding.UNLABELLED}"
-        for row in scores.to_dict(orient="records")
-    ]
-    st.plotly_chart(
-        forest(scores, colour_of(models_choice.models()), ink=theme.ink()),
-        config={"displayModeBar": False},
+    lacks = ("corrected: " + scores["needed"]).where(scores["n_items"].gt(0), f"no response is {finding.UNLABELLED}")
+    theme.figure(
+        figures.forest(
+            scores.assign(needs=lacks.mask(scores["enough"].astype(bool), "")),
+            colour_of(models_choice.models()),
+            ink=theme.ink(),
+        ),
         key="models_forest",
         alt="Score of each model by the judge only, by physicians only, and corrected, with 95 % intervals",
     )
-    table(scores)
-    if scores["n_read"].any():
-        claims(found, list(scores["model"]))
+    columns = finding.score_columns(scores)
+    tables.show(columns, key="models_table", names=("Model",), optional=("Left out",), alt="Scores by model")
+    if scores["n_read"].any():  # no claim stands alone
+        st.subheader("The corrected score, by what its interval holds for", anchor=False)
+        columns = finding.claim_columns(numbers.claims, scores)
+        tables.show(columns, key="models_claims", names=("Model",), alt="Corrected scores by claim")
+        st.html(html.quiet(finding.claim_notes(numbers.where)))
     st.html(html.foot(foot(scores, chosen)))
 
 
-def primary(found: Results) -> None:
+def primary(numbers: results.Results) -> None:
     """The primary comparison, where one is stated."""
-    if said := primary_words(found, models_choice.stated()):
-        st.html(html.notice(" ".join(said)))
+    if words := results.primary_words(numbers, models_choice.stated()):
+        st.html(html.notice(" ".join(words)))
 
 
-def table(scores: pd.DataFrame) -> None:
-    """The same numbers, exactly."""
-    rows = scores.to_dict(orient="records")
-    tables.show(
-        {
-            "Model": scores["model"],
-            "Judge only": [_cell(row, "judge_only") for row in rows],
-            "Physicians only": [_cell(row, "physicians_only") for row in rows],
-            "Corrected": [_corrected(row) for row in rows],
-            "Criteria read": scores["n_read"],
-            "Reads": [
-                f"{row['n_reads']:,} by {finding.readers_words(row['n_readers'], row['n_effective_readers'])}"
-                for row in rows
-            ],
-            "Reads saved by judge": [
-                finding.worth_words(row["worth"], row["worth_low"], row["worth_high"]) if row["enough"] else "–"
-                for row in rows
-            ],
-            "Examples": scores["n_examples"],
-            "Left out": scores["n_left_out"],
-        },
-        key="models_table",
-        names=("Model",),
-        optional=("Left out",),
-        alt="Scores by model",
-    )
-
-
-def claims(found: Results, models: list[str]) -> None:
-    """The corrected scores for everything that their intervals may hold for, so that no claim stands alone."""
-    st.subheader("The corrected score, by what its interval holds for", anchor=False)
-    in_order = found.claims.set_index("model").loc[models].reset_index()
-    columns = finding.claim_columns(in_order.sort_values("place", kind="stable"))
-    rows = found.scores.set_index("model").loc[models].to_dict(orient="records")
-    often = [
-        finding.score_words(row["corrected"], row["corrected_any_low"], row["corrected_any_high"])
-        if row["enough"]
-        else "–"
-        for row in rows
-    ]
-    tables.show(columns | {ANYTIME: often}, key="models_claims", names=("Model",), alt="Corrected scores by claim")
-    st.html(
-        html.quiet(
-            f"{finding.CLAIM_COLUMNS} {ANYTIME}: {found.where}, an interval that stays valid if you look at it while reading goes on, and stop when it "
-            "suits you."
-        )
-    )
-
-
-def _cell(row: dict[Any, Any], kind: str) -> str:
-    return finding.score_words(row[kind], row[f"{kind}_low"], row[f"{kind}_high"])
-
-
-def _corrected(row: dict[Any, Any]) -> str:
-    if not row["enough"] and row["n_items"]:
-        return f"needs {row['n_needed']:,} more criteria"
-    return _cell(row, "corrected")
-
-
-def foot(scores: pd.DataFrame, chosen: Chosen) -> str:
+def foot(scores: pd.DataFrame, chosen: Analysis) -> str:
     """How the scores were made."""
     reads, readers, unsure = scores["n_reads"].sum(), scores["n_readers"].max(), scores["n_cannot_assess"].sum()
     return (
@@ -132,6 +78,198 @@ def foot(scores: pd.DataFrame, chosen: Chosen) -> str:
         "count (one over the sum of their squared shares of the reading). Reads saved by judge: the number of further criteria physicians would "
         "have had to read to know the score as well without the judge, with its interval. "
         "Left out: responses without a score, or without "
-        f"a label by every chosen judge on every criterion. Judge: {models_choice.versions(chosen.judges)}. "
-        f"Criteria: {chosen.criteria}. These numbers are deterministic."
+        f"a label by every chosen judge on every criterion. {models_choice.source_words(chosen)} These numbers are deterministic."
     )
+
+
+# ---------------------------------------------------------------- by theme and axis
+
+
+def grouped(rubric_data: RubricData, chosen: Analysis, grouping: str) -> dict[str, pd.DataFrame]:
+    """The corrected scores, differences and tests of one grouping, and the scores by the judge alone; those with most examples first."""
+    inputs = corrected_groups.by_group(rubric_data, grouping, **results.correcting(rubric_data, chosen))
+    claims: Any = {"claim": chosen.claim, "physicians": chosen.physicians}
+    scores = corrected_groups.group_corrected_scores(inputs, **claims)
+    judged = group_scores(*results.jury(rubric_data, chosen.judges), by=(grouping,))
+    return {
+        "scores": _most_first(scores),
+        "differences": corrected_groups.group_differences(inputs, **claims),
+        "tests": corrected_groups.interactions(inputs, grouping),
+        "judged": _most_first(judged.loc[judged["grouping"].eq(grouping)]),
+    }
+
+
+def _most_first(table: pd.DataFrame) -> pd.DataFrame:
+    most = table.groupby("group", observed=True)["n_examples"].transform("max")
+    order = ["most", "group", "model"]
+    return table.assign(most=most).sort_values(order, ascending=[False, True, True], ignore_index=True)
+
+
+def by_group(viewer: Viewer, chosen: Analysis) -> None:
+    """Corrected scores of each group, whether groups differ, and folded behind them the judge's opinion."""
+    usual = GROUPINGS[0]
+    grouping = (
+        st.segmented_control("By", GROUPINGS, default=usual, key="models_by", required=True, **models_choice.KEPT)
+        or usual
+    )
+    of_groups: dict[str, pd.DataFrame] = models_choice.computed(grouped, viewer, chosen, grouping)
+    if of_groups["judged"].empty:
+        untagged = f"Nothing here is tagged with a {grouping}: the tags come with the file of examples. Import it on the Study page."
+        st.html(html.notice(untagged))
+        st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
+        return
+    if not of_groups["judged"]["n_responses"].any():
+        st.html(html.notice(models_choice.NO_LABELS))
+        return
+    scores, differences, judged = (_named(of_groups[name], grouping) for name in ("scores", "differences", "judged"))
+    words = corrected_groups.group_words(scores, of_groups["tests"], grouping, chosen.primary)
+    _corrected_groups(scores, differences, words, grouping)
+    judge, names = models_choice.judge_of(chosen), (grouping.capitalize(),)
+    with st.expander(f"{judge}'s opinion alone, not corrected"):
+        columns = corrected_groups.judged_columns(judged, grouping)
+        tables.show(
+            columns, key="models_groups_judged", names=names, alt=f"Scores by {grouping} in the judge's opinion"
+        )
+        st.html(
+            html.foot(
+                f"These are {judge}'s opinion: intervals leave out how often the judge is wrong. They are 95 %, clustered by example; of fewer than "
+                f"{SMALL} examples an interval promises too much. Responses without a score: {judged['n_undefined'].sum():,}, counted once a group."
+            )
+        )
+    rule = (
+        "the points of met criteria of that tag over the positive points of that tag; an example without positive points there is left out, not 0"
+        if grouping in OF_CRITERIA
+        else "the mean of the whole scores of the examples that carry the tag"
+    )
+    st.html(
+        html.foot(
+            f"A group's score is {rule} (HealthBench). Filled: corrected, by the estimator of the Scores section on the group alone. Hollow: the judge "
+            "only. Whether groups differ is tested for new examples and these physicians (groups of examples: Welch; groups of criteria, which share "
+            f"examples: Hotelling), with Holm over the models or pairs. {models_choice.source_words(chosen)}"
+        )
+    )
+
+
+def _named(table: pd.DataFrame, grouping: str) -> pd.DataFrame:
+    names = LANGUAGES if grouping == "language" else {}
+    return table.assign(group=[names.get(group, filters.plain(group)) for group in table["group"]])
+
+
+def _corrected_groups(scores: pd.DataFrame, differences: pd.DataFrame, words: str, grouping: str) -> None:
+    """What is known after correction: the figure, whether groups differ, and the tables."""
+    enough, names = scores["enough"].astype(bool), (grouping.capitalize(), "Models")
+    if not enough.any():
+        st.html(html.notice(words))
+    else:
+        st.html(html.finding(words))
+        shown = scores.loc[scores["group"].isin(scores.loc[enough, "group"])]
+        theme.figure(
+            figures.by_group(shown, colour_of(models_choice.models()), ink=theme.ink()),
+            key=f"models_groups_{grouping}",
+            alt=f"Corrected score of each model by {grouping}, with 95 % intervals, and the judge's opinion beside it",
+        )
+    if enough.any() or scores["n_examples"].max() >= MIN_EXAMPLES_READ:
+        columns = corrected_groups.group_columns(scores, grouping)
+        tables.show(columns, key="models_groups", names=names[:1], alt=f"Corrected scores by {grouping}")
+    known = differences.loc[differences["difference"].notna()]
+    if not known.empty:
+        with st.expander("Differences between models"):
+            columns, alt = (
+                corrected_groups.group_difference_columns(known, grouping),
+                "Differences of corrected scores by",
+            )
+            tables.show(columns, key="models_group_differences", names=names, alt=f"{alt} {grouping}")
+            st.html(html.quiet(f"p is adjusted by Holm over the {len(known):,} differences of this table."))
+
+
+# ---------------------------------------------------------------- more
+
+
+def further(rubric_data: RubricData, chosen: Analysis) -> dict[str, pd.DataFrame]:
+    """Worst-at-k, score by length, and the whole scores, in the judge's opinion."""
+    one, judge = results.jury(rubric_data, chosen.judges)
+    responses = response_scores(one, judge)
+    return {
+        "worst": worst_at_k(responses),
+        "slopes": length_slopes(responses),
+        "bins": length_bins(responses),
+        "overall": group_scores(one, judge, by=(OVERALL,)),
+    }
+
+
+def missing(rubric_data: RubricData, chosen: Analysis, viewer: Viewer) -> pd.DataFrame:
+    """Corrected scores if the missing reads had all spoken for the model or all against it."""
+    with reading(common.engine()) as session:
+        return results.missing(session, common.rubric_data(viewer), rubric_data, chosen)
+
+
+def more(viewer: Viewer, chosen: Analysis) -> None:
+    """Four short parts, one below the other."""
+    of_judge = models_choice.computed(further, viewer, chosen)
+    if not of_judge["overall"]["n_responses"].any():
+        st.html(html.notice(models_choice.NO_LABELS))
+        return
+    _missing(models_choice.computed(missing, viewer, chosen, viewer))
+    judge = models_choice.judge_of(chosen)
+    st.html(
+        html.quiet(
+            f"All numbers below but the published ones are {judge}'s opinion, not corrected by physicians, each example counted alike."
+        )
+    )
+    everybody = models_choice.models()
+    look = {"colours": colour_of(everybody), "dashes": dash_of(everybody)}
+    _repeats(of_judge["worst"], look)
+    st.subheader("Whether longer responses score higher", anchor=False)
+    st.html(html.finding(length_finding(of_judge["slopes"])))
+    figure = figures.score_by_length(of_judge["bins"], **look)
+    theme.figure(figure, key="models_length", alt="Mean score by length of the response, by model")
+    columns, alt = finding.length_columns(of_judge["slopes"]), "How the score goes with the length, by model"
+    tables.show(columns, key="models_length_table", names=("Model",), alt=alt)
+    st.subheader("Beside published scores of HealthBench", anchor=False)
+    st.html(html.notice(benchmark.NOT_COMPARABLE, kind="warning"))
+    published = benchmark.published_scores()
+    published = published.loc[
+        published["subset"].eq(benchmark.HARD if chosen.subset == benchmark.HARD else benchmark.FULL)
+    ]
+    own = of_judge["overall"].sort_values("score", ascending=False)
+    theme.figure(
+        figures.beside_published(own, published, look["colours"], ink=theme.ink()),
+        key="models_published",
+        alt="This study's scores over published scores of other models by another judge",
+    )
+    st.html(
+        html.foot(
+            "Worst-at-k: of each example's responses by a model, the mean of the lowest score over all choices of k of them, then the mean over "
+            "examples (HealthBench). Length: all responses in bins of about equal number, and the slope of a line through all responses of a model, with "
+            "intervals clustered by example; a relation, not what would happen if a response were made longer. "
+            f"{benchmark.CITATION}. Cost is not stored, so there is no plot of it. {models_choice.source_words(chosen)}"
+        )
+    )
+
+
+def _missing(table: pd.DataFrame) -> None:
+    st.subheader("What the missing reads could change", anchor=False)
+    st.html(html.finding(sensitivity_sentence(table)))
+    if not table["n_taken"].any() or not table["corrected"].notna().any():
+        return
+    alt = "Corrected scores if the missing reads had all spoken for the model or all against it"
+    tables.show(missing_columns(table), key="models_missing_table", names=("Model",), alt=alt)
+    st.html(
+        html.quiet(
+            "Estimated as if the missing were like the rest. For the model: met, or not met where a criterion is undesirable; against it: the reverse."
+        )
+    )
+
+
+def _repeats(worst: pd.DataFrame, look: dict[str, Any]) -> None:
+    st.subheader("How low a model falls on its worst of several answers", anchor=False)
+    if worst.empty or worst["k"].max() < 2:  # noqa: PLR2004 - one answer has no worst
+        st.html(
+            html.notice(
+                "Each model answered each example once. Import a file with repeats (several answers to each example) to see how steady it is."
+            )
+        )
+        return
+    figure = figures.worst_at_k(worst, **look)
+    theme.figure(figure, key="models_worst", alt="Score of the worst of k answers, by model")
+    tables.show(finding.worst_columns(worst), key="models_worst_table", names=("Model",), alt="Worst-at-k by model")

@@ -6,9 +6,11 @@ import streamlit as st
 
 from evalcore.reading import adjudication, assignment_queries, queries
 from evalcore.reading.reference import read_words
+from evalcore.rubric.composition import Grouping, findings, part_columns, summary
 from evalcore.rubric.composition_queries import changed_since
+from evalcore.rubric.figures import groups_read
 from evalcore.stats.intervals import share_words
-from evalcore.stats.wording import counted
+from evalcore.stats.wording import counted, listed
 from evalcore.study.browse import CONFLICTING
 from evalcore.study.contents import holdings
 from evalcore.study.db import reading
@@ -25,10 +27,8 @@ from evalcore.study.policies import (
 from evalcore.study.schema import Role, Viewer
 from evalcore.study.tables import now
 from evalcore.study.trail import trail_head
-from pages.overview import composition
-from pages.review import html
-from pages.shared import common, filters, routes
-from pages.shared import html as shared_html
+from pages.review.html import left_words
+from pages.shared import common, filters, html, page_cache, routes, tables, theme
 
 MAX_READERS = 6
 LATELY = timedelta(days=7)
@@ -41,7 +41,7 @@ def reader_lines(viewer: Viewer) -> list[str]:
         with reading(common.engine()) as session:
             progress = queries.progress(session, viewer, now())
         if progress.n_left:
-            left = html.left_words(progress)
+            left = left_words(progress)
             waits = "waits" if progress.n_left == 1 else "wait"
             lines.append(f"{counted(progress.n_left, 'read')} {waits} for you in Review{', ' + left if left else ''}.")
     if allows(check_can_give_verdict, viewer):
@@ -78,7 +78,7 @@ def lead_lines(viewer: Viewer) -> list[str]:
             )
     readers = common.read("readers", hidden)
     names = [
-        f"{shared_html.reader_name(row.reader)} {read_words(row.n_items, row.n_responses, row.n_cases)}"
+        f"{html.reader_name(row.reader)} {read_words(row.n_items, row.n_responses, row.n_cases)}"
         for row in readers.head(MAX_READERS).itertuples()
     ]
     if len(readers) > MAX_READERS:
@@ -92,56 +92,88 @@ def researcher_lines() -> list[str]:
         lately = changed_since(session, now() - LATELY, hidden)
     if not lately["n_verdicts"] and not lately["n_files"]:
         return ["Nothing has come in the last seven days: the numbers stand as they did."]
-    said = [f"{counted(lately['n_files'], 'file')} imported"] if lately["n_files"] else []
-    settled = f", {counted(lately['n_settled'], 'item')} settled" if lately["n_settled"] else ""
+    changes = []
     if lately["n_verdicts"]:
-        said.insert(
-            0,
-            f"{counted(lately['n_verdicts'], 'verdict')} of {counted(lately['n_readers'], 'physician')} on "
-            f"{counted(lately['n_responses'], 'response')}{settled}",
-        )
-    return [f"In the last seven days: {', '.join(said)}. Results have been updated."]
+        settled = f", {counted(lately['n_settled'], 'item')} settled" if lately["n_settled"] else ""
+        verdicts = f"{counted(lately['n_verdicts'], 'verdict')} of {counted(lately['n_readers'], 'physician')}"
+        changes.append(f"{verdicts} on {counted(lately['n_responses'], 'response')}{settled}")
+    if lately["n_files"]:
+        changes.append(f"{counted(lately['n_files'], 'file')} imported")
+    return [f"In the last seven days: {', '.join(changes)}. Results have been updated."]
 
 
 def lines(viewer: Viewer) -> list[str]:
     """What matters to who is signed in, by role."""
-    found = reader_lines(viewer)
+    sentences = reader_lines(viewer)
     if allows(check_can_adjudicate, viewer):
-        found += adjudicator_lines(viewer)
+        sentences += adjudicator_lines(viewer)
     if allows(check_can_import, viewer):
-        found += lead_lines(viewer)
+        sentences += lead_lines(viewer)
     if Role.RESEARCHER in viewer.roles:
-        found += researcher_lines()
-    return found
+        sentences += researcher_lines()
+    return sentences
+
+
+def composition() -> None:
+    """What the study is made of, one grouping at a time: what stands out in words, the figure, the table."""
+    by, sizes, weights = page_cache.computed(
+        summary, viewer, lambda: common.read("composition"), common.read("subset_sizes"), hidden
+    )
+    st.html(html.quiet(sizes))
+    grouping = (
+        st.segmented_control(
+            "By",
+            list(Grouping),
+            default=Grouping.THEME,
+            key="made_of",
+            bind="query-params",
+            required=True,
+            format_func=lambda option: option.label,
+        )
+        or Grouping.THEME
+    )
+    table, what = by[grouping], f"{grouping.unit.capitalize()} by {grouping.words}"
+    imbalances = {name: findings(name, of) for name, of in by.items()}
+    st.html(html.finding(" ".join(imbalances[grouping]) or f"No clear imbalance by {grouping.words}."))
+    figure = groups_read(table, what=grouping.label, unit=grouping.unit)
+    alt = f"{what}, read and not read, beside the full benchmark"
+    theme.figure(figure, key=f"composition_{grouping}", alt=alt)
+    alt = f"{what}, beside the full benchmark, and what was read of them"
+    tables.show(part_columns(grouping, table), key="composition_table", names=(grouping.label,), alt=alt)
+    too = " also" if imbalances[grouping] else ""
+    if others := [name.label.lower() for name, words in imbalances.items() if words and name != grouping]:
+        st.html(html.quiet(f"There is{too} an imbalance by {listed(others)}."))
+    if weights and grouping == Grouping.THEME:
+        st.html(html.quiet(weights))
 
 
 viewer = common.require()
 hidden = common.blind(viewer)
 counts = common.read("counts", hidden)
 st.html(
-    shared_html.heading(
+    html.heading(
         "Where the study stands",
         f"{holdings(counts)}, judged by {counted(counts['judges'], 'judge')} and read by "
         f"{counted(counts['reviewers'], 'physician')}",
     )
 )
 if not counts["examples"]:
-    st.html(shared_html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
+    st.html(html.notice("Nothing is in this study yet. Begin with a file of examples or results."))
     st.page_link(routes.STUDY, label="Import a file", icon=":material/database:")
     st.stop()
 
-if said := lines(viewer):
-    st.html(shared_html.items(said))
-listed = common.read("overrides_by_judge", hidden)
+if sentences := lines(viewer):
+    st.html(html.items(sentences))
+overrides = common.read("overrides_by_judge", hidden)
 st.html(
-    shared_html.facts(
+    html.facts(
         {
             "conversations": f"{counts['examples'] - counts['cases']:,}",
             **({"cases of triage": f"{counts['cases']:,}"} if counts["cases"] else {}),
             "criteria": f"{counts['criteria']:,}",
             "judges' verdicts": f"{counts['judge_verdicts']:,}",
             "physicians' verdicts": f"{counts['physician_verdicts']:,}",
-            "items where readers conflict": f"{listed['conflicting']:,}",
+            "items where readers conflict": f"{overrides['conflicting']:,}",
         }
     )
 )
@@ -162,17 +194,17 @@ with st.container(horizontal=True):
         st.page_link(routes.TRIAGE, label="See triage", icon=":material/emergency:")
     st.page_link(routes.EXPORT, label="Export labels", icon=":material/download:")
 
-if listed["by_judge"]:
+if overrides["by_judge"]:
     st.subheader("Judges beside physicians", anchor=False)
     st.html(
-        shared_html.items(
+        html.items(
             f"{row['judge']}: physicians differ on {share_words(row['n_overridden'], row['n_read'], row['share'])} of the items that they read"
-            for row in listed["by_judge"]
+            for row in overrides["by_judge"]
         )
     )
 if hidden:
     st.html(
-        shared_html.quiet(
+        html.quiet(
             f"Conversations that wait for your own {own_act(viewer)} are left out of what is said here of readers and their verdicts, their "
             "conflicts, the judges and what was read."
         )
@@ -183,17 +215,21 @@ if allows(check_can_see_audit, viewer) and not hidden:  # it moves with every ac
     with st.expander(f"Last hash of the audit trail: {head[:12]}…"):
         st.code(head, language=None)
         st.html(
-            shared_html.quiet(
+            html.quiet(
                 "Keep it outside of this study: overread audit verify --expect HASH fails where the trail was since cut off or written anew."
             )
         )
 if counts["examples"] > counts["cases"]:
     st.subheader("What it is made of, and what has been read", anchor=False)
-    composition.show(hidden)
+    composition()
 st.html(
-    shared_html.foot(
+    html.foot(
         "An item is one criterion of one response. Physicians differ from a judge where a standing verdict or an adjudication has another "
         "label than the judge's; the items read are no random sample unless they were drawn, so the share is no error rate of the judge. "
-        + composition.FOOT
+        "The full benchmark's shares are its published counts (HealthBench, arXiv 2505.08775). Of all reads: the group's share of the responses (of "
+        "criteria: items) that physicians have read, beside its share of all that could be read. Intervals are Wilson's, with the criteria and responses "
+        "of one conversation counted as the cluster that they are; they hold together for all groups of a table (95 %, Bonferroni). More and fewer are "
+        "said only where such an interval shows it. A conversation or criterion counts as read when a physician has given a verdict on at least one "
+        "response to it. For languages, categories, points and lengths there is no published count."
     )
 )

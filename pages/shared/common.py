@@ -29,7 +29,7 @@ from evalcore.reading.read_queries import examples_of, level_readers, read_marks
 from evalcore.reading.reference import overridden_items, own_items
 from evalcore.rubric import composition_queries
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.rubric.composition import judges_beside_physicians
 from evalcore.rubric.data import RubricData
 from evalcore.rubric.scores import mean_scores_by_example, scores_of_sums

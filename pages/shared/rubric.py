@@ -24,8 +24,7 @@ SHORT = WORDS | {Label.CANNOT_ASSESS: "– Cannot"}
 LEVELS: dict[Label | Acuity, str] = {
     **{level: level.value for level in Acuity if level is not Acuity.REMOVE}, Label.CANNOT_ASSESS: "– None"
 }  # fmt: skip
-WHOLE = 0
-"""Stands for no criterion."""
+WHOLE = 0  # stands for no criterion
 WIDGETS = ("label", "cause", "severity", "wrong", "note")
 
 
@@ -52,9 +51,7 @@ def panel(
             with column:
                 drawn.cell(response, number)
         st.html('<hr class="or-rule">')
-    if (
-        drawn.acted
-    ):  # only now: what is not drawn in a run loses its state, and with it a click that came in the same run
+    if drawn.acted:  # only now: what is not drawn in a run loses its state, and with it a click of the same run
         common.draw_anew()
 
 
@@ -106,7 +103,8 @@ class Cells:
         given = [] if rows is None else records(rows)
         judged = [row for row in given if row["rater_kind"] == "judge"]
         judged.sort(key=lambda row: (row["rater"] != self._judge, row["rater"]))
-        mine = next((row for row in given if self._is_mine(row)), None)
+        own = "reviewer", self._viewer.name, "open"
+        mine = next((row for row in given if (row["rater_kind"], row["rater"], row["stage"]) == own), None)
         others = [row for row in given if row["rater_kind"] == "reviewer" and row is not mine and row["label"]]
         parts = [html.judge_verdict(row["rater"], row["label"], row["explanation"]) for row in judged]
         parts += [read(row) for row in others]
@@ -119,13 +117,10 @@ class Cells:
             judge, of_judge = self._judge, next((row["label"] for row in judged if row["rater"] == self._judge), None)
         self._own(response, criterion, mine, judge, of_judge)
 
-    def _is_mine(self, row: dict[str, Any]) -> bool:
-        return (row["rater_kind"], row["rater"], row["stage"]) == ("reviewer", self._viewer.name, "open")
-
     def _own(
         self, response: int, criterion: int | None, mine: dict[str, Any] | None, judge: str, of_judge: str | None
     ) -> None:
-        key = f"{response}_{criterion}"
+        key, item = f"{response}_{criterion}", {"response_id": response, "criterion_id": criterion}
         seen = int(mine["verdict_id"]) if mine else None
         if f"label_{key}" in st.session_state and st.session_state.get(f"label_{key}_drawn", seen) != seen:
             changed = "Your verdict here was changed in another tab. The newer one is shown now; a click on the older one was not saved."
@@ -150,46 +145,28 @@ class Cells:
                 key=_synced(f"label_{key}", stored.label, seen),
             )
             if mine and mine["label"]:
-                st.html(
-                    f'<span class="or-stamp">saved {html.escaped(common.local_time(mine["created_at"])[11:])}</span>',
-                    width="content",
-                )
+                saved = html.escaped(common.local_time(mine["created_at"])[11:])
+                st.html(f'<span class="or-stamp">saved {saved}</span>', width="content")
             if seen is not None and st.button("Undo", key=f"undo_{key}", type="tertiary", disabled=self._disabled):
-                self._act(
-                    lambda: overriding.undo(
-                        common.engine(), self._viewer, response_id=response, criterion_id=criterion, seen=seen
-                    ),
-                    key,
-                    keep=(),
-                )
+                self._act(lambda: overriding.undo(common.engine(), self._viewer, **item, seen=seen), key, keep=())
                 return
-        said = stored
+        decision = stored
         if label is not None and label != stored.label:
-            said = Decision(label=label, note=stored.note)
+            decision = Decision(label=label, note=stored.note)
         elif stored.label is not None:
             known = causes(of_criterion=criterion is not None)
-            said = self._details(key, seen, stored, of_judge, known)
-        if said != stored:
-            self._act(
-                lambda: overriding.give_verdict(
-                    common.engine(),
-                    self._viewer,
-                    response_id=response,
-                    criterion_id=criterion,
-                    decision=said,
-                    judge=judge,
-                    seen=seen,
-                ),
-                key,
-                keep=("label", "note") if said.label != stored.label else WIDGETS,
-            )
+            decision = self._details(key, seen, stored, of_judge, known)
+        if decision != stored:
+            how: Any = {**item, "decision": decision, "judge": judge, "seen": seen}
+            keep = ("label", "note") if decision.label != stored.label else WIDGETS
+            self._act(lambda: overriding.give_verdict(common.engine(), self._viewer, **how), key, keep=keep)
 
     def _details(
         self, key: str, seen: int | None, stored: Decision, of_judge: str | None, known: dict[Cause, str]
     ) -> Decision:
         """Why it differs (of the causes that are known) and how bad that is, or that the reason is wrong; and a note."""
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=f"details_{key}"):
-            said = stored
+            decision = stored
             if of_judge is not None and stored.label != of_judge:
                 cause = st.selectbox(
                     "Why it differs", [cause for cause in CAUSES if cause in known or cause is stored.cause], index=None,
@@ -200,19 +177,16 @@ class Cells:
                     "The error is", list(SEVERITIES), index=None, format_func=lambda value: SEVERITIES[value], placeholder="How bad",
                     disabled=self._disabled, key=_synced(f"severity_{key}", stored.severity, seen), width=128,
                 )  # fmt: skip
-                said = replace(said, cause=cause, severity=severity)
+                decision = replace(decision, cause=cause, severity=severity)
             elif of_judge is not None:
-                wrong = st.checkbox(
-                    "Right verdict for the wrong reason",
-                    disabled=self._disabled,
-                    key=_synced(f"wrong_{key}", stored.right_for_wrong_reason, seen),
-                )
-                said = replace(said, right_for_wrong_reason=wrong)
+                wrong_key = _synced(f"wrong_{key}", stored.right_for_wrong_reason, seen)
+                wrong = st.checkbox("Right verdict for the wrong reason", disabled=self._disabled, key=wrong_key)
+                decision = replace(decision, right_for_wrong_reason=wrong)
             note = st.text_input(
                 "Note", placeholder="Note, saved with Enter", disabled=self._disabled,
                 key=_synced(f"note_{key}", stored.note, seen), width="stretch",
             )  # fmt: skip
-        return replace(said, note=(note or "").strip())
+        return replace(decision, note=(note or "").strip())
 
     def _act(self, act: Callable[[], int], key: str, *, keep: Sequence[str]) -> None:
         """Do it, and have all drawn anew. The widgets to keep hold what was saved, or already what was said since: that must not be lost."""
@@ -232,10 +206,8 @@ class Cells:
 
 def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as dictionaries, what is missing as None."""
-    return [
-        {str(name): value for name, value in row.items()}
-        for row in rows.astype(object).where(rows.notna(), None).to_dict(orient="records")
-    ]
+    known = rows.astype(object).where(rows.notna(), None)
+    return [{str(name): value for name, value in row.items()} for row in known.to_dict(orient="records")]
 
 
 def _synced(key: str, stored: object, seen: int | None) -> str:

@@ -18,9 +18,9 @@ def ink() -> str:
     return INK_ON_SLATE if st.context.theme.type == "dark" else INK_ON_PAPER
 
 
-def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> None:
-    """A figure without Plotly's tool bar; `alt` is for those who do not see it."""
-    st.plotly_chart(drawn, config={"displayModeBar": False}, key=key, alt=alt, **more)
+def figure(drawn: go.Figure, *, key: str, alt: str, **more: Any) -> Any:
+    """A figure without Plotly's tool bar; `alt` is for those who do not see it. What was selected in it, where `more` asks for that."""
+    return st.plotly_chart(drawn, config={"displayModeBar": False}, key=key, alt=alt, **more)
 
 
 @contextmanager

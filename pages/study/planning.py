@@ -13,8 +13,8 @@ from evalcore.planning.targets import Target
 from evalcore.planning.words import narrowing
 from evalcore.reading.assigning import MAX_SEED, READERS_EACH, Choice, assign
 from evalcore.rubric.data import RubricData
-from evalcore.rubric.parts import evaluations
-from evalcore.rubric.recipes import Goal
+from evalcore.rubric.drawings import Goal
+from evalcore.rubric.results import evaluations
 from evalcore.settings import settings
 from evalcore.stats.wording import counted
 from evalcore.study import contents

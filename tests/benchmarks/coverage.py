@@ -38,8 +38,15 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402 - found beside this file, installed or not
 import numpy.typing as npt  # noqa: E402
 
-from evalcore.rubric.claims import MIN_EFFECTIVE, MIN_EXAMPLES_READ, MIN_FREEDOM, MIN_READ, of_reads  # noqa: E402
-from evalcore.rubric.corrected import CORRECTED, PHYSICIANS  # noqa: E402
+from evalcore.rubric.corrected import (  # noqa: E402  # noqa: E402
+    CORRECTED,
+    MIN_EFFECTIVE,
+    MIN_EXAMPLES_READ,
+    MIN_FREEDOM,
+    MIN_READ,
+    PHYSICIANS,
+    of_reads,
+)
 from evalcore.rubric.data import coefficients  # noqa: E402
 from evalcore.stats import estimator  # noqa: E402
 from evalcore.stats.estimator import Population, Sample, effective_readers, reading_loads  # noqa: E402  # noqa: E402

@@ -30,8 +30,8 @@ from evalcore.judges.criterion_health import criterion_health  # noqa: E402
 from evalcore.judges.drift import flips  # noqa: E402
 from evalcore.judges.quality import balanced_f1, error_rates  # noqa: E402
 from evalcore.rubric import queries as labels  # noqa: E402
-from evalcore.rubric.comparison import differences  # noqa: E402
 from evalcore.rubric.data import RubricData  # noqa: E402
+from evalcore.rubric.judge_only import differences  # noqa: E402
 from evalcore.rubric.scores import GROUPINGS, example_scores, group_scores  # noqa: E402
 from evalcore.study import contents, store  # noqa: E402
 from evalcore.study.db import open_study, reading, writing  # noqa: E402

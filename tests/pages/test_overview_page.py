@@ -16,7 +16,6 @@ from evalcore.stats.intervals import interval_words
 from evalcore.study.db import reading
 from evalcore.study.schema import Role
 from evalcore.study.tables import now
-from pages.overview.composition import OPTIONS
 from tests import world
 from tests.page_steps import Open, _no_cache, location, open_page
 from tests.rubric.test_composition import made_of
@@ -104,9 +103,9 @@ def test_a_researcher_is_told_what_has_come_of_late(small: world.World, opened):
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_each_grouping_has_its_figure_and_its_table(grouping: Grouping, opened):
-    app = opened(LEAD, made_of=OPTIONS[grouping])
+    app = opened(LEAD, made_of=Grouping(grouping).label)
     found = table(app)
-    assert found.columns[0] == OPTIONS[grouping]
+    assert found.columns[0] == Grouping(grouping).label
     assert len(app.get("plotly_chart")) == 1
     assert ("Full benchmark" in found.columns) == (grouping in ("theme", "axis", "turns"))
     assert not found.isin(["nan", "None"]).any(axis=None)
@@ -196,12 +195,15 @@ def test_a_study_that_differs_is_named_in_words_with_its_intervals():
         f"Of what physicians have read, beside the whole study: fewer hedging (25 % {high}, there 80 %) and "
         f"more emergency referrals (75 % {low}, there 20 %)."
     )
-    assert composition.of_reads_words(row) == f"75 % {low}, of the study 20 %"
-    assert composition.here_words(row) == f"20 % (80/400) {interval_words(row['low'], row['high'])}"
+    cells = pd.DataFrame(composition.part_columns(Grouping.THEME, lopsided())).set_index("Theme")
+    assert cells.loc["emergency referrals"].to_dict() == {
+        "Conversations": f"20 % (80/400) {interval_words(row['low'], row['high'])}",
+        "Full benchmark": "10 % (482/5,000)",
+        "Read": "75 % (60/80)",
+        "Of all reads": f"75 % {low}, of the study 20 %",
+    }
     assert composition.marks(row) == "▲ more than the benchmark, ▲ read more often"
     assert composition.marks(found.loc["communication"].to_dict()) == "▽ fewer than the benchmark"
-    assert composition.read_words(row) == "75 % (60/80)"
-    assert composition.benchmark_words(row) == "10 % (482/5,000)"
 
 
 def test_no_direction_is_said_that_the_interval_does_not_show():

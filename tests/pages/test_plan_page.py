@@ -17,7 +17,7 @@ from evalcore.reading import assignment_queries
 from evalcore.reading import queries as reading_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.recipes import Goal
+from evalcore.rubric.drawings import Goal
 from evalcore.study import contents, store
 from evalcore.study.browse import Filters
 from evalcore.study.db import open_study, reading, writing

@@ -20,10 +20,10 @@ from evalcore.reading import read_queries
 from evalcore.reading.assigning import Choice, assign
 from evalcore.reading.queries import Asked
 from evalcore.reading.read_queries import open_example
-from evalcore.rubric import blind_reads
 from evalcore.rubric import queries as rubric_queries
+from evalcore.rubric.blind_read_queries import blind_reads
+from evalcore.rubric.drawings import by_recipe
 from evalcore.rubric.queries import response_sums
-from evalcore.rubric.recipes import by_recipe
 from evalcore.study import browse, contents, frames, store
 from evalcore.study.browse import OVERRIDDEN, Filters
 from evalcore.study.db import open_study, reading, writing
@@ -98,8 +98,8 @@ def everything(small):
             "sums": response_sums(session).sort_values(["response_id", "judge"], ignore_index=True),
             "stated": calibration_queries.stated(session),
             "beside": calibration_queries.beside_reads(session),
-            "blind reads": blind_reads.blind_reads(session),
-            "blind reads of one": blind_reads.blind_reads(session, "Wren"),
+            "blind reads": blind_reads(session),
+            "blind reads of one": blind_reads(session, "Wren"),
             "marks": read_queries.read_marks(session).sort_values(["verdict_id", "judge"], ignore_index=True),
             "verdicts": frames.verdicts(session, texts=True),
             "judge shown": reading_queries.judge_on(session, asked.target, "Wren"),
@@ -159,7 +159,7 @@ def test_of_two_prompts_of_one_judge_the_newer_ones_label_counts_once_an_item(sm
         assert contents.counts(session)["judges"] == 2
         sums = response_sums(session)
         marks = read_queries.read_marks(session)
-        shown = blind_reads.blind_reads(session, "Wren")
+        shown = blind_reads(session, "Wren")
     # the newer prompt has labelled one of two criteria of the first response: the whole of the older counts there
     assert sums.loc[sums["judge"].eq("Wren")].sort_values("response_id")[
         ["achieved", "n_judged"]
@@ -185,7 +185,7 @@ def test_the_newer_prompt_counts_also_where_the_older_one_labelled_the_item_late
     with reading(small.engine) as session:
         item = read_queries.item(session, **at_first, judge="Lark")["judge_label"]
         marks = read_queries.read_marks(session).query("judge == 'Lark'").set_index(["response_id", "criterion_id"])
-        shown = blind_reads.blind_reads(session, "Lark").set_index("item_id")["judge_label"]
+        shown = blind_reads(session, "Lark").set_index("item_id")["judge_label"]
         stated = calibration_queries.beside_reads(session).query("judge == 'Lark'").set_index("item_id")["label"]
         overall = frames.verdicts(session, kind=RaterKind.JUDGE).query("rater == 'Lark'").set_index("item_id")["label"]
     found = [

@@ -18,15 +18,21 @@ from evalcore.errors import OverreadError
 from evalcore.export import methods
 from evalcore.export.bundle import bundle
 from evalcore.export.codebook import CODEBOOK
-from evalcore.rubric import comparison, parts
+from evalcore.rubric import judge_only
 from evalcore.rubric import queries as opinions_query
-from evalcore.rubric.parts import part_of, with_defaults
-from evalcore.rubric.results import compute, departures, primary_words, results, stated_words
+from evalcore.rubric.results import (
+    departures,
+    evaluations,
+    part_of,
+    primary_words,
+    results,
+    stated_words,
+    with_defaults,
+)
 from evalcore.study import store
 from evalcore.study.analysis import Analysis, StatedAnalysis, plain
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Claim, Label, Physicians
-from pages.shared import models_choice
 from tests import world
 from tests.population import drawn
 
@@ -41,14 +47,14 @@ def study(seed: int, **wanted: object):
         **{"n_examples": 25, "models": {"Alder": 0.8, "Briar": 0.0}, "judges": JUDGES, "readers": READERS, "share_read": 0.4}
         | wanted,
     )  # fmt: skip
-    return made, parts.evaluations(made)
+    return made, evaluations(made)
 
 
 USUAL = Analysis()
 
 
 def found_in(made, spec=USUAL):
-    known = parts.evaluations(made)
+    known = evaluations(made)
     spec = with_defaults(spec, known)
     return results(part_of(made, spec), spec)
 
@@ -88,20 +94,18 @@ def test_models_compare_methods_and_bundle_give_the_same_numbers_from_one_specif
     made, _ = study(seed, share_read=share, readers=READERS[:readers])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(opinions_query, "load", lambda _session: made)
-        patched.setattr(
-            comparison, "differences", lambda *_, **__: pd.DataFrame()
-        )  # the judge's opinion: not compared here
+        # the judge's opinion: not compared here
+        patched.setattr(judge_only, "differences", lambda *_, **__: pd.DataFrame())
         with writing(shell.engine) as session:
             store.state_analysis(session, spec, actor="Ana Ruiz")
         with reading(shell.engine) as session:
-            done = cli_compare._analysed(session, {})
-            of_command = cli_compare._said(session, done, by=["theme"], seed=1)
-            in_force = compute(session, rubric_data=made)
+            done = cli_compare.analysed(session, {})
+            tables = cli_compare.computed(session, done, by=["theme"], seed=1)
+            of_command = cli_compare.as_object(done, tables, seed=1)
         told = methods.facts(shell.engine)
         with zipfile.ZipFile(io.BytesIO(bundle(shell.engine)[0])) as packed:
             files = {name: packed.read(name) for name in packed.namelist()}
-    chosen = models_choice.Chosen(with_defaults(spec, in_force.known))
-    of_page = models_choice._numbers(part_of(made, chosen.spec), chosen)
+    of_page = found_in(made, spec)
 
     assert of_command["otherwise"] == []
     enough = of_page.scores.loc[of_page.scores["enough"].astype(bool)]
@@ -185,7 +189,7 @@ def test_the_judge_with_most_labels_is_corrected_where_none_is_named():
     made = replace(
         made, judged=made.judged.assign(Magpie=made.judged["Magpie"].where(np.arange(len(made.items)) % 2 == 0))
     )
-    assert with_defaults(Analysis(), parts.evaluations(made)).judges == ("Wren",)
+    assert with_defaults(Analysis(), evaluations(made)).judges == ("Wren",)
     with pytest.raises(OverreadError, match="Judges: expected some of Magpie, Wren, found 'Rook'"):
         with_defaults(Analysis(judges=("Rook",)), known)
     with pytest.raises(OverreadError, match="Data set: expected one of invented, found 'other'"):

@@ -16,7 +16,7 @@ from evalcore.export import tables as export_tables
 from evalcore.judges.anchoring import CHANGED, OVERALL, TOWARD, anchoring, effect, effect_words
 from evalcore.reading import queries
 from evalcore.reading.reviewing import Decision, control_keys
-from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.study import store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import Label, Physicians, ReadingState, Rules

@@ -19,7 +19,7 @@ from evalcore.planning.pilot_estimates import (
 )
 from evalcore.planning.targets import Target, population
 from evalcore.planning.words import options_words
-from evalcore.rubric.recipes import Goal
+from evalcore.rubric.drawings import Goal
 from evalcore.study.schema import Claim, Physicians
 from tests.population import drawn
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalcore.planning.acts import drawn_systematically
 from evalcore.planning.sample_size import FLOOR, at_odds, inclusion_probabilities
-from evalcore.rubric.recipes import AGREED, SPLIT, UNKNOWN, clipped, disagreement, doubt, unit_sizes
+from evalcore.rubric.drawings import AGREED, SPLIT, UNKNOWN, clipped, disagreement, doubt, unit_sizes
 
 many = settings(max_examples=60, deadline=None)
 size = st.floats(0, 1e4) | st.sampled_from([0.0, 1.0, 1.0, 2.0])

@@ -16,9 +16,8 @@ from evalcore.planning.targets import Target
 from evalcore.reading import assigning, read_queries, reviewing
 from evalcore.reading.assigning import Choice, assign, read_plan
 from evalcore.rubric import queries as rubric_queries
-from evalcore.rubric.blind_reads import blind_reads
-from evalcore.rubric.drawings import Drawing, over_all
-from evalcore.rubric.recipes import Goal, by_recipe, clipped
+from evalcore.rubric.blind_read_queries import blind_reads
+from evalcore.rubric.drawings import Drawing, Goal, by_recipe, clipped, over_all
 from evalcore.study.db import reading
 from evalcore.study.schema import Administrator, Selection
 from tests import world

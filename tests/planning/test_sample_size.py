@@ -17,7 +17,7 @@ from evalcore.planning.pilot_estimates import ASSUMED_CORRELATION, Basis, estima
 from evalcore.planning.sample_size import IMPORTANCE, UNIFORM, Readers, Variances, answer, curve, variances
 from evalcore.planning.targets import Target, detectable, population
 from evalcore.rubric.data import RubricData, votes
-from evalcore.rubric.recipes import Goal, by_recipe
+from evalcore.rubric.drawings import Goal, by_recipe
 from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
 from tests.opinion_rows import shuffled

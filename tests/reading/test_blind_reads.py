@@ -9,7 +9,7 @@ from evalcore.judges.anchoring import AWAY, CHANGED, OVERALL, TOWARD, anchoring
 from evalcore.judges.record import judge_record
 from evalcore.reading import overriding, reviewing
 from evalcore.reading.reviewing import Decision
-from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.study import store
 from evalcore.study.db import reading, writing
 from evalcore.study.frames import ITEM_BASE

@@ -11,7 +11,7 @@ from evalcore.export import tables as export_tables
 from evalcore.reading import assigning, exposing, queries, reviewing
 from evalcore.reading import store as reading_store
 from evalcore.reading.assigning import Choice
-from evalcore.rubric.blind_reads import blind_reads
+from evalcore.rubric.blind_read_queries import blind_reads
 from evalcore.study import auditing, store
 from evalcore.study.db import reading, writing
 from evalcore.study.schema import ReadingMode, Role, Rules, Seen

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from statsmodels.stats.multitest import multipletests
 
 from evalcore.rubric.benchmark import CITATION, published_scores
-from evalcore.rubric.comparison import differences, judge_only_warning
+from evalcore.rubric.judge_only import differences, judge_only_warning
 from evalcore.stats.pair_tests import benjamini_hochberg, holm
 
 

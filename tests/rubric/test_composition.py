@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from evalcore.rubric import composition_queries
 from evalcore.rubric.benchmark import N_CRITERIA, N_EXAMPLES, THEMES
-from evalcore.rubric.composition import GROUPINGS, MAX_GROUPS, UNITS, Grouping, parts, sizes, spreads
+from evalcore.rubric.composition import GROUPINGS, MAX_GROUPS, Grouping, parts, sizes, spreads
 from evalcore.stats.intervals import share_interval
 from evalcore.study import frames, store
 from evalcore.study.db import reading, writing
@@ -74,7 +74,7 @@ def test_every_unit_is_in_one_group_and_read_unread_or_not_to_be_told(
     n_units = {"conversations": len(found["examples"]), "criteria": len(found["criteria"]), "responses": seen.sum()}
     table = parts(grouping, **found, hidden=hidden)
     assert table["group"].is_unique
-    assert table["n"].sum() == n_units[UNITS[grouping]]
+    assert table["n"].sum() == n_units[grouping.unit]
     assert (table[["n_read", "n_unread", "n_hidden"]].sum(axis=1) == table["n"]).all()
     known = table.loc[table["group"].ne("not known")]
     assert known["share"].sum() == pytest.approx(1 if known["n"].any() else 0)
@@ -310,7 +310,7 @@ def test_the_database_counts_what_is_there(small: world.World):
     assert subsets == {}
     for grouping in GROUPINGS:
         table = parts(grouping, **found)
-        assert table["n"].sum() == {"conversations": 2, "criteria": 4, "responses": 4}[UNITS[grouping]]
+        assert table["n"].sum() == {"conversations": 2, "criteria": 4, "responses": 4}[grouping.unit]
 
 
 def test_what_was_read_agrees_with_the_verdicts_themselves(small: world.World):

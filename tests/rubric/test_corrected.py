@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from scipy.stats import t as students
 
-from evalcore.rubric.claims import Estimate, anytime_factor, claim_sentence
-from evalcore.rubric.corrected import CORRECTED, JUDGE, KINDS, PHYSICIANS, estimates_of, estimator_inputs
+from evalcore.rubric.corrected import (
+    CORRECTED,
+    JUDGE,
+    KINDS,
+    PHYSICIANS,
+    Estimate,
+    anytime_factor,
+    claim_sentence,
+    estimates_of,
+    estimator_inputs,
+)
 from evalcore.rubric.data import RubricData
 from evalcore.stats import estimator
 from evalcore.study.schema import Claim, Physicians
@@ -171,9 +180,8 @@ def test_physicians_who_differ_widen_the_interval_for_physicians_in_general():
 
 def test_the_standard_error_is_that_of_the_interval_also_where_a_narrower_claim_gives_it():
     fit = estimator.Fit(0.5, np.empty(0), np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
-    found = Estimate(fit, 0.01, 0.0, np.inf, np.empty(0), narrower=((0.04, np.inf), (0.02, np.inf))).columns(
-        CORRECTED, 0.95
-    )
+    widths = (0.04, np.inf), (0.02, np.inf), (0.01, np.inf)
+    found = Estimate(fit, 0.0, np.empty(0), widths).columns(CORRECTED, 0.95)
     assert found[f"{CORRECTED}_se"] == pytest.approx(0.2)
     assert found[f"{CORRECTED}_high"] - 0.5 == pytest.approx(norm.ppf(0.975) * 0.2)
 

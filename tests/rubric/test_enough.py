@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalcore.rubric.claims import MIN_READ
-from evalcore.rubric.corrected import default_claim, estimator_inputs
+from evalcore.rubric.corrected import MIN_READ, default_claim, estimator_inputs
 from evalcore.study.schema import Claim, Physicians
 from tests.population import corrected_scores, drawn
 

@@ -9,7 +9,7 @@ import statsmodels.regression.linear_model as linear
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalcore.rubric.variation import length_bins, length_slopes
+from evalcore.rubric.judge_only import length_bins, length_slopes
 
 score = st.one_of(st.integers(-4, 4).map(lambda number: number / 4), st.just(math.nan))
 length = st.one_of(st.integers(1, 12).map(lambda number: 100.0 * number), st.just(math.nan))

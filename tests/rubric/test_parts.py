@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalcore.rubric.data import RubricData, is_scored
-from evalcore.rubric.parts import common_weighting, evaluations, jury, part_of
+from evalcore.rubric.results import common_weighting, evaluations, jury, part_of
 from evalcore.study.analysis import Analysis
 from tests.population import drawn
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.rubric import drawings
 from evalcore.rubric import queries as rubric_data
 from evalcore.rubric.sensitivity import Scenario, sensitivity, sensitivity_sentence
 from evalcore.study.db import reading
@@ -118,10 +117,10 @@ def test_responses_that_were_drawn_here_and_not_read_are_told_with_their_probabi
     reader = "Dr. Imani Noor"
     world.assigned(small, n_items=4, n_readers=1, readers=(reader,))
     with reading(small.engine) as session:
-        assert drawings.unread(session).empty  # nobody has begun
+        assert rubric_data.unread(session).empty  # nobody has begun
     world.submitted(small, reader, "+")
     with reading(small.engine) as session:
-        known, unread = rubric_data.load(session), drawings.unread(session)
+        known, unread = rubric_data.load(session), rubric_data.unread(session)
     small.engine.dispose()
     # one of four drawn of ten is read: 1/10, on the scale of the read one
     assert unread["inclusion_probability"].tolist() == pytest.approx([known.reads["inclusion_probability"].max()] * 3)

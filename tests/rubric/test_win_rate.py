@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from evalcore.rubric.comparison import win_rate
+from evalcore.rubric.judge_only import win_rate
 
 many = settings(max_examples=80, deadline=None)
 score = st.one_of(st.integers(-2, 4).map(lambda number: number / 4), st.just(math.nan))

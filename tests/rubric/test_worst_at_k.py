@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalcore.rubric.judge_only import worst_at_k
 from evalcore.rubric.scores import response_scores
-from evalcore.rubric.variation import worst_at_k
 from tests import population
 
 many = settings(max_examples=30, deadline=None)

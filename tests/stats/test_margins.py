@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalcore.stats.margins import against_margin, margin_words
+from evalcore.stats.pair_tests import against_margin, margin_words
 
 many = settings(max_examples=150, deadline=None)
 difference = st.floats(-0.3, 0.3).map(lambda value: round(value, 4))

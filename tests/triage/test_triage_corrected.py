@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalcore.rubric.claims import MIN_EXAMPLES_READ, MIN_READ
+from evalcore.rubric.corrected import MIN_EXAMPLES_READ, MIN_READ
 from evalcore.stats.intervals import share_interval
 from evalcore.study.schema import Ask, Claim, Physicians, Selection, Stage
 from evalcore.triage.corrected import (

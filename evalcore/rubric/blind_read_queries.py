@@ -6,21 +6,24 @@ from typing import Any
 
 import pandas as pd
 from sqlalchemy import ColumnElement, Select, Subquery, and_, case, exists, func, or_, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from evalcore.reading.queries import shown_judges
-from evalcore.rubric import drawings
 from evalcore.rubric import queries as rubric_queries
 from evalcore.rubric.data import RubricData, is_drawn
+from evalcore.rubric.drawings import over_all
 from evalcore.study import contents
 from evalcore.study.frames import ITEM_BASE, frame, is_judge, is_read, not_superseded
 from evalcore.study.schema import Ask, RaterKind, ReadingState, Stage
-from evalcore.study.tables import TABLES, Assignment, Criterion, Example, Rater, Reading, Task, Verdict
+from evalcore.study.tables import TABLES
 
 WORDS = (
     "rater", "label", "selection", "judge", "judge_label", "axis", "level", "cluster", "theme", "revised_label", "looked_label",
 )  # fmt: skip
 LOOK = ["response_id", "criterion_id", "rater_id"]
+_READ = (
+    "verdict_id", "example_id", "response_id", "criterion_id", "rater_id", "label", "selection", "inclusion_probability", "rater", "person_id",
+)  # fmt: skip
 
 
 def blind_reads(
@@ -29,23 +32,18 @@ def blind_reads(
     *,
     known: Callable[[], RubricData] | None = None,
 ) -> pd.DataFrame:
-    """Standing blind first reads of criteria, each beside one judge's standing label on the same item.
+    """Standing blind first reads of criteria, each beside one judge's standing label on the same item; without `judge` once beside each judge.
 
-    `judge`: beside this one only; None: every read once beside each judge of the study. `known` gives what judges say of every item
-    (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
+    `known` gives what judges say of every item (`rubric.queries.judged`), where that is kept; None: read here, if drawings ask for it.
 
     Returns:
-        One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge,
-        judge_label (missing where this judge has none on the item), points (NaN where unknown), axis, level, cluster, theme,
-        selection, inclusion_probability (over all drawings; NaN where not drawn),
-        revised_label (the reader's standing `revised` verdict on the item; missing where there is none), revealed (this judge's verdicts on
-        the response were shown to the reader after the lock), decided (of those: nothing waits for keep or revise any more).
-        looked_label (what the reader said on a second look without this judge's label; missing where the item was not drawn for one),
-        control_share (of the criteria of the reading that were drawn for one; NaN where there was no drawing, or it is not done).
-        A read made in Review is revealed once it is locked (with such a drawing: once it is done), an imported one where its reader has any
-        `revised` verdict on the response.
-        Which judge was shown is kept with a reading made in Review; for an imported read it is the one that the study's rules show
-        today (`queries.judge_on` of reading).
+        One row a first read and judge: verdict_id, item_id, example_id, response_id, criterion_id, rater_id, rater, label, judge, judge_label (missing where
+        this judge has none on the item), points, axis, level, cluster, theme, selection, inclusion_probability (over all drawings; NaN where not drawn),
+        revised_label (the reader's standing `revised` verdict on the item), revealed (this judge's verdicts on the response were shown to the reader after the
+        lock), decided (of those: nothing waits for keep or revise any more), looked_label (what the reader said on a second look without this judge's label),
+        control_share (of the criteria of the reading that were drawn for one; NaN where there was no drawing, or it is not done). A read made in Review is
+        revealed once it is locked (with such a drawing: once it is done), an imported one where its reader has any `revised` verdict on the response; the judge
+        shown is then the one that the study's rules show today.
     """
     firsts = _firsts()
     reads = frame(session, _beside(firsts, judge)).sort_values(
@@ -56,7 +54,13 @@ def blind_reads(
     reads["item_id"] = reads["response_id"] * ITEM_BASE + reads["criterion_id"]
     today = reads["response_id"].map(shown.set_index("response_id")["judge"])
     is_shown = reads.pop("shown_judge").astype(object).fillna(today).eq(reads["judge"])
-    reads["inclusion_probability"] = _probability(session, reads, known or partial(rubric_queries.judged, session))
+    drawn = is_drawn(reads)
+    reads["inclusion_probability"] = reads["inclusion_probability"].astype(float).where(drawn)
+    if drawn.any():
+        known = known or partial(rubric_queries.judged, session)
+        reads["inclusion_probability"] = over_all(
+            rubric_queries.drawings_of(session, reads, drawn, known=known), reads, drawn
+        )
     for name in ("revealed", "decided"):
         reads[name] = reads[name].astype(bool) & is_shown
     return (
@@ -72,22 +76,9 @@ def second_looks(session: Session) -> "pd.Series[str]":
     return looks.set_index(LOOK)["label"].astype("str")
 
 
-def _probability(session: Session, reads: pd.DataFrame, known: Callable[[], RubricData]) -> pd.Series:
-    """Of each read, the probability with which any drawing takes its item; NaN where it was not drawn."""
-    drawn = is_drawn(reads)
-    reads = reads.assign(inclusion_probability=reads["inclusion_probability"].astype(float).where(drawn))
-    if not drawn.any():
-        return reads["inclusion_probability"]
-    return drawings.over_all(drawings.load(session, reads, drawn, known=known), reads, drawn)
-
-
-def _table(rows: type[SQLModel]) -> Any:
-    return TABLES[str(rows.__tablename__)]
-
-
 def _firsts() -> Subquery:
     """The first reads: few beside the judges' verdicts, so everything else is looked up from them."""
-    verdict, rater = _table(Verdict), _table(Rater)
+    verdict, rater = TABLES["verdict"], TABLES["rater"]
     conditions: list[ColumnElement[bool]] = [
         *_at_stage(verdict, Stage.FIRST),
         verdict.c.criterion_id.is_not(None),
@@ -96,13 +87,8 @@ def _firsts() -> Subquery:
         not_superseded(verdict),
         rater.c.kind == RaterKind.REVIEWER,
     ]
-    names = ("example_id", "response_id", "criterion_id", "rater_id", "label", "selection", "inclusion_probability")
-    columns = (
-        verdict.c.id.label("verdict_id"),
-        *(verdict.c[name] for name in names),
-        rater.c.name.label("rater"),
-        rater.c.person_id,
-    )
+    own = verdict.c.id.label("verdict_id"), *(verdict.c[name] for name in _READ[1:-2])
+    columns = *own, rater.c.name.label("rater"), rater.c.person_id
     return select(*columns).join(rater, rater.c.id == verdict.c.rater_id).where(*conditions).subquery("firsts")
 
 
@@ -112,41 +98,34 @@ def _at_stage(verdict: Any, stage: Stage) -> list[ColumnElement[bool]]:
 
 
 def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
-    judged, revised, rater = (
-        _table(Verdict).alias("judged"),
-        _table(Verdict).alias("revised"),
-        _table(Rater).alias("judge"),
-    )
-    criterion, example = _table(Criterion), _table(Example)
+    judged, revised = (TABLES["verdict"].alias(name) for name in ("judged", "revised"))
+    rater, criterion, example = TABLES["rater"].alias("judge"), TABLES["criterion"], TABLES["example"]
     readings, revisers, looks = _readings(), _revisers(), _looks()
-    on_item = and_(judged.c.rater_id == rater.c.id, judged.c.stage == Stage.JUDGE, *_of_item(judged, firsts))
-    by_reader = and_(
-        revised.c.rater_id == firsts.c.rater_id, revised.c.stage == Stage.REVISED, *_of_item(revised, firsts)
-    )
+
+    def same(table: Any, names: list[str]) -> ColumnElement[bool]:
+        return and_(*(table.c[name] == firsts.c[name] for name in names))
+
+    def of_item(verdict: Any, *by: ColumnElement[bool]) -> ColumnElement[bool]:
+        """Standing labels on the item of a first read."""
+        return and_(*by, same(verdict, LOOK[:2]), verdict.c.label.is_not(None), not_superseded(verdict))
+
+    by_judge = judged.c.rater_id == rater.c.id, judged.c.stage == Stage.JUDGE
+    by_reader = revised.c.rater_id == firsts.c.rater_id, revised.c.stage == Stage.REVISED
     is_locked, has_revised = readings.c.state.is_not(None), revisers.c.rater_id.is_not(None)
     is_shown = or_(and_(is_locked, readings.c.is_waiting == 0), has_revised & readings.c.state.is_(None))
+    is_done = case((readings.c.state == ReadingState.DONE, 1), else_=0)
     joined = (
         firsts.join(rater, and_(is_judge(rater.c), *([rater.c.name == judge] if judge is not None else [])))
         .join(criterion, criterion.c.id == firsts.c.criterion_id)
         .join(example, example.c.id == firsts.c.example_id)
-        .outerjoin(judged, on_item)
-        .outerjoin(revised, by_reader)
-        .outerjoin(
-            readings, (readings.c.response_id == firsts.c.response_id) & (readings.c.person_id == firsts.c.person_id)
-        )
-        .outerjoin(
-            looks,
-            and_(*(looks.c[name] == firsts.c[name] for name in LOOK)),
-        )
-        .outerjoin(
-            revisers, (revisers.c.response_id == firsts.c.response_id) & (revisers.c.rater_id == firsts.c.rater_id)
-        )
+        .outerjoin(judged, of_item(judged, *by_judge))
+        .outerjoin(revised, of_item(revised, *by_reader))
+        .outerjoin(readings, same(readings, ["response_id", "person_id"]))
+        .outerjoin(looks, same(looks, LOOK))
+        .outerjoin(revisers, same(revisers, ["response_id", "rater_id"]))
     )
-    names = (
-        "verdict_id", "example_id", "response_id", "criterion_id", "rater_id", "rater", "person_id", "label", "selection", "inclusion_probability",
-    )  # fmt: skip
     return select(
-        *(firsts.c[name] for name in names),
+        *(firsts.c[name] for name in _READ),
         rater.c.name.label("judge"),
         judged.c.label.label("judge_label"),
         judged.c.rater_id.label("judged_by"),
@@ -157,21 +136,15 @@ def _beside(firsts: Subquery, judge: str | None) -> Select[Any]:
         looks.c.label.label("looked_label"),
         case((readings.c.is_waiting == 0, readings.c.control_share), else_=None).label("control_share"),
         case((is_shown, 1), else_=0).label("revealed"),
-        case((is_locked, case((readings.c.state == ReadingState.DONE, 1), else_=0)), (has_revised, 1), else_=0).label(
-            "decided"
-        ),
+        case((is_locked, is_done), (has_revised, 1), else_=0).label("decided"),
     ).select_from(joined)
-
-
-def _of_item(verdict: Any, firsts: Subquery) -> list[ColumnElement[bool]]:
-    """Standing labels on the item of a first read."""
-    same = [verdict.c[name] == firsts.c[name] for name in ("response_id", "criterion_id")]
-    return [*same, verdict.c.label.is_not(None), not_superseded(verdict)]
 
 
 def _readings() -> Subquery:
     """Locked blind readings of rubrics: response_id, person_id, state, judge, control_share, is_waiting (the control is not done)."""
-    task, reading, assignment = (_table(rows) for rows in (Task, Reading, Assignment))
+    task, reading, assignment = (TABLES[name] for name in ("task", "reading", "assignment"))
+    # while the control is looked at, nothing of the judge is shown
+    is_waiting = case((reading.c.control_seed.is_not(None) & (reading.c.state != ReadingState.DONE), 1), else_=0)
     return (
         select(
             task.c.response_id,
@@ -179,10 +152,7 @@ def _readings() -> Subquery:
             func.min(reading.c.state).label("state"),
             func.min(reading.c.judge).label("judge"),
             func.max(reading.c.control_share).label("control_share"),
-            # while the control is looked at, nothing of the judge is shown
-            func.max(
-                case((reading.c.control_seed.is_not(None) & (reading.c.state != ReadingState.DONE), 1), else_=0)
-            ).label("is_waiting"),
+            func.max(is_waiting).label("is_waiting"),
         )
         .join(reading, reading.c.task_id == task.c.id)
         .join(assignment, assignment.c.id == task.c.assignment_id)
@@ -194,10 +164,10 @@ def _readings() -> Subquery:
 
 def _looks() -> Subquery:
     """What was said on a second look without the judge's label, before any amendment: response_id, criterion_id, rater_id, label."""
-    verdict, newer = _table(Verdict).alias("look"), _table(Verdict).alias("newer_look")
+    verdict, newer = (TABLES["verdict"].alias(name) for name in ("look", "newer_look"))
     is_last = ~exists(select(newer.c.id).where(newer.c.supersedes == verdict.c.id, newer.c.blinded)).correlate(verdict)
     return (
-        select(*(verdict.c[name] for name in ("response_id", "criterion_id", "rater_id", "label")))
+        select(*(verdict.c[name] for name in (*LOOK, "label")))
         .where(*_at_stage(verdict, Stage.REVISED), verdict.c.blinded, verdict.c.criterion_id.is_not(None), is_last)
         .subquery("looks")
     )
@@ -205,7 +175,7 @@ def _looks() -> Subquery:
 
 def _revisers() -> Subquery:
     """Who has revised or kept anything on which response."""
-    verdict = _table(Verdict).alias("said")
+    verdict = TABLES["verdict"].alias("said")
     return (
         select(verdict.c.response_id, verdict.c.rater_id)
         .where(
