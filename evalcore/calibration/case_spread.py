@@ -12,8 +12,7 @@ from evalcore.calibration.judge_confidence import FEWEST, who
 from evalcore.stats.arrays import cells_of, quotient
 from evalcore.stats.intervals import NO_VALUE, clustered_means
 from evalcore.stats.wording import counted
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import N_LEVELS, SHARES, Kind
+from evalcore.triage.data import N_LEVELS, SHARES, Kind, TriageData
 from evalcore.triage.predictions import COUNTS, joined
 from evalcore.triage.words import number_words
 

@@ -9,9 +9,8 @@ import pandas as pd
 from evalcore.rubric.data import RubricData, first_reads, votes
 from evalcore.stats.majority import MIN_VOTERS, jury_names, most
 from evalcore.study.schema import PARSER, Ask, Format
-from evalcore.triage.data import LEVELS, NO_LEVEL, TriageData
-from evalcore.triage.level_jury import votes as level_votes
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import LEVELS, NO_LEVEL, Kind, TriageData
+from evalcore.triage.predictions import votes as level_votes
 
 MODEL_COLUMNS = ["model", "format", "cluster", "confidence", "is_stated", "right", "gold", "predicted"]
 FEWEST = 2

@@ -9,11 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from evalcore.calibration.judge_confidence import DIGITS, who
-from evalcore.stats.arrays import cells_of
+from evalcore.stats.arrays import cells_of, quotient
 from evalcore.stats.intervals import NO_VALUE, percent_words, rate_words, wilson
 from evalcore.triage.cases import DANGEROUS
-from evalcore.triage.panels import Kind
-from evalcore.triage.rates import ratio
+from evalcore.triage.data import Kind
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -172,7 +171,7 @@ def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
     for name in SHARES:
         k, n = table[f"k_{name}"].to_numpy(dtype=float), table[f"n_{name}"].to_numpy(dtype=float)
         low, high = wilson(k, n)
-        table = table.assign(**{name: ratio(k, n), f"low_{name}": low, f"high_{name}": high})
+        table = table.assign(**{name: quotient(k, n), f"low_{name}": low, f"high_{name}": high})
     return table
 
 

@@ -28,8 +28,7 @@ from evalcore.rubric.data import RubricData
 from evalcore.stats.intervals import NO_VALUE, percent_words
 from evalcore.stats.wording import counted, listed
 from evalcore.study.schema import PARSER
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind, TriageData
 from evalcore.triage.words import number_words, points
 
 SEED = 19

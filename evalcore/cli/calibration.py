@@ -120,7 +120,7 @@ def _loaded(db: str | None, *, with_judges: bool) -> "Known":
     from evalcore.study.db import reading
     from evalcore.triage import queries as stored
     from evalcore.triage import setting_queries
-    from evalcore.triage.panels import described
+    from evalcore.triage.data import described
 
     nothing = pd.DataFrame()
     with study(db) as engine, reading(engine) as session:

@@ -142,8 +142,7 @@ def levels_by(triage_data: "TriageData", said: Iterable[str]) -> "tuple[TriageDa
     Raises:
         OverreadError: One that has read no answer, or none of that format.
     """
-    from evalcore.triage.level_jury import JURY, members, with_jury
-    from evalcore.triage.predictions import usual_judges
+    from evalcore.triage.predictions import JURY, members, usual_judges, with_jury
 
     readers = {word.value: triage_data.judges(word) for word in Format}
     readers = {

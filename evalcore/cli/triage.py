@@ -90,10 +90,9 @@ def triage(  # noqa: PLR0913, PLR0917 - one option each
     from evalcore.study.schema import Claim, Physicians
     from evalcore.triage import queries as stored
     from evalcore.triage import setting_queries
-    from evalcore.triage.bases import Basis, Held, stated_judges, usual_held
+    from evalcore.triage.bases import Basis, Held, margin_sentences, stated_judges, usual_held
     from evalcore.triage.corrected import claim_words
-    from evalcore.triage.differences import margin_sentences
-    from evalcore.triage.panels import described
+    from evalcore.triage.data import described
 
     one_of("--gold", gold, GOLDS)
     one_of("--basis", basis, BASES)
@@ -207,11 +206,11 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
     """All tables by name, and the findings as sentences."""
     from evalcore.triage import bases as triage_bases
     from evalcore.triage import cases as triage_cases
+    from evalcore.triage import rates as triage_rates
     from evalcore.triage import words as triage_words
-    from evalcore.triage.bases import Basis
+    from evalcore.triage.bases import Basis, safety_sentences
+    from evalcore.triage.cases import flip_counts
     from evalcore.triage.corrected import answered
-    from evalcore.triage.differences import safety_sentences
-    from evalcore.triage.formats import flip_counts
     from evalcore.triage.harm import harm_sentences
     from evalcore.triage.predictions import joined, predictions
 
@@ -259,9 +258,9 @@ def _tables(asked_of: _Found, asked: _Asked) -> tuple[dict[str, pd.DataFrame], l
         "safety": safety,
         "misses": kinds.rename("n").reset_index().sort_values(["rank", "model", "format"], ignore_index=True),
         "flips": flips,
-        "boundary": triage_cases.boundary(found),
-        "ambiguous": triage_cases.ambiguous(found),
-        "accounted": triage_cases.accounted(triage_data, found),
+        "boundary": triage_rates.boundary(found),
+        "ambiguous": triage_rates.ambiguous(found),
+        "accounted": triage_rates.accounted(triage_data, found),
     }
     return tables, said
 
@@ -317,8 +316,7 @@ def _print(
 
 
 def _rates(rates: pd.DataFrame, wanted: Sequence[str]) -> Any:
-    from evalcore.triage.bases import rate_words
-    from evalcore.triage.words import NAMES, by_model, short_reason
+    from evalcore.triage.words import NAMES, by_model, rate_words, short_reason
 
     lines = []
     short = rates.assign(reason=[short_reason(reason) for reason in rates["reason"]])

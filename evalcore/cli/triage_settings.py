@@ -37,7 +37,7 @@ def label_maps(
     from evalcore.study.db import reading
     from evalcore.triage import label_maps as tables
     from evalcore.triage import setting_queries
-    from evalcore.triage.label_counts import label_counts
+    from evalcore.triage.label_maps import label_counts
 
     chosen = _chosen(source, import_, export, reset=reset)
     given = None if import_ is None else tables.parse(text_of(content(import_), import_.name), import_.name)

@@ -23,7 +23,7 @@ from evalcore.study.acting import allow
 from evalcore.study.db import writing
 from evalcore.study.policies import check_can_import, check_can_import_reads_of
 from evalcore.study.schema import ConfidenceMeaning, Viewer
-from evalcore.triage.level_reading import read_levels
+from evalcore.triage.acts import read_levels
 
 __all__ = ["ImportReport", "Options", "import_file", "told_by_name"]
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from evalcore.importing.formats.acuity_cells import Vote
+from evalcore.stats.arrays import Floats
 from evalcore.study.schema import Acuity, MappingMethod
-from evalcore.triage.data import LEVELS, AmbiguityRule
-from evalcore.triage.panels import Floats, medians, spreads
+from evalcore.triage.data import LEVELS, AmbiguityRule, medians, spreads
 
 LEVEL_AT = {value: label for label, value in LEVELS.items() if label is not Acuity.REMOVE}
 """Which level a number stands for."""

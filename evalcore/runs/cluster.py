@@ -33,7 +33,7 @@ from evalcore.settings import PREFIX, settings
 from evalcore.study.db import open_study, reading
 from evalcore.study.run_words import Outcome, RunState
 from evalcore.study.schema import Viewer
-from evalcore.triage.level_reading import LevelsRead
+from evalcore.triage.acts import LevelsRead
 
 BATCH = 500
 """Questions of one task: a few seconds to minutes of asking, so that workers that join later find work."""

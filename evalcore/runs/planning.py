@@ -13,7 +13,7 @@ from evalcore.runs.prompts import CONFIDENCE_MEANING
 from evalcore.study.run_words import Outcome, RunKind, RunSpec, RunState, is_address
 from evalcore.study.schema import CASES, JURY, PARSER, RULES, Format
 from evalcore.study.store import is_storable
-from evalcore.triage.level_jury import JURY as MAJORITY
+from evalcore.triage.predictions import JURY as MAJORITY
 
 CHARACTERS_A_TOKEN = 4
 N_DRAWN = 100

@@ -30,7 +30,7 @@ from evalcore.study.db import reading, writing
 from evalcore.study.run_words import Outcome, RunKind, RunState
 from evalcore.study.schema import Administrator
 from evalcore.study.store import index_texts
-from evalcore.triage.level_reading import LevelsRead, read_levels
+from evalcore.triage.acts import LevelsRead, read_levels
 
 SELDOM = (20_000, 20, 100)
 

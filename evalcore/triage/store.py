@@ -18,10 +18,7 @@ from evalcore.triage.settings import TriageSettings
 def set_label_map(session: Session, source: str, table: label_maps.Table, *, actor: str) -> bool:
     """Write the study's own map of a source whole; an empty one, or the one of Overread, brings that back. Returns whether anything changed.
 
-    Cases that were imported before keep what their map made of them then.
-
-    Raises:
-        OverreadError: The source has no name, or a row is not as `label_maps.check` wants it.
+    Cases that were imported before keep what their map made of them then. A source without a name, or a row that `label_maps.check` does not want, is refused.
     """
     folded = label_maps.fold(source)
     if not 0 < len(folded) <= label_maps.MAX_LENGTH or not folded.isprintable() or not is_storable(folded):
@@ -52,11 +49,7 @@ def set_label_map(session: Session, source: str, table: label_maps.Table, *, act
 
 
 def set_triage_settings(session: Session, settings: TriageSettings | None, *, actor: str) -> bool:
-    """Write the study's settings of triage; None brings the defaults back. Returns whether anything changed.
-
-    Raises:
-        OverreadError: A value is not as `triage_settings.parse` wants it.
-    """
+    """Write the study's settings of triage, as `settings.check` wants them; None brings the defaults back. Returns whether anything changed."""
     wanted = TriageSettings() if settings is None else triage_settings.check(settings)
     rows, connection = _table("triage_choice"), session.connection()
     text = connection.execute(select(rows.c.text)).scalar()
@@ -92,11 +85,7 @@ def set_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMean
 
 
 def write_confidence_meaning(session: Session, judge: str, meaning: ConfidenceMeaning | None) -> bool:
-    """The same without an event of its own: for an act whose event tells it.
-
-    Raises:
-        NotFound: The study has no such judge.
-    """
+    """The same without an event of its own: for an act whose event tells it."""
     rows, connection = _table("judge_confidence"), session.connection()
     is_judge = exists().where(col(Rater.kind) == RaterKind.JUDGE, col(Rater.name) == judge)
     session.flush()

@@ -7,8 +7,8 @@ import streamlit as st
 from evalcore.settings import settings
 from evalcore.study.browse import Filters
 from evalcore.study.schema import MAX_POINTS, MIN_POINTS, Viewer
-from evalcore.triage.case_choice import Miss, chosen_cases
-from evalcore.triage.panels import Kind
+from evalcore.triage.cases import Miss, chosen_cases
+from evalcore.triage.data import Kind
 from pages.shared import common
 from pages.shared import filters as shared_filters
 

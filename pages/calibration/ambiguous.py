@@ -13,7 +13,7 @@ from evalcore.calibration.sections import OfAmbiguous
 from evalcore.figures.colours import colour_of
 from evalcore.stats.intervals import percent_words
 from evalcore.stats.wording import counted
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind
 from evalcore.triage.settings import rule_words
 from evalcore.triage.words import level_letter, number_words
 from pages.calibration import meaning as calibration_meaning

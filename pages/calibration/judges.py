@@ -15,7 +15,7 @@ from evalcore.stats.wording import counted
 from evalcore.study.db import reading
 from evalcore.study.schema import ConfidenceMeaning, Viewer
 from evalcore.triage.data import TriageData
-from evalcore.triage.level_jury import JURY
+from evalcore.triage.predictions import JURY
 from pages.calibration import meaning
 from pages.shared import calibration_choice, common, html, judges_choice, page_cache, tables, theme
 from pages.shared.calibration_choice import BRIER, HOW_FAR

@@ -8,7 +8,7 @@ from evalcore.calibration.figures import reliability
 from evalcore.calibration.sections import NO_CONFIDENCE, OfModels, models_findings
 from evalcore.figures.colours import colour_of, dash_of
 from evalcore.stats.intervals import NO_VALUE
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind
 from pages.calibration import meaning as calibration_meaning
 from pages.shared import calibration_choice, html, theme, triage_choice
 from pages.shared.calibration_choice import ALL_MODELS, ERRORS_WORDS

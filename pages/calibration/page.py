@@ -5,7 +5,7 @@ import streamlit as st
 from evalcore.stats.wording import counted
 from evalcore.study.policies import own_act
 from evalcore.study.schema import Format
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind
 from pages.calibration import ambiguous, judges, routing
 from pages.calibration import models as calibration_models
 from pages.shared import calibration_choice, common, html, page_cache, theme, triage_choice

@@ -13,11 +13,10 @@ import streamlit as st
 from evalcore.reading import candidates
 from evalcore.study.db import reading
 from evalcore.study.schema import Ask, Format, Viewer
-from evalcore.triage.case_choice import shown_samples
-from evalcore.triage.data import TriageData
-from evalcore.triage.panels import SHARES
+from evalcore.triage.cases import shown_samples
+from evalcore.triage.data import SHARES, TriageData
 from evalcore.triage.predictions import joined
-from evalcore.triage.response_texts import Told, told
+from evalcore.triage.queries import Told, told
 from pages.shared import common, html, routes, suspects, triage_assigning, triage_choice, triage_html
 from pages.shared.names import response_names
 from pages.shared.triage_choice import FORMATS, Chosen

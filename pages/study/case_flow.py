@@ -9,8 +9,8 @@ from evalcore.study.policies import own_act
 from evalcore.study.schema import Viewer
 from evalcore.triage import case_flow as flows
 from evalcore.triage import setting_queries
-from evalcore.triage.case_flow_figure import case_flow
-from evalcore.triage.panels import described
+from evalcore.triage.data import described
+from evalcore.triage.figures import case_flow
 from evalcore.triage.settings import rule_words
 from pages.shared import common, html, tables, theme
 from pages.study import triage

@@ -12,7 +12,7 @@ from evalcore.study.db import reading
 from evalcore.study.policies import check_can_set_triage, reason
 from evalcore.study.schema import Format, Viewer
 from evalcore.triage import acts as triage_acts
-from evalcore.triage import label_counts, label_maps, setting_queries
+from evalcore.triage import label_maps, setting_queries
 from evalcore.triage import settings as triage_settings
 from evalcore.triage.data import LETTERS, MAX_SPREAD, MAX_UNCERTAINTY, AmbiguityRule
 from evalcore.triage.settings import TriageSettings
@@ -62,17 +62,17 @@ def _maps(viewer: Viewer, *, disabled: bool) -> None:
         own, tables = setting_queries.own_tables(session), setting_queries.tables_of(session)
         labels = setting_queries.labels_of_cases(session, hidden)
     maps = label_maps.maps(tables)
-    counts = label_counts.label_counts(labels, maps)
+    counts = label_maps.label_counts(labels, maps)
     sources = list(dict.fromkeys([*counts["source"], *tables]))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         source = st.selectbox(
             "Source", sources, key="label_map_source", width=320, accept_new_options=not disabled, disabled=not sources
         )  # fmt: skip
     source = label_maps.fold(source or label_maps.LEVELS)
-    st.html(html.items([*_whose(source, own), *label_counts.words(counts, source, maps)]))
+    st.html(html.items([*_whose(source, own), *label_maps.count_sentences(counts, source, maps)]))
     table = tables.get(source, tables[label_maps.LEVELS])
-    rows = [*table, *((label, "") for label in label_counts.unknown(counts, source))]
-    edited = _editor(source, rows, label_counts.beside(counts, source, rows, maps), disabled=disabled)
+    rows = [*table, *((label, "") for label in label_maps.unknown(counts, source))]
+    edited = _editor(source, rows, label_maps.beside(counts, source, rows, maps), disabled=disabled)
     with st.container(horizontal=True):
         save = st.button(
             "Save the map", type="primary", icon=":material/save:", key="label_map_save", disabled=disabled

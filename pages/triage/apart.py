@@ -10,10 +10,9 @@ import streamlit as st
 from evalcore.calibration.sections import OfAmbiguous
 from evalcore.stats.intervals import percent_words, share_words
 from evalcore.study.schema import Viewer
-from evalcore.triage.cases import ambiguous, boundary
-from evalcore.triage.figures import LETTERS
-from evalcore.triage.group_figures import apart
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind
+from evalcore.triage.figures import LETTERS, apart
+from evalcore.triage.rates import ambiguous, boundary
 from evalcore.triage.settings import rule_words
 from evalcore.triage.words import rate_words
 from pages.calibration import ambiguous as calibration_ambiguous

@@ -16,11 +16,10 @@ from evalcore.study.schema import Claim, Physicians, Viewer
 from evalcore.triage import bases as triage_bases
 from evalcore.triage import words as triage_words
 from evalcore.triage.bases import PUBLISHED, Basis, Held, Matrices, Ranked, Weights
-from evalcore.triage.cases import accounted
+from evalcore.triage.cases import flip_counts
 from evalcore.triage.corrected import Answers, answered, claim_words
-from evalcore.triage.data import TriageData
-from evalcore.triage.formats import flip_counts
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind, TriageData
+from evalcore.triage.rates import accounted
 from evalcore.triage.reads import read_counts, response_levels, transitions
 from pages.shared import common, html, page_cache, tables, triage_choice
 from pages.shared.models_choice import CLAIMS, READERS

@@ -9,10 +9,9 @@ import streamlit as st
 from evalcore.stats.intervals import NO_VALUE, interval_words, share_words
 from evalcore.study.db import reading
 from evalcore.study.schema import Viewer
-from evalcore.triage.cases import flips
+from evalcore.triage.cases import flip_counts, flips
 from evalcore.triage.data import TriageData
-from evalcore.triage.formats import flip_counts
-from evalcore.triage.response_texts import Told, told
+from evalcore.triage.queries import Told, told
 from evalcore.triage.words import flip_sentence, points
 from pages.shared import common, html, routes, suspects, tables, triage_cases, triage_choice, triage_html
 from pages.shared.triage_choice import FORMATS, Chosen, Here, Read

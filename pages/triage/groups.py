@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.study.languages import LANGUAGES
-from evalcore.triage.group_figures import by_group as figure
-from evalcore.triage.groups import FEW, TriageGrouping, by_group
+from evalcore.triage.figures import by_group as figure
+from evalcore.triage.rates import FEW, TriageGrouping, by_group
 from evalcore.triage.words import rate_words
 from pages.shared import html, tables, theme, triage_choice
 from pages.shared.triage_choice import FORMATS, Here, Read

@@ -5,7 +5,7 @@ import streamlit as st
 
 from evalcore.triage import figures
 from evalcore.triage.bases import PUBLISHED, Basis, Weights
-from evalcore.triage.panels import Kind
+from evalcore.triage.data import Kind
 from evalcore.triage.settings import TriageSettings
 from pages.shared import html, routes, theme, triage_choice
 from pages.shared.triage_choice import FORMATS, Chosen, Gold, Here

@@ -6,10 +6,9 @@ import streamlit as st
 from evalcore.stats.wording import chance_words
 from evalcore.study.schema import Viewer
 from evalcore.triage import figures
-from evalcore.triage.bases import WHOSE, Basis, Held, rate_words
-from evalcore.triage.differences import difference_words, margin_sentences, safety_sentences
+from evalcore.triage.bases import WHOSE, Basis, Held, difference_words, margin_sentences, safety_sentences
 from evalcore.triage.settings import METRICS
-from evalcore.triage.words import elsewhere_words, short_reason
+from evalcore.triage.words import elsewhere_words, rate_words, short_reason
 from pages.shared import html, tables, theme, triage_choice
 from pages.shared.triage_choice import FORMATS, Chosen, Here
 from pages.triage import counts

@@ -8,11 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from evalcore.stats.intervals import NO_VALUE, interval_words, percent_words
-from evalcore.triage.bases import rate_words
 from evalcore.triage.corrected import BOUNDS, CORRECTED, JUDGE, PHYSICIANS
 from evalcore.triage.rates import SCORES
 from evalcore.triage.settings import METRICS, TriageSettings
-from evalcore.triage.words import MEANINGS, NAMES, number_words, score_words, short_reason
+from evalcore.triage.words import MEANINGS, NAMES, number_words, rate_words, score_words, short_reason
 from pages.shared import html, tables
 from pages.shared.triage_choice import FORMATS
 from pages.triage.counts import Counted

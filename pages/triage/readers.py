@@ -10,10 +10,10 @@ from evalcore.judges.agreement import MIN_EXAMPLES
 from evalcore.stats.intervals import interval_words, share_words
 from evalcore.study.policies import check_can_import, reason
 from evalcore.study.schema import Format, Viewer
-from evalcore.triage import figures, level_confusion
+from evalcore.triage import figures, reads
+from evalcore.triage.acts import read_levels
 from evalcore.triage.data import NO_LEVEL
-from evalcore.triage.level_confusion import Agreement
-from evalcore.triage.level_reading import read_levels
+from evalcore.triage.reads import Agreement
 from evalcore.triage.words import number_words
 from pages.shared import common, html, tables, theme, triage_choice
 from pages.shared.triage_choice import FORMATS, Chosen, Here, Read
@@ -64,14 +64,14 @@ def compared(read: Read) -> list[tuple[str, str, str, Agreement]]:
     for word in Format:
         judges = read.triage_data.judges(word)
         for judge in judges:
-            agreed = level_confusion.agreement_with_physicians(read.triage_data, judge, asked=word)
+            agreed = reads.agreement(reads.physicians_pairs(read.triage_data, judge, asked=word))
             if agreed.n:
                 found.append((word.value, judge, PHYSICIANS, agreed))
         for place, judge in enumerate(judges):
             for other in judges[place + 1 :]:
                 if read.triage_data.juries & {judge, other}:  # a jury is made of the others
                     continue
-                agreed = level_confusion.agreement_between(read.triage_data, other, judge, asked=word)
+                agreed = reads.agreement(reads.judge_pairs(read.triage_data, other, judge, asked=word))
                 if agreed.n:
                     found.append((word.value, judge, other, agreed))
     return found
@@ -80,8 +80,8 @@ def compared(read: Read) -> list[tuple[str, str, str, Agreement]]:
 def beside(read: Read, word: str, judge: str, other: str) -> pd.DataFrame:
     """The levels of physicians, or of another judge, by those of a judge."""
     if other == PHYSICIANS:
-        return level_confusion.against_physicians(read.triage_data, judge, asked=word)
-    return level_confusion.between(read.triage_data, other, judge, asked=word)
+        return reads.pair_cells(reads.physicians_pairs(read.triage_data, judge, asked=word))
+    return reads.pair_cells(reads.judge_pairs(read.triage_data, other, judge, asked=word))
 
 
 def show(here: Here) -> None:

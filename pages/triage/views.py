@@ -6,9 +6,8 @@ from streamlit.errors import StreamlitAPIException
 
 from evalcore.calibration.routing import WANTED
 from evalcore.calibration.sections import SEED, routing_chosen
-from evalcore.triage.cases import ambiguous
-from evalcore.triage.decision_lines import DecisionLine, View, decision_lines
-from evalcore.triage.rates import confusion, rates
+from evalcore.triage.rates import ambiguous, confusion, rates
+from evalcore.triage.words import DecisionLine, View, decision_lines
 from pages.shared import calibration_choice, html, routes, triage_choice, triage_html
 from pages.shared.triage_choice import Here, Read
 

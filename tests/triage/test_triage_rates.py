@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 from evalcore.study.schema import Format
-from evalcore.triage.data import NO_LEVEL
-from evalcore.triage.panels import Kind, described
+from evalcore.triage.data import NO_LEVEL, Kind, described
 from evalcore.triage.predictions import joined, predictions
 from evalcore.triage.rates import (
     NO_CASE,

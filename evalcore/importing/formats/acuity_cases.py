@@ -27,9 +27,8 @@ from evalcore.study.schema import CASES, Acuity, MappingMethod, Message
 from evalcore.study.store import Bulk
 from evalcore.triage import setting_queries
 from evalcore.triage.case_flow import case_flow
-from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, TriageData
+from evalcore.triage.data import CONFIDENCE_COLUMNS, LEVELS, READ_COLUMNS, SAMPLE_COLUMNS, TriageData, described
 from evalcore.triage.label_maps import level_named, level_of, meaning_of
-from evalcore.triage.panels import described
 
 NAME = "acuity-cases"
 TITLE = "Cases of triage, CSV or Parquet"
